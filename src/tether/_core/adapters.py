@@ -1,0 +1,284 @@
+"""The user's functions behind the core's seams: Python callables and C functions.
+
+Only the `python_*` functions take the GIL. They catch whatever the user's code raises,
+keep it in the state and return USER_EXCEPTION, so that it can be raised again unchanged.
+"""
+
+import cython
+import numpy as np
+
+if cython.compiled:
+    from cython.cimports.cpython.pycapsule import (
+        PyCapsule_GetContext,
+        PyCapsule_GetName,
+        PyCapsule_GetPointer,
+    )
+else:
+    from tether._core.codes import NON_FINITE, OK, USER_EXCEPTION
+    from tether._core.state import State
+
+if cython.compiled:
+    cnp.import_array()
+
+
+def evaluate(s, t, y, yp, out):
+    """Residual through whichever seam the problem uses; NaN and infinity are recoverable."""
+    i: cython.int
+    status: cython.int
+    probe: cython.double = 0.0
+    s.nfev += 1
+    status = s.residual(s, t, y, yp, out)
+    if status != OK:
+        return NON_FINITE if status > 0 else USER_EXCEPTION
+    for i in range(s.n):
+        probe += 0.0 * out[i]
+    return OK if probe == 0.0 else NON_FINITE
+
+
+# --- Python callables ----------------------------------------------------------------
+
+
+class PythonResidual:
+    """A plain Python residual and the arrays it is called with, made once.
+
+    The function sees copies of the core's vectors: it may keep or overwrite what it
+    is given until its next call.
+    """
+
+    def __init__(self, fun, n, args, fills):
+        self.fun = fun
+        self.n = n
+        self.args = args
+        self.fills = fills
+        self.y = np.zeros(n)
+        self.yp = np.zeros(n)
+        self.out = np.zeros(n)
+        self.y_data = address(self.y)
+        self.yp_data = address(self.yp)
+        self.out_data = address(self.out)
+
+    def call(self, t, y, yp, out):
+        """Evaluate into `out`."""
+        i: cython.int
+        for i in range(self.n):
+            self.y_data[i] = y[i]
+            self.yp_data[i] = yp[i]
+        if self.fills:
+            if self.args:
+                self.fun(t, self.y, self.yp, self.out, *self.args)
+            else:
+                self.fun(t, self.y, self.yp, self.out)
+            for i in range(self.n):
+                out[i] = self.out_data[i]
+            return 0
+        if self.args:
+            result = self.fun(t, self.y, self.yp, *self.args)
+        else:
+            result = self.fun(t, self.y, self.yp)
+        return read_values(result, out, self.n)
+
+
+class PythonJacobian:
+    """A user's ``jac(t, y, yp) -> (F_y, F_yp)``."""
+
+    def __init__(self, fun, n, args):
+        self.fun = fun
+        self.n = n
+        self.args = args
+        self.y = np.zeros(n)
+        self.yp = np.zeros(n)
+
+    def call(self, s, t, y, yp):
+        """Evaluate into the state's F_y and F_y', which are stored by columns."""
+        i: cython.int
+        for i in range(self.n):
+            self.y[i] = y[i]
+            self.yp[i] = yp[i]
+        fy, fyp = self.fun(t, self.y, self.yp, *self.args)
+        for name, matrix in (("fy", fy), ("fyp", fyp)):
+            dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+            if dense.shape != (self.n, self.n):
+                raise ValueError(
+                    f"jac must return two matrices of shape {(self.n, self.n)}, "
+                    f"got one of shape {dense.shape}"
+                )
+            s.array(name).reshape(self.n, self.n)[:] = dense.T
+        return 0
+
+
+class PythonEvents:
+    """The user's event functions, evaluated together."""
+
+    def __init__(self, events, n, args):
+        self.events = list(events)
+        self.n = n
+        self.args = args
+        self.y = np.zeros(n)
+        self.yp = np.zeros(n)
+
+    def call(self, t, y, yp, g):
+        """Evaluate all events into `g`."""
+        i: cython.int
+        for i in range(self.n):
+            self.y[i] = y[i]
+            self.yp[i] = yp[i]
+        for i in range(len(self.events)):
+            g[i] = self.events[i](t, self.y, self.yp, *self.args)
+        return 0
+
+
+def address(array):
+    """Address of the first element of an array of doubles."""
+    if cython.compiled:
+        view: cython.double[::1] = array
+        return cython.address(view[0])
+    return array
+
+
+def is_plain(result, n):
+    """Tell whether `result` is a contiguous vector of n doubles that can be copied as it is."""
+    if cython.compiled:
+        return (
+            cnp.PyArray_CheckExact(result)
+            and cnp.PyArray_TYPE(result) == cnp.NPY_DOUBLE
+            and cnp.PyArray_IS_C_CONTIGUOUS(result)
+            and cnp.PyArray_ISBEHAVED_RO(result)
+            and cnp.PyArray_NDIM(result) == 1
+            and cnp.PyArray_DIM(result, 0) == n
+        )
+    return False
+
+
+def read_values(result, out, n):
+    """Copy a returned list, tuple or array of n real numbers."""
+    i: cython.int
+    if cython.compiled:
+        data: cython.p_double
+        if is_plain(result, n):
+            data = cython.cast(cython.p_double, cnp.PyArray_DATA(result))
+            for i in range(n):
+                out[i] = data[i]
+            return 0
+        if isinstance(result, list) and len(cython.cast(list, result)) == n:
+            for i in range(n):
+                out[i] = cython.cast(list, result)[i]
+            return 0
+    if result is None:
+        raise TypeError(
+            "fun returned None; return the residual, or declare a fourth parameter named "
+            "'out' and fill it"
+        )
+    values = np.asarray(result)
+    if values.shape != (n,):
+        raise ValueError(
+            f"fun must return {n} values, one per unknown in y0, but returned "
+            f"an object of shape {values.shape}"
+        )
+    if values.dtype.kind == "c":
+        raise TypeError("fun returned complex values; the residual must be real")
+    for i in range(n):
+        out[i] = values[i]
+    return 0
+
+
+@cython.cfunc
+@cython.with_gil
+@cython.exceptval(check=False)
+def python_residual(
+    s: State, t: cython.double, y: cython.p_double, yp: cython.p_double, out: cython.p_double
+) -> cython.int:
+    """Call a `PythonResidual`."""
+    try:
+        cython.cast(PythonResidual, s.residual_adapter).call(t, y, yp, out)
+    except BaseException as error:
+        s.error = error
+        return USER_EXCEPTION
+    return OK
+
+
+@cython.cfunc
+@cython.with_gil
+@cython.exceptval(check=False)
+def python_jacobian(
+    s: State, t: cython.double, y: cython.p_double, yp: cython.p_double
+) -> cython.int:
+    """Call a `PythonJacobian`."""
+    try:
+        cython.cast(PythonJacobian, s.jacobian_adapter).call(s, t, y, yp)
+    except BaseException as error:
+        s.error = error
+        return USER_EXCEPTION
+    return OK
+
+
+@cython.cfunc
+@cython.with_gil
+@cython.exceptval(check=False)
+def python_events(
+    s: State, t: cython.double, y: cython.p_double, yp: cython.p_double, g: cython.p_double
+) -> cython.int:
+    """Call `PythonEvents`."""
+    try:
+        cython.cast(PythonEvents, s.events_adapter).call(t, y, yp, g)
+    except BaseException as error:
+        s.error = error
+        return USER_EXCEPTION
+    return OK
+
+
+def use_python_residual(s: State, fun, args, fills):
+    """Let the state call a Python residual."""
+    s.residual_adapter = PythonResidual(fun, s.n, args, fills)
+    s.residual = python_residual
+    s.python_residual = True
+
+
+def use_python_jacobian(s: State, fun, args):
+    """Let the state call a Python Jacobian."""
+    s.jacobian_adapter = PythonJacobian(fun, s.n, args)
+    s.jacobian = python_jacobian
+
+
+def use_python_events(s: State, events, args):
+    """Let the state call Python event functions."""
+    s.events_adapter = PythonEvents(events, s.n, args)
+    s.events = python_events
+
+
+# --- C functions, called without the GIL ------------------------------------------------
+
+
+def c_residual(s, t, y, yp, out):
+    """Call ``void f(t, y, yp, out)``."""
+    cython.cast(c_residual_t, s.c_function)(t, y, yp, out)
+    return OK
+
+
+def c_residual_data(s, t, y, yp, out):
+    """Call ``void f(t, y, yp, out, user_data)``."""
+    cython.cast(c_residual_data_t, s.c_function)(t, y, yp, out, s.c_data)
+    return OK
+
+
+def c_status(s, t, y, yp, out):
+    """Call ``int f(t, y, yp, out)``; nonzero asks for a smaller step."""
+    return NON_FINITE if cython.cast(c_status_t, s.c_function)(t, y, yp, out) != 0 else OK
+
+
+def c_status_data(s, t, y, yp, out):
+    """Call ``int f(t, y, yp, out, user_data)``; nonzero asks for a smaller step."""
+    if cython.cast(c_status_data_t, s.c_function)(t, y, yp, out, s.c_data) != 0:
+        return NON_FINITE
+    return OK
+
+
+def use_c_residual(s: State, capsule, returns_status, takes_data):
+    """Let the state call the C function in a `scipy.LowLevelCallable`'s capsule."""
+    s.residual_adapter = capsule
+    s.python_residual = False
+    s.c_function = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+    s.c_data = PyCapsule_GetContext(capsule)
+    if takes_data:
+        s.residual = c_status_data if returns_status else c_residual_data
+    else:
+        s.residual = c_status if returns_status else c_residual

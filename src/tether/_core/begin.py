@@ -1,0 +1,55 @@
+"""Start or restart: a point, its slope and a first step."""
+
+import cython
+from cython.cimports.libc.math import fabs
+
+if not cython.compiled:
+    from tether._core.codes import COLUMNS
+    from tether._core.norms import set_weights, weighted_norm
+
+
+def begin(s, t, y, yp, first_step):
+    """Forget the past and begin at (t, y, yp); `first_step` zero lets the core choose.
+
+    The history is the tangent: as if the solution had come along it, in steps of h.
+    """
+    i: cython.int
+    j: cython.int
+    status: cython.int
+    s.t = t
+    for i in range(s.n):
+        s.y[i] = y[i]
+        s.yp[i] = yp[i]
+        s.phi[i] = y[i]
+    for j in range(2, COLUMNS):
+        for i in range(s.n):
+            s.phi[j * s.n + i] = 0.0
+    status = set_weights(s)
+    s.h = s.direction * first_step if first_step > 0.0 else first_step_size(s)
+    for j in range(COLUMNS + 1):
+        s.psi[j] = j * s.h
+    for i in range(s.n):
+        s.phi[s.n + i] = s.h * yp[i]
+    s.k = 1
+    s.last_k = 1
+    s.last_h = s.h
+    s.steps_at_order = 0
+    s.starting = True
+    s.last_control = 0.0
+    s.cj_factored = 0.0
+    s.jacobian_exists = False
+    s.fyp_constant = False
+    return status
+
+
+def first_step_size(s):
+    """A thousandth of the interval, less where y' would carry y beyond half a tolerance."""
+    h: cython.double = 1e-3 * fabs(s.t_end - s.t)
+    slope: cython.double = weighted_norm(s, s.yp, s.error_norm)
+    if not h < 1e300:
+        h = 0.5 / slope if slope > 0.0 else 1.0
+    if slope * h > 0.5:
+        h = 0.5 / slope
+    if h > s.max_step:
+        h = s.max_step
+    return s.direction * h

@@ -1,0 +1,30 @@
+# What the verbs of the core return; codes.py is the twin for the interpreted run.
+cdef enum:
+    OK = 0
+    # One attempt at a step failed and may be repeated with a smaller step. When
+    # repeating does not help either, the run ends with the negative of the code.
+    ERROR_TEST = 1
+    NO_CONVERGENCE = 2
+    SINGULAR = 3
+    NON_FINITE = 4
+    # The run cannot go on.
+    ZERO_WEIGHT = -7
+    TOO_ACCURATE = -9
+    USER_EXCEPTION = -100
+    # Why `advance` came back without a failure.
+    REACHED_END = 10
+    PAUSED = 11
+    STORE_FULL = 12
+    EVENT_FOUND = 13
+
+cdef enum:
+    MAX_ORDER = 5
+    COLUMNS = MAX_ORDER + 3     # order k needs differences 0..k, and k+1, k+2 to judge order k+1
+
+cdef enum:
+    MAX_NORM = 0
+    RMS_NORM = 1
+
+cdef enum:
+    H211B = 0
+    DASSL = 1

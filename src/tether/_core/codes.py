@@ -1,0 +1,23 @@
+"""The names of `codes.pxd` for the interpreted run; a test compares the two."""
+
+OK = 0
+ERROR_TEST = 1
+NO_CONVERGENCE = 2
+SINGULAR = 3
+NON_FINITE = 4
+ZERO_WEIGHT = -7
+TOO_ACCURATE = -9
+USER_EXCEPTION = -100
+REACHED_END = 10
+PAUSED = 11
+STORE_FULL = 12
+EVENT_FOUND = 13
+
+MAX_ORDER = 5
+COLUMNS = MAX_ORDER + 3
+
+MAX_NORM = 0
+RMS_NORM = 1
+
+H211B = 0
+DASSL = 1

@@ -1,0 +1,9 @@
+from tether._core.codes cimport ERROR_TEST, H211B
+from tether._core.order cimport lower_order
+from tether._core.state cimport State
+
+cdef double next_step(State s) noexcept nogil
+cdef double h211b_ratio(State s, double control) noexcept nogil
+cdef double dassl_ratio(double control) noexcept nogil
+cdef bint recover(State s, int status) noexcept nogil
+cdef void fit_to_end(State s) noexcept nogil

@@ -1,0 +1,105 @@
+"""Step size: after a success, after a failure, and at the end of the interval."""
+
+import cython
+from cython.cimports.libc.math import fabs, pow, sqrt
+
+if not cython.compiled:
+    from tether._core.codes import ERROR_TEST, H211B
+    from tether._core.order import lower_order
+
+EPS = cython.declare(cython.double, 2.220446049250313e-16)
+# The share of the tolerance that the next step aims at (DASSL's 2 err + 1e-4).
+TARGET = cython.declare(cython.double, 0.5)
+TINY_ERROR = cython.declare(cython.double, 1e-4)
+MAX_GROWTH = cython.declare(cython.double, 2.0)
+MIN_RATIO = cython.declare(cython.double, 0.5)
+# Dead band: a step that would change by less than this stays, and its factors with it.
+BAND_LOW = cython.declare(cython.double, 0.9)
+BAND_HIGH = cython.declare(cython.double, 1.2)
+MAX_ERROR_FAILURES = cython.declare(cython.int, 20)
+MAX_NEWTON_FAILURES = cython.declare(cython.int, 20)
+
+
+def next_step(s):
+    """Size of the next step after a success at the order chosen in `s.new_order`."""
+    ratio: cython.double
+    control: cython.double
+    error: cython.double = s.order_error[s.new_order]
+    control = pow(error / TARGET + TINY_ERROR, -1.0 / (s.new_order + 1))
+    if s.controller == H211B:
+        ratio = h211b_ratio(s, control)
+    else:
+        ratio = dassl_ratio(control)
+    s.last_control = control
+    return s.h * ratio
+
+
+def h211b_ratio(s, control):
+    """Söderlind's filter H211b with b = 4 (HK reference 7), math (11), with a dead band."""
+    ratio: cython.double
+    if s.last_control == 0.0:          # nothing to look back on: after a start or a failure
+        ratio = sqrt(control)
+    else:
+        ratio = sqrt(sqrt(control * s.last_control * s.last_h / s.h))
+    if BAND_LOW <= ratio <= BAND_HIGH:
+        return 1.0
+    if ratio > MAX_GROWTH:
+        return MAX_GROWTH
+    return MIN_RATIO if ratio < MIN_RATIO else ratio
+
+
+def dassl_ratio(control):
+    """Keep, halve or double: DASSL's rule."""
+    if control >= 2.0:
+        return 2.0
+    if control > 1.0:
+        return 1.0
+    if control > 0.9:
+        return 0.9
+    return 0.5 if control < 0.5 else control
+
+
+def recover(s, status):
+    """Reduce step and order after a failed attempt; False when that is no use any more.
+
+    The first failure of the error test trusts the estimate; after the second the estimate
+    itself is in doubt, after the third so is the history.
+    """
+    smallest: cython.double
+    ratio: cython.double
+    s.starting = False
+    s.last_control = 0.0
+    if status == ERROR_TEST:
+        s.error_failures += 1
+        s.error_test_failures += 1
+        if s.error_failures == 1:
+            s.k = lower_order(s)
+            ratio = 0.9 * pow(s.order_error[s.k] / TARGET + TINY_ERROR, -1.0 / (s.k + 1))
+            ratio = 0.9 if ratio > 0.9 else (0.25 if ratio < 0.25 else ratio)
+        else:
+            s.k = lower_order(s) if s.error_failures == 2 else 1
+            ratio = 0.25
+    else:
+        s.newton_failures += 1
+        s.convergence_failures += 1
+        ratio = 0.25
+    s.steps_at_order = 0
+    s.h *= ratio
+    smallest = 4.0 * EPS * (fabs(s.t) if fabs(s.t) > fabs(s.t_new) else fabs(s.t_new))
+    return (
+        fabs(s.h) > smallest
+        and s.error_failures < MAX_ERROR_FAILURES
+        and s.newton_failures < MAX_NEWTON_FAILURES
+    )
+
+
+def fit_to_end(s):
+    """Land on t_end exactly, with two equal steps rather than a long and a tiny one."""
+    left: cython.double = s.t_end - s.t
+    if fabs(s.h) > s.max_step:
+        s.h = s.direction * s.max_step
+    if fabs(s.h) >= fabs(left) * (1.0 - 100.0 * EPS):
+        s.h = left
+    elif 2.0 * fabs(s.h) > fabs(left):
+        s.h = 0.5 * left
+    s.t_new = s.t_end if s.h == left else s.t + s.h

@@ -1,0 +1,87 @@
+"""Dense LU of the iteration matrix.
+
+Up to about twenty unknowns this loop beats a call of LAPACK; above, `lapack.py` takes
+over through the same two pointers.
+"""
+
+import cython
+from cython.cimports.libc.math import fabs
+
+if not cython.compiled:
+    from tether._core.codes import OK, SINGULAR
+
+
+def use_small_factor(s):
+    """Install this file's factorisation."""
+    s.factor = small_factor
+    s.solve = small_solve
+
+
+def assemble_and_factor(s):
+    """Factor F_y + cj F_y' for the cj of this step, math (7)."""
+    i: cython.int
+    status: cython.int
+    for i in range(s.n * s.n):
+        s.lu[i] = s.fy[i] + s.cj * s.fyp[i]
+    s.nlu += 1
+    status = s.factor(s)
+    s.cj_factored = s.cj if status == OK else 0.0
+    return status
+
+
+def small_factor(s):
+    """Factor in place with row exchanges; matrix stored column by column."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    k: cython.int
+    row: cython.int
+    largest: cython.double
+    x: cython.double
+    for k in range(n):
+        row = k
+        largest = fabs(s.lu[k * n + k])
+        for i in range(k + 1, n):
+            if fabs(s.lu[k * n + i]) > largest:
+                largest = fabs(s.lu[k * n + i])
+                row = i
+        s.pivot[k] = row
+        if not largest > 0.0:          # also true of NaN
+            return SINGULAR
+        if row != k:
+            for j in range(n):
+                x = s.lu[j * n + k]
+                s.lu[j * n + k] = s.lu[j * n + row]
+                s.lu[j * n + row] = x
+        x = 1.0 / s.lu[k * n + k]
+        s.pivot_inverse[k] = x
+        for i in range(k + 1, n):
+            s.lu[k * n + i] *= x
+        for j in range(k + 1, n):
+            x = s.lu[j * n + k]
+            if x != 0.0:
+                for i in range(k + 1, n):
+                    s.lu[j * n + i] -= x * s.lu[k * n + i]
+    return OK
+
+
+def small_solve(s, b):
+    """Solve in place with the factors of `small_factor`."""
+    n: cython.int = s.n
+    i: cython.int
+    k: cython.int
+    x: cython.double
+    for k in range(n):
+        i = s.pivot[k]
+        x = b[i]
+        b[i] = b[k]
+        b[k] = x
+    for k in range(n - 1):
+        x = b[k]
+        for i in range(k + 1, n):
+            b[i] -= x * s.lu[k * n + i]
+    for k in range(n - 1, -1, -1):
+        x = b[k] * s.pivot_inverse[k]
+        b[k] = x
+        for i in range(k):
+            b[i] -= x * s.lu[k * n + i]

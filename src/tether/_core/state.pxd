@@ -1,0 +1,116 @@
+from tether._core.codes cimport COLUMNS
+
+# The seams of the core: anything that differs from problem to problem is one of these.
+ctypedef int (*residual_t)(State s, double t, double* y, double* yp, double* out) noexcept nogil
+ctypedef int (*jacobian_t)(State s, double t, double* y, double* yp) noexcept nogil
+ctypedef int (*factor_t)(State s) noexcept nogil
+ctypedef void (*solve_t)(State s, double* b) noexcept nogil
+ctypedef int (*events_t)(State s, double t, double* y, double* yp, double* g) noexcept nogil
+
+cdef class State:
+    # --- the problem
+    cdef public int n
+    cdef public double t_end          # never stepped over
+    cdef public double direction      # +1 or -1
+    cdef residual_t residual
+    cdef jacobian_t jacobian
+    cdef events_t events
+    cdef public object residual_adapter
+    cdef public object jacobian_adapter
+    cdef public object events_adapter
+    cdef public bint python_residual  # the residual needs the GIL
+    cdef public object error          # the exception a user's function raised
+    cdef void* c_function
+    cdef void* c_data
+
+    # --- options
+    cdef double* rtol
+    cdef double* atol
+    cdef public int max_order
+    cdef public double max_step
+    cdef public int controller
+    cdef public int newton_norm
+    cdef public int error_norm
+    cdef public double newton_tolerance
+    cdef public int max_iterations
+
+    # --- history: y(t_n) and its scaled divided differences, math (2)
+    cdef public double t, h
+    cdef public int k
+    cdef double psi[COLUMNS + 1]      # psi[j] = t_n - t_{n-j}
+    cdef double* phi                  # phi[j n + i], j = 0..COLUMNS-1
+    cdef public double last_h         # the step that led to t_n ...
+    cdef public int last_k            # ... and its order
+    cdef public bint starting         # raise order and step until the first set-back
+    cdef public int steps_at_order
+
+    # --- the step being tried
+    cdef public double t_new
+    cdef double psi_new[COLUMNS + 1]
+    cdef double alpha[COLUMNS + 1]
+    cdef double beta[COLUMNS + 1]
+    cdef double gamma[COLUMNS + 1]
+    cdef double error_constant[COLUMNS]
+    cdef public double cj
+    cdef double* weight               # 1 / (rtol |y_n| + atol)
+    cdef public double y_norm         # max |y_n| weight: round-off in the weighted norm is u times it
+    cdef double* y_predicted
+    cdef double* yp_predicted
+    cdef double* y
+    cdef double* yp
+    cdef double* correction           # y - y_predicted, the next difference of order k + 1
+    cdef double* r                    # residual, then Newton's increment
+    cdef double* scratch
+
+    # --- iteration matrix F_y + cj F_y' and its factors, column by column
+    cdef double* fy
+    cdef double* fyp
+    cdef double* lu
+    cdef double* pivot_inverse
+    cdef int* pivot
+    cdef factor_t factor
+    cdef solve_t solve
+    cdef public double cj_factored    # 0: nothing factored yet
+    cdef public bint jacobian_exists
+    cdef public bint jacobian_current # evaluated during this step
+    cdef public bint fyp_known        # F_y' is given and constant
+    cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
+    cdef public double convergence_rate
+
+    # --- error and order
+    cdef public double error_estimate # of the step just tried, 1 = the tolerance
+    cdef double order_error[COLUMNS]  # error estimate had the order been q
+    cdef double order_term[COLUMNS]   # |h^(q+1) y^(q+1)|, math (9)
+    cdef public int new_order
+    cdef public double last_control   # the controller's memory
+
+    # --- control counters of the step being tried (not statistics)
+    cdef public int error_failures
+    cdef public int newton_failures
+
+    # --- statistics
+    cdef public long long steps, nfev, njev, nlu, iterations
+    cdef public long long error_test_failures, convergence_failures
+
+    # --- what is kept
+    cdef public bint keep_steps
+    cdef public long long stored, capacity
+    cdef double* store_t
+    cdef double* store_y
+    cdef double* store_yp
+    cdef int* store_k
+    cdef public long long n_eval, next_eval
+    cdef double* eval_t
+    cdef double* eval_y
+    cdef double* eval_yp
+
+    # --- events
+    cdef public int n_events
+    cdef double* g_old
+    cdef double* g_new
+    cdef int* g_direction
+
+    cdef dict arrays                  # owns the memory behind the pointers
+
+cdef double* doubles(State s, str name, object array) except? NULL
+cdef int* integers(State s, str name, object array) except? NULL

@@ -1,0 +1,95 @@
+"""The integrator's working memory: one flat object that every verb reads and writes."""
+
+import cython
+import numpy as np
+
+if not cython.compiled:
+    from tether._core.codes import COLUMNS
+
+
+def doubles(s, name, array):
+    """Keep `array` alive under `name` and return the address of its first element."""
+    s.arrays[name] = array
+    if cython.compiled:
+        view: cython.double[::1] = array
+        return cython.address(view[0])
+    return array
+
+
+def integers(s, name, array):
+    """As `doubles`, for C integers."""
+    s.arrays[name] = array
+    if cython.compiled:
+        view: cython.int[::1] = array
+        return cython.address(view[0])
+    return array
+
+
+class State:
+    """Memory of one integration of `n` unknowns."""
+
+    def __init__(self, n, rtol, atol):
+        self.arrays = {}
+        self.n = n
+        if not cython.compiled:
+            for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
+                setattr(self, name, np.zeros(COLUMNS + 1))
+            for name in ("error_constant", "order_error", "order_term"):
+                setattr(self, name, np.zeros(COLUMNS))
+        self.rtol = doubles(self, "rtol", rtol)
+        self.atol = doubles(self, "atol", atol)
+        self.phi = doubles(self, "phi", np.zeros(COLUMNS * n))
+        self.weight = doubles(self, "weight", np.zeros(n))
+        self.y_predicted = doubles(self, "y_predicted", np.zeros(n))
+        self.yp_predicted = doubles(self, "yp_predicted", np.zeros(n))
+        self.y = doubles(self, "y", np.zeros(n))
+        self.yp = doubles(self, "yp", np.zeros(n))
+        self.correction = doubles(self, "correction", np.zeros(n))
+        self.r = doubles(self, "r", np.zeros(n))
+        self.scratch = doubles(self, "scratch", np.zeros(n))
+        self.fy = doubles(self, "fy", np.zeros(n * n))
+        self.fyp = doubles(self, "fyp", np.zeros(n * n))
+        self.lu = doubles(self, "lu", np.zeros(n * n))
+        self.pivot_inverse = doubles(self, "pivot_inverse", np.zeros(n))
+        self.pivot = integers(self, "pivot", np.zeros(n, np.intc))
+        self.error = None
+        self.residual_adapter = self.jacobian_adapter = self.events_adapter = None
+        self.t_end = np.inf
+        self.direction = 1.0
+        self.max_step = np.inf
+        self.fyp_known = False
+        self.steps = self.nfev = self.njev = self.nlu = self.iterations = 0
+        self.error_test_failures = self.convergence_failures = 0
+        self.keep_steps = False
+        self.stored = self.capacity = 0
+        self.n_eval = self.next_eval = 0
+        self.n_events = 0
+        self.error_failures = self.newton_failures = 0
+
+    def array(self, name):
+        """Return the array behind a pointer: the same memory, not a copy."""
+        return self.arrays[name]
+
+    def keep_steps_in(self, t, y, yp, k):
+        """Store every accepted step into these arrays from row `stored` on."""
+        self.store_t = doubles(self, "store_t", t)
+        self.store_y = doubles(self, "store_y", y)
+        self.store_yp = doubles(self, "store_yp", yp)
+        self.store_k = integers(self, "store_k", k)
+        self.capacity = len(t)
+        self.keep_steps = True
+
+    def evaluate_at(self, t, y, yp):
+        """Fill rows of `y` and `yp` with the solution at the times `t` as they are passed."""
+        self.eval_t = doubles(self, "eval_t", t)
+        self.eval_y = doubles(self, "eval_y", y)
+        self.eval_yp = doubles(self, "eval_yp", yp)
+        self.n_eval = len(t)
+
+    def watch_events(self, directions):
+        """Look for sign changes of the event functions after every step."""
+        m = len(directions)
+        self.g_old = doubles(self, "g_old", np.zeros(m))
+        self.g_new = doubles(self, "g_new", np.zeros(m))
+        self.g_direction = integers(self, "g_direction", np.asarray(directions, np.intc))
+        self.n_events = m

@@ -1,0 +1,16 @@
+from tether._core.codes cimport (EVENT_FOUND, OK, PAUSED, REACHED_END, STORE_FULL, TOO_ACCURATE,
+                                 USER_EXCEPTION)
+from tether._core.coefficients cimport set_coefficients
+from tether._core.controller cimport fit_to_end, next_step, recover
+from tether._core.error cimport test_error
+from tether._core.events cimport look_for_events
+from tether._core.newton cimport correct
+from tether._core.norms cimport set_weights
+from tether._core.order cimport lower_order, next_order
+from tether._core.predict cimport predict
+from tether._core.state cimport State
+from tether._core.store cimport store
+
+cdef int step(State s) noexcept nogil
+cdef void complete(State s) noexcept nogil
+cdef int run(State s, long long count) noexcept nogil

@@ -1,0 +1,124 @@
+"""One step of the integration, told by its verbs; each lives in the file of its name."""
+
+import cython
+
+if not cython.compiled:
+    from tether._core.codes import (
+        EVENT_FOUND,
+        OK,
+        PAUSED,
+        REACHED_END,
+        STORE_FULL,
+        TOO_ACCURATE,
+        USER_EXCEPTION,
+    )
+    from tether._core.coefficients import set_coefficients
+    from tether._core.controller import fit_to_end, next_step, recover
+    from tether._core.error import test_error
+    from tether._core.events import look_for_events
+    from tether._core.newton import correct
+    from tether._core.norms import set_weights
+    from tether._core.order import lower_order, next_order
+    from tether._core.predict import predict
+    from tether._core.store import store
+    from tether._core.state import State
+
+# Beyond this the tolerance asks for more digits than there are.
+ROUND_OFF_LIMIT = cython.declare(cython.double, 1.0 / (100.0 * 2.220446049250313e-16))
+
+
+def step(s):
+    """Advance from t_n to t_n+1, however many attempts that takes."""
+    status: cython.int
+    s.error_failures = 0
+    s.newton_failures = 0
+    s.jacobian_current = False
+    status = set_weights(s)
+    if status != OK:
+        return status
+    if s.y_norm > ROUND_OFF_LIMIT:
+        return TOO_ACCURATE
+    while True:
+        fit_to_end(s)
+        set_coefficients(s)
+        predict(s)
+        status = correct(s)
+        if status == OK:
+            status = test_error(s)
+        if status == OK:
+            break
+        if status == USER_EXCEPTION:
+            return status
+        if not recover(s, status):
+            return -status
+    complete(s)
+    return OK
+
+
+def complete(s):
+    """Accept the step: choose order and size of the next and move the history on, math (4)."""
+    n: cython.int = s.n
+    k: cython.int = s.k
+    i: cython.int
+    j: cython.int
+    h_next: cython.double
+    s.steps += 1
+    s.steps_at_order += 1
+    if k == s.max_order or lower_order(s) < k:
+        s.starting = False
+    if s.starting:
+        s.new_order = k + 1
+        h_next = 2.0 * s.h
+    else:
+        s.new_order = next_order(s)
+        h_next = next_step(s)
+
+    for i in range(n):
+        s.phi[(k + 1) * n + i] = s.correction[i]
+    for j in range(k, 0, -1):
+        for i in range(n):
+            s.correction[i] += s.beta[j] * s.phi[j * n + i]
+            s.phi[j * n + i] = s.correction[i]
+    for i in range(n):
+        s.phi[i] = s.y[i]
+    for j in range(1, k + 3):
+        s.psi[j] = s.psi_new[j]
+
+    s.t = s.t_new
+    s.last_h = s.h
+    s.last_k = k
+    if s.new_order != k:
+        s.k = s.new_order
+        s.steps_at_order = 0
+    s.h = h_next
+
+
+def run(s, count):
+    """Take up to `count` steps; come back early when someone outside is needed."""
+    status: cython.int
+    while count > 0:
+        status = step(s)
+        if status != OK:
+            return status
+        if s.n_events > 0:
+            status = look_for_events(s)
+            if status != OK:
+                return EVENT_FOUND if status > 0 else status
+        store(s)
+        if s.t == s.t_end:
+            return REACHED_END
+        if s.keep_steps and s.stored == s.capacity:
+            return STORE_FULL
+        count -= 1
+    return PAUSED
+
+
+def advance(s: State, count):
+    """Run without the GIL where the residual is compiled; see `run`."""
+    status: cython.int
+    steps: cython.longlong = count
+    if s.python_residual:
+        return run(s, steps)
+    with cython.nogil:
+        status = run(s, steps)
+    return status

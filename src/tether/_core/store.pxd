@@ -1,0 +1,6 @@
+from tether._core.interpolate cimport interpolate
+from tether._core.state cimport State
+
+cdef void store(State s) noexcept nogil
+cdef void store_outputs(State s, double t) noexcept nogil
+cdef void store_row(State s, int k) noexcept nogil
