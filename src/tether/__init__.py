@@ -1,1 +1,24 @@
+"""tether solves differential-algebraic equations F(t, y, y') = 0."""
 
+from tether.bdf import Bdf
+from tether.options import Options
+from tether.problem import Problem
+from tether.result import DaeResult, Interpolant, Statistics
+from tether.solve import solve_dae
+from tether.start.consistent import Start
+from tether.status import ConsistencyWarning, Status
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bdf",
+    "ConsistencyWarning",
+    "DaeResult",
+    "Interpolant",
+    "Options",
+    "Problem",
+    "Start",
+    "Statistics",
+    "Status",
+    "solve_dae",
+]

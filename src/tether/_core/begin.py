@@ -12,6 +12,7 @@ def begin(s, t, y, yp, first_step):
     """Forget the past and begin at (t, y, yp); `first_step` zero lets the core choose.
 
     The history is the tangent: as if the solution had come along it, in steps of h.
+    A Jacobian from the search for consistent values is kept.
     """
     i: cython.int
     j: cython.int
@@ -20,6 +21,7 @@ def begin(s, t, y, yp, first_step):
     for i in range(s.n):
         s.y[i] = y[i]
         s.yp[i] = yp[i]
+        s.yp_n[i] = yp[i]
         s.phi[i] = y[i]
     for j in range(2, COLUMNS):
         for i in range(s.n):
@@ -37,8 +39,6 @@ def begin(s, t, y, yp, first_step):
     s.starting = True
     s.last_control = 0.0
     s.cj_factored = 0.0
-    s.jacobian_exists = False
-    s.fyp_constant = False
     return status
 
 

@@ -15,7 +15,7 @@ MAX_GROWTH = cython.declare(cython.double, 2.0)
 MIN_RATIO = cython.declare(cython.double, 0.5)
 # Dead band: a step that would change by less than this stays, and its factors with it.
 BAND_LOW = cython.declare(cython.double, 0.9)
-BAND_HIGH = cython.declare(cython.double, 1.2)
+BAND_HIGH = cython.declare(cython.double, 1.3)
 MAX_ERROR_FAILURES = cython.declare(cython.int, 20)
 MAX_NEWTON_FAILURES = cython.declare(cython.int, 20)
 
@@ -82,6 +82,9 @@ def recover(s, status):
     else:
         s.newton_failures += 1
         s.convergence_failures += 1
+        # A Jacobian from a bad prediction is of no use at the next, better one.
+        s.jacobian_exists = False
+        s.cj_factored = 0.0
         ratio = 0.25
     s.steps_at_order = 0
     s.h *= ratio

@@ -3,3 +3,4 @@ from tether._core.state cimport State
 
 cdef int test_error(State s) noexcept nogil
 cdef void judge_orders(State s) noexcept nogil
+cdef double accumulate(double total, double x, int norm) noexcept nogil

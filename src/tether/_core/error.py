@@ -25,30 +25,38 @@ def judge_orders(s):
     k: cython.int = s.k
     i: cython.int
     q: cython.int
-    d: cython.double[4]       # differences of order k-1, k, k+1, k+2
-    norm: cython.double[4]
-    term: cython.double
-    for q in range(4):
-        norm[q] = 0.0
+    here: cython.double = 0.0       # norm of the new difference of order k+1
+    above: cython.double = 0.0      # ... of order k+2
+    below: cython.double = 0.0      # ... of order k
+    lowest: cython.double = 0.0     # ... of order k-1
+    difference: cython.double
+    factor: cython.double = 1.0     # (q+1)! h^(q+1) / (psi_1 ... psi_(q+1))
+    norm: cython.double
     for i in range(n):
-        d[2] = s.correction[i]
-        d[3] = d[2] - s.beta[k + 1] * s.phi[(k + 1) * n + i]
-        d[1] = d[2] + s.beta[k] * s.phi[k * n + i]
-        d[0] = d[1] + s.beta[k - 1] * s.phi[(k - 1) * n + i]
-        for q in range(4):
-            term = fabs(d[q] * s.weight[i])
-            if s.error_norm == MAX_NORM:
-                if term > norm[q]:
-                    norm[q] = term
-            else:
-                norm[q] += term * term
-    if s.error_norm != MAX_NORM:
-        for q in range(4):
-            norm[q] = sqrt(norm[q] / n)
-    term = 1.0                # (q+1)! h^(q+1) / (psi_1 ... psi_(q+1))
+        difference = s.correction[i]
+        here = accumulate(here, difference * s.weight[i], s.error_norm)
+        above = accumulate(
+            above, (difference - s.beta[k + 1] * s.phi[(k + 1) * n + i]) * s.weight[i], s.error_norm
+        )
+        difference += s.beta[k] * s.phi[k * n + i]
+        below = accumulate(below, difference * s.weight[i], s.error_norm)
+        difference += s.beta[k - 1] * s.phi[(k - 1) * n + i]
+        lowest = accumulate(lowest, difference * s.weight[i], s.error_norm)
     for q in range(k + 2):
-        term *= (q + 1) * s.alpha[q + 1]
-        if q >= k - 2 and q >= 0:
-            s.order_term[q] = term * norm[q - k + 2]
-            if q >= 1:
-                s.order_error[q] = s.error_constant[q] * norm[q - k + 2]
+        factor *= (q + 1) * s.alpha[q + 1]
+        if q < k - 2:
+            continue
+        norm = above if q > k else (here if q == k else (below if q == k - 1 else lowest))
+        if s.error_norm != MAX_NORM:
+            norm = sqrt(norm / n)
+        s.order_term[q] = factor * norm
+        if q > 0:
+            s.order_error[q] = s.error_constant[q] * norm
+
+
+def accumulate(total, x, norm):
+    """Add one weighted component to a norm in the making."""
+    x = fabs(x)
+    if norm == MAX_NORM:
+        return x if x > total else total
+    return total + x * x

@@ -6,7 +6,7 @@ most models never changes, is differenced twice and then left alone.
 """
 
 import cython
-from cython.cimports.libc.math import fabs, fmax, fmin
+from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
@@ -49,9 +49,9 @@ def difference_fy(s, t, y, yp, y_size):
     size: cython.double
     for j in range(n):
         saved = y[j]
-        size = fmax(fabs(saved), fabs(s.h * yp[j]))
-        size = fmax(size, fmin(1.0 / s.weight[j], y_size))
-        increment = fmax(ROOT_EPS * size, FLOOR_EPS * y_size)
+        size = max(fabs(saved), fabs(s.h * yp[j]))
+        size = max(size, min(1.0 / s.weight[j], y_size))
+        increment = max(ROOT_EPS * size, FLOOR_EPS * y_size)
         if increment == 0.0:
             increment = ROOT_EPS
         if s.h * yp[j] < 0.0:
@@ -86,7 +86,7 @@ def difference_fyp(s, t, y, yp):
         yp_size = 1.0
     for j in range(n):
         saved = yp[j]
-        increment = CUBE_ROOT_EPS * fmax(fabs(saved), fmin(1.0 / fabs(s.weight[j] * s.h), yp_size))
+        increment = CUBE_ROOT_EPS * max(fabs(saved), min(1.0 / fabs(s.weight[j] * s.h), yp_size))
         yp[j] = saved + increment
         increment = yp[j] - saved
         status = evaluate(s, t, y, yp, s.scratch)
@@ -95,10 +95,11 @@ def difference_fyp(s, t, y, yp):
             return status
         for i in range(n):
             entry = (s.scratch[i] - s.r[i]) / increment
-            change = fmax(change, fabs(entry - s.fyp[j * n + i]))
-            size = fmax(size, fabs(entry))
+            change = max(change, fabs(entry - s.fyp[j * n + i]))
+            size = max(size, fabs(entry))
             s.fyp[j * n + i] = entry
-    s.fyp_constant = s.jacobian_exists and change <= UNCHANGED * size
+    s.fyp_constant = s.fyp_exists and change <= UNCHANGED * size
+    s.fyp_exists = True
     return OK
 
 
@@ -107,5 +108,5 @@ def largest(v, n):
     i: cython.int
     size: cython.double = 0.0
     for i in range(n):
-        size = fmax(size, fabs(v[i]))
+        size = max(size, fabs(v[i]))
     return size

@@ -11,6 +11,7 @@ if not cython.compiled:
     from tether._core.predict import start_from_prediction
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
+MAX_ITERATIONS = cython.declare(cython.int, 4)
 # The factors serve while cj stays within this share of the cj they were made for.
 CJ_DRIFT = cython.declare(cython.double, 0.25)
 DIVERGING = cython.declare(cython.double, 0.9)
@@ -68,8 +69,8 @@ def set_up(s, fresh):
 def iterate(s):
     """Iterate from the residual in `s.r` until the error left is below the tolerance.
 
-    The rate of convergence is measured anew in every step (NOTES: a rate carried over
-    from earlier steps lets iteration errors into the algebraic variables).
+    The rate of convergence is measured anew in every step: a rate carried over from earlier
+    steps, as in DASSL and IDA, lets iteration errors into the algebraic variables.
     """
     i: cython.int
     m: cython.int
@@ -79,7 +80,7 @@ def iterate(s):
     rate: cython.double = 0.0
     # The factors belong to another cj: on average this brings the increment to size.
     damping: cython.double = 2.0 / (1.0 + s.cj / s.cj_factored)
-    for m in range(s.max_iterations):
+    for m in range(MAX_ITERATIONS):
         s.iterations += 1
         for i in range(s.n):
             s.r[i] = -s.r[i] * damping
@@ -104,7 +105,7 @@ def iterate(s):
                 return OK
         if size <= 100.0 * EPS * s.y_norm:      # nothing left but round-off
             return OK
-        if m + 1 < s.max_iterations:
+        if m + 1 < MAX_ITERATIONS:
             status = evaluate(s, s.t_new, s.y, s.yp, s.r)
             if status != OK:
                 return status

@@ -32,13 +32,13 @@ cdef class State:
     cdef public int newton_norm
     cdef public int error_norm
     cdef public double newton_tolerance
-    cdef public int max_iterations
 
     # --- history: y(t_n) and its scaled divided differences, math (2)
     cdef public double t, h
     cdef public int k
     cdef double psi[COLUMNS + 1]      # psi[j] = t_n - t_{n-j}
     cdef double* phi                  # phi[j n + i], j = 0..COLUMNS-1
+    cdef double* yp_n                 # y'(t_n)
     cdef public double last_h         # the step that led to t_n ...
     cdef public int last_k            # ... and its order
     cdef public bint starting         # raise order and step until the first set-back
@@ -74,6 +74,7 @@ cdef class State:
     cdef public bint jacobian_exists
     cdef public bint jacobian_current # evaluated during this step
     cdef public bint fyp_known        # F_y' is given and constant
+    cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
     cdef public double convergence_rate
 

@@ -43,6 +43,7 @@ class State:
         self.y_predicted = doubles(self, "y_predicted", np.zeros(n))
         self.yp_predicted = doubles(self, "yp_predicted", np.zeros(n))
         self.y = doubles(self, "y", np.zeros(n))
+        self.yp_n = doubles(self, "yp_n", np.zeros(n))
         self.yp = doubles(self, "yp", np.zeros(n))
         self.correction = doubles(self, "correction", np.zeros(n))
         self.r = doubles(self, "r", np.zeros(n))
@@ -65,6 +66,9 @@ class State:
         self.n_eval = self.next_eval = 0
         self.n_events = 0
         self.error_failures = self.newton_failures = 0
+        self.jacobian_exists = self.jacobian_current = False
+        self.fyp_exists = self.fyp_constant = False
+        self.error_estimate = self.convergence_rate = 0.0
 
     def array(self, name):
         """Return the array behind a pointer: the same memory, not a copy."""

@@ -81,6 +81,7 @@ def complete(s):
             s.phi[j * n + i] = s.correction[i]
     for i in range(n):
         s.phi[i] = s.y[i]
+        s.yp_n[i] = s.yp[i]
     for j in range(1, k + 3):
         s.psi[j] = s.psi_new[j]
 

@@ -1,0 +1,46 @@
+"""Residual and Jacobian at a point of one's choice, through the state's own seams."""
+
+import cython
+import numpy as np
+
+if not cython.compiled:
+    from tether._core.adapters import evaluate
+    from tether._core.codes import OK
+    from tether._core.norms import set_weights
+    from tether._core.state import State
+
+
+def move_to(s: State, t, y, yp):
+    """Make (t, y, yp) the state's point, with weights to match."""
+    s.t = t
+    s.array("y")[:] = y
+    s.array("yp")[:] = yp
+    s.array("phi")[: s.n] = y
+    return set_weights(s)
+
+
+def residual_at(s: State, t, y, yp):
+    """Return a status and the residual."""
+    status: cython.int
+    s.array("y")[:] = y
+    s.array("yp")[:] = yp
+    status = evaluate(s, t, s.y, s.yp, s.r)
+    return status, s.array("r").copy()
+
+
+def jacobian_at(s: State, t, y, yp):
+    """Return a status, F_y and F_y' (weights must have been set by `move_to`)."""
+    status: cython.int
+    n: cython.int = s.n
+    s.array("y")[:] = y
+    s.array("yp")[:] = yp
+    status = evaluate(s, t, s.y, s.yp, s.r)
+    if status == OK:
+        s.njev += 1
+        status = s.jacobian(s, t, s.y, s.yp)
+        s.jacobian_exists = status == OK
+    return (
+        status,
+        np.array(s.array("fy").reshape(n, n).T),
+        np.array(s.array("fyp").reshape(n, n).T),
+    )

@@ -1,0 +1,216 @@
+"""Bdf: the integrator one step at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether._core import begin, codes, interpolate, linear, step
+from tether._core.state import State
+from tether.options import CONTROLLERS, NORMS, Options, merge
+from tether.problem import Problem
+from tether.result import LocalInterpolant, Statistics
+from tether.start.consistent import Start, make_consistent
+from tether.status import Status
+
+__all__ = ["Bdf"]
+
+SMALL = 20                  # up to here the core's own LU beats LAPACK
+
+
+class Bdf:
+    """Variable-order, variable-step BDF for F(t, y, y') = 0, one step at a time.
+
+    Parameters
+    ----------
+    problem : Problem or callable
+        What to integrate; a callable is wrapped as ``Problem(callable)``.
+    t0 : float
+        Starting time.
+    y0, yp0 : array_like
+        Starting values; `yp0` and the algebraic part of `y0` are made consistent.
+    options : Options or mapping, optional
+        Tolerances and the rest.
+    t_bound : float
+        The integration stops there exactly; its side of `t0` gives the direction.
+
+    Attributes
+    ----------
+    t, y, yp : float, ndarray, ndarray
+        The current point.
+    t_old : float or None
+        The point before.
+    order, step_size : int, float
+        Of the last step.
+    status : Status
+        RUNNING, REACHED_END or a failure.
+    start : Start
+        What was done to the starting values.
+    stats : Statistics
+        Work so far.
+
+    Examples
+    --------
+    >>> from tether import Bdf, Problem
+    >>> bdf = Bdf(Problem(lambda t, y, yp: [yp[0] + y[0]]), 0.0, [1.0], t_bound=1.0)
+    >>> while bdf.step() == Status.RUNNING:
+    ...     pass
+    >>> bdf.t, round(float(bdf.y[0]), 4)
+    (1.0, 0.3679)
+    """
+
+    def __init__(
+        self,
+        problem: Problem | Any,
+        t0: float,
+        y0: ArrayLike,
+        yp0: ArrayLike | None = None,
+        options: Options | Mapping[str, Any] | None = None,
+        *,
+        t_bound: float = math.inf,
+    ) -> None:
+        self.options = merge(options)
+        self.problem = problem if isinstance(problem, Problem) else Problem(problem)
+        t0, t_bound = check_time("t0", t0), check_time("t_bound", t_bound, finite=False)
+        if t_bound == t0:
+            raise ValueError(f"t_bound must differ from t0, both are {t0}")
+        y = check_vector("y0", y0)
+        yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
+        self.problem.prepare(t0, y)
+        self._state = _new_state(self.problem, len(y), self.options)
+        self._state.t_end = t_bound
+        self._state.direction = math.copysign(1.0, t_bound - t0)
+        if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
+            raise ValueError(
+                f"first_step must not be longer than the interval, got {self.options.first_step}"
+            )
+        self.t_old: float | None = None
+        self.restart(t0, y, yp, self.options.first_step)
+
+    def restart(
+        self, t: float, y: np.ndarray, yp: np.ndarray | None, first_step: float | None = None
+    ) -> None:
+        """Begin anew at (t, y) with a consistent y' and order 1."""
+        s = self._state
+        self.start: Start = make_consistent(s, t, y, yp)
+        code = begin.begin(
+            s, t, np.ascontiguousarray(self.start.y), np.ascontiguousarray(self.start.yp),
+            first_step or 0.0,
+        )
+        if not self.start.success:
+            self.status = Status.NO_CONSISTENT_START
+        else:
+            self.status = Status.RUNNING if code == codes.OK else Status(code)
+
+    def step(self) -> Status:
+        """Take one step and return the status; a finished or failed run stays where it is."""
+        if self.status == Status.RUNNING:
+            self.advance(1)
+        return self.status
+
+    def advance(self, count: int) -> int:
+        """Take up to `count` steps without returning to Python; return the core's code."""
+        s = self._state
+        self.t_old = s.t if count == 1 else None
+        code = step.advance(s, count)
+        if code == codes.USER_EXCEPTION:
+            error, s.error = s.error, None
+            raise error
+        if code < 0:
+            self.status = Status(code)
+        elif code == codes.REACHED_END:
+            self.status = Status.REACHED_END
+        return code
+
+    @property
+    def t(self) -> float:
+        """Current time."""
+        return self._state.t
+
+    @property
+    def y(self) -> np.ndarray:
+        """Solution at the current time (a copy)."""
+        return self._state.array("phi")[: self._state.n].copy()
+
+    @property
+    def yp(self) -> np.ndarray:
+        """Derivative at the current time (a copy)."""
+        return self._state.array("yp_n").copy()
+
+    @property
+    def order(self) -> int:
+        """Order of the last step."""
+        return self._state.last_k
+
+    @property
+    def step_size(self) -> float:
+        """Size of the last step."""
+        return self._state.last_h
+
+    @property
+    def next_step(self) -> float:
+        """Size the next step will be tried with."""
+        return self._state.h
+
+    @property
+    def stats(self) -> Statistics:
+        """Work so far."""
+        return Statistics.of(self._state)
+
+    def dense_output(self) -> LocalInterpolant:
+        """Return the polynomial over the last step: ``dense_output()(t) -> (y, yp)``."""
+        if self._state.steps == 0:
+            raise RuntimeError("dense_output needs a step first")
+        return LocalInterpolant(*interpolate.last_step_polynomial(self._state))
+
+
+def _new_state(problem: Problem, n: int, options: Options) -> State:
+    state = State(n, *options.tolerances(n))
+    state.max_order = options.max_order
+    state.max_step = options.max_step
+    state.controller = CONTROLLERS.index(options.controller)
+    state.error_norm = NORMS.index(options.error_norm)
+    state.newton_norm = NORMS.index(options.newton_norm)
+    state.newton_tolerance = options.newton_tolerance
+    problem.attach(state)
+    if n <= SMALL:
+        linear.use_small_factor(state)
+    else:
+        from tether._core import lapack
+
+        lapack.use_lapack(state)
+    return state
+
+
+def check_time(name: str, value: Any, finite: bool = True) -> float:
+    """Return a real time as a float, or raise with the argument's name."""
+    if isinstance(value, complex) or not np.isscalar(value) or isinstance(value, str):
+        raise TypeError(f"{name} must be a real number, got {value!r}")
+    time = float(value)
+    if math.isnan(time) or (finite and math.isinf(time)):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return time
+
+
+def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
+    """Return a vector of finite floats, or raise with the argument's name."""
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        raise TypeError(f"{name} must be real, got complex values; split them into two parts")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be a vector of numbers, got {value!r}")
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if n is not None and len(array) != n:
+        raise ValueError(f"{name} must have {n} values like y0, got {len(array)}")
+    if len(array) == 0:
+        raise ValueError(f"{name} is empty; at least one unknown is needed")
+    array = array.astype(float)
+    if not np.all(np.isfinite(array)):
+        bad = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ValueError(f"{name} must be finite, but {name}[{bad}] is {array[bad]}")
+    return array

@@ -1,0 +1,170 @@
+"""drive: run the core to the end and serve whoever has to look in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from tether._core import codes, store
+from tether._core import events as core_events
+from tether.bdf import Bdf, check_vector
+from tether.events import EPS, Event, locate
+from tether.progress import ProgressBar
+from tether.record import Record
+from tether.result import LocalInterpolant
+from tether.status import Status
+
+# How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
+PATIENCE = 5e-3
+
+
+class Driver:
+    """One run of `Bdf` with its record, events, callback, limits and progress bar."""
+
+    def __init__(
+        self,
+        bdf: Bdf,
+        record: Record,
+        events: list[Event],
+        callback: Callable | None,
+        progress: ProgressBar | None,
+    ) -> None:
+        self.bdf, self.record, self.events = bdf, record, events
+        self.callback, self.progress = callback, progress
+        self.state = bdf._state
+        self.args = bdf.problem.args
+        self.t_start = self.t_reached = bdf.t
+        self.start = bdf.start
+        self.began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Time since the run began."""
+        return time.perf_counter() - self.began
+
+    def run(self) -> Status:
+        """Integrate until the end, a failure or somebody's wish to stop."""
+        store.store_start(self.state)
+        store.store_outputs_until(self.state, self.t_start)
+        self._arm_events([])
+        count = 1
+        while self.bdf.status == Status.RUNNING:
+            self.record.reserve(1)     # also the answer to STORE_FULL
+            before, since = self.state.steps, time.perf_counter()
+            code = self.bdf.advance(self._allowed(count))
+            self.t_reached = self.bdf.t
+            if code == codes.EVENT_FOUND:
+                self._serve_events()
+            if self.callback is not None and self.state.steps > before:
+                self._call_back()
+            self._check_limits()
+            self._show_progress()
+            if self.callback is None:
+                spent = time.perf_counter() - since
+                count = 2 * count if spent < PATIENCE / 2 else max(1, count // 2)
+        if self.progress is not None:
+            self.progress.close(*self._position())
+        return self.bdf.status
+
+    # --- limits, callback, progress -------------------------------------------------------
+
+    def _allowed(self, count: int) -> int:
+        limit = self.bdf.options.max_steps
+        return count if limit is None else min(count, limit - self.state.steps)
+
+    def _check_limits(self) -> None:
+        if self.bdf.status != Status.RUNNING:
+            return
+        options = self.bdf.options
+        if options.max_steps is not None and self.state.steps >= options.max_steps:
+            self.bdf.status = Status.MAX_STEPS
+        elif (
+            options.max_seconds is not None
+            and self.seconds > options.max_seconds
+        ):
+            self.bdf.status = Status.MAX_SECONDS
+
+    def _call_back(self) -> None:
+        assert self.callback is not None
+        if self.callback(self.bdf.t, self.bdf.y, self.bdf.yp) and not self.bdf.status.failed:
+            self.bdf.status = Status.STOPPED
+
+    def _position(self) -> tuple[float, int, int, float]:
+        return self.bdf.t, self.state.steps, self.bdf.order, self.bdf.step_size
+
+    def _show_progress(self) -> None:
+        if self.progress is not None:
+            self.progress.update(*self._position())
+
+    # --- events -----------------------------------------------------------------------------
+
+    def _arm_events(self, fired: list[int]) -> None:
+        """Take the present values as those to change sign; the ones that fired wait a step."""
+        if not self.events:
+            return
+        if core_events.evaluate_events(self.state) != codes.OK:
+            error, self.state.error = self.state.error, None
+            raise error
+        self.state.array("g_old")[fired] = np.nan
+
+    def _serve_events(self) -> None:
+        """Locate the events of the last step and report them in the order they happened.
+
+        The first that ends the run or changes the state cuts the step; what would have
+        happened later in the step has not happened.
+        """
+        polynomial = self.bdf.dense_output()
+        g_old, g_new = self.state.array("g_old"), self.state.array("g_new")
+        found = []
+        for number, event in enumerate(self.events):
+            if core_events.crossed(g_old[number], g_new[number], event.direction):
+                t = locate(event, polynomial, self.args, g_old[number], g_new[number])
+                found.append((self.state.direction * t, number, t))
+        found.sort()
+        same_time = 4 * EPS * max(abs(polynomial.t), abs(polynomial.t_old))
+        cut: float | None = None
+        acting: list[int] = []
+        reported = []
+        for _, number, t in found:
+            if cut is not None and abs(t - cut) > same_time:
+                break
+            event = self.events[number]
+            event.report(t, *polynomial(t))
+            reported.append(number)
+            if t == self.t_start:      # true from the outset: nothing happened
+                continue
+            event.counted += 1
+            if event.wants_to_stop or event.apply is not None:
+                cut = t if cut is None else cut
+                acting.append(number)
+        if cut is None:
+            store.store_step(self.state)
+            np.copyto(g_old, g_new)
+            g_old[[number for number in reported if g_new[number] == 0.0]] = np.nan
+            if self.state.t == self.state.t_end:
+                self.bdf.status = Status.REACHED_END
+        else:
+            self._cut(cut, acting, polynomial)
+
+    def _cut(self, t: float, acting: list[int], polynomial: LocalInterpolant) -> None:
+        """End the step at `t`; let the events change the state and end the run if they want."""
+        y, yp = polynomial(t)
+        store.store_outputs_until(self.state, t)
+        self.record.append(t, y, yp, self.state.last_k)
+        self.t_reached = t
+        changing = [number for number in acting if self.events[number].apply is not None]
+        for number in changing:
+            changed = self.events[number].apply(t, y.copy(), yp.copy(), *self.args)
+            y = check_vector(f"events[{number}].apply(t, y, yp)", changed, self.state.n)
+        if changing:
+            self.bdf.restart(t, y, yp)
+            self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
+            self._arm_events(acting)
+        if self.bdf.status.failed:
+            return
+        if any(self.events[number].wants_to_stop for number in acting):
+            self.bdf.status = Status.EVENT
+        elif t == self.state.t_end:
+            self.bdf.status = Status.REACHED_END

@@ -1,0 +1,95 @@
+"""Events: what they ask for, where they happen, and what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tether.result import LocalInterpolant
+
+EPS = np.finfo(float).eps
+
+
+@dataclass
+class Event:
+    """One event function with its attributes, as in `scipy.integrate.solve_ivp`."""
+
+    fun: Callable[..., float]
+    direction: int
+    stops_after: float                         # number of occurrences that ends the run
+    apply: Callable[..., Any] | None
+    t: list[float] = field(default_factory=list)
+    y: list[np.ndarray] = field(default_factory=list)
+    yp: list[np.ndarray] = field(default_factory=list)
+    counted: int = 0                           # occurrences that count towards `stops_after`
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """Whether it has happened often enough to end the run."""
+        return self.counted >= self.stops_after
+
+    def report(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
+        """Note one occurrence."""
+        self.t.append(t)
+        self.y.append(y)
+        self.yp.append(yp)
+
+
+def check_events(events: Any) -> list[Event]:
+    """Read the user's events; a single callable is a list of one."""
+    if events is None:
+        return []
+    if callable(events):
+        events = [events]
+    if not isinstance(events, Sequence):
+        raise TypeError(f"events must be a callable or a list of them, got {events!r}")
+    return [_check_event(number, fun) for number, fun in enumerate(events)]
+
+
+def _check_event(number: int, fun: Any) -> Event:
+    name = f"events[{number}]"
+    if not callable(fun):
+        raise TypeError(f"{name} must be callable, got {type(fun).__name__}")
+    terminal = getattr(fun, "terminal", False)
+    if terminal is None or terminal is False:
+        stops_after = np.inf
+    elif terminal is True:
+        stops_after = 1.0
+    elif isinstance(terminal, (int, np.integer)) and terminal > 0:
+        stops_after = float(terminal)
+    else:
+        raise ValueError(f"{name}.terminal must be a bool or a positive integer, got {terminal!r}")
+    direction = getattr(fun, "direction", 0)
+    try:
+        sign = int(np.sign(float(direction)))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}.direction must be a number, got {direction!r}") from None
+    apply = getattr(fun, "apply", None)
+    if apply is not None and not callable(apply):
+        raise TypeError(f"{name}.apply must be callable, got {type(apply).__name__}")
+    return Event(fun, sign, stops_after, apply)
+
+
+def locate(
+    event: Event, interpolant: LocalInterpolant, args: tuple, old: float, new: float
+) -> float:
+    """Time within the step at which the event function is zero on the interpolant."""
+    from scipy.optimize import brentq
+
+    def g(t: float) -> float:
+        return float(event.fun(t, *interpolant(t), *args))
+
+    if old == 0.0:
+        return interpolant.t_old
+    if new == 0.0:
+        return interpolant.t
+    a, b = interpolant.t_old, interpolant.t
+    # y' of the interpolant differs a little from that of the step: an event that looks at y'
+    # and crosses at the very end of the step may not change sign on the interpolant.
+    ga, gb = g(a), g(b)
+    if ga == 0.0 or gb == 0.0 or (ga > 0) == (gb > 0):
+        return a if abs(ga) <= abs(gb) else b
+    return float(brentq(g, a, b, xtol=4 * EPS * max(abs(a), abs(b), 1e-300), rtol=4 * EPS))

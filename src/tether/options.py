@@ -1,0 +1,147 @@
+"""Options of the integration: one field, one line, one default, one source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["Options"]
+
+CONTROLLERS = ("h211b", "dassl")
+NORMS = ("max", "rms")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that steers an integration.
+
+    `solve_dae` takes the common ones as arguments; the rest goes through its `options`.
+
+    Parameters
+    ----------
+    rtol, atol : float or array_like
+        Relative and absolute tolerance of each component; the error of a step is kept below
+        ``rtol * abs(y) + atol``.
+    first_step : float, optional
+        Size of the first step; chosen from the slope when left out.
+    max_step : float
+        No step is longer.
+    max_order : int
+        Highest order of the BDF, 1 to 5.
+    max_steps, max_seconds : optional
+        Stop with a failure after so many accepted steps or so much time.
+    controller : {"h211b", "dassl"}
+        Söderlind's digital filter H211b with b = 4 and a dead band, or DASSL's rule
+        (keep, halve or double).
+    error_norm, newton_norm : {"max", "rms"}
+        Weighted norm of the error test and of the convergence test (PL2 section 5).
+    newton_tolerance : float
+        Share of the tolerance that Newton's iteration may leave.
+
+    Examples
+    --------
+    >>> from tether import Options
+    >>> Options(rtol=1e-8, controller="dassl").max_order
+    5
+    """
+
+    rtol: ArrayLike = 1e-6
+    atol: ArrayLike = 1e-9
+    first_step: float | None = None   # DASSL's rule when None
+    max_step: float = math.inf        # SciPy
+    max_order: int = 5                # order 6 is not stable enough
+    max_steps: int | None = None
+    max_seconds: float | None = None
+    controller: str = "h211b"         # Söderlind 2003; measured, docs/mathematics.md
+    error_norm: str = "max"           # PL2 section 5; measured equal to rms
+    newton_norm: str = "max"          # PL2 section 5
+    newton_tolerance: float = 0.1     # measured: 0.33 of DASSL costs up to twice the steps
+
+    def __post_init__(self) -> None:
+        for name in ("rtol", "atol"):
+            _check_tolerance(name, getattr(self, name))
+        if self.first_step is not None:
+            _check_positive("first_step", self.first_step)
+        _check_positive("max_step", self.max_step, finite=False)
+        if not _is_integer(self.max_order) or not 1 <= self.max_order <= 5:
+            raise ValueError(f"max_order must be an integer from 1 to 5, got {self.max_order!r}")
+        if self.max_steps is not None and (not _is_integer(self.max_steps) or self.max_steps < 1):
+            raise ValueError(f"max_steps must be a positive integer, got {self.max_steps!r}")
+        if self.max_seconds is not None:
+            _check_positive("max_seconds", self.max_seconds, finite=False)
+        for name, choices in (
+            ("controller", CONTROLLERS),
+            ("error_norm", NORMS),
+            ("newton_norm", NORMS),
+        ):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
+        _check_positive("newton_tolerance", self.newton_tolerance)
+
+    def tolerances(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return rtol and atol as one value per unknown."""
+        vectors = []
+        for name in ("rtol", "atol"):
+            value = np.asarray(getattr(self, name), float)
+            if value.ndim == 1 and len(value) != n:
+                raise ValueError(
+                    f"{name} must be a number or have one value per unknown ({n}), "
+                    f"got {len(value)} values"
+                )
+            vectors.append(np.array(np.broadcast_to(value, n), float))
+        rtol, atol = vectors
+        nothing = np.flatnonzero((rtol == 0) & (atol == 0))
+        if len(nothing):
+            raise ValueError(
+                f"rtol and atol are both zero for component {nothing[0]}; one must be positive"
+            )
+        return rtol, atol
+
+
+def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Options:
+    """Combine `options` with arguments; an argument that is not at its default wins."""
+    names = [field.name for field in fields(Options)]
+    if options is None:
+        given: dict[str, Any] = {}
+    elif isinstance(options, Options):
+        given = {name: getattr(options, name) for name in names}
+    elif isinstance(options, Mapping):
+        unknown = sorted(set(options) - set(names))
+        if unknown:
+            raise TypeError(f"options has unknown names {unknown}; known are {names}")
+        given = dict(options)
+    else:
+        raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
+    for name, value in arguments.items():
+        default = getattr(Options, name)
+        if not (np.ndim(value) == 0 and value == default):
+            given[name] = value
+    return Options(**given)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _check_positive(name: str, value: Any, finite: bool = True) -> None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a positive number, got {value!r}") from None
+    if not number > 0 or (finite and math.isinf(number)):
+        raise ValueError(f"{name} must be positive, got {value!r}")
+
+
+def _check_tolerance(name: str, value: Any) -> None:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
+    if array.ndim > 1:
+        raise ValueError(f"{name} must be a number or a vector, got shape {array.shape}")
+    if not np.all(np.isfinite(array)) or np.any(array < 0):
+        raise ValueError(f"{name} must be finite and not negative, got {value!r}")

@@ -1,0 +1,77 @@
+"""Pictures of a solution; needs matplotlib (``pip install tether[plot]``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tether.result import DaeResult
+
+MOST_LINES = 10
+
+
+def plot_solution(
+    result: DaeResult,
+    *,
+    components: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+) -> Figure:
+    """Plot the states, and below them step size and order where every step was kept.
+
+    Parameters
+    ----------
+    result : DaeResult
+        What `solve_dae` returned.
+    components : sequence of int, optional
+        Which unknowns to draw; the first ten when left out.
+    labels : sequence of str, optional
+        Names of the drawn unknowns.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not shown; call ``figure.show()`` or ``figure.savefig(...)``.
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("plot() needs matplotlib: pip install tether[plot]") from error
+
+    n = result.y.shape[0]
+    chosen = list(range(min(n, MOST_LINES))) if components is None else list(components)
+    names = [f"y[{i}]" for i in chosen] if labels is None else list(labels)
+    if len(names) != len(chosen):
+        raise ValueError(f"labels must have one name per component ({len(chosen)})")
+
+    history = result.stats.h is not None and len(result.stats.h) > 0
+    heights = [3, 1, 1] if history else [1]
+    figure, axes = pyplot.subplots(
+        len(heights), 1, sharex=True, squeeze=False, layout="constrained",
+        height_ratios=heights, figsize=(8, 7 if history else 4.5),
+    )
+    states = axes[0, 0]
+    for i, name in zip(chosen, names, strict=True):
+        states.plot(result.t, result.y[i], label=name)
+    for times in result.t_events or []:
+        for time in times:
+            states.axvline(time, color="0.8", linewidth=0.8, zorder=0)
+    states.set_ylabel("y")
+    states.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    if history:
+        _plot_history(axes[1, 0], axes[2, 0], result)
+    axes[-1, 0].set_xlabel("t")
+    return figure
+
+
+def _plot_history(size_axis: object, order_axis: object, result: DaeResult) -> None:
+    t = result.stats.t
+    size_axis.semilogy(t, np.abs(result.stats.h), drawstyle="steps-pre", color="0.3")
+    size_axis.set_ylabel("step size")
+    order_axis.plot(t, result.stats.order, drawstyle="steps-pre", color="0.3")
+    order_axis.set_ylabel("order")
+    order_axis.set_yticks(range(1, 6))

@@ -1,0 +1,314 @@
+"""Problem: what the user wrote, checked and ready to be attached to the core."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tether._core import adapters, jacobian
+from tether._core.state import State
+
+__all__ = ["Problem"]
+
+C_SIGNATURE = "(double, double *, double *, double *[, void *])"
+
+
+class Problem:
+    """A system F(t, y, y') = 0 with what is known about it.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(t, y, yp)`` returns the residual as a list or an array; ``fun(t, y, yp, out)``
+        fills it in. It may also be a C function: a `scipy.LowLevelCallable`, a Numba cfunc or a
+        ctypes function pointer with the arguments ``(double t, double *y, double *yp,
+        double *out)`` and optionally ``void *user_data``, returning nothing or an int (nonzero
+        means the residual cannot be computed there). C functions run without the GIL.
+    jac : callable or pair of matrices, optional
+        ``jac(t, y, yp)`` returns (F_y, F_yp). Differences are used when left out.
+    args : sequence
+        Further arguments of `fun` and `jac`, after the others.
+
+    Examples
+    --------
+    >>> from tether import Problem, solve_dae
+    >>> decay = Problem(lambda t, y, yp: [yp[0] + y[0]])
+    >>> sol = solve_dae(decay, (0, 1), [1.0])
+    >>> round(float(sol.y[0, -1]), 4)
+    0.3679
+    """
+
+    def __init__(
+        self,
+        fun: Any,
+        *,
+        jac: Callable[..., Any] | Sequence[Any] | None = None,
+        args: Sequence[Any] = (),
+    ) -> None:
+        self.args = _check_args(args)
+        self.capsule, self.returns_status, self.takes_data = None, False, False
+        self.fills = False
+        self.fun = fun
+        self.fyp: np.ndarray | None = None
+        low_level = _as_low_level(fun)
+        if low_level is not None:
+            if self.args:
+                raise ValueError("args cannot be passed to a C function; use its user_data")
+            self.capsule, self.returns_status, self.takes_data = _read_signature(low_level)
+        elif callable(fun):
+            self.fills = _fills_its_argument(fun, len(self.args))
+        else:
+            raise TypeError(f"fun must be callable, got {type(fun).__name__}")
+        self.jac = _check_jac(jac)
+
+    @classmethod
+    def mass_matrix(
+        cls,
+        M: Any,
+        f: Callable[..., Any],
+        *,
+        jac: Callable[..., Any] | None = None,
+        args: Sequence[Any] = (),
+    ) -> Problem:
+        """Build M y' = f(t, y).
+
+        Parameters
+        ----------
+        M : array_like, sparse matrix or callable
+            The mass matrix, singular or not, or a function ``M(t, y)`` that returns it.
+        f : callable
+            ``f(t, y, *args)``, the right-hand side.
+        jac : callable, optional
+            ``jac(t, y, *args)``, the derivative of `f`; only with a constant `M`.
+        args : sequence
+            Further arguments of `f` and `jac`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tether import Problem, solve_dae
+        >>> p = Problem.mass_matrix(np.diag([1.0, 0.0]), lambda t, y: [-y[1], y[0] - y[1]])
+        >>> sol = solve_dae(p, (0, 1), [1.0, 1.0])
+        >>> bool(abs(sol.y[1, -1] - np.exp(-1)) < 1e-5)
+        True
+        """
+        if not callable(f):
+            raise TypeError(f"f must be callable, got {type(f).__name__}")
+        if callable(M):
+            if jac is not None:
+                raise ValueError("jac needs a constant M; pass M as a matrix")
+            matrix_at = M
+
+            def changing(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
+                return matrix_at(t, y) @ yp - np.asarray(f(t, y, *args))
+
+            return cls(changing, args=args)
+        mass = M.toarray() if hasattr(M, "toarray") else np.asarray(M)
+        if mass.dtype.kind not in "fiu":
+            raise TypeError("M must be a matrix of real numbers")
+        mass = mass.astype(float)
+        if mass.ndim != 2 or mass.shape[0] != mass.shape[1]:
+            raise ValueError(f"M must be square, got shape {mass.shape}")
+
+        def residual(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
+            return mass @ yp - np.asarray(f(t, y, *args))
+
+        full_jac = None
+        if jac is not None:
+            if not callable(jac):
+                raise TypeError(f"jac must be callable, got {type(jac).__name__}")
+
+            def full_jac(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> tuple:
+                slope = jac(t, y, *args)
+                return -(slope.toarray() if hasattr(slope, "toarray") else np.asarray(slope)), mass
+
+        problem = cls(residual, jac=full_jac, args=args)
+        problem.fyp = mass
+        return problem
+
+    @classmethod
+    def semi_explicit(
+        cls,
+        f: Callable[..., Any],
+        g: Callable[..., Any],
+        *,
+        n_differential: int | None = None,
+        args: Sequence[Any] = (),
+    ) -> Problem:
+        """Build x' = f(t, x, z), 0 = g(t, x, z) with y = (x, z).
+
+        Parameters
+        ----------
+        f, g : callable
+            ``f(t, x, z, *args)`` and ``g(t, x, z, *args)``.
+        n_differential : int, optional
+            Length of x. When left out it is found from the number of values that `f` and `g`
+            return.
+        args : sequence
+            Further arguments of `f` and `g`.
+
+        Examples
+        --------
+        >>> from tether import Problem, solve_dae
+        >>> p = Problem.semi_explicit(lambda t, x, z: -z, lambda t, x, z: x - z)
+        >>> sol = solve_dae(p, (0, 1), [1.0, 1.0])
+        >>> sol.success
+        True
+        """
+        for name, value in (("f", f), ("g", g)):
+            if not callable(value):
+                raise TypeError(f"{name} must be callable, got {type(value).__name__}")
+        return _SemiExplicit(f, g, n_differential, args)
+
+    def prepare(self, t: float, y: np.ndarray) -> None:
+        """Settle what can only be known once the starting values are."""
+        if self.fyp is not None and self.fyp.shape[0] != len(y):
+            raise ValueError(f"y0 has {len(y)} values, but M has {self.fyp.shape[0]} rows")
+
+    def attach(self, state: State) -> None:
+        """Put the problem's functions behind the core's seams."""
+        if self.capsule is not None:
+            adapters.use_c_residual(state, self.capsule, self.returns_status, self.takes_data)
+        else:
+            adapters.use_python_residual(state, self.fun, self.args, self.fills)
+        if self.jac is not None:
+            adapters.use_python_jacobian(state, self.jac, self.args)
+        else:
+            jacobian.use_differences(state)
+            if self.fyp is not None:
+                state.array("fyp")[:] = self.fyp.T.ravel()
+                state.fyp_known = True
+
+
+class _SemiExplicit(Problem):
+    """x' = f, 0 = g; the split of y is found at the first sight of y0."""
+
+    def __init__(
+        self, f: Callable, g: Callable, n_differential: int | None, args: Sequence[Any]
+    ) -> None:
+        self.f, self.g, self.n_differential = f, g, n_differential
+        super().__init__(self._residual, args=args)
+        self.fills = True
+
+    def _residual(self, t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray, *args: Any) -> None:
+        k = self.n_differential
+        x, z = y[:k], y[k:]
+        out[:k] = yp[:k] - np.asarray(self.f(t, x, z, *args))
+        out[k:] = self.g(t, x, z, *args)
+
+    def prepare(self, t: float, y: np.ndarray) -> None:
+        n = len(y)
+        if self.n_differential is None:
+            self.n_differential = next(
+                (k for k in range(n + 1) if self._lengths(t, y, k) == (k, n - k)), None
+            )
+        k = self.n_differential
+        if k is None or not 0 <= k <= n:
+            raise ValueError(
+                f"f and g do not split y0 ({n} values) into x and z: f must return one value for "
+                "each x and g one for each z. Pass n_differential, the length of x, to see the "
+                "error of the functions themselves"
+            )
+        if (lengths := self._lengths(t, y, k, swallow=False)) != (k, n - k):
+            raise ValueError(
+                f"f and g must return {k} and {n - k} values for n_differential = {k} and "
+                f"{n} values in y0, but returned {lengths[0]} and {lengths[1]}"
+            )
+        self.fyp = np.diag(np.arange(n) < k).astype(float)
+
+    def _lengths(self, t: float, y: np.ndarray, k: int, swallow: bool = True) -> tuple[int, int]:
+        """Number of values f and g return if x had k values; a wrong k may well raise."""
+        try:
+            return (
+                np.size(self.f(t, y[:k].copy(), y[k:].copy(), *self.args)),
+                np.size(self.g(t, y[:k].copy(), y[k:].copy(), *self.args)),
+            )
+        except (IndexError, ValueError, TypeError):
+            if swallow:
+                return -1, -1
+            raise
+
+
+def _check_args(args: Any) -> tuple:
+    if isinstance(args, (str, bytes)) or not isinstance(args, Sequence):
+        raise TypeError(f"args must be a tuple or list, got {type(args).__name__}; write (value,)")
+    return tuple(args)
+
+
+def _check_jac(jac: Any) -> Callable[..., Any] | None:
+    if jac is None or callable(jac):
+        return jac
+    if isinstance(jac, Sequence) and len(jac) == 2:
+        constant = tuple(jac)
+        return lambda t, y, yp, *args: constant
+    raise TypeError(
+        "jac must be a function (t, y, yp) -> (F_y, F_yp) or the pair of constant matrices, "
+        f"got {type(jac).__name__}"
+    )
+
+
+def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
+    """Tell ``fun(t, y, yp, out)`` from ``fun(t, y, yp)``; refuse what is neither."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return False                   # a builtin that does not tell; taken as returning
+    keyword_only = [
+        p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
+    ]
+    if keyword_only:
+        raise TypeError(f"fun needs the keyword arguments {keyword_only}, which are never passed")
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    required = sum(p.default is p.empty for p in positional)
+    if len(positional) >= 4 and positional[3].name == "out":
+        fills = True
+    else:
+        fills = required == 4 + n_args
+    passed = 3 + fills + n_args
+    if required > passed or (passed > len(positional) and not open_ended):
+        raise TypeError(
+            f"fun must accept (t, y, yp) or (t, y, yp, out), followed by the {n_args} values of "
+            f"args, but its signature is {inspect.signature(fun)}"
+        )
+    return fills
+
+
+def _as_low_level(fun: Any) -> Any:
+    """Wrap C functions of every kind as a `scipy.LowLevelCallable`; None for anything else."""
+    is_numba = hasattr(fun, "address") and hasattr(fun, "ctypes")
+    is_ctypes = isinstance(fun, ctypes._CFuncPtr)    # the base of all ctypes functions
+    is_low_level = type(fun).__name__ == "LowLevelCallable"
+    if not (is_numba or is_ctypes or is_low_level):
+        return None
+    if is_low_level:
+        return fun
+    from scipy import LowLevelCallable
+
+    pointer = fun.ctypes if is_numba else fun
+    if is_ctypes and fun.argtypes is None:
+        raise ValueError(
+            f"fun is a ctypes function without argtypes; set them to {C_SIGNATURE}"
+        )
+    return LowLevelCallable(pointer)
+
+
+def _read_signature(low_level: Any) -> tuple[Any, bool, bool]:
+    """Return capsule, whether it returns a status, whether it takes user data."""
+    signature = low_level.signature
+    returned, _, arguments = signature.partition("(")
+    types = [a.strip().replace(" ", "") for a in arguments.rstrip(") ").split(",")]
+    head, tail = types[:4], types[4:]
+    if (
+        returned.strip() not in ("void", "int")
+        or [a.replace("const", "") for a in head] != ["double", "double*", "double*", "double*"]
+        or tail not in ([], ["void*"])
+    ):
+        raise ValueError(
+            f"fun has the C signature {signature!r}; expected void or int {C_SIGNATURE}"
+        )
+    return tuple.__getitem__(low_level, 0), returned.strip() == "int", bool(tail)

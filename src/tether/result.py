@@ -1,0 +1,209 @@
+"""What a run returns: the solution, the polynomial through it, and the work it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether._core import interpolate
+from tether._core.state import State
+from tether.start.consistent import Start
+from tether.status import Status
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["DaeResult", "Interpolant", "LocalInterpolant", "Statistics"]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Work of a run.
+
+    Attributes
+    ----------
+    steps : int
+        Accepted steps.
+    nfev, njev, nlu : int
+        Residuals (those for differences included), Jacobians, factorisations.
+    iterations : int
+        Newton iterations.
+    error_test_failures, convergence_failures : int
+        Attempts at a step that were repeated, by cause.
+    seconds : float
+        Time of the integration.
+    t, h, order : ndarray or None
+        End, size and order of every accepted step, when every step was kept.
+    """
+
+    steps: int
+    nfev: int
+    njev: int
+    nlu: int
+    iterations: int
+    error_test_failures: int
+    convergence_failures: int
+    seconds: float = 0.0
+    t: np.ndarray | None = None
+    h: np.ndarray | None = None
+    order: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, state: State, **more: Any) -> Statistics:
+        """Read the counters of the core."""
+        return cls(
+            state.steps, state.nfev, state.njev, state.nlu, state.iterations,
+            state.error_test_failures, state.convergence_failures, **more,
+        )
+
+
+class LocalInterpolant:
+    """The polynomial over one step: ``interpolant(t) -> (y, yp)``."""
+
+    def __init__(self, t: float, k: int, psi: np.ndarray, phi: np.ndarray) -> None:
+        self.t, self.k, self.t_old = t, k, t - psi[1]
+        self._psi, self._phi = psi, phi
+        self._n = len(phi) // (k + 1)
+
+    def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return y and y' at a time or at an array of times (as columns)."""
+        times = np.ascontiguousarray(np.atleast_1d(t), float)
+        y, yp = np.empty((2, len(times), self._n))
+        interpolate.evaluate_at(times, self.t, self.k, self._psi, self._phi, y, yp)
+        return (y[0], yp[0]) if np.ndim(t) == 0 else (y.T, yp.T)
+
+
+class Interpolant:
+    """The solution between the steps: ``sol(t) -> (y, yp)``.
+
+    Over the step that ends at t_n with order k the solution is the polynomial of degree k
+    through the last k + 1 points; it is rebuilt from the stored points when asked for.
+    At a time where an event changed the state the value before the change is returned.
+
+    Parameters
+    ----------
+    t : ndarray, shape (nt,)
+        Times of the steps.
+    y : ndarray, shape (nt, n)
+        Solution there.
+    k : ndarray, shape (nt,)
+        Degree of the polynomial that ends there; zero where the integration (re)started.
+    """
+
+    def __init__(self, t: np.ndarray, y: np.ndarray, k: np.ndarray) -> None:
+        self._t, self._y, self._k = t, y, k
+        self._direction = 1.0 if t[-1] >= t[0] else -1.0
+        self._forward = self._direction * t
+
+    @property
+    def t_min(self) -> float:
+        """Smallest time covered."""
+        return float(min(self._t[0], self._t[-1]))
+
+    @property
+    def t_max(self) -> float:
+        """Largest time covered."""
+        return float(max(self._t[0], self._t[-1]))
+
+    def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return y and y' at a time or at an array of times (as columns)."""
+        times = np.ascontiguousarray(np.atleast_1d(t), float)
+        slack = 8 * np.finfo(float).eps * max(abs(self.t_min), abs(self.t_max))
+        if not np.all((times >= self.t_min - slack) & (times <= self.t_max + slack)):
+            raise ValueError(f"t must lie within [{self.t_min}, {self.t_max}], got {t!r}")
+        # the first step that ends at or after the time; row 0 ends no step
+        rows = np.searchsorted(self._forward, self._direction * times, side="left")
+        rows = np.clip(rows, 1, len(self._t) - 1)
+        y, yp = np.empty((2, len(times), self._y.shape[1]))
+        for row in np.unique(rows):
+            inside = np.flatnonzero(rows == row)
+            end = row + 1 if self._k[row] == 0 else row     # a restart: the step after it
+            psi, phi = interpolate.polynomial_through(self._t, self._y, end, int(self._k[end]))
+            y_part, yp_part = np.empty((2, len(inside), y.shape[1]))
+            interpolate.evaluate_at(
+                times[inside], self._t[end], int(self._k[end]), psi, phi, y_part, yp_part
+            )
+            y[inside], yp[inside] = y_part, yp_part
+        return (y[0], yp[0]) if np.ndim(t) == 0 else (y.T, yp.T)
+
+
+@dataclass(frozen=True)
+class DaeResult:
+    """Solution of a DAE, with SciPy's names and shapes.
+
+    Attributes
+    ----------
+    t : ndarray, shape (nt,)
+        Times: every accepted step, or `t_eval`.
+    y, yp : ndarray, shape (n, nt)
+        Solution and derivative.
+    sol : Interpolant or None
+        ``sol(t) -> (y, yp)``, with ``dense_output=True``.
+    t_events, y_events, yp_events : list of ndarray or None
+        Times of each event and the values there.
+    nfev, njev, nlu : int
+        Residuals (those for differences included), Jacobians, factorisations.
+    status : Status
+        How the run ended; negative is a failure.
+    message : str
+        The same in words, with a remedy.
+    success : bool
+        Whether the run reached its goal.
+    start : Start
+        Starting values and what was changed to get them.
+    stats : Statistics
+        Work of the run.
+    """
+
+    t: np.ndarray
+    y: np.ndarray = field(repr=False)
+    yp: np.ndarray = field(repr=False)
+    sol: Interpolant | None = field(repr=False)
+    t_events: list[np.ndarray] | None
+    y_events: list[np.ndarray] | None = field(repr=False)
+    yp_events: list[np.ndarray] | None = field(repr=False)
+    status: Status
+    message: str
+    start: Start = field(repr=False)
+    stats: Statistics = field(repr=False)
+
+    @property
+    def success(self) -> bool:
+        """Whether the run reached its goal."""
+        return not self.status.failed
+
+    @property
+    def nfev(self) -> int:
+        """Number of residuals."""
+        return self.stats.nfev
+
+    @property
+    def njev(self) -> int:
+        """Number of Jacobians."""
+        return self.stats.njev
+
+    @property
+    def nlu(self) -> int:
+        """Number of factorisations."""
+        return self.stats.nlu
+
+    def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return y and y' between the steps; needs ``dense_output=True``."""
+        if self.sol is None:
+            raise ValueError("solve with dense_output=True to evaluate the solution at any time")
+        return self.sol(t)
+
+    def __str__(self) -> str:
+        """Summarise the run in a few lines."""
+        from tether.summary import summary
+
+        return summary(self)
+
+    def plot(self, **options: Any) -> Figure:
+        """Plot states, step size and order; see `tether.plot.plot_solution`."""
+        from tether.plot import plot_solution
+
+        return plot_solution(self, **options)

@@ -1,0 +1,227 @@
+"""solve_dae: the pipeline on one screen."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether._core import adapters
+from tether.bdf import Bdf, check_time
+from tether.drive import Driver
+from tether.events import Event, check_events
+from tether.options import Options, merge
+from tether.problem import Problem
+from tether.progress import ProgressBar
+from tether.record import Record
+from tether.result import DaeResult, Interpolant, Statistics
+from tether.status import ConsistencyWarning, Status
+
+__all__ = ["solve_dae"]
+
+
+def solve_dae(
+    fun: Any,
+    t_span: Sequence[float],
+    y0: ArrayLike,
+    yp0: ArrayLike | None = None,
+    *,
+    t_eval: ArrayLike | None = None,
+    dense_output: bool = False,
+    events: Any = None,
+    args: Sequence[Any] = (),
+    rtol: ArrayLike = 1e-6,
+    atol: ArrayLike = 1e-9,
+    jac: Any = None,
+    first_step: float | None = None,
+    max_step: float = math.inf,
+    max_order: int = 5,
+    max_steps: int | None = None,
+    max_seconds: float | None = None,
+    progress: bool = False,
+    callback: Callable[..., Any] | None = None,
+    options: Options | Mapping[str, Any] | None = None,
+) -> DaeResult:
+    """Solve F(t, y, y') = 0 of index 0 or 1 from t_span[0] to t_span[1].
+
+    Parameters
+    ----------
+    fun : callable or Problem
+        The residual: ``fun(t, y, yp)`` returns it as a list or an array, ``fun(t, y, yp, out)``
+        fills it in. C functions (`scipy.LowLevelCallable`, Numba cfunc, ctypes pointer) and
+        `Problem` objects are accepted too. The arrays passed in are used again in the
+        next call: copy what is to be kept.
+    t_span : pair of float
+        Start and end; the end may lie before the start.
+    y0 : array_like, shape (n,)
+        Starting values. Algebraic components may be guesses: they are corrected, with a warning
+        if that takes more than the tolerance.
+    yp0 : array_like, shape (n,), optional
+        Starting derivative; computed when left out or inconsistent.
+    t_eval : array_like, optional
+        Times at which the solution is returned; every accepted step when left out.
+    dense_output : bool
+        Whether to return ``sol``, the solution as a function of time.
+    events : callable or list of callables
+        ``event(t, y, yp, *args)``; a zero crossing is located on the interpolant. Attributes as in
+        `scipy.integrate.solve_ivp`: ``terminal`` (True, or the number of occurrences that ends
+        the run) and ``direction``. With a further attribute ``apply(t, y, yp, *args) -> y`` the
+        event changes the state, and the integration goes on from there. An event that is zero
+        at the start is reported once, but neither stops the run nor changes the state.
+    args : sequence
+        Further arguments of `fun`, `jac` and the events.
+    rtol, atol : float or array_like
+        Tolerances: the error of each step is kept below ``rtol * abs(y) + atol``.
+    jac : callable or pair of matrices, optional
+        ``jac(t, y, yp, *args) -> (F_y, F_yp)``; differences when left out.
+    first_step, max_step : float, optional
+        Size of the first step and largest size of any.
+    max_order : int
+        Highest order, 1 to 5.
+    max_steps, max_seconds : optional
+        Limits of accepted steps and of time.
+    progress : bool
+        Show a progress bar on standard error.
+    callback : callable, optional
+        ``callback(t, y, yp)`` after every step; a true result stops the run.
+    options : Options or mapping, optional
+        Further options; an argument above that is not at its default overrides them.
+
+    Returns
+    -------
+    DaeResult
+        With SciPy's names: ``t``, ``y``, ``yp``, ``sol``, ``t_events``, ``success``, ``message``, ...
+        A numerical failure is returned with ``success=False`` and all that was computed.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong; the message names it.
+    KeyboardInterrupt
+        Ctrl-C, with the solution so far in its attribute ``result``.
+
+    Examples
+    --------
+    A capacitor discharging over a resistor, with the current as an algebraic unknown:
+
+    >>> from tether import solve_dae
+    >>> def circuit(t, y, yp):
+    ...     voltage, current = y
+    ...     return [yp[0] + current, voltage - 2.0 * current]
+    >>> sol = solve_dae(circuit, (0, 2), [1.0, 0.5])
+    >>> print(round(float(sol.y[0, -1]), 4))
+    0.3679
+    """
+    problem = _as_problem(fun, jac, args)
+    t0, t_end = _check_span(t_span)
+    settings = merge(
+        options, rtol=rtol, atol=atol, first_step=first_step, max_step=max_step,
+        max_order=max_order, max_steps=max_steps, max_seconds=max_seconds,
+    )
+    times = _check_t_eval(t_eval, t0, t_end)
+    watched = check_events(events)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+
+    bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end)
+    _warn_if_moved(bdf, y0)
+    record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
+    if watched:
+        adapters.use_python_events(bdf._state, [event.fun for event in watched], problem.args)
+        bdf._state.watch_events([event.direction for event in watched])
+    driver = Driver(bdf, record, watched, callback, ProgressBar(t0, t_end) if progress else None)
+    try:
+        status = driver.run()
+    except KeyboardInterrupt as interrupt:
+        interrupt.result = _result(driver, Status.INTERRUPTED, dense_output)  # type: ignore
+        raise
+    return _result(driver, status, dense_output)
+
+
+def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
+    """Collect what the run has left behind."""
+    bdf, record, events = driver.bdf, driver.record, driver.events
+    history: dict[str, Any] = {}
+    interpolant = None
+    if record.keep_steps:
+        t, y, yp, k = record.steps()
+        ends = np.flatnonzero(k > 0)
+        history = {"t": t[ends], "h": t[ends] - t[ends - 1], "order": k[ends]}
+        if dense_output and len(ends):
+            interpolant = Interpolant(t, y, k)
+    if record.t_eval is not None:
+        t, y, yp = record.outputs()
+    return DaeResult(
+        t=t, y=y.T, yp=yp.T, sol=interpolant,
+        t_events=_gather(events, "t"), y_events=_gather(events, "y"),
+        yp_events=_gather(events, "yp"),
+        status=status, message=_message(driver, status), start=driver.start,
+        stats=Statistics.of(bdf._state, seconds=driver.seconds, **history),
+    )
+
+
+def _message(driver: Driver, status: Status) -> str:
+    if status == Status.NO_CONSISTENT_START:
+        return f"{status.text} At t = {driver.t_reached:.6g}: {driver.bdf.start.message}."
+    if status.failed:
+        return f"{status.text} (t = {driver.t_reached:.10g}, step size {driver.bdf.next_step:.3g})"
+    return status.text
+
+
+def _gather(events: list[Event], name: str) -> list[np.ndarray] | None:
+    return [np.array(getattr(event, name)) for event in events] if events else None
+
+
+def _as_problem(fun: Any, jac: Any, args: Sequence[Any]) -> Problem:
+    if isinstance(fun, Problem):
+        if jac is not None:
+            raise ValueError("jac belongs to the Problem; do not pass it to solve_dae as well")
+        if len(args):
+            raise ValueError("args belong to the Problem; do not pass them to solve_dae as well")
+        return fun
+    return Problem(fun, jac=jac, args=args)
+
+
+def _check_span(t_span: Any) -> tuple[float, float]:
+    try:
+        t0, t_end = t_span
+    except (TypeError, ValueError):
+        raise ValueError(f"t_span must be a pair (start, end), got {t_span!r}") from None
+    t0, t_end = check_time("t_span[0]", t0), check_time("t_span[1]", t_end)
+    if t0 == t_end:
+        raise ValueError(f"t_span must have two different times, got {t_span!r}")
+    return t0, t_end
+
+
+def _check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
+    if t_eval is None:
+        return None
+    times = np.asarray(t_eval)
+    if times.dtype.kind not in "fiu" or times.ndim != 1:
+        raise TypeError(f"t_eval must be a vector of real numbers, got {t_eval!r}")
+    times = np.ascontiguousarray(times, float)
+    low, high = min(t0, t_end), max(t0, t_end)
+    if not np.all((times >= low) & (times <= high)):
+        raise ValueError(f"t_eval must lie within t_span [{low}, {high}]")
+    if np.any(np.diff(times) * (t_end - t0) <= 0):
+        raise ValueError("t_eval must go from t_span[0] towards t_span[1] without repeats")
+    return times
+
+
+def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
+    start = bdf.start
+    if not start.success:
+        return
+    change = np.abs(start.y - np.asarray(y0, float)) * bdf._state.array("weight")
+    worst = int(np.argmax(change))
+    if change[worst] > 1.0:
+        warnings.warn(
+            f"y0 does not satisfy the algebraic equations; y0[{worst}] was changed by "
+            f"{start.moved[worst]:.3g} to {start.y[worst]:.6g} (all changes in sol.start.moved)",
+            ConsistencyWarning,
+            stacklevel=3,
+        )
