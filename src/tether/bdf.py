@@ -15,6 +15,7 @@ from tether.options import CONTROLLERS, NORMS, Options, merge
 from tether.problem import Problem
 from tether.result import LocalInterpolant, Statistics
 from tether.start.consistent import Start, make_consistent
+from tether.start.first_step import first_step as choose_first_step
 from tether.status import Status
 
 __all__ = ["Bdf"]
@@ -37,6 +38,9 @@ class Bdf:
         Tolerances and the rest.
     t_bound : float
         The integration stops there exactly; its side of `t0` gives the direction.
+    history : pair of array_like, optional
+        Times before `t0`, oldest first, and the solution there as columns. With m of them the
+        integration begins at order m (at most `max_order`) instead of 1.
 
     Attributes
     ----------
@@ -72,6 +76,7 @@ class Bdf:
         options: Options | Mapping[str, Any] | None = None,
         *,
         t_bound: float = math.inf,
+        history: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None:
         self.options = merge(options)
         self.problem = problem if isinstance(problem, Problem) else Problem(problem)
@@ -90,6 +95,8 @@ class Bdf:
             )
         self.t_old: float | None = None
         self.restart(t0, y, yp, self.options.first_step)
+        if history is not None:
+            begin.add_history(self._state, *_check_history(history, self._state))
 
     def restart(
         self, t: float, y: np.ndarray, yp: np.ndarray | None, first_step: float | None = None
@@ -99,7 +106,7 @@ class Bdf:
         self.start: Start = make_consistent(s, t, y, yp)
         code = begin.begin(
             s, t, np.ascontiguousarray(self.start.y), np.ascontiguousarray(self.start.yp),
-            first_step or 0.0,
+            first_step or choose_first_step(s, self.start),
         )
         if not self.start.success:
             self.status = Status.NO_CONSISTENT_START
@@ -184,6 +191,23 @@ def _new_state(problem: Problem, n: int, options: Options) -> State:
 
         lapack.use_lapack(state)
     return state
+
+
+def _check_history(history: Any, state: State) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        t, y = (np.ascontiguousarray(part, float) for part in history)
+    except (TypeError, ValueError):
+        raise ValueError("history must be a pair (times, values)") from None
+    if t.ndim != 1 or len(t) == 0 or y.shape != (state.n, len(t)):
+        raise ValueError(
+            f"history must be m times and values of shape ({state.n}, m), got shapes "
+            f"{t.shape} and {y.shape}"
+        )
+    if np.any(state.direction * np.diff(np.append(t, state.t)) <= 0):
+        raise ValueError("history must have its times before t0, oldest first")
+    if not (np.all(np.isfinite(t)) and np.all(np.isfinite(y))):
+        raise ValueError("history must be finite")
+    return t, np.ascontiguousarray(y.T)
 
 
 def check_time(name: str, value: Any, finite: bool = True) -> float:

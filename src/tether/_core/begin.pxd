@@ -1,6 +1,8 @@
 from tether._core.codes cimport COLUMNS
+from tether._core.interpolate cimport difference_table
 from tether._core.norms cimport set_weights, weighted_norm
 from tether._core.state cimport State
 
 cpdef int begin(State s, double t, double[::1] y, double[::1] yp, double first_step)
+cpdef void add_history(State s, double[::1] t, double[:, ::1] y)
 cdef double first_step_size(State s) noexcept nogil

@@ -1,10 +1,12 @@
 """Start or restart: a point, its slope and a first step."""
 
 import cython
+import numpy as np
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.codes import COLUMNS
+    from tether._core.interpolate import difference_table
     from tether._core.norms import set_weights, weighted_norm
 
 
@@ -40,6 +42,31 @@ def begin(s, t, y, yp, first_step):
     s.last_control = 0.0
     s.cj_factored = 0.0
     return status
+
+
+def add_history(s, t, y):
+    """After `begin`: replace the tangent by earlier points, rows of `y`, oldest first.
+
+    With m points the integration goes on at order m, without a start-up.
+    """
+    m: cython.int = t.shape[0]
+    j: cython.int
+    order: cython.int = m if m < s.max_order else s.max_order
+    times = np.append(np.asarray(t)[m - order:], s.t)
+    values = np.vstack([np.asarray(y)[m - order:], s.array("phi")[: s.n]])
+    if cython.compiled:
+        t_view: cython.double[::1] = times
+        y_view: cython.double[:, ::1] = values
+        difference_table(cython.address(t_view[0]), cython.address(y_view[0, 0]), order, s.n, order,
+                         s.psi, s.phi)
+    else:
+        difference_table(times, values.ravel(), order, s.n, order, s.psi, s.phi)
+    for j in range(order + 1, COLUMNS + 1):
+        s.psi[j] = s.psi[j - 1] + s.psi[1]
+    s.k = order
+    s.last_k = order
+    s.last_h = s.psi[1]
+    s.starting = False
 
 
 def first_step_size(s):

@@ -46,6 +46,8 @@ class Start:
         Change of every component of y that was changed, by index.
     residual : tuple of float
         Largest absolute residual before and after.
+    ypp : ndarray or None
+        Second derivative of the differential part, where it could be found.
     """
 
     y: np.ndarray
@@ -54,6 +56,7 @@ class Start:
     message: str
     moved: dict[int, float] = field(default_factory=dict)
     residual: tuple[float, float] = (0.0, 0.0)
+    ypp: np.ndarray | None = field(default=None, repr=False)
 
 
 def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
@@ -76,7 +79,8 @@ def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None
             return _judge_unsplit(state, y, yp, r, before, yp_given is not None)
         dy, dyp = split.solve(-r)
         if iteration == 0 and yp_given is not None and _negligible(state, y, dy, dyp):
-            return Start(y_given, yp_given, True, "consistent as given", {}, (before, before))
+            ypp = split.slopes(state, t, y, yp)[1]
+            return Start(y_given, yp_given, True, "consistent as given", {}, (before, before), ypp)
         y, yp, r, moved_on = _damped(state, t, y, yp, r, dy, dyp)
         if _small(state, y, yp, dy, dyp) or (not moved_on and _negligible(state, y, dy, dyp)):
             break
@@ -87,11 +91,11 @@ def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None
         return Start(y, yp, False, _worst_equation(r), _moved(y_given, y),
                      (before, float(np.max(np.abs(r)))))
 
-    yp = split.algebraic_slopes(state, t, y, yp)
+    yp, ypp = split.slopes(state, t, y, yp)
     after = float(np.max(np.abs(r)))
     moved = _moved(y_given, y)
     message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
-    return Start(y, yp, True, message, moved, (before, after))
+    return Start(y, yp, True, message, moved, (before, after), ypp)
 
 
 class _Split:
@@ -132,21 +136,23 @@ class _Split:
         rank = self.R.shape[1]
         return self.N @ x[rank:], self.R @ x[:rank]
 
-    def algebraic_slopes(
+    def slopes(
         self, state: State, t: float, y: np.ndarray, yp: np.ndarray
-    ) -> np.ndarray:
-        """Complete y' by the part F does not see: F_t + F_y y' + F_y' y'' = 0."""
-        if self.N.shape[1] == 0:
-            return yp
-        yp = yp - self.N @ np.linalg.lstsq(self.N, yp, rcond=None)[0]
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Solve F_t + F_y y' + F_y' y'' = 0 for what F does not fix: y' of the algebraic part.
+
+        Return y' with that part in place, and y'' of the differential part, which comes with it.
+        """
+        if self.N.shape[1]:
+            yp = yp - self.N @ np.linalg.lstsq(self.N, yp, rcond=None)[0]
         dt = np.sqrt(np.finfo(float).eps) * max(abs(t), abs(state.h)) * state.direction
         status, ahead = probe.residual_at(state, t + dt, y, yp)
         _raise_users(state)
         status_here, here = probe.residual_at(state, t, y, yp)
         if status != 0 or status_here != 0:
-            return yp
-        slopes, _ = self.solve(-((ahead - here) / dt + self.fy @ yp))
-        return yp + slopes
+            return yp, None
+        algebraic, ypp = self.solve(-((ahead - here) / dt + self.fy @ yp))
+        return yp + algebraic, ypp
 
 
 def _bases_by_columns(fyp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,29 @@
+"""Size of the first step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tether._core.state import State
+from tether.start.consistent import Start
+
+SHARE_OF_SPAN = 1e-3
+# Of the tolerance: the error of the first step, h^2 |y''| / 2, aims at this.
+TARGET = 0.25
+
+
+def first_step(state: State, start: Start) -> float:
+    """Choose the first step so that the error of order 1 meets the tolerance, math (17).
+
+    Zero leaves the choice to the core, which knows only the slope.
+    """
+    if start.ypp is None:
+        return 0.0
+    curvature = float(np.max(np.abs(start.ypp) * state.array("weight")))
+    span = abs(state.t_end - state.t)
+    h = min(SHARE_OF_SPAN * span, state.max_step)
+    if curvature > 0.0:
+        h = min(h, math.sqrt(2.0 * TARGET / curvature))
+    return h if math.isfinite(h) else 0.0
