@@ -6,4 +6,5 @@ cdef double next_step(State s) noexcept nogil
 cdef double h211b_ratio(State s, double control) noexcept nogil
 cdef double dassl_ratio(double control) noexcept nogil
 cdef bint recover(State s, int status) noexcept nogil
+cdef void forget_jacobian(State s) noexcept nogil
 cdef void fit_to_end(State s) noexcept nogil

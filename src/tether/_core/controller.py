@@ -30,6 +30,10 @@ def next_step(s):
         ratio = h211b_ratio(s, control)
     else:
         ratio = dassl_ratio(control)
+    # Where an algebraic unknown depends on y', every change of h makes it jump a little. Only
+    # k + 1 steps without a change of order or a failure show whether a longer one is safe.
+    if ratio > 1.0 and s.steps_at_order <= s.k:
+        ratio = 1.0
     s.last_control = control
     return s.h * ratio
 
@@ -63,7 +67,8 @@ def recover(s, status):
     """Reduce step and order after a failed attempt; False when that is no use any more.
 
     The first failure of the error test trusts the estimate; after the second the estimate
-    itself is in doubt, after the third so is the history.
+    itself is in doubt; after the third so is the history, and the order is built up again as
+    at a start.
     """
     smallest: cython.double
     ratio: cython.double
@@ -72,19 +77,20 @@ def recover(s, status):
     if status == ERROR_TEST:
         s.error_failures += 1
         s.error_test_failures += 1
+        if not s.jacobian_current:         # the iteration may have seemed to converge
+            forget_jacobian(s)
         if s.error_failures == 1:
             s.k = lower_order(s)
             ratio = 0.9 * pow(s.order_error[s.k] / TARGET + TINY_ERROR, -1.0 / (s.k + 1))
             ratio = 0.9 if ratio > 0.9 else (0.25 if ratio < 0.25 else ratio)
         else:
             s.k = lower_order(s) if s.error_failures == 2 else 1
+            s.starting = s.error_failures >= 3
             ratio = 0.25
     else:
         s.newton_failures += 1
         s.convergence_failures += 1
-        # A Jacobian from a bad prediction is of no use at the next, better one.
-        s.jacobian_exists = False
-        s.cj_factored = 0.0
+        forget_jacobian(s)                 # from a bad prediction: no use at a better one
         ratio = 0.25
     s.steps_at_order = 0
     s.h *= ratio
@@ -94,6 +100,12 @@ def recover(s, status):
         and s.error_failures < MAX_ERROR_FAILURES
         and s.newton_failures < MAX_NEWTON_FAILURES
     )
+
+
+def forget_jacobian(s):
+    """Let the next attempt begin with a new Jacobian."""
+    s.jacobian_exists = False
+    s.cj_factored = 0.0
 
 
 def fit_to_end(s):

@@ -14,6 +14,8 @@ EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_ITERATIONS = cython.declare(cython.int, 4)
 # The factors serve while cj stays within this share of the cj they were made for.
 CJ_DRIFT = cython.declare(cython.double, 0.25)
+# A Jacobian older than this many steps is renewed when the matrix is factored again anyway.
+OLD = cython.declare(cython.int, 50)
 DIVERGING = cython.declare(cython.double, 0.9)
 # Without a measured rate an increment counts as converged only when it is this many times
 # smaller than the tolerance of the iteration.
@@ -30,7 +32,7 @@ def correct(s):
     if status != OK:
         return status
     if needs_factor(s):
-        status = set_up(s, not s.jacobian_exists)
+        status = set_up(s, not s.jacobian_exists or s.steps - s.jacobian_step > OLD)
         if status == OK:
             status = iterate(s)
     else:
@@ -63,6 +65,7 @@ def set_up(s, fresh):
             return status
         s.jacobian_exists = True
         s.jacobian_current = True
+        s.jacobian_step = s.steps
     return assemble_and_factor(s)
 
 

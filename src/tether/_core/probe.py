@@ -39,6 +39,7 @@ def jacobian_at(s: State, t, y, yp):
         s.njev += 1
         status = s.jacobian(s, t, s.y, s.yp)
         s.jacobian_exists = status == OK
+        s.jacobian_step = s.steps
     return (
         status,
         np.array(s.array("fy").reshape(n, n).T),

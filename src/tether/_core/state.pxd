@@ -73,6 +73,7 @@ cdef class State:
     cdef public double cj_factored    # 0: nothing factored yet
     cdef public bint jacobian_exists
     cdef public bint jacobian_current # evaluated during this step
+    cdef public long long jacobian_step
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next

@@ -66,6 +66,7 @@ class State:
         self.n_eval = self.next_eval = 0
         self.n_events = 0
         self.error_failures = self.newton_failures = 0
+        self.jacobian_step = 0
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
         self.error_estimate = self.convergence_rate = 0.0

@@ -64,13 +64,14 @@ def transamp() -> GalleryProblem:
     """Transistor amplifier: singular leading matrix without a single algebraic unknown: index 1.
 
     Both transistors are exponential in a voltage difference over 26 mV, so the equations are
-    strongly nonlinear, and a Newton iterate astray overflows.
+    strongly nonlinear, and a Newton iterate astray overflows. The starting slopes are solved for:
+    those printed in the test set keep only four digits with its own parameters.
 
     Examples
     --------
     >>> from tether import gallery
-    >>> gallery.transamp().yp0.round(6)[:3].tolist()
-    [51.338775, 51.338775, -166.666667]
+    >>> gallery.transamp().yp0.round(4)[:3].tolist()
+    [51.3393, 51.3393, -166.6667]
     """
     y0 = np.array([0.0, 3.0, 3.0, 6.0, 3.0, 3.0, 6.0, 0.0])
     return GalleryProblem(

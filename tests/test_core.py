@@ -1,0 +1,191 @@
+"""The compiled core itself: codes, the interpreted twin, and what the hot path may not do."""
+
+import ctypes
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tether
+from tether import Status, gallery
+from tether._core import codes
+from tether.bdf import Bdf
+from tether.gallery.compiled import compile_residual, find_compiler
+
+CORE = Path(tether._core.__file__).parent
+
+# The functions that run in every step (or every residual) of a compiled problem.
+HOT = {
+    "adapters": ["evaluate", "c_residual", "c_residual_data", "c_status", "c_status_data"],
+    "coefficients": ["set_coefficients"],
+    "controller": ["next_step", "h211b_ratio", "dassl_ratio", "recover", "forget_jacobian",
+                   "fit_to_end"],
+    "error": ["test_error", "judge_orders", "accumulate"],
+    "interpolate": ["evaluate_polynomial", "interpolate"],
+    "jacobian": ["difference_jacobian", "difference_fy", "difference_fyp", "largest"],
+    "linear": ["assemble_and_factor", "small_factor", "small_solve"],
+    "newton": ["correct", "needs_factor", "set_up", "iterate"],
+    "norms": ["set_weights", "weighted_norm"],
+    "order": ["lower_order", "next_order"],
+    "predict": ["predict", "start_from_prediction"],
+    "step": ["step", "complete", "run"],
+    "store": ["store", "store_outputs", "store_row"],
+}
+FORBIDDEN = re.compile(
+    r"PyGILState|PyEval_|Py_INCREF|Py_DECREF|__Pyx_GetModuleGlobalName|PyObject|malloc|PyErr_"
+)
+
+
+def test_codes_have_the_same_values_compiled_and_interpreted():
+    text = (CORE / "codes.pxd").read_text()
+    names = dict(re.findall(r"^    (\w+) = ([^#\n]+)", text, flags=re.MULTILINE))
+    values = {name: eval(value, dict(codes.__dict__)) for name, value in names.items()}
+    interpreted = {name: value for name, value in vars(codes).items() if name.isupper()}
+    assert values == interpreted
+    assert len(values) > 10
+
+
+def test_fatal_codes_are_statuses():
+    for name, code in (
+        ("ERROR_TEST_FAILED", -codes.ERROR_TEST),
+        ("NO_CONVERGENCE", -codes.NO_CONVERGENCE),
+        ("SINGULAR_MATRIX", -codes.SINGULAR),
+        ("NON_FINITE", -codes.NON_FINITE),
+        ("ZERO_WEIGHT", codes.ZERO_WEIGHT),
+        ("TOO_ACCURATE", codes.TOO_ACCURATE),
+    ):
+        assert Status[name] == code
+
+
+TWIN = """
+import json, sys
+import numpy as np
+import tether._core.step
+from tether import Problem, solve_dae
+
+def pendulum(t, y, yp):
+    x, z, u, w, lam = y
+    return [yp[0] - u, yp[1] - w, yp[2] + lam*x, yp[3] + lam*z + 9.8,
+            u*u + w*w - lam*(x*x + z*z) - 9.8*z]
+
+def bottom(t, y, yp):
+    return y[0]
+
+runs = [
+    solve_dae(pendulum, (0, 1), [1, 0, 0, 0, 0], events=bottom, dense_output=True,
+              t_eval=np.linspace(0, 1, 7)),
+    solve_dae(pendulum, (0, 0.3), [1, 0, 0, 0, 0],
+              options={"controller": "dassl", "error_norm": "rms"}),
+    solve_dae(Problem.mass_matrix(np.eye(24), lambda t, y: -np.arange(1.0, 25.0) * y), (0, 0.2),
+              np.ones(24)),
+]
+print(json.dumps({
+    "file": tether._core.step.__file__,
+    "runs": [[s.y[:, -1].tolist(), s.yp[:, -1].tolist(), s.stats.steps, s.nfev, s.njev, s.nlu,
+              [list(map(float, t)) for t in s.t_events or []]] for s in runs],
+}))
+"""
+
+
+def run_twin(path):
+    done = subprocess.run(
+        [sys.executable, "-c", TWIN], env={"PYTHONPATH": str(path), "PATH": ""}, cwd=path,
+        capture_output=True, text=True, timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_compiled_core_equals_interpreted_core(tmp_path):
+    pytest.importorskip("Cython")
+    shutil.copytree(Path(tether.__file__).parent, tmp_path / "tether",
+                    ignore=shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__"))
+    interpreted = run_twin(tmp_path)
+    compiled = run_twin(Path(tether.__file__).parent.parent)
+    assert interpreted["file"].endswith(".py")
+    assert not compiled["file"].endswith(".py")
+    for ours, theirs in zip(compiled["runs"], interpreted["runs"], strict=True):
+        assert ours[2:6] == theirs[2:6]
+        np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(ours[6], theirs[6], rtol=1e-10)
+
+
+def function_bodies(c_source, module):
+    """Bodies of the C functions that implement a module's cdef functions, by name."""
+    prefix = re.escape(f"__pyx_f_6tether_5_core_{len(module)}{module}_")
+    bodies = {}
+    for match in re.finditer(rf"^[^\n;]*\b{prefix}(\w+)\([^;{{]*\) \{{$", c_source, re.MULTILINE):
+        end = c_source.index("\n}\n", match.end())
+        bodies[match.group(1)] = c_source[match.end():end]
+    return bodies
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("module", sorted(HOT))
+def test_hot_path_takes_no_gil_and_touches_no_objects(module, tmp_path):
+    pytest.importorskip("Cython")
+    target = tmp_path / f"{module}.c"
+    directives = "boundscheck=False,wraparound=False,initializedcheck=False,cdivision=True"
+    subprocess.run(
+        [sys.executable, "-m", "cython", "-3", "-X", directives, "-I", str(CORE.parent.parent),
+         str(CORE / f"{module}.py"), "-o", str(target)],
+        check=True, capture_output=True, cwd=CORE.parent.parent,
+    )
+    bodies = function_bodies(target.read_text(), module)
+    assert set(HOT[module]) <= set(bodies)
+    for name in HOT[module]:
+        found = FORBIDDEN.search(without_comments(bodies[name]))
+        assert found is None, f"{module}.{name} uses {found.group()}"
+
+
+@pytest.fixture
+def long_run(tmp_path):
+    """A compiled residual with thousands of steps ahead, already under way."""
+    if find_compiler() is None:
+        pytest.skip("no C compiler")
+    problem = gallery.get("trivial")
+    bdf = Bdf(compile_residual(problem, tmp_path), 0.0, problem.y0, problem.yp0,
+              {"rtol": 1e-8, "atol": 1e-8}, t_bound=1e6)
+    bdf.advance(1000)
+    return bdf
+
+
+def test_steps_allocate_no_python_memory(long_run):
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        long_run.advance(20_000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert long_run.stats.steps == 21_000
+    assert peak - before < 2_000           # the integers of the call itself
+
+
+def test_steps_allocate_no_c_memory(long_run):
+    try:
+        mallinfo = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError, TypeError):
+        pytest.skip("no mallinfo2 in this C library")
+
+    class Info(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_size_t) for name in
+                    ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks",
+                     "uordblks", "fordblks", "keepcost")]
+
+    mallinfo.restype = Info
+    long_run.advance(1)
+    before = mallinfo().uordblks
+    long_run.advance(20_000)
+    assert mallinfo().uordblks - before < 2_000
