@@ -36,10 +36,10 @@ def slope(f, t, h):
     return sum(w * (f(t + k * h) - f(t - k * h)) for k, w in enumerate(STENCIL, 1)) / h
 
 
-def perturbed_point(problem, seed):
+def perturbed_point(problem, seed, size=0.1):
     """A point near the start at which no unknown and no slope sits on a special value."""
     rng = np.random.default_rng(seed)
-    y = problem.y0 + 1e-3 * rng.uniform(1, 2, problem.n)
+    y = problem.y0 + size * rng.uniform(1, 2, problem.n)
     yp = problem.yp0 * rng.uniform(0.9, 1.1, problem.n) + rng.uniform(-1, 1, problem.n)
     return 0.3 * problem.t_span[1] / (1 + problem.t_span[1]), y, yp
 
@@ -50,20 +50,20 @@ def largest_terms(problem, t, y, yp):
     return 1 + np.abs(f_y) @ np.abs(y) + np.abs(f_yp) @ np.abs(yp)
 
 
-def difference_jacobians(problem, t, y, yp):
-    def column(wrt_slope, j):
-        x = yp if wrt_slope else y
-        step = np.zeros(problem.n)
-        step[j] = 1e-6 * max(abs(x[j]), 1e-3)
-        if wrt_slope:
-            high, low = evaluate(problem, t, y, yp + step), evaluate(problem, t, y, yp - step)
-        else:
-            high, low = evaluate(problem, t, y + step, yp), evaluate(problem, t, y - step, yp)
-        return (high - low) / (2 * step[j])
+def difference_matrix(f, x):
+    """Central differences; every residual here is smooth on the scale of a thousandth."""
+    columns = []
+    for j, size in enumerate(np.abs(x)):
+        step = np.zeros(x.size)
+        step[j] = 3e-6 * max(size, 1e-2)
+        columns.append((f(x + step) - f(x - step)) / (2 * step[j]))
+    return np.column_stack(columns)
 
-    return tuple(
-        np.column_stack([column(wrt_slope, j) for j in range(problem.n)])
-        for wrt_slope in (False, True)
+
+def difference_jacobians(problem, t, y, yp):
+    return (
+        difference_matrix(lambda x: evaluate(problem, t, x, yp), y),
+        difference_matrix(lambda x: evaluate(problem, t, y, x), yp),
     )
 
 
@@ -88,11 +88,11 @@ def test_slopes_do_not_matter_for_algebraic_unknowns_and_do_for_others(name):
 @pytest.mark.parametrize("name", WITH_EXACT)
 def test_exact_solution_satisfies_the_equations(name):
     problem = gallery.get(name)
-    h = {"heat1d": 3e-5}.get(name, 1e-2)
+    h = {"heat1d": 3e-5}.get(name, 5e-3)
     for t in np.linspace(0.11, 0.97, 7) * min(problem.t_span[1], 10.0):
         y, yp = problem.exact(t), slope(problem.exact, t, h)
         residual = evaluate(problem, t, y, yp)
-        assert np.max(np.abs(residual) / largest_terms(problem, t, y, yp)) < 3e-13
+        assert np.max(np.abs(residual) / largest_terms(problem, t, y, yp)) < 1e-12
 
 
 @pytest.mark.parametrize("name", WITH_EXACT)
@@ -100,7 +100,7 @@ def test_exact_solution_gives_start_and_reference(name):
     problem = gallery.get(name)
     t0, t_end = problem.t_span
     np.testing.assert_allclose(problem.exact(t0), problem.y0, rtol=0, atol=1e-15)
-    h = {"heat1d": 3e-5}.get(name, 1e-2)
+    h = {"heat1d": 3e-5}.get(name, 5e-3)
     np.testing.assert_allclose(
         slope(problem.exact, t0, h), problem.yp0, atol=1e-11 * (1 + np.abs(problem.yp0).max())
     )
@@ -111,11 +111,11 @@ def test_exact_solution_gives_start_and_reference(name):
 @pytest.mark.parametrize("seed", [2, 3])
 def test_jacobian_agrees_with_differences(name, seed):
     problem = gallery.get(name, **({"m": 30} if name == "heat1d" else {}))
-    t, y, yp = perturbed_point(problem, seed)
+    # in units of each unknown's own scale: at 0.1 Robertson's rates would drown the slopes
+    t, y, yp = perturbed_point(problem, seed, size=0.1 * problem.atol_scale)
     for given, expected in zip(
         problem.jac(t, y, yp), difference_jacobians(problem, t, y, yp), strict=True
     ):
-        # differences of a sum lose what its largest term loses
         tolerance = 1e-7 * np.abs(expected).max(axis=1, keepdims=True) + 1e-12
         assert given.shape == (problem.n, problem.n)
         assert (np.abs(given - expected) <= tolerance).all()
@@ -141,54 +141,49 @@ def test_c_text_is_there_where_it_is_promised():
 
 def underlying_ode(problem):
     """y' = f(t, y) on the differential unknowns, the others by Newton at every call."""
-    algebraic = list(problem.algebraic)
-    differential = [i for i in range(problem.n) if i not in problem.algebraic]
-    guess = np.where(np.isin(np.arange(problem.n), algebraic), problem.y0, problem.yp0)
+    algebraic = np.isin(np.arange(problem.n), problem.algebraic)
+    guess = np.where(algebraic, problem.y0, problem.yp0)
 
-    def complete(t, x, w):
-        y, yp = w.copy(), w.copy()
-        y[differential] = x
-        yp[algebraic] = 0.0
+    def split(x, w):
+        """Unknowns and slopes from differential unknowns x and what the equations determine."""
+        y, yp = w.copy(), np.where(algebraic, 0.0, w)
+        y[~algebraic] = x
         return y, yp
 
-    def solve(t, x):
+    def determine(t, x):
         w = guess.copy()
-        for _ in range(20):
-            y, yp = complete(t, x, w)
-            f_y, f_yp = difference_jacobians(problem, t, y, yp)
-            matrix = f_yp
-            matrix[:, algebraic] = f_y[:, algebraic]
-            step = np.linalg.solve(matrix, evaluate(problem, t, y, yp))
-            w = w - step
-            if np.all(np.abs(step) <= 1e-12 * (1 + np.abs(w))):
-                guess[:] = w
-                return w
-        raise RuntimeError(f"no convergence at t = {t}")
+        for _ in range(10):
+            step = np.linalg.solve(
+                difference_matrix(lambda v: evaluate(problem, t, *split(x, v)), w),
+                evaluate(problem, t, *split(x, w)),
+            )
+            w -= step
+            # relative to each unknown: the slopes of Robertson's problem end at 1e-18
+            if np.all(np.abs(step) <= 1e-6 * np.abs(w)):
+                break
+        guess[:] = w
+        return w
 
-    def rhs(t, x):
-        return solve(t, x)[differential]
-
-    def end_state(t, x):
-        return complete(t, x, solve(t, x))[0]
-
-    return rhs, end_state, differential
+    return (
+        lambda t, x: determine(t, x)[~algebraic],
+        lambda t, x: split(x, determine(t, x))[0],
+        ~algebraic,
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "method", "digits"),
+    ("name", "method", "rtol", "digits"),
     [
-        ("robertson", {}, "Radau", 7.5),
-        ("robertson", {"t_end": 1e11}, "Radau", 7.5),
-        ("akzo", {}, "Radau", 8.0),
-        ("vdpol", {}, "Radau", 7.0),
-        ("caraxis-i1", {}, "DOP853", 7.0),
-        ("pend-i1", {}, "DOP853", 8.0),
-        ("rotor", {}, "DOP853", 8.0),
-        ("implicit-oscillator", {}, "DOP853", 8.0),
+        ("akzo", "Radau", 1e-7, 8.5),
+        ("vdpol", "Radau", 1e-7, 8.5),
+        ("caraxis-i1", "DOP853", 1e-9, 7.0),
+        ("pend-i1", "DOP853", 1e-9, 6.0),
+        ("rotor", "DOP853", 1e-9, 8.5),
+        ("implicit-oscillator", "DOP853", 1e-9, 8.5),
     ],
 )
-def test_reference_is_reached_by_an_unrelated_integrator(name, options, method, digits):
-    problem = gallery.get(name, **options)
+def test_reference_is_reached_by_an_unrelated_integrator(name, method, rtol, digits):
+    problem = gallery.get(name)
     rhs, end_state, differential = underlying_ode(problem)
     t_end = problem.t_span[1]
     run = solve_ivp(
@@ -196,14 +191,36 @@ def test_reference_is_reached_by_an_unrelated_integrator(name, options, method, 
         problem.t_span,
         problem.y0[differential],
         method=method,
-        rtol=1e-9,
-        atol=problem.atol(1e-9)[differential],
+        rtol=rtol,
+        atol=problem.atol(rtol)[differential],
     )
     assert run.success
     assert problem.digits(end_state(t_end, run.y[:, -1])) > digits
 
 
-def test_transistor_amplifier_reference_and_slopes():
+@pytest.mark.parametrize("t_end", [4e10, 1e11])
+def test_robertson_references(t_end):
+    """All three rate equations instead of the conservation of mass."""
+    problem = gallery.robertson(t_end)
+
+    def rates(y, first_two):
+        return np.concatenate([first_two, -first_two.sum(axis=0, keepdims=True)])
+
+    run = solve_ivp(
+        lambda t, y: rates(y, -evaluate(problem, t, y, np.zeros(3))[:2]),
+        problem.t_span,
+        problem.y0,
+        method="Radau",
+        jac=lambda t, y: rates(y, -problem.jac(t, y, y)[0][:2]),
+        rtol=1e-10,
+        atol=problem.atol(1e-10),
+    )
+    assert problem.digits(run.y[:, -1]) > 8.5
+    # the reference of the first component is worth more digits than its scale lets through
+    np.testing.assert_allclose(run.y[:, -1], problem.reference, rtol=1e-4)
+
+
+def test_transistor_amplifier_reference():
     """Differentiate the three hidden algebraic equations, then it is an ODE for SciPy."""
     problem = gallery.get("transamp")
 
@@ -216,17 +233,28 @@ def test_transistor_amplifier_reference_and_slopes():
         right[0] = -0.1 * 200 * math.pi * math.cos(200 * math.pi * t) / 1000.0
         return np.linalg.solve(matrix, right)
 
-    np.testing.assert_allclose(problem.yp0, rhs(0.0, problem.y0), rtol=1e-13)
-    printed = [51.338775, 51.338775, -166.6666667, -24.9757667, -24.9757667]
-    np.testing.assert_allclose(problem.yp0[:5], printed, rtol=1e-6)
-    # a looser problem of the same kind would do, but a short one would not test the reference
     run = solve_ivp(rhs, problem.t_span, problem.y0, method="LSODA", rtol=1e-8, atol=1e-8)
     assert problem.digits(run.y[:, -1]) > 5.0
 
 
+def test_transistor_amplifier_slopes_keep_the_hidden_equations():
+    problem = gallery.get("transamp")
+
+    def hidden(t):
+        rows = evaluate(problem, t, problem.y0 + t * problem.yp0, problem.yp0)
+        return rows[[0, 3, 6]] + rows[[1, 4, 7]]
+
+    # currents change at about 0.1 A/s; slopes with six digits would leave 1e-7 of it
+    assert np.abs(slope(hidden, 0.0, 1e-5)).max() < 1e-11
+    # the printed slopes of the test set keep four digits with its own parameters
+    printed = [51.338775, 51.338775, -166.6666667, -24.9757667, -24.9757667, -83.3333333]
+    np.testing.assert_allclose(problem.yp0[:6], printed, rtol=3e-4)
+
+
 def test_pendulum_against_multiple_precision():
     for t, values in PENDULUM_VALUES.items():
-        np.testing.assert_allclose(gallery.pendulum().exact(t)[:4], values, rtol=0, atol=2e-13)
+        computed = gallery.pendulum().exact(t)[:4]
+        np.testing.assert_allclose(computed, values, rtol=0, atol=1e-14 * (10 + t))
 
 
 def test_digits_counts_the_worst_compared_component():

@@ -53,7 +53,7 @@ cdef class State:
     cdef double error_constant[COLUMNS]
     cdef public double cj
     cdef double* weight               # 1 / (rtol |y_n| + atol)
-    cdef public double y_norm         # max |y_n| weight: round-off in the weighted norm is u times it
+    cdef public double y_norm         # max |y_n| weight, for round-off
     cdef double* y_predicted
     cdef double* yp_predicted
     cdef double* y
@@ -72,7 +72,7 @@ cdef class State:
     cdef solve_t solve
     cdef public double cj_factored    # 0: nothing factored yet
     cdef public bint jacobian_exists
-    cdef public bint jacobian_current # evaluated during this step
+    cdef public bint jacobian_current  # evaluated during this step
     cdef public long long jacobian_step
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists
@@ -80,7 +80,7 @@ cdef class State:
     cdef public double convergence_rate
 
     # --- error and order
-    cdef public double error_estimate # of the step just tried, 1 = the tolerance
+    cdef public double error_estimate  # of the step just tried, 1 = the tolerance
     cdef double order_error[COLUMNS]  # error estimate had the order been q
     cdef double order_term[COLUMNS]   # |h^(q+1) y^(q+1)|, math (9)
     cdef public int new_order
