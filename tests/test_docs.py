@@ -1,0 +1,31 @@
+"""Code blocks of README and docs run, block after block in one namespace per page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_blocks_run(page):
+    namespace = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_equations_cited_in_the_code_exist():
+    known = {int(n) for n in re.findall(r"\((\d+)\)\n", (ROOT / "docs/mathematics.md").read_text())}
+    cited = set()
+    for source in (ROOT / "src").rglob("*.py"):
+        for first, last in re.findall(r"math \((\d+)\)(?:[-,] ?\((\d+)\))?", source.read_text()):
+            cited |= {int(first), int(last or first)}
+    assert cited
+    assert cited <= known
+
+
+@pytest.mark.parametrize("name", ["make demo", "make test"])
+def test_readme_names_the_two_commands(name):
+    assert name in (ROOT / "README.md").read_text()
