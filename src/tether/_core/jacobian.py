@@ -10,11 +10,14 @@ from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import OK
+    from tether._core.codes import NON_FINITE, OK
 
 ROOT_EPS = cython.declare(cython.double, 1.4901161193847656e-08)  # u^(1/2)
 FLOOR_EPS = cython.declare(cython.double, 1.8189894035458565e-12)  # u^(3/4)
 CUBE_ROOT_EPS = cython.declare(cython.double, 6.055454452393343e-06)  # u^(1/3)
+EPS = cython.declare(cython.double, 2.220446049250313e-16)
+CLEAR = cython.declare(cython.double, 1e5)
+LARGER = cython.declare(cython.double, 1e6)
 UNCHANGED = cython.declare(cython.double, 1e-4)
 
 
@@ -25,11 +28,10 @@ def use_differences(s):
 
 def difference_jacobian(s, t, y, yp):
     """Difference the residual around (t, y, yp), whose residual is already in `s.r`."""
-    status: cython.int = OK
-    if not s.fyp_known and not (s.fyp_constant and s.newton_failures == 0):
+    status: cython.int = difference_fy(s, t, y, yp, largest(y, s.n))
+    if status == OK and not s.fyp_known and not (s.fyp_constant and s.newton_failures == 0):
+        estimate_noise(s, y)
         status = difference_fyp(s, t, y, yp)
-    if status == OK:
-        status = difference_fy(s, t, y, yp, largest(y, s.n))
     return status
 
 
@@ -67,40 +69,82 @@ def difference_fy(s, t, y, yp, y_size):
     return OK
 
 
-def difference_fyp(s, t, y, yp):
-    """Difference with respect to y', math (13), and notice when F_y' does not change.
-
-    Residuals are almost always linear in y', so the increment may be large.
-    """
+def estimate_noise(s, y):
+    """Round-off of each residual, from the sizes of the terms that F_y shows in it."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int
+    for i in range(n):
+        s.noise[i] = 0.0
+    for j in range(n):
+        for i in range(n):
+            s.noise[i] += EPS * fabs(s.fy[j * n + i] * y[j])
+
+
+def difference_fyp(s, t, y, yp):
+    """Difference with respect to y', math (13), and notice when F_y' does not change.
+
+    Near a steady state y' says nothing about the size of the terms it stands with, and an
+    increment in proportion to it would drown in their round-off. Such a column is differenced
+    again with a larger increment: residuals are almost always linear in y'.
+    """
+    n: cython.int = s.n
+    j: cython.int
     status: cython.int
-    saved: cython.double
     increment: cython.double
-    entry: cython.double
     yp_size: cython.double = largest(yp, n)
-    change: cython.double = 0.0
-    size: cython.double = 0.0
+    s.fyp_constant = s.fyp_exists
     if yp_size == 0.0:
         yp_size = 1.0
     for j in range(n):
-        saved = yp[j]
-        increment = CUBE_ROOT_EPS * max(fabs(saved), min(1.0 / fabs(s.weight[j] * s.h), yp_size))
-        yp[j] = saved + increment
-        increment = yp[j] - saved
-        status = evaluate(s, t, y, yp, s.scratch)
-        yp[j] = saved
+        increment = CUBE_ROOT_EPS * max(fabs(yp[j]), min(1.0 / fabs(s.weight[j] * s.h), yp_size))
+        status = move_derivative(s, t, y, yp, j, increment)
+        if status == OK and drowned(s):
+            status = move_derivative(s, t, y, yp, j, LARGER * increment)
+            if status == OK:
+                increment = LARGER * increment
+            elif status == NON_FINITE:
+                status = move_derivative(s, t, y, yp, j, increment)
         if status != OK:
             return status
-        for i in range(n):
-            entry = (s.scratch[i] - s.r[i]) / increment
-            change = max(change, fabs(entry - s.fyp[j * n + i]))
-            size = max(size, fabs(entry))
-            s.fyp[j * n + i] = entry
-    s.fyp_constant = s.fyp_exists and change <= UNCHANGED * size
+        take_column(s, j, increment)
     s.fyp_exists = True
     return OK
+
+
+def move_derivative(s, t, y, yp, j, increment):
+    """Evaluate the residual with one component of y' moved."""
+    saved: cython.double = yp[j]
+    status: cython.int
+    yp[j] = saved + increment
+    status = evaluate(s, t, y, yp, s.scratch)
+    yp[j] = saved
+    return status
+
+
+def drowned(s):
+    """Tell whether the residual changed by no more than a multiple of its round-off."""
+    i: cython.int
+    for i in range(s.n):
+        if fabs(s.scratch[i] - s.r[i]) > CLEAR * s.noise[i]:
+            return False
+    return True
+
+
+def take_column(s, j, increment):
+    """Turn the moved residual into a column of F_y' and compare it with the old one."""
+    n: cython.int = s.n
+    i: cython.int
+    entry: cython.double
+    change: cython.double = 0.0
+    size: cython.double = 0.0
+    for i in range(n):
+        entry = (s.scratch[i] - s.r[i]) / increment
+        change = max(change, fabs(entry - s.fyp[j * n + i]))
+        size = max(size, fabs(entry))
+        s.fyp[j * n + i] = entry
+    if change > UNCHANGED * size:
+        s.fyp_constant = False
 
 
 def largest(v, n):

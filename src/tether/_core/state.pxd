@@ -61,6 +61,7 @@ cdef class State:
     cdef double* correction           # y - y_predicted, the next difference of order k + 1
     cdef double* r                    # residual, then Newton's increment
     cdef double* scratch
+    cdef double* noise                # round-off of each residual
 
     # --- iteration matrix F_y + cj F_y' and its factors, column by column
     cdef double* fy

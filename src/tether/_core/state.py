@@ -48,6 +48,7 @@ class State:
         self.correction = doubles(self, "correction", np.zeros(n))
         self.r = doubles(self, "r", np.zeros(n))
         self.scratch = doubles(self, "scratch", np.zeros(n))
+        self.noise = doubles(self, "noise", np.zeros(n))
         self.fy = doubles(self, "fy", np.zeros(n * n))
         self.fyp = doubles(self, "fyp", np.zeros(n * n))
         self.lu = doubles(self, "lu", np.zeros(n * n))
