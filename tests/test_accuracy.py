@@ -106,7 +106,7 @@ def test_users_jacobian_gives_the_same_and_saves_residuals(name):
     problem = gallery.get(name)
     differences = solve(problem, 1e-6)
     given = solve(problem, 1e-6, jac=problem.jac)
-    assert problem.digits(given.y[:, -1]) >= problem.digits(differences.y[:, -1]) - 1.0
+    assert problem.digits(given.y[:, -1]) >= min(problem.digits(differences.y[:, -1]), 7.0) - 1.0
     assert given.nfev < differences.nfev
     assert given.njev <= given.nlu
 

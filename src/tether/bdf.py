@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from tether._core import begin, codes, interpolate, linear, step
 from tether._core.state import State
-from tether.options import CONTROLLERS, NORMS, Options, merge
+from tether.options import CONTROLLERS, NORMS, Options, as_numbers, merge
 from tether.problem import Problem
 from tether.result import LocalInterpolant, Statistics
 from tether.start.consistent import Start, make_consistent
@@ -59,7 +59,7 @@ class Bdf:
 
     Examples
     --------
-    >>> from tether import Bdf, Problem
+    >>> from tether import Bdf, Problem, Status
     >>> bdf = Bdf(Problem(lambda t, y, yp: [yp[0] + y[0]]), 0.0, [1.0], t_bound=1.0)
     >>> while bdf.step() == Status.RUNNING:
     ...     pass
@@ -212,9 +212,10 @@ def _check_history(history: Any, state: State) -> tuple[np.ndarray, np.ndarray]:
 
 def check_time(name: str, value: Any, finite: bool = True) -> float:
     """Return a real time as a float, or raise with the argument's name."""
-    if isinstance(value, complex) or not np.isscalar(value) or isinstance(value, str):
+    number = as_numbers(name, value)
+    if number.ndim != 0 or number.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be a real number, got {value!r}")
-    time = float(value)
+    time = float(number)
     if math.isnan(time) or (finite and math.isinf(time)):
         raise ValueError(f"{name} must be finite, got {value!r}")
     return time
@@ -222,7 +223,7 @@ def check_time(name: str, value: Any, finite: bool = True) -> float:
 
 def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
     """Return a vector of finite floats, or raise with the argument's name."""
-    array = np.asarray(value)
+    array = as_numbers(name, value)
     if array.dtype.kind == "c":
         raise TypeError(f"{name} must be real, got complex values; split them into two parts")
     if array.dtype.kind not in "fiub":

@@ -36,6 +36,8 @@ class Driver:
         self.state = bdf._state
         self.args = bdf.problem.args
         self.t_start = self.t_reached = bdf.t
+        self.segment_t, self.segment_step = bdf.t, 0       # where the present segment began
+        self.cut_at: tuple[float, np.ndarray, np.ndarray] | None = None
         self.start = bdf.start
         self.began = time.perf_counter()
 
@@ -53,8 +55,10 @@ class Driver:
         while self.bdf.status == Status.RUNNING:
             self.record.reserve(1)     # also the answer to STORE_FULL
             before, since = self.state.steps, time.perf_counter()
-            code = self.bdf.advance(self._allowed(count))
-            self.t_reached = self.bdf.t
+            try:
+                code = self.bdf.advance(self._allowed(count))
+            finally:
+                self.t_reached = self.bdf.t
             if code == codes.EVENT_FOUND:
                 self._serve_events()
             if self.callback is not None and self.state.steps > before:
@@ -63,7 +67,10 @@ class Driver:
             self._show_progress()
             if self.callback is None:
                 spent = time.perf_counter() - since
-                count = 2 * count if spent < PATIENCE / 2 else max(1, count // 2)
+                if spent >= PATIENCE / 2:
+                    count = max(1, count // 2)
+                elif code == codes.PAUSED:     # all were taken; an early return tells nothing
+                    count *= 2
         if self.progress is not None:
             self.progress.close(*self._position())
         return self.bdf.status
@@ -88,11 +95,12 @@ class Driver:
 
     def _call_back(self) -> None:
         assert self.callback is not None
-        if self.callback(self.bdf.t, self.bdf.y, self.bdf.yp) and not self.bdf.status.failed:
+        point = self.cut_at or (self.bdf.t, self.bdf.y, self.bdf.yp)
+        if self.callback(*point) and self.bdf.status == Status.RUNNING:
             self.bdf.status = Status.STOPPED
 
     def _position(self) -> tuple[float, int, int, float]:
-        return self.bdf.t, self.state.steps, self.bdf.order, self.bdf.step_size
+        return self.t_reached, self.state.steps, self.bdf.order, self.bdf.step_size
 
     def _show_progress(self) -> None:
         if self.progress is not None:
@@ -116,6 +124,8 @@ class Driver:
         happened later in the step has not happened.
         """
         polynomial = self.bdf.dense_output()
+        if self.state.steps == self.segment_step + 1:
+            polynomial.t_old = self.segment_t      # t - h is this only up to round-off
         g_old, g_new = self.state.array("g_old"), self.state.array("g_new")
         found = []
         for number, event in enumerate(self.events):
@@ -161,7 +171,10 @@ class Driver:
         if changing:
             self.bdf.restart(t, y, yp)
             self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
+            self.segment_t, self.segment_step = t, self.state.steps
             self._arm_events(acting)
+        else:
+            self.cut_at = t, y, yp
         if self.bdf.status.failed:
             return
         if any(self.events[number].wants_to_stop for number in acting):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tether.problem import check_signature
 from tether.result import LocalInterpolant
 
 EPS = np.finfo(float).eps
@@ -38,7 +39,7 @@ class Event:
         self.yp.append(yp)
 
 
-def check_events(events: Any) -> list[Event]:
+def check_events(events: Any, args: tuple) -> list[Event]:
     """Read the user's events; a single callable is a list of one."""
     if events is None:
         return []
@@ -46,20 +47,17 @@ def check_events(events: Any) -> list[Event]:
         events = [events]
     if not isinstance(events, Sequence):
         raise TypeError(f"events must be a callable or a list of them, got {events!r}")
-    return [_check_event(number, fun) for number, fun in enumerate(events)]
+    return [_check_event(number, fun, args) for number, fun in enumerate(events)]
 
 
-def _check_event(number: int, fun: Any) -> Event:
+def _check_event(number: int, fun: Any, args: tuple) -> Event:
     name = f"events[{number}]"
-    if not callable(fun):
-        raise TypeError(f"{name} must be callable, got {type(fun).__name__}")
+    check_signature(name, fun, "(t, y, yp)", 3, args)
     terminal = getattr(fun, "terminal", False)
-    if terminal is None or terminal is False:
+    if terminal is None:
         stops_after = np.inf
-    elif terminal is True:
-        stops_after = 1.0
-    elif isinstance(terminal, (int, np.integer)) and terminal > 0:
-        stops_after = float(terminal)
+    elif isinstance(terminal, (int, np.integer, np.bool_)) and terminal >= 0:
+        stops_after = float(terminal) or np.inf
     else:
         raise ValueError(f"{name}.terminal must be a bool or a positive integer, got {terminal!r}")
     direction = getattr(fun, "direction", 0)
@@ -68,8 +66,8 @@ def _check_event(number: int, fun: Any) -> Event:
     except (TypeError, ValueError):
         raise TypeError(f"{name}.direction must be a number, got {direction!r}") from None
     apply = getattr(fun, "apply", None)
-    if apply is not None and not callable(apply):
-        raise TypeError(f"{name}.apply must be callable, got {type(apply).__name__}")
+    if apply is not None:
+        check_signature(f"{name}.apply", apply, "(t, y, yp)", 3, args)
     return Event(fun, sign, stops_after, apply)
 
 

@@ -119,9 +119,17 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
         raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
     for name, value in arguments.items():
         default = getattr(Options, name)
-        if not (np.ndim(value) == 0 and value == default):
+        if not (as_numbers(name, value).ndim == 0 and value == default):
             given[name] = value
     return Options(**given)
+
+
+def as_numbers(name: str, value: Any) -> np.ndarray:
+    """Return the value as an array of whatever kind; lists of unequal lengths are none."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must not be a list of unequal lists, got {value!r}") from None
 
 
 def _is_integer(value: Any) -> bool:
@@ -129,16 +137,15 @@ def _is_integer(value: Any) -> bool:
 
 
 def _check_positive(name: str, value: Any, finite: bool = True) -> None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a positive number, got {value!r}") from None
-    if not number > 0 or (finite and math.isinf(number)):
+    number = as_numbers(name, value)
+    if number.ndim != 0 or number.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be a positive number, got {value!r}")
+    if not number > 0 or (finite and np.isinf(number)):
         raise ValueError(f"{name} must be positive, got {value!r}")
 
 
 def _check_tolerance(name: str, value: Any) -> None:
-    array = np.asarray(value)
+    array = as_numbers(name, value)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
     if array.ndim > 1:

@@ -63,7 +63,7 @@ class Problem:
             self.fills = _fills_its_argument(fun, len(self.args))
         else:
             raise TypeError(f"fun must be callable, got {type(fun).__name__}")
-        self.jac = _check_jac(jac)
+        self.jac = _check_jac(jac, len(self.args))
 
     @classmethod
     def mass_matrix(
@@ -96,15 +96,16 @@ class Problem:
         >>> bool(abs(sol.y[1, -1] - np.exp(-1)) < 1e-5)
         True
         """
-        if not callable(f):
-            raise TypeError(f"f must be callable, got {type(f).__name__}")
+        args = _check_args(args)
+        check_signature("f", f, "(t, y)", 2, args)
         if callable(M):
             if jac is not None:
                 raise ValueError("jac needs a constant M; pass M as a matrix")
+            check_signature("M", M, "(t, y)", 2)
             matrix_at = M
 
             def changing(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
-                return matrix_at(t, y) @ yp - np.asarray(f(t, y, *args))
+                return _mass_at(matrix_at, t, y) @ yp - _right_hand_side(f, t, y, args)
 
             return cls(changing, args=args)
         mass = M.toarray() if hasattr(M, "toarray") else np.asarray(M)
@@ -115,12 +116,11 @@ class Problem:
             raise ValueError(f"M must be square, got shape {mass.shape}")
 
         def residual(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
-            return mass @ yp - np.asarray(f(t, y, *args))
+            return mass @ yp - _right_hand_side(f, t, y, args)
 
         full_jac = None
         if jac is not None:
-            if not callable(jac):
-                raise TypeError(f"jac must be callable, got {type(jac).__name__}")
+            check_signature("jac", jac, "(t, y)", 2, args)
 
             def full_jac(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> tuple:
                 slope = jac(t, y, *args)
@@ -159,9 +159,13 @@ class Problem:
         >>> sol.success
         True
         """
+        args = _check_args(args)
         for name, value in (("f", f), ("g", g)):
-            if not callable(value):
-                raise TypeError(f"{name} must be callable, got {type(value).__name__}")
+            check_signature(name, value, "(t, x, z)", 3, args)
+        if n_differential is not None and (
+            isinstance(n_differential, bool) or not isinstance(n_differential, (int, np.integer))
+        ):
+            raise TypeError(f"n_differential must be an integer, got {n_differential!r}")
         return _SemiExplicit(f, g, n_differential, args)
 
     def prepare(self, t: float, y: np.ndarray) -> None:
@@ -239,7 +243,48 @@ def _check_args(args: Any) -> tuple:
     return tuple(args)
 
 
-def _check_jac(jac: Any) -> Callable[..., Any] | None:
+def check_signature(
+    name: str, fun: Any, expected: str, count: int, args: Sequence[Any] = ()
+) -> None:
+    """Refuse what cannot be called with `count` values followed by those of `args`."""
+    if not callable(fun):
+        raise TypeError(f"{name} must be callable, got {type(fun).__name__}")
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):
+        return                         # a builtin that does not tell
+    try:
+        signature.bind(*range(count), *args)
+    except TypeError:
+        followed = f" followed by the {len(args)} values of args" if args else ""
+        raise TypeError(
+            f"{name} must accept {expected}{followed}, but its signature is {signature}"
+        ) from None
+
+
+def _right_hand_side(f: Callable[..., Any], t: float, y: np.ndarray, args: tuple) -> np.ndarray:
+    """Values of f; a single one would otherwise be spread over all equations."""
+    values = np.asarray(f(t, y, *args))
+    if values.shape != y.shape:
+        raise ValueError(
+            f"f must return {len(y)} values, one per unknown in y0, but returned "
+            f"an object of shape {values.shape}"
+        )
+    return values
+
+
+def _mass_at(matrix_at: Callable[..., Any], t: float, y: np.ndarray) -> Any:
+    matrix = matrix_at(t, y)
+    if np.shape(matrix) != (len(y), len(y)):
+        raise ValueError(
+            f"M must return a matrix of shape {(len(y), len(y))}, got {np.shape(matrix)}"
+        )
+    return matrix
+
+
+def _check_jac(jac: Any, n_args: int) -> Callable[..., Any] | None:
+    if callable(jac):
+        check_signature("jac", jac, "(t, y, yp)", 3, range(n_args))
     if jac is None or callable(jac):
         return jac
     if isinstance(jac, Sequence) and len(jac) == 2:

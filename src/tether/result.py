@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["DaeResult", "Interpolant", "LocalInterpolant", "Statistics"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Statistics:
     """Work of a run.
 
@@ -60,6 +60,12 @@ class Statistics:
         )
 
 
+def _as_times(t: ArrayLike) -> np.ndarray:
+    if np.ndim(t) > 1:
+        raise ValueError(f"t must be a number or a vector, got shape {np.shape(t)}")
+    return np.ascontiguousarray(np.atleast_1d(t), float)
+
+
 class LocalInterpolant:
     """The polynomial over one step: ``interpolant(t) -> (y, yp)``."""
 
@@ -70,7 +76,7 @@ class LocalInterpolant:
 
     def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return y and y' at a time or at an array of times (as columns)."""
-        times = np.ascontiguousarray(np.atleast_1d(t), float)
+        times = _as_times(t)
         y, yp = np.empty((2, len(times), self._n))
         interpolate.evaluate_at(times, self.t, self.k, self._psi, self._phi, y, yp)
         return (y[0], yp[0]) if np.ndim(t) == 0 else (y.T, yp.T)
@@ -110,7 +116,7 @@ class Interpolant:
 
     def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return y and y' at a time or at an array of times (as columns)."""
-        times = np.ascontiguousarray(np.atleast_1d(t), float)
+        times = _as_times(t)
         slack = 8 * np.finfo(float).eps * max(abs(self.t_min), abs(self.t_max))
         if not np.all((times >= self.t_min - slack) & (times <= self.t_max + slack)):
             raise ValueError(f"t must lie within [{self.t_min}, {self.t_max}], got {t!r}")
@@ -120,7 +126,9 @@ class Interpolant:
         y, yp = np.empty((2, len(times), self._y.shape[1]))
         for row in np.unique(rows):
             inside = np.flatnonzero(rows == row)
-            end = row + 1 if self._k[row] == 0 else row     # a restart: the step after it
+            end = int(row)
+            if self._k[end] == 0:      # a restart ends no step; none may follow it
+                end += 1 if end + 1 < len(self._t) else -1
             psi, phi = interpolate.polynomial_through(self._t, self._y, end, int(self._k[end]))
             y_part, yp_part = np.empty((2, len(inside), y.shape[1]))
             interpolate.evaluate_at(
@@ -130,7 +138,7 @@ class Interpolant:
         return (y[0], yp[0]) if np.ndim(t) == 0 else (y.T, yp.T)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DaeResult:
     """Solution of a DAE, with SciPy's names and shapes.
 
@@ -193,7 +201,9 @@ class DaeResult:
     def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return y and y' between the steps; needs ``dense_output=True``."""
         if self.sol is None:
-            raise ValueError("solve with dense_output=True to evaluate the solution at any time")
+            raise ValueError(
+                "there is no dense output: solve with dense_output=True, and past the first step"
+            )
         return self.sol(t)
 
     def __str__(self) -> str:

@@ -14,8 +14,8 @@ from tether._core import adapters
 from tether.bdf import Bdf, check_time
 from tether.drive import Driver
 from tether.events import Event, check_events
-from tether.options import Options, merge
-from tether.problem import Problem
+from tether.options import Options, as_numbers, merge
+from tether.problem import Problem, check_signature
 from tether.progress import ProgressBar
 from tether.record import Record
 from tether.result import DaeResult, Interpolant, Statistics
@@ -102,7 +102,7 @@ def solve_dae(
     ValueError, TypeError
         An argument is wrong; the message names it.
     KeyboardInterrupt
-        Ctrl-C, with the solution so far in its attribute ``result``.
+        Ctrl-C, with the solution so far in its attribute ``result`` (None before the first step).
 
     Examples
     --------
@@ -123,21 +123,25 @@ def solve_dae(
         max_order=max_order, max_steps=max_steps, max_seconds=max_seconds,
     )
     times = _check_t_eval(t_eval, t0, t_end)
-    watched = check_events(events)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    watched = check_events(events, problem.args)
+    if callback is not None:
+        check_signature("callback", callback, "(t, y, yp)", 3)
 
-    bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end)
-    _warn_if_moved(bdf, y0)
-    record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
-    if watched:
-        adapters.use_python_events(bdf._state, [event.fun for event in watched], problem.args)
-        bdf._state.watch_events([event.direction for event in watched])
-    driver = Driver(bdf, record, watched, callback, ProgressBar(t0, t_end) if progress else None)
+    driver = None
     try:
+        bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end)
+        _warn_if_moved(bdf, y0)
+        record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
+        if watched:
+            adapters.use_python_events(bdf._state, [event.fun for event in watched], problem.args)
+            bdf._state.watch_events([event.direction for event in watched])
+        bar = ProgressBar(t0, t_end) if progress else None
+        driver = Driver(bdf, record, watched, callback, bar)
         status = driver.run()
     except KeyboardInterrupt as interrupt:
-        interrupt.result = _result(driver, Status.INTERRUPTED, dense_output)  # type: ignore
+        interrupt.result = (  # type: ignore
+            None if driver is None else _result(driver, Status.INTERRUPTED, dense_output)
+        )
         raise
     return _result(driver, status, dense_output)
 
@@ -180,7 +184,7 @@ def _as_problem(fun: Any, jac: Any, args: Sequence[Any]) -> Problem:
     if isinstance(fun, Problem):
         if jac is not None:
             raise ValueError("jac belongs to the Problem; do not pass it to solve_dae as well")
-        if len(args):
+        if args != ():
             raise ValueError("args belong to the Problem; do not pass them to solve_dae as well")
         return fun
     return Problem(fun, jac=jac, args=args)
@@ -200,7 +204,7 @@ def _check_span(t_span: Any) -> tuple[float, float]:
 def _check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
     if t_eval is None:
         return None
-    times = np.asarray(t_eval)
+    times = as_numbers("t_eval", t_eval)
     if times.dtype.kind not in "fiu" or times.ndim != 1:
         raise TypeError(f"t_eval must be a vector of real numbers, got {t_eval!r}")
     times = np.ascontiguousarray(times, float)

@@ -20,6 +20,8 @@ else:
 if cython.compiled:
     cnp.import_array()
 
+REAL = "fiub"                          # kinds of NumPy's real types
+
 
 def evaluate(s, t, y, yp, out):
     """Residual through whichever seam the problem uses; NaN and infinity are recoverable."""
@@ -65,9 +67,14 @@ class PythonResidual:
             self.yp_data[i] = yp[i]
         if self.fills:
             if self.args:
-                self.fun(t, self.y, self.yp, self.out, *self.args)
+                result = self.fun(t, self.y, self.yp, self.out, *self.args)
             else:
-                self.fun(t, self.y, self.yp, self.out)
+                result = self.fun(t, self.y, self.yp, self.out)
+            if result is not None and result is not self.out:
+                raise TypeError(
+                    "fun returned a value, but its fourth parameter is taken for 'out', to be "
+                    "filled; values of further parameters belong in args"
+                )
             for i in range(self.n):
                 out[i] = self.out_data[i]
             return 0
@@ -94,14 +101,18 @@ class PythonJacobian:
         for i in range(self.n):
             self.y[i] = y[i]
             self.yp[i] = yp[i]
-        fy, fyp = self.fun(t, self.y, self.yp, *self.args)
-        for name, matrix in (("fy", fy), ("fyp", fyp)):
+        result = self.fun(t, self.y, self.yp, *self.args)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError("jac must return the pair (F_y, F_yp)")
+        for name, matrix in zip(("fy", "fyp"), result, strict=True):
             dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
             if dense.shape != (self.n, self.n):
                 raise ValueError(
                     f"jac must return two matrices of shape {(self.n, self.n)}, "
                     f"got one of shape {dense.shape}"
                 )
+            if dense.dtype.kind not in REAL:
+                raise TypeError("jac must return matrices of real numbers")
             s.array(name).reshape(self.n, self.n)[:] = dense.T
         return 0
 
@@ -123,7 +134,12 @@ class PythonEvents:
             self.y[i] = y[i]
             self.yp[i] = yp[i]
         for i in range(len(self.events)):
-            g[i] = self.events[i](t, self.y, self.yp, *self.args)
+            value = self.events[i](t, self.y, self.yp, *self.args)
+            if not isinstance(value, (float, int)):
+                value = np.asarray(value)
+                if value.ndim != 0 or value.dtype.kind not in REAL:
+                    raise TypeError(f"events[{i}] must return a real number, got {value!r}")
+            g[i] = value
         return 0
 
 
@@ -161,21 +177,27 @@ def read_values(result, out, n):
             return 0
         if isinstance(result, list) and len(cython.cast(list, result)) == n:
             for i in range(n):
+                if not isinstance(cython.cast(list, result)[i], (float, int)):
+                    break
                 out[i] = cython.cast(list, result)[i]
-            return 0
+            else:
+                return 0
     if result is None:
         raise TypeError(
             "fun returned None; return the residual, or declare a fourth parameter named "
             "'out' and fill it"
         )
-    values = np.asarray(result)
+    try:
+        values = np.asarray(result)
+    except ValueError:
+        raise ValueError("fun must return a vector, but returned a list of unequal lists") from None
     if values.shape != (n,):
         raise ValueError(
             f"fun must return {n} values, one per unknown in y0, but returned "
             f"an object of shape {values.shape}"
         )
-    if values.dtype.kind == "c":
-        raise TypeError("fun returned complex values; the residual must be real")
+    if values.dtype.kind not in REAL:
+        raise TypeError(f"fun must return real numbers, but returned {result!r}")
     for i in range(n):
         out[i] = values[i]
     return 0

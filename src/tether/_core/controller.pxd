@@ -7,4 +7,5 @@ cdef double h211b_ratio(State s, double control) noexcept nogil
 cdef double dassl_ratio(double control) noexcept nogil
 cdef bint recover(State s, int status) noexcept nogil
 cdef void forget_jacobian(State s) noexcept nogil
+cdef double smallest_step(State s) noexcept nogil
 cdef void fit_to_end(State s) noexcept nogil

@@ -70,7 +70,6 @@ def recover(s, status):
     itself is in doubt; after the third so is the history, and the order is built up again as
     at a start.
     """
-    smallest: cython.double
     ratio: cython.double
     s.starting = False
     s.last_control = 0.0
@@ -94,9 +93,8 @@ def recover(s, status):
         ratio = 0.25
     s.steps_at_order = 0
     s.h *= ratio
-    smallest = 4.0 * EPS * (fabs(s.t) if fabs(s.t) > fabs(s.t_new) else fabs(s.t_new))
     return (
-        fabs(s.h) > smallest
+        fabs(s.h) > smallest_step(s)
         and s.error_failures < MAX_ERROR_FAILURES
         and s.newton_failures < MAX_NEWTON_FAILURES
     )
@@ -109,12 +107,24 @@ def forget_jacobian(s):
 
 
 def fit_to_end(s):
-    """Land on t_end exactly, with two equal steps rather than a long and a tiny one."""
+    """Land on t_end exactly, with two equal steps rather than a long and a tiny one.
+
+    The step is then what the rounded times say it is; late in time that can be a good part of it.
+    """
     left: cython.double = s.t_end - s.t
     if fabs(s.h) > s.max_step:
         s.h = s.direction * s.max_step
+    if fabs(s.h) < smallest_step(s):
+        s.h = s.direction * smallest_step(s)
     if fabs(s.h) >= fabs(left) * (1.0 - 100.0 * EPS):
-        s.h = left
+        s.t_new = s.t_end
     elif 2.0 * fabs(s.h) > fabs(left):
-        s.h = 0.5 * left
-    s.t_new = s.t_end if s.h == left else s.t + s.h
+        s.t_new = s.t + 0.5 * left
+    else:
+        s.t_new = s.t + s.h
+    s.h = s.t_new - s.t
+
+
+def smallest_step(s):
+    """Below this, times can no longer be told apart."""
+    return 4.0 * EPS * fabs(s.t)

@@ -18,6 +18,7 @@ CUBE_ROOT_EPS = cython.declare(cython.double, 6.055454452393343e-06)  # u^(1/3)
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 CLEAR = cython.declare(cython.double, 1e5)
 LARGER = cython.declare(cython.double, 1e6)
+ENLARGEMENTS = cython.declare(cython.int, 3)
 UNCHANGED = cython.declare(cython.double, 1e-4)
 
 
@@ -86,10 +87,11 @@ def difference_fyp(s, t, y, yp):
 
     Near a steady state y' says nothing about the size of the terms it stands with, and an
     increment in proportion to it would drown in their round-off. Such a column is differenced
-    again with a larger increment: residuals are almost always linear in y'.
+    again with larger increments: residuals are almost always linear in y'.
     """
     n: cython.int = s.n
     j: cython.int
+    trial: cython.int
     status: cython.int
     increment: cython.double
     yp_size: cython.double = largest(yp, n)
@@ -99,12 +101,15 @@ def difference_fyp(s, t, y, yp):
     for j in range(n):
         increment = CUBE_ROOT_EPS * max(fabs(yp[j]), min(1.0 / fabs(s.weight[j] * s.h), yp_size))
         status = move_derivative(s, t, y, yp, j, increment)
-        if status == OK and drowned(s):
+        for trial in range(ENLARGEMENTS):
+            if status != OK or not drowned(s):
+                break
             status = move_derivative(s, t, y, yp, j, LARGER * increment)
             if status == OK:
                 increment = LARGER * increment
-            elif status == NON_FINITE:
+            elif status == NON_FINITE:     # too far: back to what there was
                 status = move_derivative(s, t, y, yp, j, increment)
+                break
         if status != OK:
             return status
         take_column(s, j, increment)

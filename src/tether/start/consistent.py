@@ -12,6 +12,7 @@ follow from d/dt F = 0 with the same matrix, math (16) (HK Appendix II, eq. 21-2
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,16 +22,17 @@ from tether._core.state import State
 
 __all__ = ["Start", "make_consistent"]
 
+ROOT_EPS = math.sqrt(np.finfo(float).eps)
 MAX_ITERATIONS = 30
 MAX_HALVINGS = 12
-SMALLEST_RCOND = 1e-14
+LARGEST_CONDITION = 1e14
 # Of the tolerance: a start whose correction is below this is consistent as it was given.
 NEGLIGIBLE = 1e-2
 # Relative: Newton's increments below this are round-off.
 CONVERGED = 1e-10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start:
     """Starting values and what was changed to get them.
 
@@ -62,69 +64,81 @@ class Start:
 def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
     """Find consistent values near the given ones; keep them untouched if they already are."""
     y_given, yp_given = y, yp
-    y = y.copy()
-    yp = np.zeros_like(y) if yp is None else yp.copy()
-    state.h = state.direction * _time_scale(state, t)
+    if yp is None:
+        yp = np.zeros_like(y)
+    scale = _time_scale(state, t)
+    state.h = state.direction * scale          # differences look at it
     if probe.move_to(state, t, y, yp) != 0:
         return Start(y, yp, True, "not checked: a tolerance is zero")
-    status, r = probe.residual_at(state, t, y, yp)
-    _raise_users(state)
-    if status != 0:
+    if scale * _largest(yp * state.array("weight")) < np.finfo(float).eps:
+        yp = np.zeros_like(y)                  # no measure for the increments of differences
+    r = _residual(state, t, y, yp)
+    if r is None:
         return Start(y, yp, False, "the residual at the starting values is not finite")
-    before = float(np.max(np.abs(r)))
+    before = _largest(r)
 
     for iteration in range(MAX_ITERATIONS):
         split = _Split.at(state, t, y, yp)
         if split is None:
             return _judge_unsplit(state, y, yp, r, before, yp_given is not None)
         dy, dyp = split.solve(-r)
-        if iteration == 0 and yp_given is not None and _negligible(state, y, dy, dyp):
-            ypp = split.slopes(state, t, y, yp)[1]
+        if iteration == 0 and yp_given is not None and _negligible(state, scale, yp, dy, dyp):
+            ypp = split.slopes(state, t, scale, y, yp, r)[1]
             return Start(y_given, yp_given, True, "consistent as given", {}, (before, before), ypp)
-        y, yp, r, moved_on = _damped(state, t, y, yp, r, dy, dyp)
-        if _small(state, y, yp, dy, dyp) or (not moved_on and _negligible(state, y, dy, dyp)):
+        stepped = _damped(state, t, y, yp, r, dy, dyp)
+        if stepped is None:                    # round-off: no step makes the residual smaller
+            converged = _negligible(state, scale, yp, dy, dyp)
             break
-        if not moved_on:
-            return Start(y, yp, False, _worst_equation(r), _moved(y_given, y),
-                         (before, float(np.max(np.abs(r)))))
-    else:
-        return Start(y, yp, False, _worst_equation(r), _moved(y_given, y),
-                     (before, float(np.max(np.abs(r)))))
+        y, yp, r = stepped
+        converged = _small(state, y, yp, dy, dyp)
+        if converged:
+            break
 
-    yp, ypp = split.slopes(state, t, y, yp)
-    after = float(np.max(np.abs(r)))
-    moved = _moved(y_given, y)
+    moved = {int(i): float(y[i] - y_given[i]) for i in np.flatnonzero(y != y_given)}
+    residual = before, _largest(r)
+    if not converged:
+        return Start(y, yp, False, _worst_equation(r), moved, residual)
+    yp, ypp = split.slopes(state, t, scale, y, yp, r)
     message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
-    return Start(y, yp, True, message, moved, (before, after), ypp)
+    return Start(y, yp, True, message, moved, residual, ypp)
 
 
 class _Split:
-    """The matrix B = [F_y' R, F_y N], factored, with the bases R and N."""
+    """The matrix B = [F_y' R, F_y N] of math (15), inverted.
 
-    def __init__(self, fy: np.ndarray, fyp: np.ndarray, R: np.ndarray, N: np.ndarray) -> None:
-        from scipy.linalg import lapack
+    `basis` has the columns of R and N side by side (None for unit vectors), and `algebraic`
+    marks those of N.
+    """
 
-        self.fy, self.R, self.N = fy, R, N
-        B = np.hstack([fyp @ R, fy @ N])
+    def __init__(
+        self, fy: np.ndarray, fyp: np.ndarray, basis: np.ndarray | None, algebraic: np.ndarray
+    ) -> None:
+        self.fy, self.basis, self.algebraic = fy, basis, algebraic
+        if basis is not None:
+            fy, fyp = fy @ basis, fyp @ basis
+        B = np.where(algebraic, fy, fyp)
         rows = np.abs(B).max(axis=1)
-        self.row_scale = 1.0 / np.where(rows > 0, rows, 1.0)
-        B *= self.row_scale[:, None]
-        columns = np.abs(B).max(axis=0)
-        self.column_scale = 1.0 / np.where(columns > 0, columns, 1.0)
-        B *= self.column_scale
-        self._lapack = lapack
-        self.lu, self.pivot, info = lapack.dgetrf(B)
-        rcond = 0.0 if info else lapack.dgecon(self.lu, np.abs(B).sum(axis=0).max())[0]
-        self.regular = rcond > SMALLEST_RCOND
+        rows[rows == 0.0] = 1.0
+        columns = np.abs(B / rows[:, None]).max(axis=0)
+        columns[columns == 0.0] = 1.0
+        scaled = B / rows[:, None] / columns
+        try:
+            inverse = np.linalg.inv(scaled)
+        except np.linalg.LinAlgError:
+            self.regular = False
+            return
+        condition = np.abs(scaled).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
+        self.regular = bool(condition < LARGEST_CONDITION)
+        self.inverse = inverse / columns[:, None] / rows
 
     @classmethod
     def at(cls, state: State, t: float, y: np.ndarray, yp: np.ndarray) -> _Split | None:
         """Split at a point; None where B is singular, so that the index is above 1."""
         status, fy, fyp = probe.jacobian_at(state, t, y, yp)
         _raise_users(state)
-        if status != 0 or not (np.all(np.isfinite(fy)) and np.all(np.isfinite(fyp))):
+        if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
             return None
-        for bases in (_bases_by_columns, _bases_by_svd):
+        for bases in (_unit_vectors, _singular_vectors):
             split = cls(fy, fyp, *bases(fyp))
             if split.regular:
                 return split
@@ -132,42 +146,41 @@ class _Split:
 
     def solve(self, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (dy, dyp) with F_y dy + F_y' dyp = rhs, dy in the null space of F_y'."""
-        x = self._lapack.dgetrs(self.lu, self.pivot, rhs * self.row_scale)[0] * self.column_scale
-        rank = self.R.shape[1]
-        return self.N @ x[rank:], self.R @ x[:rank]
+        x = self.inverse @ rhs
+        dy, dyp = np.where(self.algebraic, x, 0.0), np.where(self.algebraic, 0.0, x)
+        if self.basis is None:
+            return dy, dyp
+        return self.basis @ dy, self.basis @ dyp
 
     def slopes(
-        self, state: State, t: float, y: np.ndarray, yp: np.ndarray
+        self, state: State, t: float, scale: float, y: np.ndarray, yp: np.ndarray, r: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Solve F_t + F_y y' + F_y' y'' = 0 for what F does not fix: y' of the algebraic part.
+        """Solve math (16) for what F does not fix: y' of the algebraic part.
 
         Return y' with that part in place, and y'' of the differential part, which comes with it.
         """
-        if self.N.shape[1]:
-            yp = yp - self.N @ np.linalg.lstsq(self.N, yp, rcond=None)[0]
-        dt = np.sqrt(np.finfo(float).eps) * max(abs(t), abs(state.h)) * state.direction
-        status, ahead = probe.residual_at(state, t + dt, y, yp)
-        _raise_users(state)
-        status_here, here = probe.residual_at(state, t, y, yp)
-        if status != 0 or status_here != 0:
+        if self.basis is None:
+            yp = np.where(self.algebraic, 0.0, yp)
+        else:
+            yp = self.basis @ np.where(self.algebraic, 0.0, self.basis.T @ yp)
+        dt = ROOT_EPS * max(abs(t), scale) * state.direction
+        ahead = _residual(state, t + dt, y, yp)
+        if ahead is None:
             return yp, None
-        algebraic, ypp = self.solve(-((ahead - here) / dt + self.fy @ yp))
+        algebraic, ypp = self.solve(-((ahead - r) / dt + self.fy @ yp))
         return yp + algebraic, ypp
 
 
-def _bases_by_columns(fyp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _unit_vectors(fyp: np.ndarray) -> tuple[None, np.ndarray]:
     """Unknowns whose derivative appears nowhere are algebraic, the others differential."""
     size = np.abs(fyp).max(axis=0)
-    absent = size <= 1e-14 * size.max(initial=0.0)
-    identity = np.eye(len(fyp))
-    return identity[:, ~absent], identity[:, absent]
+    return None, size <= 1e-14 * size.max()
 
 
-def _bases_by_svd(fyp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _singular_vectors(fyp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Directions of y' that F does not see, from the singular values of F_y'."""
     _, s, vt = np.linalg.svd(fyp)
-    rank = int(np.sum(s > 1e-7 * s[0])) if s[0] > 0 else 0
-    return vt[:rank].T, vt[rank:].T
+    return vt.T, s <= 1e-7 * s[0]
 
 
 def _damped(
@@ -178,26 +191,27 @@ def _damped(
     r: np.ndarray,
     dy: np.ndarray,
     dyp: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Take the longest of the steps 1, 1/2, 1/4, ... that makes the residual smaller."""
     size = np.linalg.norm(r)
     length = 1.0
     for _ in range(MAX_HALVINGS):
         y_new, yp_new = y + length * dy, yp + length * dyp
-        status, r_new = probe.residual_at(state, t, y_new, yp_new)
-        _raise_users(state)
-        if status == 0 and np.linalg.norm(r_new) <= (1.0 - 1e-4 * length) * size:
-            return y_new, yp_new, r_new, True
+        r_new = _residual(state, t, y_new, yp_new)
+        if r_new is not None and np.linalg.norm(r_new) <= (1.0 - 1e-4 * length) * size:
+            return y_new, yp_new, r_new
         length /= 2
-    return y, yp, r, False
+    return None
 
 
-def _negligible(state: State, y: np.ndarray, dy: np.ndarray, dyp: np.ndarray) -> bool:
+def _negligible(
+    state: State, scale: float, yp: np.ndarray, dy: np.ndarray, dyp: np.ndarray
+) -> bool:
     """Whether a correction is far below the tolerance over the first step."""
     weight = state.array("weight")
-    slope = np.max(np.abs(state.array("yp")) * weight)
-    h = min(abs(state.h), 0.5 / slope) if slope > 0 else abs(state.h)
-    return max(np.max(np.abs(dy) * weight), h * np.max(np.abs(dyp) * weight)) <= NEGLIGIBLE
+    slope = _largest(yp * weight)
+    h = min(scale, 0.5 / slope) if slope > 0 else scale
+    return max(_largest(dy * weight), h * _largest(dyp * weight)) <= NEGLIGIBLE
 
 
 def _small(
@@ -207,7 +221,7 @@ def _small(
     floor = CONVERGED / state.array("weight")
     return bool(
         np.all(np.abs(dy) <= np.maximum(CONVERGED * np.abs(y), floor))
-        and np.max(np.abs(dyp)) <= CONVERGED * max(1.0, np.max(np.abs(yp)))
+        and _largest(dyp) <= CONVERGED * max(1.0, _largest(yp))
     )
 
 
@@ -218,7 +232,7 @@ def _judge_unsplit(
     n = state.n
     fy, fyp = (np.abs(state.array(name).reshape(n, n).T) for name in ("fy", "fyp"))
     # The residual that changes of y and y' far below the tolerance would make.
-    scale = fy @ (1.0 / state.array("weight")) + fyp @ (1e-6 * (np.abs(yp) + np.abs(yp).max()))
+    scale = fy @ (1.0 / state.array("weight")) + fyp @ (1e-6 * (np.abs(yp) + _largest(yp)))
     if yp_was_given and np.all(np.abs(r) <= np.maximum(scale, 1e-14)):
         return Start(y, yp, True, "taken as given: index above 1", {}, (before, before))
     return Start(
@@ -234,14 +248,20 @@ def _worst_equation(r: np.ndarray) -> str:
     return f"equation {worst} is left with a residual of {r[worst]:.3g}"
 
 
-def _moved(before: np.ndarray, after: np.ndarray) -> dict[int, float]:
-    change = after - before
-    return {int(i): float(change[i]) for i in np.flatnonzero(change)}
+def _largest(v: np.ndarray) -> float:
+    return float(np.abs(v).max())
+
+
+def _residual(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
+    """Residual at a point, or None where it is not finite."""
+    status, r = probe.residual_at(state, t, y, yp)
+    _raise_users(state)
+    return r if status == 0 else None
 
 
 def _time_scale(state: State, t: float) -> float:
     span = abs(state.t_end - t)
-    return 1e-3 * span if np.isfinite(span) else 1.0
+    return 1e-3 * span if math.isfinite(span) else 1.0
 
 
 def _raise_users(state: State) -> None:
