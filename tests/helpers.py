@@ -55,8 +55,10 @@ void waiting(double t, double *y, double *yp, double *out)
     }
     relax(t, y, yp, out);
 }
+volatile int spins = 0;
 void spin(double t, double *y, double *yp, double *out)
 {
+    spins++;
     out[0] = yp[0] - 40.0 * y[1];
     out[1] = yp[1] + 40.0 * y[0];
 }

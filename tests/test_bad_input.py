@@ -7,7 +7,7 @@ import pytest
 from helpers import C_ARGUMENTS, c_function, circle, decay
 from scipy import LowLevelCallable, sparse
 
-from tether import Bdf, Options, Problem, solve_dae
+from tether import Bdf, Options, Problem, Status, solve_dae
 
 BOTH = (ValueError, TypeError)
 NAN, INF = float("nan"), float("inf")
@@ -463,6 +463,28 @@ def test_bdf_checks_its_arguments():
         Bdf(decay, 0.0, [1.0]).dense_output()
 
 
+@pytest.mark.parametrize(
+    "history",
+    [
+        3.0,
+        ([-0.1],),
+        ([], [[]]),
+        ([-0.1], [1.1]),
+        ([-0.1, -0.2], [[1.1, 1.2]]),
+        ([0.1], [[0.9]]),
+        ([0.0], [[1.0]]),
+        ([-0.1], [[1.1, 1.2]]),
+        ([-0.1], [[NAN]]),
+        ([NAN], [[1.0]]),
+        (["a"], [[1.0]]),
+    ],
+    ids=repr,
+)
+def test_bdf_history(history):
+    with pytest.raises(ValueError, match=r"\bhistory\b"):
+        Bdf(decay, 0.0, [1.0], t_bound=1.0, history=history)
+
+
 # --- exceptions of the user's functions ------------------------------------------------------
 
 
@@ -527,7 +549,6 @@ def test_exception_in_one_step_of_bdf():
     mishap = Mishap("mine")
     bdf = Bdf(raising_from(0.5, mishap, decay), 0.0, [1.0], t_bound=1.0)
     with pytest.raises(Mishap) as caught:
-        while bdf.step():
-            pass
+        list(iter(bdf.step, Status.REACHED_END))
     assert caught.value is mishap
     assert 0.0 < bdf.t < 0.5

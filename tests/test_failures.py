@@ -142,7 +142,7 @@ def test_blow_up():
 
 @pytest.mark.parametrize("yp0", [None, [0.0, 0.0]])
 def test_an_equation_written_twice(yp0):
-    sol = solve_dae(lambda t, y, yp: [y[0] + y[1] - 2.0, y[0] + y[1] - 2.0], (0, 1), [1.0, 1.0], yp0)
+    sol = solve_dae(lambda t, y, yp: [y[0] + y[1] - 2.0] * 2, (0, 1), [1.0, 1.0], yp0)
     assert not sol.success
     assert sol.status in (Status.SINGULAR_MATRIX, Status.NO_CONSISTENT_START)
     assert sol.t.tolist() == [0.0]
@@ -193,9 +193,9 @@ def test_max_seconds():
 
 def test_max_seconds_with_c(library):
     sol = solve_dae(c_function(library, "spin"), (0, 1e12), [1.0, 0.0], max_seconds=0.05,
-                    t_eval=[0.0, 1e-3, 1e12])
+                    t_eval=[0.0, 1e12])
     assert sol.status == Status.MAX_SECONDS
-    assert sol.t.tolist() == [0.0, 1e-3]
+    assert sol.t.tolist() == [0.0]
 
 
 # --- tolerances -----------------------------------------------------------------------------
@@ -390,7 +390,7 @@ def test_keyboard_interrupt_before_the_first_step():
 
 
 INTERRUPTED_RUN = """
-import ctypes, sys
+import ctypes, sys, threading, time
 import numpy as np
 from helpers import c_function
 from tether import Status, solve_dae
@@ -400,21 +400,22 @@ def python(t, y, yp):
         tell()
     return [yp[0] - 40.0 * y[1], yp[1] + 40.0 * y[0]]
 
-def tell(started=[]):
-    if not started:
-        started.append(True)
-        sys.stdout.write("running\\n")
-        sys.stdout.flush()
+def tell(told=[]):
+    if not told:
+        told.append(True)
+        print("running", flush=True)
 
-kind, library = sys.argv[1:]
+def tell_when_spinning():
+    while ctypes.c_int.in_dll(library, "spins").value < 10_000:
+        time.sleep(1e-3)
+    tell()
+
+kind, path = sys.argv[1:]
 options = {}
 if kind == "c":
-    fun = c_function(ctypes.CDLL(library), "spin")
-    # an event is the way of a compiled run back into Python that leaves it otherwise alone
-    def begun(t, y, yp):
-        return t - 0.1
-    begun.apply = lambda t, y, yp: tell() or y
-    options["events"] = begun
+    library = ctypes.CDLL(path)
+    fun = c_function(library, "spin")
+    threading.Thread(target=tell_when_spinning, daemon=True).start()
 else:
     fun = python
 if kind != "steps":

@@ -3,6 +3,7 @@
 import ctypes
 import io
 import math
+import pickle
 import threading
 import time
 
@@ -736,6 +737,14 @@ def test_results_compare_by_identity(reference):
     assert reference == reference
     assert reference != solve_dae(relax, SPAN, RELAX_START)
     assert len({reference, reference}) == 1
+
+
+def test_results_can_be_pickled():
+    sol = solve_dae(relax, SPAN, RELAX_START, dense_output=True, events=lambda t, y, yp: y[0] - 1)
+    copy = pickle.loads(pickle.dumps(sol))
+    assert copy.status is sol.status
+    assert str(copy) == str(sol)
+    np.testing.assert_array_equal(copy.sol(0.7), sol.sol(0.7))
 
 
 def test_print_of_a_success(reference):

@@ -15,7 +15,7 @@ T_END = 3.0
 TIMES = np.linspace(0.0, T_END, 13)
 # Of the tolerance: how far two runs of the same problem may lie apart. Their errors are
 # global ones, a few dozen local errors each.
-APART = 100.0
+APART = 20.0
 
 few_examples = settings(
     max_examples=25, deadline=None, derandomize=True,

@@ -164,10 +164,12 @@ class Driver:
         store.store_outputs_until(self.state, t)
         self.record.append(t, y, yp, self.state.last_k)
         self.t_reached = t
-        changing = [number for number in acting if self.events[number].apply is not None]
-        for number in changing:
-            changed = self.events[number].apply(t, y.copy(), yp.copy(), *self.args)
-            y = check_vector(f"events[{number}].apply(t, y, yp)", changed, self.state.n)
+        changing = False
+        for number in acting:
+            if (apply := self.events[number].apply) is not None:
+                changed = apply(t, y.copy(), yp.copy(), *self.args)
+                y = check_vector(f"events[{number}].apply(t, y, yp)", changed, self.state.n)
+                changing = True
         if changing:
             self.bdf.restart(t, y, yp)
             self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)

@@ -105,6 +105,8 @@ class Options:
 
 def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Options:
     """Combine `options` with arguments; an argument that is not at its default wins."""
+    if isinstance(options, Options) and not arguments:
+        return options
     names = [field.name for field in fields(Options)]
     if options is None:
         given: dict[str, Any] = {}
@@ -119,7 +121,7 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
         raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
     for name, value in arguments.items():
         default = getattr(Options, name)
-        if not (as_numbers(name, value).ndim == 0 and value == default):
+        if not (value is default or (isinstance(value, (int, float)) and value == default)):
             given[name] = value
     return Options(**given)
 
@@ -137,6 +139,8 @@ def _is_integer(value: Any) -> bool:
 
 
 def _check_positive(name: str, value: Any, finite: bool = True) -> None:
+    if isinstance(value, float) and 0.0 < value < math.inf:
+        return
     number = as_numbers(name, value)
     if number.ndim != 0 or number.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be a positive number, got {value!r}")
@@ -145,6 +149,8 @@ def _check_positive(name: str, value: Any, finite: bool = True) -> None:
 
 
 def _check_tolerance(name: str, value: Any) -> None:
+    if isinstance(value, float) and 0.0 <= value < math.inf:
+        return
     array = as_numbers(name, value)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")

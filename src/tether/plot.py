@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tether.result import DaeResult
+    from tether.result import DaeResult, Statistics
 
 MOST_LINES = 10
 
@@ -63,15 +64,15 @@ def plot_solution(
     states.set_ylabel("y")
     states.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     if history:
-        _plot_history(axes[1, 0], axes[2, 0], result)
+        _plot_history(axes[1, 0], axes[2, 0], result.stats)
     axes[-1, 0].set_xlabel("t")
     return figure
 
 
-def _plot_history(size_axis: object, order_axis: object, result: DaeResult) -> None:
-    t = result.stats.t
-    size_axis.semilogy(t, np.abs(result.stats.h), drawstyle="steps-pre", color="0.3")
+def _plot_history(size_axis: Axes, order_axis: Axes, stats: Statistics) -> None:
+    assert stats.t is not None and stats.h is not None and stats.order is not None
+    size_axis.semilogy(stats.t, np.abs(stats.h), drawstyle="steps-pre", color="0.3")
     size_axis.set_ylabel("step size")
-    order_axis.plot(t, result.stats.order, drawstyle="steps-pre", color="0.3")
+    order_axis.plot(stats.t, stats.order, drawstyle="steps-pre", color="0.3")
     order_axis.set_ylabel("order")
     order_axis.set_yticks(range(1, 6))

@@ -14,6 +14,7 @@ from tether._core.state import State
 
 __all__ = ["Problem"]
 
+C_FUNCTION: Any = ctypes.CFUNCTYPE(None).__base__      # the base of all ctypes functions
 C_SIGNATURE = "(double, double *, double *, double *[, void *])"
 
 
@@ -198,7 +199,9 @@ class _SemiExplicit(Problem):
         super().__init__(self._residual, args=args)
         self.fills = True
 
-    def _residual(self, t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray, *args: Any) -> None:
+    def _residual(
+        self, t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray, *args: Any
+    ) -> None:
         k = self.n_differential
         x, z = y[:k], y[k:]
         out[:k] = yp[:k] - np.asarray(self.f(t, x, z, *args))
@@ -225,7 +228,7 @@ class _SemiExplicit(Problem):
         self.fyp = np.diag(np.arange(n) < k).astype(float)
 
     def _lengths(self, t: float, y: np.ndarray, k: int, swallow: bool = True) -> tuple[int, int]:
-        """Number of values f and g return if x had k values; a wrong k may well raise."""
+        """Count the values f and g return if x had k values; a wrong k may well raise."""
         try:
             return (
                 np.size(self.f(t, y[:k].copy(), y[k:].copy(), *self.args)),
@@ -310,10 +313,8 @@ def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     required = sum(p.default is p.empty for p in positional)
-    if len(positional) >= 4 and positional[3].name == "out":
-        fills = True
-    else:
-        fills = required == 4 + n_args
+    named_out = len(positional) >= 4 and positional[3].name == "out"
+    fills = named_out or required == 4 + n_args
     passed = 3 + fills + n_args
     if required > passed or (passed > len(positional) and not open_ended):
         raise TypeError(
@@ -326,7 +327,7 @@ def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
 def _as_low_level(fun: Any) -> Any:
     """Wrap C functions of every kind as a `scipy.LowLevelCallable`; None for anything else."""
     is_numba = hasattr(fun, "address") and hasattr(fun, "ctypes")
-    is_ctypes = isinstance(fun, ctypes._CFuncPtr)    # the base of all ctypes functions
+    is_ctypes = isinstance(fun, C_FUNCTION)
     is_low_level = type(fun).__name__ == "LowLevelCallable"
     if not (is_numba or is_ctypes or is_low_level):
         return None

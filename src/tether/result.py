@@ -37,6 +37,15 @@ class Statistics:
         Time of the integration.
     t, h, order : ndarray or None
         End, size and order of every accepted step, when every step was kept.
+
+    Examples
+    --------
+    >>> from tether import solve_dae
+    >>> stats = solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0]).stats
+    >>> len(stats.h) == stats.steps
+    True
+    >>> int(max(stats.order))
+    5
     """
 
     steps: int
@@ -97,6 +106,16 @@ class Interpolant:
         Solution there.
     k : ndarray, shape (nt,)
         Degree of the polynomial that ends there; zero where the integration (re)started.
+
+    Examples
+    --------
+    >>> from tether import solve_dae
+    >>> sol = solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0], dense_output=True).sol
+    >>> y, yp = sol(0.5)
+    >>> print(round(float(y[0]), 4), round(float(yp[0]), 4))
+    0.6065 -0.6065
+    >>> sol([0.25, 0.5, 0.75])[0].shape
+    (1, 3)
     """
 
     def __init__(self, t: np.ndarray, y: np.ndarray, k: np.ndarray) -> None:
@@ -164,6 +183,15 @@ class DaeResult:
         Starting values and what was changed to get them.
     stats : Statistics
         Work of the run.
+
+    Examples
+    --------
+    >>> from tether import solve_dae
+    >>> sol = solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0], t_eval=[0, 0.5, 1])
+    >>> sol.success, sol.status
+    (True, <Status.REACHED_END: 0>)
+    >>> sol.y.round(4).tolist()
+    [[1.0, 0.6065, 0.3679]]
     """
 
     t: np.ndarray

@@ -94,7 +94,7 @@ def solve_dae(
     Returns
     -------
     DaeResult
-        With SciPy's names: ``t``, ``y``, ``yp``, ``sol``, ``t_events``, ``success``, ``message``, ...
+        With SciPy's names: ``t``, ``y``, ``sol``, ``t_events``, ``success``, ``message``, ...
         A numerical failure is returned with ``success=False`` and all that was computed.
 
     Raises

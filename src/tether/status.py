@@ -8,7 +8,20 @@ __all__ = ["ConsistencyWarning", "Status"]
 
 
 class ConsistencyWarning(UserWarning):
-    """The starting values were changed by more than the tolerance to make them consistent."""
+    """The starting values were changed by more than the tolerance to make them consistent.
+
+    Examples
+    --------
+    Where the algebraic part of y0 is meant as a guess the warning can be silenced:
+
+    >>> import warnings
+    >>> from tether import ConsistencyWarning, solve_dae
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ConsistencyWarning)
+    ...     sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], y[0] - y[1]], (0, 1), [1.0, 0.0])
+    >>> {i: round(change, 6) for i, change in sol.start.moved.items()}
+    {1: 1.0}
+    """
 
 
 class Status(IntEnum):

@@ -24,7 +24,7 @@ def summary(result: DaeResult) -> str:
         lines.append(f"  y(end)   {_values(result.y[:, -1])}")
     lines.append(f"  start    {result.start.message}")
     steps = f"  steps    {stats.steps} accepted"
-    if stats.h is not None and len(stats.h):
+    if stats.h is not None and stats.order is not None and len(stats.h):
         size = np.abs(stats.h)
         steps += f", h from {size.min():.2g} to {size.max():.2g}, order up to {stats.order.max()}"
     lines.append(steps)

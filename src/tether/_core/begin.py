@@ -70,7 +70,7 @@ def add_history(s, t, y):
 
 
 def first_step_size(s):
-    """A thousandth of the interval, less where y' would carry y beyond half a tolerance."""
+    """Take a thousandth of the interval, less where y' carries y beyond half a tolerance."""
     h: cython.double = 1e-3 * fabs(s.t_end - s.t)
     slope: cython.double = weighted_norm(s, s.yp, s.error_norm)
     if not h < 1e300:

@@ -13,9 +13,11 @@ if not cython.compiled:
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_ITERATIONS = cython.declare(cython.int, 4)
 # The factors serve while cj stays within this share of the cj they were made for.
-CJ_DRIFT = cython.declare(cython.double, 0.25)
+CJ_DRIFT = cython.declare(cython.double, 0.1)
 # A Jacobian older than this many steps is renewed when the matrix is factored again anyway.
 OLD = cython.declare(cython.int, 50)
+# Rates of convergence that are too slow: with an old Jacobian a new one is worth its price.
+TOO_SLOW = cython.declare(cython.double, 0.3)
 DIVERGING = cython.declare(cython.double, 0.9)
 # Without a measured rate an increment counts as converged only when it is this many times
 # smaller than the tolerance of the iteration.
@@ -101,7 +103,7 @@ def iterate(s):
                 return OK
         else:
             rate = pow(size / first, 1.0 / m)
-            if rate > DIVERGING:
+            if rate > (DIVERGING if s.jacobian_current else TOO_SLOW):
                 return NO_CONVERGENCE
             s.convergence_rate = rate
             if size * rate / (1.0 - rate) <= s.newton_tolerance:

@@ -20,8 +20,8 @@ if not cython.compiled:
     from tether._core.norms import set_weights
     from tether._core.order import lower_order, next_order
     from tether._core.predict import predict
-    from tether._core.store import store
     from tether._core.state import State
+    from tether._core.store import store
 
 # Beyond this the tolerance asks for more digits than there are.
 ROUND_OFF_LIMIT = cython.declare(cython.double, 1.0 / (100.0 * 2.220446049250313e-16))

@@ -50,6 +50,13 @@ class Start:
         Largest absolute residual before and after.
     ypp : ndarray or None
         Second derivative of the differential part, where it could be found.
+
+    Examples
+    --------
+    >>> from tether import solve_dae
+    >>> start = solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0]).start
+    >>> start.success, start.message, start.yp.round(6).tolist()
+    (True, "found y'", [-1.0])
     """
 
     y: np.ndarray
@@ -98,6 +105,7 @@ def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None
     residual = before, _largest(r)
     if not converged:
         return Start(y, yp, False, _worst_equation(r), moved, residual)
+    assert split is not None
     yp, ypp = split.slopes(state, t, scale, y, yp, r)
     message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
     return Start(y, yp, True, message, moved, residual, ypp)
