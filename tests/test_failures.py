@@ -390,7 +390,7 @@ def test_keyboard_interrupt_before_the_first_step():
 
 
 INTERRUPTED_RUN = """
-import ctypes, sys, threading, time
+import ctypes, signal, sys, threading, time
 import numpy as np
 from helpers import c_function
 from tether import Status, solve_dae
@@ -410,6 +410,8 @@ def tell_when_spinning():
         time.sleep(1e-3)
     tell()
 
+# a process started in the background ignores Ctrl-C until told otherwise
+signal.signal(signal.SIGINT, signal.default_int_handler)
 kind, path = sys.argv[1:]
 options = {}
 if kind == "c":

@@ -70,9 +70,9 @@ def plot_solution(
 
 
 def _plot_history(size_axis: Axes, order_axis: Axes, stats: Statistics) -> None:
-    assert stats.t is not None and stats.h is not None and stats.order is not None
-    size_axis.semilogy(stats.t, np.abs(stats.h), drawstyle="steps-pre", color="0.3")
+    t, h, order = (np.asarray(part) for part in (stats.t, stats.h, stats.order))
+    size_axis.semilogy(t, np.abs(h), drawstyle="steps-pre", color="0.3")
     size_axis.set_ylabel("step size")
-    order_axis.plot(stats.t, stats.order, drawstyle="steps-pre", color="0.3")
+    order_axis.plot(t, order, drawstyle="steps-pre", color="0.3")
     order_axis.set_ylabel("order")
     order_axis.set_yticks(range(1, 6))
