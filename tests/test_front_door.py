@@ -907,3 +907,10 @@ def test_runs_in_threads_agree(library):
         thread.join()
     for i in range(2, 6):
         np.testing.assert_array_equal(results[i].y, results[i % 2].y)
+
+
+def test_one_semi_explicit_problem_serves_two_sizes():
+    problem = Problem.semi_explicit(lambda t, x, z: -z, lambda t, x, z: x - z)
+    for n in (1, 3):
+        sol = solve_dae(problem, (0, 1), np.ones(2 * n))
+        np.testing.assert_allclose(sol.y[:, -1], np.exp(-1.0), rtol=1e-5)

@@ -51,6 +51,14 @@ class Driver:
         store.store_start(self.state)
         store.store_outputs_until(self.state, self.t_start)
         self._arm_events([])
+        try:
+            self._run()
+        finally:
+            if self.progress is not None:
+                self.progress.close(*self._position())
+        return self.bdf.status
+
+    def _run(self) -> None:
         count = 1
         while self.bdf.status == Status.RUNNING:
             self.record.reserve(1)     # also the answer to STORE_FULL
@@ -71,9 +79,6 @@ class Driver:
                     count = max(1, count // 2)
                 elif code == codes.PAUSED:     # all were taken; an early return tells nothing
                     count *= 2
-        if self.progress is not None:
-            self.progress.close(*self._position())
-        return self.bdf.status
 
     # --- limits, callback, progress -------------------------------------------------------
 
@@ -87,10 +92,7 @@ class Driver:
         options = self.bdf.options
         if options.max_steps is not None and self.state.steps >= options.max_steps:
             self.bdf.status = Status.MAX_STEPS
-        elif (
-            options.max_seconds is not None
-            and self.seconds > options.max_seconds
-        ):
+        elif options.max_seconds is not None and self.seconds > options.max_seconds:
             self.bdf.status = Status.MAX_SECONDS
 
     def _call_back(self) -> None:

@@ -196,24 +196,23 @@ class _SemiExplicit(Problem):
         self, f: Callable, g: Callable, n_differential: int | None, args: Sequence[Any]
     ) -> None:
         self.f, self.g, self.n_differential = f, g, n_differential
+        self.split = 0                 # length of x, for the y0 at hand
         super().__init__(self._residual, args=args)
         self.fills = True
 
     def _residual(
         self, t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray, *args: Any
     ) -> None:
-        k = self.n_differential
+        k = self.split
         x, z = y[:k], y[k:]
         out[:k] = yp[:k] - np.asarray(self.f(t, x, z, *args))
         out[k:] = self.g(t, x, z, *args)
 
     def prepare(self, t: float, y: np.ndarray) -> None:
         n = len(y)
-        if self.n_differential is None:
-            self.n_differential = next(
-                (k for k in range(n + 1) if self._lengths(t, y, k) == (k, n - k)), None
-            )
         k = self.n_differential
+        if k is None:
+            k = next((k for k in range(n + 1) if self._lengths(t, y, k) == (k, n - k)), None)
         if k is None or not 0 <= k <= n:
             raise ValueError(
                 f"f and g do not split y0 ({n} values) into x and z: f must return one value for "
@@ -225,6 +224,7 @@ class _SemiExplicit(Problem):
                 f"f and g must return {k} and {n - k} values for n_differential = {k} and "
                 f"{n} values in y0, but returned {lengths[0]} and {lengths[1]}"
             )
+        self.split = k
         self.fyp = np.diag(np.arange(n) < k).astype(float)
 
     def _lengths(self, t: float, y: np.ndarray, k: int, swallow: bool = True) -> tuple[int, int]:
