@@ -1,6 +1,7 @@
 """tether solves differential-algebraic equations F(t, y, y') = 0."""
 
 from tether.bdf import Bdf
+from tether.constraints import Constraint
 from tether.options import Options
 from tether.problem import Problem
 from tether.result import DaeResult, Interpolant, Statistics
@@ -13,6 +14,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Bdf",
     "ConsistencyWarning",
+    "Constraint",
     "DaeResult",
     "Interpolant",
     "Options",

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether._core import begin, codes, interpolate, linear, step
+from tether._core import project as project_core
 from tether._core.state import State
 from tether.options import CONTROLLERS, NORMS, Options, as_numbers, merge
 from tether.problem import Problem
 from tether.result import LocalInterpolant, Statistics
-from tether.start.consistent import Start, make_consistent
+from tether.start.consistent import Start, make_consistent, merge_starts, raise_users
 from tether.start.first_step import first_step as choose_first_step
+from tether.start.on_constraints import start_on_constraints
 from tether.status import Status
 
 __all__ = ["Bdf"]
@@ -87,6 +89,7 @@ class Bdf:
         yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
         self.problem.prepare(t0, y)
         self._state = _new_state(self.problem, len(y), self.options)
+        self.problem.constraints.attach(self._state, t0, y, self.problem.args, self.options)
         self._state.t_end = t_bound
         self._state.direction = math.copysign(1.0, t_bound - t0)
         if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
@@ -95,6 +98,8 @@ class Bdf:
             )
         self.t_old: float | None = None
         self.restart(t0, y, yp, self.options.first_step)
+        if not self.start.on_constraints:
+            raise ValueError(f"y0 is not on the constraints: {self.start.message}")
         if history is not None:
             begin.add_history(self._state, *_check_history(history, self._state))
 
@@ -103,7 +108,12 @@ class Bdf:
     ) -> None:
         """Begin anew at (t, y) with a consistent y' and order 1."""
         s = self._state
-        self.start: Start = make_consistent(s, t, y, yp)
+        self.problem.constraints.set_references(s, t, y)
+        self.start: Start = start_on_constraints(
+            s, t, y, self.problem.constraints, self.options.accept_projected_start
+        )
+        if self.start.success:
+            self.start = merge_starts(self.start, make_consistent(s, t, self.start.y, yp))
         code = begin.begin(
             s, t, np.ascontiguousarray(self.start.y), np.ascontiguousarray(self.start.yp),
             first_step or choose_first_step(s, self.start),
@@ -112,6 +122,17 @@ class Bdf:
             self.status = Status.NO_CONSISTENT_START
         else:
             self.status = Status.RUNNING if code == codes.OK else Status(code)
+
+    def project(self, t: float, y: np.ndarray) -> np.ndarray:
+        """Return the point on the constraints next to (t, y); where there is none, y itself."""
+        s = self._state
+        if s.n_constraints == 0:
+            return y
+        s.array("y")[:] = y
+        s.t_new = t
+        status = project_core.project_point(s)
+        raise_users(s)
+        return s.array("y").copy() if status == codes.OK else y
 
     def step(self) -> Status:
         """Take one step and return the status; a finished or failed run stays where it is."""
@@ -124,9 +145,7 @@ class Bdf:
         s = self._state
         self.t_old = s.t if count == 1 else None
         code = step.advance(s, count)
-        if code == codes.USER_EXCEPTION:
-            error, s.error = s.error, None
-            raise error
+        raise_users(s)
         if code < 0:
             self.status = Status(code)
         elif code == codes.REACHED_END:

@@ -14,6 +14,7 @@ from tether.events import EPS, Event, locate
 from tether.progress import ProgressBar
 from tether.record import Record
 from tether.result import LocalInterpolant
+from tether.start.consistent import raise_users
 from tether.status import Status
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
@@ -114,9 +115,8 @@ class Driver:
         """Take the present values as those to change sign; the ones that fired wait a step."""
         if not self.events:
             return
-        if core_events.evaluate_events(self.state) != codes.OK:
-            error, self.state.error = self.state.error, None
-            raise error
+        core_events.evaluate_events(self.state)
+        raise_users(self.state)
         self.state.array("g_old")[fired] = np.nan
 
     def _serve_events(self) -> None:
@@ -164,6 +164,7 @@ class Driver:
         """End the step at `t`; let the events change the state and end the run if they want."""
         y, yp = polynomial(t)
         store.store_outputs_until(self.state, t)
+        y = self.bdf.project(t, y)
         self.record.append(t, y, yp, self.state.last_k)
         self.t_reached = t
         changing = False

@@ -14,6 +14,8 @@ __all__ = ["Options"]
 
 CONTROLLERS = ("h211b", "dassl")
 NORMS = ("max", "rms")
+PROJECTION_SOLVERS = ("orthogonal", "cholesky", "sparse")
+PLACEMENTS = ("before", "after")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,16 @@ class Options:
         Weighted norm of the error test and of the convergence test (PL2 section 5).
     newton_tolerance : float
         Share of the tolerance that Newton's iteration may leave.
+    projection_power : float
+        The projection onto constraints is the shortest in ``dy / W**p`` with
+        ``W = rtol * abs(y) + atol`` and this power p.
+    projection_solver : {"orthogonal", "cholesky", "sparse"}
+        Row-pivoted orthogonal factors (any rank), normal equations (independent constraints),
+        or the sparse compound system (many constraints, independent).
+    projection_placement : {"before", "after"}
+        Project before the error test, or after a step that passed it.
+    accept_projected_start : bool
+        Accept a start that has to be moved by more than the tolerance to meet the constraints.
 
     Examples
     --------
@@ -61,6 +73,10 @@ class Options:
     error_norm: str = "max"           # PL2 section 5; measured equal to rms
     newton_norm: str = "max"          # PL2 section 5
     newton_tolerance: float = 0.1     # measured: 0.33 of DASSL costs up to twice the steps
+    projection_power: float = 1.0     # measured, docs/projection.md
+    projection_solver: str = "orthogonal"   # HK
+    projection_placement: str = "before"    # measured, docs/projection.md
+    accept_projected_start: bool = False    # HK: refuse a start off the constraints
 
     def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
@@ -78,10 +94,19 @@ class Options:
             ("controller", CONTROLLERS),
             ("error_norm", NORMS),
             ("newton_norm", NORMS),
+            ("projection_solver", PROJECTION_SOLVERS),
+            ("projection_placement", PLACEMENTS),
         ):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
         _check_positive("newton_tolerance", self.newton_tolerance)
+        power = as_numbers("projection_power", self.projection_power)
+        if power.ndim != 0 or power.dtype.kind not in "fiu" or not np.isfinite(power):
+            raise TypeError(f"projection_power must be a number, got {self.projection_power!r}")
+        if not isinstance(self.accept_projected_start, bool):
+            raise TypeError(
+                f"accept_projected_start must be a bool, got {self.accept_projected_start!r}"
+            )
 
     def tolerances(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return rtol and atol as one value per unknown."""

@@ -22,7 +22,7 @@ def plot_solution(
     components: Sequence[int] | None = None,
     labels: Sequence[str] | None = None,
 ) -> Figure:
-    """Plot the states, and below them step size and order where every step was kept.
+    """Plot the states, and below them step size and order where every step was kept, and drift.
 
     Parameters
     ----------
@@ -50,10 +50,10 @@ def plot_solution(
         raise ValueError(f"labels must have one name per component ({len(chosen)})")
 
     history = result.stats.h is not None and len(result.stats.h) > 0
-    heights = [3, 1, 1] if history else [1]
+    heights = [3.0] + [1.0, 1.0] * history + [1.0] * (result.drift is not None)
     figure, axes = pyplot.subplots(
         len(heights), 1, sharex=True, squeeze=False, layout="constrained",
-        height_ratios=heights, figsize=(8, 7 if history else 4.5),
+        height_ratios=heights, figsize=(8, 1.5 + 1.1 * sum(heights)),
     )
     states = axes[0, 0]
     for i, name in zip(chosen, names, strict=True):
@@ -65,6 +65,8 @@ def plot_solution(
     states.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     if history:
         _plot_history(axes[1, 0], axes[2, 0], result.stats)
+    if result.drift is not None:
+        _plot_drift(axes[-1, 0], result.t, result.drift)
     axes[-1, 0].set_xlabel("t")
     return figure
 
@@ -76,3 +78,12 @@ def _plot_history(size_axis: Axes, order_axis: Axes, stats: Statistics) -> None:
     order_axis.plot(t, order, drawstyle="steps-pre", color="0.3")
     order_axis.set_ylabel("order")
     order_axis.set_yticks(range(1, 6))
+
+
+def _plot_drift(axis: Axes, t: np.ndarray, drift: np.ndarray) -> None:
+    """Residual of each constraint; what is exactly zero sits at the bottom."""
+    size = np.abs(drift)
+    floor = size[size > 0].min(initial=1e-16)
+    for row in size:
+        axis.semilogy(t, np.maximum(row, floor), linewidth=0.8)
+    axis.set_ylabel("drift")

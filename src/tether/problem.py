@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,10 +10,11 @@ import numpy as np
 
 from tether._core import adapters, jacobian
 from tether._core.state import State
+from tether.constraints import Constraints
+from tether.lowlevel import as_low_level, capsule, read_signature
 
 __all__ = ["Problem"]
 
-C_FUNCTION: Any = ctypes.CFUNCTYPE(None).__base__      # the base of all ctypes functions
 C_SIGNATURE = "(double, double *, double *, double *[, void *])"
 
 
@@ -32,7 +32,10 @@ class Problem:
     jac : callable or pair of matrices, optional
         ``jac(t, y, yp)`` returns (F_y, F_yp). Differences are used when left out.
     args : sequence
-        Further arguments of `fun` and `jac`, after the others.
+        Further arguments of `fun`, `jac`, `constraints` and `invariants`, after the others.
+    constraints, invariants : callable, Constraint or list of them, optional
+        Functions ``(t, y)`` that are zero, or keep their starting value, along the solution; see
+        `solve_dae`.
 
     Examples
     --------
@@ -49,17 +52,23 @@ class Problem:
         *,
         jac: Callable[..., Any] | Sequence[Any] | None = None,
         args: Sequence[Any] = (),
+        constraints: Any = None,
+        invariants: Any = None,
     ) -> None:
+        self.constraints = Constraints(constraints, invariants)
         self.args = _check_args(args)
         self.capsule, self.returns_status, self.takes_data = None, False, False
         self.fills = False
         self.fun = fun
         self.fyp: np.ndarray | None = None
-        low_level = _as_low_level(fun)
+        low_level = as_low_level(fun)
         if low_level is not None:
             if self.args:
                 raise ValueError("args cannot be passed to a C function; use its user_data")
-            self.capsule, self.returns_status, self.takes_data = _read_signature(low_level)
+            self.returns_status, self.takes_data = read_signature(
+                low_level, 3, f"void or int {C_SIGNATURE}", "fun"
+            )
+            self.capsule = capsule(low_level)
         elif callable(fun):
             self.fills = _fills_its_argument(fun, len(self.args))
         else:
@@ -74,6 +83,8 @@ class Problem:
         *,
         jac: Callable[..., Any] | None = None,
         args: Sequence[Any] = (),
+        constraints: Any = None,
+        invariants: Any = None,
     ) -> Problem:
         """Build M y' = f(t, y).
 
@@ -87,6 +98,8 @@ class Problem:
             ``jac(t, y, *args)``, the derivative of `f`; only with a constant `M`.
         args : sequence
             Further arguments of `f` and `jac`.
+        constraints, invariants : optional
+            As in `solve_dae`.
 
         Examples
         --------
@@ -108,7 +121,7 @@ class Problem:
             def changing(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
                 return _mass_at(matrix_at, t, y) @ yp - _right_hand_side(f, t, y, args)
 
-            return cls(changing, args=args)
+            return cls(changing, args=args, constraints=constraints, invariants=invariants)
         mass = M.toarray() if hasattr(M, "toarray") else np.asarray(M)
         if mass.dtype.kind not in "fiu":
             raise TypeError("M must be a matrix of real numbers")
@@ -127,7 +140,9 @@ class Problem:
                 slope = jac(t, y, *args)
                 return -(slope.toarray() if hasattr(slope, "toarray") else np.asarray(slope)), mass
 
-        problem = cls(residual, jac=full_jac, args=args)
+        problem = cls(
+            residual, jac=full_jac, args=args, constraints=constraints, invariants=invariants
+        )
         problem.fyp = mass
         return problem
 
@@ -139,6 +154,8 @@ class Problem:
         *,
         n_differential: int | None = None,
         args: Sequence[Any] = (),
+        constraints: Any = None,
+        invariants: Any = None,
     ) -> Problem:
         """Build x' = f(t, x, z), 0 = g(t, x, z) with y = (x, z).
 
@@ -151,6 +168,8 @@ class Problem:
             return.
         args : sequence
             Further arguments of `f` and `g`.
+        constraints, invariants : optional
+            As in `solve_dae`.
 
         Examples
         --------
@@ -167,7 +186,7 @@ class Problem:
             isinstance(n_differential, bool) or not isinstance(n_differential, (int, np.integer))
         ):
             raise TypeError(f"n_differential must be an integer, got {n_differential!r}")
-        return _SemiExplicit(f, g, n_differential, args)
+        return _SemiExplicit(f, g, n_differential, args, constraints, invariants)
 
     def prepare(self, t: float, y: np.ndarray) -> None:
         """Settle what can only be known once the starting values are."""
@@ -193,11 +212,19 @@ class _SemiExplicit(Problem):
     """x' = f, 0 = g; the split of y is found at the first sight of y0."""
 
     def __init__(
-        self, f: Callable, g: Callable, n_differential: int | None, args: Sequence[Any]
+        self,
+        f: Callable,
+        g: Callable,
+        n_differential: int | None,
+        args: Sequence[Any],
+        constraints: Any,
+        invariants: Any,
     ) -> None:
         self.f, self.g, self.n_differential = f, g, n_differential
         self.split = 0                 # length of x, for the y0 at hand
-        super().__init__(self._residual, args=args)
+        super().__init__(
+            self._residual, args=args, constraints=constraints, invariants=invariants
+        )
         self.fills = True
 
     def _residual(
@@ -322,39 +349,3 @@ def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
             f"args, but its signature is {inspect.signature(fun)}"
         )
     return fills
-
-
-def _as_low_level(fun: Any) -> Any:
-    """Wrap C functions of every kind as a `scipy.LowLevelCallable`; None for anything else."""
-    is_numba = hasattr(fun, "address") and hasattr(fun, "ctypes")
-    is_ctypes = isinstance(fun, C_FUNCTION)
-    is_low_level = type(fun).__name__ == "LowLevelCallable"
-    if not (is_numba or is_ctypes or is_low_level):
-        return None
-    if is_low_level:
-        return fun
-    from scipy import LowLevelCallable
-
-    pointer = fun.ctypes if is_numba else fun
-    if is_ctypes and fun.argtypes is None:
-        raise ValueError(
-            f"fun is a ctypes function without argtypes; set them to {C_SIGNATURE}"
-        )
-    return LowLevelCallable(pointer)
-
-
-def _read_signature(low_level: Any) -> tuple[Any, bool, bool]:
-    """Return capsule, whether it returns a status, whether it takes user data."""
-    signature = low_level.signature
-    returned, _, arguments = signature.partition("(")
-    types = [a.strip().replace(" ", "") for a in arguments.rstrip(") ").split(",")]
-    head, tail = types[:4], types[4:]
-    if (
-        returned.strip() not in ("void", "int")
-        or [a.replace("const", "") for a in head] != ["double", "double*", "double*", "double*"]
-        or tail not in ([], ["void*"])
-    ):
-        raise ValueError(
-            f"fun has the C signature {signature!r}; expected void or int {C_SIGNATURE}"
-        )
-    return tuple.__getitem__(low_level, 0), returned.strip() == "int", bool(tail)

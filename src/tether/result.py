@@ -33,6 +33,10 @@ class Statistics:
         Newton iterations.
     error_test_failures, convergence_failures : int
         Attempts at a step that were repeated, by cause.
+    projections : int
+        Projections onto the constraints.
+    worst_drift : float
+        Largest residual of any constraint after any step.
     seconds : float
         Time of the integration.
     t, h, order : ndarray or None
@@ -55,6 +59,8 @@ class Statistics:
     iterations: int
     error_test_failures: int
     convergence_failures: int
+    projections: int = 0
+    worst_drift: float = 0.0
     seconds: float = 0.0
     t: np.ndarray | None = None
     h: np.ndarray | None = None
@@ -65,7 +71,8 @@ class Statistics:
         """Read the counters of the core."""
         return cls(
             state.steps, state.nfev, state.njev, state.nlu, state.iterations,
-            state.error_test_failures, state.convergence_failures, **more,
+            state.error_test_failures, state.convergence_failures, state.projections,
+            state.worst_drift, **more,
         )
 
 
@@ -183,6 +190,8 @@ class DaeResult:
         Starting values and what was changed to get them.
     stats : Statistics
         Work of the run.
+    drift : ndarray, shape (m, nt) or None
+        Residual of the constraints, and of the invariants less their starting values, at `t`.
 
     Examples
     --------
@@ -205,6 +214,7 @@ class DaeResult:
     message: str
     start: Start = field(repr=False)
     stats: Statistics = field(repr=False)
+    drift: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def success(self) -> bool:

@@ -37,6 +37,8 @@ def solve_dae(
     rtol: ArrayLike = 1e-6,
     atol: ArrayLike = 1e-9,
     jac: Any = None,
+    constraints: Any = None,
+    invariants: Any = None,
     first_step: float | None = None,
     max_step: float = math.inf,
     max_order: int = 5,
@@ -78,6 +80,13 @@ def solve_dae(
         Tolerances: the error of each step is kept below ``rtol * abs(y) + atol``.
     jac : callable or pair of matrices, optional
         ``jac(t, y, yp, *args) -> (F_y, F_yp)``; differences when left out.
+    constraints : callable, Constraint or list of them, optional
+        Functions ``(t, y, *args)`` of one or several values that are zero along the exact
+        solution. Every accepted step is projected onto them. A start that has to be moved by more
+        than the tolerance is refused. Their Jacobian may be given as attribute ``jac`` of the
+        function; `Constraint` takes C functions.
+    invariants : callable, Constraint or list of them, optional
+        As `constraints`, for quantities that keep their starting value, such as an energy.
     first_step, max_step : float, optional
         Size of the first step and largest size of any.
     max_order : int
@@ -116,7 +125,7 @@ def solve_dae(
     >>> print(round(float(sol.y[0, -1]), 4))
     0.3679
     """
-    problem = _as_problem(fun, jac, args)
+    problem = _as_problem(fun, jac, args, constraints, invariants)
     t0, t_end = _check_span(t_span)
     settings = merge(
         options, rtol=rtol, atol=atol, first_step=first_step, max_step=max_step,
@@ -165,6 +174,7 @@ def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
         yp_events=_gather(events, "yp"),
         status=status, message=_message(driver, status), start=driver.start,
         stats=Statistics.of(bdf._state, seconds=driver.seconds, **history),
+        drift=record.drift(),
     )
 
 
@@ -180,14 +190,17 @@ def _gather(events: list[Event], name: str) -> list[np.ndarray] | None:
     return [np.array(getattr(event, name)) for event in events] if events else None
 
 
-def _as_problem(fun: Any, jac: Any, args: Sequence[Any]) -> Problem:
-    if isinstance(fun, Problem):
-        if jac is not None:
-            raise ValueError("jac belongs to the Problem; do not pass it to solve_dae as well")
-        if args != ():
-            raise ValueError("args belong to the Problem; do not pass them to solve_dae as well")
-        return fun
-    return Problem(fun, jac=jac, args=args)
+def _as_problem(
+    fun: Any, jac: Any, args: Sequence[Any], constraints: Any, invariants: Any
+) -> Problem:
+    if not isinstance(fun, Problem):
+        return Problem(fun, jac=jac, args=args, constraints=constraints, invariants=invariants)
+    if args != ():
+        raise ValueError("args belong to the Problem; do not pass them to solve_dae as well")
+    for name, value in (("jac", jac), ("constraints", constraints), ("invariants", invariants)):
+        if value is not None:
+            raise ValueError(f"{name} belongs to the Problem; do not pass it to solve_dae as well")
+    return fun
 
 
 def _check_span(t_span: Any) -> tuple[float, float]:

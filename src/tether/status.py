@@ -53,6 +53,8 @@ class Status(IntEnum):
     NO_CONSISTENT_START = -8
     TOO_ACCURATE = -9
     INTERRUPTED = -10
+    NOT_ON_CONSTRAINTS = -11
+    CONTRADICTION = -12
 
     @property
     def text(self) -> str:
@@ -100,6 +102,16 @@ TEXTS = {
     ),
     Status.TOO_ACCURATE: (
         "The tolerances ask for more digits than double precision has. Raise rtol or atol."
+    ),
+    Status.NOT_ON_CONSTRAINTS: (
+        "The solution could not be brought onto the constraints: they contradict each other, or "
+        "depend on each other and the solver asked for needs independent ones. Check them one by "
+        "one at the last values, or choose projection_solver='orthogonal'."
+    ),
+    Status.CONTRADICTION: (
+        "The constraints and the equations contradict each other: step after step the projection "
+        "undoes what the equations ask for. A constraint must hold along the exact solution; an "
+        "invariant must keep its starting value there."
     ),
     Status.INTERRUPTED: "The run was interrupted from the keyboard.",
 }

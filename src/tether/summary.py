@@ -32,6 +32,9 @@ def summary(result: DaeResult) -> str:
                  f"{stats.convergence_failures} for Newton")
     lines.append(f"  work     {stats.nfev} residuals, {stats.njev} Jacobians, {stats.nlu} "
                  f"factorisations, {stats.seconds:.3g} s")
+    if result.drift is not None:
+        lines.append(f"  drift    {stats.worst_drift:.2g} at most off {result.drift.shape[0]} "
+                     "constraints and invariants")
     for number, times in enumerate(result.t_events or []):
         lines.append(f"  event {number}  {len(times)} times" + (f", last at {times[-1]:.6g}"
                                                               if len(times) else ""))

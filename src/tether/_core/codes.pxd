@@ -7,15 +7,17 @@ cdef enum:
     NO_CONVERGENCE = 2
     SINGULAR = 3
     NON_FINITE = 4
+    NOT_ON_CONSTRAINTS = 11
+    CONTRADICTION = 12
     # The run cannot go on.
     ZERO_WEIGHT = -7
     TOO_ACCURATE = -9
     USER_EXCEPTION = -100
     # Why `advance` came back without a failure.
-    REACHED_END = 10
-    PAUSED = 11
-    STORE_FULL = 12
-    EVENT_FOUND = 13
+    REACHED_END = 20
+    PAUSED = 21
+    STORE_FULL = 22
+    EVENT_FOUND = 23
 
 cdef enum:
     MAX_ORDER = 5

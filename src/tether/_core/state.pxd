@@ -5,6 +5,8 @@ ctypedef int (*residual_t)(State s, double t, double* y, double* yp, double* out
 ctypedef int (*jacobian_t)(State s, double t, double* y, double* yp) noexcept nogil
 ctypedef int (*factor_t)(State s) noexcept nogil
 ctypedef void (*solve_t)(State s, double* b) noexcept nogil
+ctypedef void (*project_t)(State s) noexcept nogil
+ctypedef int (*linearise_t)(State s) noexcept nogil
 ctypedef int (*events_t)(State s, double t, double* y, double* yp, double* g) noexcept nogil
 
 cdef class State:
@@ -87,6 +89,41 @@ cdef class State:
     cdef public int new_order
     cdef public double last_control   # the controller's memory
 
+    # --- constraints G(t, y) = 0 in pieces, Python and C; invariants have a reference value
+    cdef public int n_constraints
+    cdef public int n_pieces
+    cdef int* piece_start             # the rows of piece p begin here
+    cdef long long* piece_function    # address of a C function, 0 for a Python piece
+    cdef long long* piece_jacobian
+    cdef long long* piece_data        # its user data; -1: takes none
+    cdef public list pieces           # the adapters of the Python pieces
+    cdef public bint pieces_have_jacobians
+    cdef double* g                    # the constraints' residual
+    cdef double* g_reference
+    cdef double* g_saved
+    cdef double* gy                   # its Jacobian, row by row
+    cdef public int gy_age            # steps since it was evaluated
+    cdef public int gy_max_age
+    # --- projection onto them
+    cdef public bint project_before_test
+    cdef public double projection_power
+    cdef project_t solve_projection
+    cdef linearise_t factor_projection
+    cdef public object projection_adapter
+    cdef double* scaling              # W^p
+    cdef double* row_size
+    cdef double* basis                # orthonormal rows, or the rows of A
+    cdef double* triangle             # L of the rows, or the Cholesky factor
+    cdef int* row_order
+    cdef double* multiplier
+    cdef double* shift                # dy
+    cdef public int rank
+    cdef public double drift          # largest |g| after the projection
+    cdef public double worst_drift
+    cdef public double projection_size  # weighted, of the last step
+    cdef public int contradictions    # steps in a row whose projection undid the corrector
+    cdef public long long projections
+
     # --- control counters of the step being tried (not statistics)
     cdef public int error_failures
     cdef public int newton_failures
@@ -102,6 +139,7 @@ cdef class State:
     cdef double* store_y
     cdef double* store_yp
     cdef int* store_k
+    cdef double* store_g
     cdef public long long n_eval, next_eval
     cdef double* eval_t
     cdef double* eval_y
@@ -117,3 +155,4 @@ cdef class State:
 
 cdef double* doubles(State s, str name, object array) except? NULL
 cdef int* integers(State s, str name, object array) except? NULL
+cdef long long* addresses(State s, str name, object array) except? NULL

@@ -25,6 +25,15 @@ def integers(s, name, array):
     return array
 
 
+def addresses(s, name, array):
+    """As `doubles`, for addresses."""
+    s.arrays[name] = array
+    if cython.compiled:
+        view: cython.longlong[::1] = array
+        return cython.address(view[0])
+    return array
+
+
 class State:
     """Memory of one integration of `n` unknowns."""
 
@@ -72,16 +81,23 @@ class State:
         self.fyp_exists = self.fyp_constant = False
         self.error_estimate = self.convergence_rate = 0.0
 
+        self.n_constraints = self.n_pieces = self.gy_age = 0
+        self.project_before_test = False
+        self.projections = self.contradictions = self.rank = 0
+        self.drift = self.worst_drift = self.projection_size = 0.0
+
     def array(self, name):
         """Return the array behind a pointer: the same memory, not a copy."""
         return self.arrays[name]
 
-    def keep_steps_in(self, t, y, yp, k):
+    def keep_steps_in(self, t, y, yp, k, g):
         """Store every accepted step into these arrays from row `stored` on."""
         self.store_t = doubles(self, "store_t", t)
         self.store_y = doubles(self, "store_y", y)
         self.store_yp = doubles(self, "store_yp", yp)
         self.store_k = integers(self, "store_k", k)
+        if self.n_constraints:
+            self.store_g = doubles(self, "store_g", g)
         self.capacity = len(t)
         self.keep_steps = True
 
@@ -91,6 +107,33 @@ class State:
         self.eval_y = doubles(self, "eval_y", y)
         self.eval_yp = doubles(self, "eval_yp", yp)
         self.n_eval = len(t)
+
+    def constrain(self, pieces, starts, functions, jacobians, data):
+        """Hold G(t, y) = 0, given in pieces whose rows begin at `starts` (and end at the last).
+
+        `functions`, `jacobians` and `data` are addresses of C functions; where the function is
+        zero the piece is the Python adapter in `pieces`.
+        """
+        m, n = int(starts[len(starts) - 1]), self.n
+        self.pieces = pieces
+        self.piece_start = integers(self, "piece_start", np.asarray(starts, np.intc))
+        self.piece_function = addresses(self, "piece_function", np.asarray(functions, np.int64))
+        self.piece_jacobian = addresses(self, "piece_jacobian", np.asarray(jacobians, np.int64))
+        self.piece_data = addresses(self, "piece_data", np.asarray(data, np.int64))
+        self.g = doubles(self, "g", np.zeros(m))
+        self.g_saved = doubles(self, "g_saved", np.zeros(m))
+        self.g_reference = doubles(self, "g_reference", np.zeros(m))
+        self.gy = doubles(self, "gy", np.zeros(m * n))
+        self.scaling = doubles(self, "scaling", np.zeros(n))
+        self.shift = doubles(self, "shift", np.zeros(n))
+        self.row_size = doubles(self, "row_size", np.zeros(m))
+        self.basis = doubles(self, "basis", np.zeros(m * n))
+        self.triangle = doubles(self, "triangle", np.zeros(m * m))
+        self.multiplier = doubles(self, "multiplier", np.zeros(m))
+        self.row_order = integers(self, "row_order", np.zeros(m, np.intc))
+        self.n_pieces = len(pieces)
+        self.n_constraints = m
+        self.gy_age = -1
 
     def watch_events(self, directions):
         """Look for sign changes of the event functions after every step."""

@@ -1,5 +1,5 @@
-from tether._core.codes cimport (EVENT_FOUND, OK, PAUSED, REACHED_END, STORE_FULL, TOO_ACCURATE,
-                                 USER_EXCEPTION)
+from tether._core.codes cimport (EVENT_FOUND, OK, PAUSED, REACHED_END, STORE_FULL,
+                                 TOO_ACCURATE)
 from tether._core.coefficients cimport set_coefficients
 from tether._core.controller cimport fit_to_end, next_step, recover
 from tether._core.error cimport test_error
@@ -8,6 +8,7 @@ from tether._core.newton cimport correct
 from tether._core.norms cimport set_weights
 from tether._core.order cimport lower_order, next_order
 from tether._core.predict cimport predict
+from tether._core.project cimport project
 from tether._core.state cimport State
 from tether._core.store cimport store
 

@@ -10,7 +10,6 @@ if not cython.compiled:
         REACHED_END,
         STORE_FULL,
         TOO_ACCURATE,
-        USER_EXCEPTION,
     )
     from tether._core.coefficients import set_coefficients
     from tether._core.controller import fit_to_end, next_step, recover
@@ -21,6 +20,7 @@ if not cython.compiled:
     from tether._core.order import lower_order, next_order
     from tether._core.predict import predict
     from tether._core.state import State
+    from tether._core.project import project
     from tether._core.store import store
 
 # Beyond this the tolerance asks for more digits than there are.
@@ -43,11 +43,15 @@ def step(s):
         set_coefficients(s)
         predict(s)
         status = correct(s)
+        if status == OK and s.project_before_test:
+            status = project(s)
         if status == OK:
             status = test_error(s)
+        if status == OK and not s.project_before_test:
+            status = project(s)
         if status == OK:
             break
-        if status == USER_EXCEPTION:
+        if status < 0:
             return status
         if not recover(s, status):
             return -status
@@ -63,6 +67,7 @@ def complete(s):
     j: cython.int
     h_next: cython.double
     s.steps += 1
+    s.gy_age += 1
     s.steps_at_order += 1
     if k == s.max_order or lower_order(s) < k:
         s.starting = False

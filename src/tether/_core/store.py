@@ -3,16 +3,18 @@
 import cython
 
 if not cython.compiled:
+    from tether._core.codes import OK
     from tether._core.interpolate import interpolate
+    from tether._core.project import move_onto
     from tether._core.state import State
 
 
 def store(s):
-    """Keep the accepted step."""
-    if s.next_eval < s.n_eval:
-        store_outputs(s, s.t)
+    """Keep the accepted step (the row first: the outputs may use `s.y` as a workplace)."""
     if s.keep_steps:
         store_row(s, s.last_k)
+    if s.next_eval < s.n_eval:
+        store_outputs(s, s.t)
 
 
 def store_outputs(s, t):
@@ -24,7 +26,20 @@ def store_outputs(s, t):
         else:
             row = slice(s.next_eval * s.n, (s.next_eval + 1) * s.n)
             interpolate(s, s.eval_t[s.next_eval], s.eval_y[row], s.eval_yp[row])
+        if s.n_constraints > 0:
+            project_output(s, s.next_eval * s.n)
         s.next_eval += 1
+
+
+def project_output(s, base):
+    """Move an output between the steps onto the constraints; leave it where that fails."""
+    i: cython.int
+    for i in range(s.n):
+        s.y[i] = s.eval_y[base + i]
+    s.t_new = s.eval_t[s.next_eval]
+    if move_onto(s, 1e300) == OK:
+        for i in range(s.n):
+            s.eval_y[base + i] = s.y[i]
 
 
 def store_row(s, k):
@@ -36,6 +51,8 @@ def store_row(s, k):
     for i in range(s.n):
         s.store_y[base + i] = s.y[i]
         s.store_yp[base + i] = s.yp[i]
+    for i in range(s.n_constraints):
+        s.store_g[s.stored * s.n_constraints + i] = s.g[i]
     s.stored += 1
 
 

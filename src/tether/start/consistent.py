@@ -13,7 +13,7 @@ follow from d/dt F = 0 with the same matrix, math (16) (HK Appendix II, eq. 21-2
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class Start:
         Largest absolute residual before and after.
     ypp : ndarray or None
         Second derivative of the differential part, where it could be found.
+    on_constraints : bool
+        False if the values were refused because they violate the constraints.
 
     Examples
     --------
@@ -66,6 +68,16 @@ class Start:
     moved: dict[int, float] = field(default_factory=dict)
     residual: tuple[float, float] = (0.0, 0.0)
     ypp: np.ndarray | None = field(default=None, repr=False)
+    on_constraints: bool = True
+
+
+def merge_starts(projected: Start, consistent: Start) -> Start:
+    """Put together what the constraints and then the equations changed."""
+    moved = dict(projected.moved)
+    for component, change in consistent.moved.items():
+        moved[component] = moved.get(component, 0.0) + change
+    message = "; ".join(part for part in (projected.message, consistent.message) if part)
+    return replace(consistent, moved=moved, message=message)
 
 
 def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
@@ -143,7 +155,7 @@ class _Split:
     def at(cls, state: State, t: float, y: np.ndarray, yp: np.ndarray) -> _Split | None:
         """Split at a point; None where B is singular, so that the index is above 1."""
         status, fy, fyp = probe.jacobian_at(state, t, y, yp)
-        _raise_users(state)
+        raise_users(state)
         if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
             return None
         for bases in (_unit_vectors, _singular_vectors):
@@ -263,7 +275,7 @@ def _largest(v: np.ndarray) -> float:
 def _residual(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
     """Residual at a point, or None where it is not finite."""
     status, r = probe.residual_at(state, t, y, yp)
-    _raise_users(state)
+    raise_users(state)
     return r if status == 0 else None
 
 
@@ -272,7 +284,7 @@ def _time_scale(state: State, t: float) -> float:
     return 1e-3 * span if math.isfinite(span) else 1.0
 
 
-def _raise_users(state: State) -> None:
+def raise_users(state: State) -> None:
     """Raise what a function of the user raised."""
     if state.error is not None:
         error, state.error = state.error, None

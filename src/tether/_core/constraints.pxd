@@ -1,0 +1,20 @@
+from tether._core.codes cimport NON_FINITE, OK, USER_EXCEPTION
+from tether._core.jacobian cimport largest
+from tether._core.state cimport State
+
+ctypedef void (*c_piece_t)(double, double*, double*) noexcept nogil
+ctypedef void (*c_piece_data_t)(double, double*, double*, void*) noexcept nogil
+
+cdef class PythonPiece:
+    cdef public object fun, jac
+    cdef object y, args
+    cdef int n
+    cdef public int size
+    cdef int call(self, State s, int start, double t, double* y) except -1
+    cdef int call_jacobian(self, State s, int start, double t, double* y) except -1
+
+cdef int evaluate_constraints(State s, double t, double* y) noexcept nogil
+cdef void call_c(State s, long long function, int piece, double t, double* y,
+                 double* out) noexcept nogil
+cdef int linearise_constraints(State s, double t, double* y) noexcept nogil
+cdef int difference_constraints(State s, double t, double* y) noexcept nogil

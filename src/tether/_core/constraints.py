@@ -1,0 +1,170 @@
+"""G(t, y) and its Jacobian, from Python functions and C functions alike."""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs
+
+if not cython.compiled:
+    from tether._core.codes import NON_FINITE, OK, USER_EXCEPTION
+    from tether._core.jacobian import largest
+    from tether._core.state import State
+
+ROOT_EPS = cython.declare(cython.double, 1.4901161193847656e-08)
+FLOOR_EPS = cython.declare(cython.double, 1.8189894035458565e-12)
+REAL = "fiub"
+
+
+class PythonPiece:
+    """One Python constraint function: ``fun(t, y) -> size values``, with or without Jacobian."""
+
+    def __init__(self, fun, jac, n, size, args):
+        self.fun = fun
+        self.jac = jac
+        self.n = n
+        self.size = size
+        self.args = args
+        self.y = np.zeros(n)
+
+    def call(self, s, start, t, y):
+        """Evaluate into the rows of `s.g` from `start` on."""
+        i: cython.int
+        for i in range(self.n):
+            self.y[i] = y[i]
+        result = self.fun(t, self.y, *self.args)
+        if self.size == 1 and isinstance(result, (float, int)):
+            s.g[start] = result
+            return 0
+        values = np.asarray(result)
+        if values.size != self.size or values.ndim > 1 or values.dtype.kind not in REAL:
+            raise ValueError(
+                f"a constraint or invariant that returned {self.size} real values before now "
+                f"returned {result!r}"
+            )
+        values = values.reshape(-1)
+        for i in range(self.size):
+            s.g[start + i] = values[i]
+        return 0
+
+    def call_jacobian(self, s, start, t, y):
+        """Evaluate into the rows of `s.gy` from `start` on."""
+        i: cython.int
+        for i in range(self.n):
+            self.y[i] = y[i]
+        result = self.jac(t, self.y, *self.args)
+        dense = result.toarray() if hasattr(result, "toarray") else np.asarray(result)
+        if dense.size != self.size * self.n or dense.dtype.kind not in REAL:
+            raise ValueError(
+                f"jac of a constraint must return a real matrix of shape {(self.size, self.n)}, "
+                f"got shape {dense.shape}"
+            )
+        s.array("gy")[start * self.n:(start + self.size) * self.n] = dense.reshape(-1)
+        return 0
+
+
+@cython.cfunc
+@cython.with_gil
+@cython.exceptval(check=False)
+def python_piece(s: State, piece: cython.int, t: cython.double, y: cython.p_double) -> cython.int:
+    """Call a `PythonPiece`."""
+    try:
+        cython.cast(PythonPiece, s.pieces[piece]).call(s, s.piece_start[piece], t, y)
+    except BaseException as error:
+        s.error = error
+        return USER_EXCEPTION
+    return OK
+
+
+@cython.cfunc
+@cython.with_gil
+@cython.exceptval(check=False)
+def python_piece_jacobian(
+    s: State, piece: cython.int, t: cython.double, y: cython.p_double
+) -> cython.int:
+    """Call the Jacobian of a `PythonPiece`."""
+    try:
+        cython.cast(PythonPiece, s.pieces[piece]).call_jacobian(s, s.piece_start[piece], t, y)
+    except BaseException as error:
+        s.error = error
+        return USER_EXCEPTION
+    return OK
+
+
+def call_c(s, function, piece, t, y, out):
+    """Call ``void f(t, y, out)`` or ``void f(t, y, out, user_data)``."""
+    if s.piece_data[piece] == -1:
+        cython.cast(c_piece_t, function)(t, y, out)
+    else:
+        cython.cast(c_piece_data_t, function)(
+            t, y, out, cython.cast(cython.p_void, s.piece_data[piece])
+        )
+
+
+def evaluate_constraints(s, t, y):
+    """Evaluate all pieces into `s.g`, less the reference values of the invariants."""
+    piece: cython.int
+    i: cython.int
+    status: cython.int
+    probe: cython.double = 0.0
+    for piece in range(s.n_pieces):
+        if cython.compiled and s.piece_function[piece] != 0:
+            call_c(s, s.piece_function[piece], piece, t, y, s.g + s.piece_start[piece])
+        else:
+            status = python_piece(s, piece, t, y)
+            if status != OK:
+                return status
+    for i in range(s.n_constraints):
+        s.g[i] -= s.g_reference[i]
+        probe += 0.0 * s.g[i]
+    return OK if probe == 0.0 else NON_FINITE
+
+
+def linearise_constraints(s, t, y):
+    """Jacobian of G at (t, y) into `s.gy`; `s.g` must hold the values there."""
+    piece: cython.int
+    status: cython.int
+    if not s.pieces_have_jacobians:
+        return difference_constraints(s, t, y)
+    for piece in range(s.n_pieces):
+        if cython.compiled and s.piece_jacobian[piece] != 0:
+            call_c(s, s.piece_jacobian[piece], piece, t, y, s.gy + s.piece_start[piece] * s.n)
+        else:
+            status = python_piece_jacobian(s, piece, t, y)
+            if status != OK:
+                return status
+    return OK
+
+
+def difference_constraints(s, t, y):
+    """Forward differences of all constraints, with the floor of math (12)."""
+    i: cython.int
+    j: cython.int
+    status: cython.int
+    saved: cython.double
+    increment: cython.double
+    y_size: cython.double = largest(y, s.n)
+    for i in range(s.n_constraints):
+        s.g_saved[i] = s.g[i]
+    for j in range(s.n):
+        saved = y[j]
+        increment = max(ROOT_EPS * fabs(saved), FLOOR_EPS * y_size)
+        if increment == 0.0:
+            increment = ROOT_EPS
+        y[j] = saved + increment
+        increment = y[j] - saved
+        status = evaluate_constraints(s, t, y)
+        y[j] = saved
+        if status != OK:
+            return status
+        for i in range(s.n_constraints):
+            s.gy[i * s.n + j] = (s.g[i] - s.g_saved[i]) / increment
+    for i in range(s.n_constraints):
+        s.g[i] = s.g_saved[i]
+    return OK
+
+
+def constraints_at(s: State, t, y):
+    """Return a status and the constraints' residual at (t, y)."""
+    status: cython.int
+    s.array("y")[:] = y
+    status = evaluate_constraints(s, t, s.y)
+    return status, s.array("g").copy()

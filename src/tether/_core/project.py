@@ -1,0 +1,378 @@
+"""Projection onto the constraints G(t, y) = 0 inside the step (HK, "The Projection Algorithm").
+
+The Newton step dy with C dy = G, C = dG/dy, is underdetermined; of all solutions the one of
+least norm is taken in u = W^-p dy with W_i = rtol |y_i| + atol_i, math (18). The correction of
+the step, and with it history and y', move along, so that the next predictor starts from the
+projected solution.
+"""
+
+import cython
+from cython.cimports.libc.math import fabs, pow, sqrt
+
+if not cython.compiled:
+    from tether._core.codes import (
+        CONTRADICTION,
+        NON_FINITE,
+        NOT_ON_CONSTRAINTS,
+        OK,
+        SINGULAR,
+        USER_EXCEPTION,
+    )
+    from tether._core.constraints import evaluate_constraints, linearise_constraints
+    from tether._core.jacobian import largest
+    from tether._core.norms import weighted_norm
+    from tether._core.state import State
+
+EPS = cython.declare(cython.double, 2.220446049250313e-16)
+MAX_ITERATIONS = cython.declare(cython.int, 6)
+# Of a row of unit length: what is left of it after the others are taken out, if it depends on them.
+DEPENDENT = cython.declare(cython.double, 1e-7)
+# An old Jacobian is renewed when it reduces the residual by less than this.
+OLD_IS_GOOD = cython.declare(cython.double, 0.1)
+# A projection of this share of the corrector's change undoes it; so many in a row are no accident.
+UNDOES = cython.declare(cython.double, 0.75)
+NOT_ROUND_OFF = cython.declare(cython.double, 1e-3)
+# Not on the constraints: hardly better than before, with steps that are no round-off.
+BARELY = cython.declare(cython.double, 1e-3)
+FAR_FROM_ROUND_OFF = cython.declare(cython.double, 1e6)
+CONTRADICTIONS = cython.declare(cython.int, 50)
+
+
+def project(s):
+    """Move the corrected solution onto the constraints, no farther than the corrector moved it."""
+    i: cython.int
+    status: cython.int
+    change: cython.double
+    if s.n_constraints == 0:
+        return OK
+    change = weighted_norm(s, s.correction, s.error_norm)
+    s.projections += 1
+    status = move_onto(s, change)
+    if status != OK:
+        return status
+    for i in range(s.n):
+        s.yp[i] = s.yp_predicted[i] + s.cj * s.correction[i]
+    if s.projection_size > UNDOES * change and s.projection_size > NOT_ROUND_OFF:
+        s.contradictions += 1
+        if s.contradictions > CONTRADICTIONS:
+            return -CONTRADICTION
+    else:
+        s.contradictions = 0
+    return OK
+
+
+def move_onto(s, limit):
+    """Newton's iteration from `s.y` onto the constraints; the weighted step stays within `limit`.
+
+    Stops at round-off: when the next step would be the square of a step that is small already, or
+    when the residual no longer shrinks.
+    """
+    i: cython.int
+    iteration: cython.int
+    status: cython.int
+    size: cython.double
+    last: cython.double
+    first: cython.double
+    step: cython.double = 0.0
+    share: cython.double = 1.0
+    s.projection_size = 0.0
+    status = evaluate_constraints(s, s.t_new, s.y)
+    if status != OK:
+        return status
+    size = first = largest(s.g, s.n_constraints)
+    if s.gy_age < 0 or s.gy_age >= s.gy_max_age:
+        status = linearise(s)
+        if status != OK:
+            return status
+    for iteration in range(MAX_ITERATIONS):
+        if size == 0.0:
+            break
+        s.solve_projection(s)
+        step = weighted_norm(s, s.shift, s.error_norm)
+        if not step < 1e300:
+            return NON_FINITE
+        if s.projection_size + step > limit:
+            share = (limit - s.projection_size) / step
+        s.projection_size += share * step
+        for i in range(s.n):
+            s.correction[i] -= share * s.shift[i]
+            s.y[i] -= share * s.shift[i]
+        last = size
+        status = evaluate_constraints(s, s.t_new, s.y)
+        if status != OK:
+            return status
+        size = largest(s.g, s.n_constraints)
+        if share < 1.0 or step <= 10.0 * EPS * s.y_norm:
+            break
+        if s.gy_age > 0:
+            if size > OLD_IS_GOOD * last:
+                status = linearise(s)
+                if status != OK:
+                    return status
+        elif step * step <= EPS * s.y_norm * s.y_norm or size > 0.5 * last:
+            break
+    if share == 1.0 and size > BARELY * first and step > FAR_FROM_ROUND_OFF * EPS * s.y_norm:
+        return NOT_ON_CONSTRAINTS
+    s.drift = size
+    if size > s.worst_drift:
+        s.worst_drift = size
+    return OK
+
+
+def linearise(s):
+    """Renew Jacobian, scaling and factors at the present point."""
+    status: cython.int = linearise_constraints(s, s.t_new, s.y)
+    if status != OK:
+        return status
+    set_scaling(s)
+    s.gy_age = 0
+    status = s.factor_projection(s)
+    return -NOT_ON_CONSTRAINTS if status == SINGULAR else status
+
+
+def set_scaling(s):
+    """W^p, with square roots for the usual powers."""
+    i: cython.int
+    p: cython.double = s.projection_power
+    for i in range(s.n):
+        if p == 1.0:
+            s.scaling[i] = 1.0 / s.weight[i]
+        elif p == 0.5:
+            s.scaling[i] = 1.0 / sqrt(s.weight[i])
+        elif p == 0.0:
+            s.scaling[i] = 1.0
+        elif p == -0.5:
+            s.scaling[i] = sqrt(s.weight[i])
+        else:
+            s.scaling[i] = pow(s.weight[i], -p)
+
+
+def balanced_rows(s):
+    """A = C W^p with rows of unit length into `s.basis`; a row of zeros constrains nothing."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    total: cython.double
+    for i in range(s.n_constraints):
+        total = 0.0
+        for j in range(n):
+            s.basis[i * n + j] = s.gy[i * n + j] * s.scaling[j]
+            total += s.basis[i * n + j] * s.basis[i * n + j]
+        total = sqrt(total)
+        s.row_size[i] = total
+        if not total < 1e300:
+            return NON_FINITE
+        if total > 0.0:
+            for j in range(n):
+                s.basis[i * n + j] /= total
+    return OK
+
+
+# --- orthogonal, with row pivoting: any rank -------------------------------------------------
+
+
+def use_orthogonal(s: State):
+    """Install the orthogonal solver."""
+    s.factor_projection = factor_orthogonal
+    s.solve_projection = solve_orthogonal
+
+
+def factor_orthogonal(s):
+    """Factor P A = L Q with orthonormal rows Q, the longest remainder first (HK, PAQ = [L 0]).
+
+    Gram-Schmidt, each row against each new one and, before it is used, once more against all:
+    twice is enough for orthogonality to round-off.
+    """
+    n: cython.int = s.n
+    m: cython.int = s.n_constraints
+    status: cython.int
+    i: cython.int
+    j: cython.int
+    k: cython.int
+    row: cython.int
+    other: cython.int
+    best: cython.int
+    length: cython.double
+    longest: cython.double
+    product: cython.double
+    status = balanced_rows(s)
+    if status != OK:
+        return status
+    s.rank = 0
+    for i in range(m):
+        s.row_order[i] = i
+    for k in range(m if m < n else n):
+        best = -1
+        longest = DEPENDENT
+        for i in range(k, m):
+            row = s.row_order[i]
+            if s.row_size[row] == 0.0:
+                continue
+            length = 0.0
+            for j in range(n):
+                length += s.basis[row * n + j] * s.basis[row * n + j]
+            length = sqrt(length)
+            if length > longest:
+                longest = length
+                best = i
+        if best < 0:
+            break
+        row = s.row_order[best]
+        s.row_order[best] = s.row_order[k]
+        s.row_order[k] = row
+        for i in range(k):                     # once more against the rows already there
+            other = s.row_order[i]
+            product = 0.0
+            for j in range(n):
+                product += s.basis[row * n + j] * s.basis[other * n + j]
+            s.triangle[row * m + i] += product
+            for j in range(n):
+                s.basis[row * n + j] -= product * s.basis[other * n + j]
+        length = 0.0
+        for j in range(n):
+            length += s.basis[row * n + j] * s.basis[row * n + j]
+        length = sqrt(length)
+        s.triangle[row * m + k] = length
+        for j in range(n):
+            s.basis[row * n + j] /= length
+        s.rank = k + 1
+        for i in range(k + 1, m):
+            other = s.row_order[i]
+            product = 0.0
+            for j in range(n):
+                product += s.basis[row * n + j] * s.basis[other * n + j]
+            s.triangle[other * m + k] = product
+            for j in range(n):
+                s.basis[other * n + j] -= product * s.basis[row * n + j]
+    return OK
+
+
+def solve_orthogonal(s):
+    """Least-norm solution of A u = g on the independent rows: L v = P g, u = Q^T v."""
+    n: cython.int = s.n
+    m: cython.int = s.n_constraints
+    j: cython.int
+    k: cython.int
+    i: cython.int
+    row: cython.int
+    value: cython.double
+    for j in range(n):
+        s.shift[j] = 0.0
+    for k in range(s.rank):
+        row = s.row_order[k]
+        value = s.g[row] / s.row_size[row]
+        for i in range(k):
+            value -= s.triangle[row * m + i] * s.multiplier[i]
+        value /= s.triangle[row * m + k]
+        s.multiplier[k] = value
+        for j in range(n):
+            s.shift[j] += value * s.basis[row * n + j]
+    for j in range(n):
+        s.shift[j] *= s.scaling[j]
+
+
+# --- normal equations by Cholesky: full rank -------------------------------------------------
+
+
+def use_cholesky(s: State):
+    """Install the normal equations."""
+    s.factor_projection = factor_cholesky
+    s.solve_projection = solve_cholesky
+
+
+def factor_cholesky(s):
+    """Factor A A^T = L L^T."""
+    n: cython.int = s.n
+    m: cython.int = s.n_constraints
+    i: cython.int
+    j: cython.int
+    k: cython.int
+    total: cython.double
+    status: cython.int = balanced_rows(s)
+    if status != OK:
+        return status
+    for i in range(m):
+        for k in range(i + 1):
+            total = 0.0
+            for j in range(n):
+                total += s.basis[i * n + j] * s.basis[k * n + j]
+            for j in range(k):
+                total -= s.triangle[i * m + j] * s.triangle[k * m + j]
+            if i > k:
+                s.triangle[i * m + k] = total / s.triangle[k * m + k]
+            elif total > DEPENDENT * DEPENDENT:
+                s.triangle[i * m + i] = sqrt(total)
+            else:
+                return SINGULAR
+    s.rank = m
+    return OK
+
+
+def solve_cholesky(s):
+    """Solve A A^T v = g and u = A^T v."""
+    n: cython.int = s.n
+    m: cython.int = s.n_constraints
+    i: cython.int
+    j: cython.int
+    value: cython.double
+    for i in range(m):
+        value = s.g[i] / s.row_size[i]
+        for j in range(i):
+            value -= s.triangle[i * m + j] * s.multiplier[j]
+        s.multiplier[i] = value / s.triangle[i * m + i]
+    for i in range(m - 1, -1, -1):
+        value = s.multiplier[i]
+        for j in range(i + 1, m):
+            value -= s.triangle[j * m + i] * s.multiplier[j]
+        s.multiplier[i] = value / s.triangle[i * m + i]
+    for j in range(n):
+        value = 0.0
+        for i in range(m):
+            value += s.basis[i * n + j] * s.multiplier[i]
+        s.shift[j] = s.scaling[j] * value
+
+
+# --- sparse, in Python: its work dwarfs the call ---------------------------------------------
+
+
+@cython.cfunc
+@cython.with_gil
+@cython.exceptval(check=False)
+def factor_sparse(s: State) -> cython.int:
+    """Hand A over to the sparse solver."""
+    try:
+        return OK if s.projection_adapter.factor(s) else SINGULAR
+    except BaseException as error:
+        s.error = error
+        return USER_EXCEPTION
+
+
+@cython.cfunc
+@cython.with_gil
+@cython.exceptval(check=False)
+def solve_sparse(s: State) -> cython.void:
+    """Let the sparse solver fill `s.shift`."""
+    s.projection_adapter.solve(s)
+
+
+def use_sparse(s: State, adapter):
+    """Install a sparse solver with methods ``factor(state)`` and ``solve(state)``."""
+    s.projection_adapter = adapter
+    s.factor_projection = factor_sparse
+    s.solve_projection = solve_sparse
+
+
+# --- outside a step ---------------------------------------------------------------------------
+
+
+def project_point(s: State):
+    """Project the state's present point (`y` at `t_new`) without limit; return a status."""
+    i: cython.int
+    status: cython.int
+    for i in range(s.n):
+        s.correction[i] = 0.0
+    s.gy_age = -1
+    status = move_onto(s, 1e300)
+    s.worst_drift = 0.0
+    s.contradictions = 0
+    return status

@@ -1,0 +1,65 @@
+"""A start on the constraints G(t0, y0) = 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether._core import constraints as core
+from tether._core import probe, project
+from tether._core.state import State
+from tether.start.consistent import Start, raise_users
+
+if TYPE_CHECKING:
+    from tether.constraints import Constraints
+
+# Of the residual at the start: what a projection that works leaves far behind.
+STILL_THERE = 1e-3
+
+
+def start_on_constraints(
+    state: State, t: float, y: np.ndarray, constraints: Constraints, accept: bool
+) -> Start:
+    """Project the starting values; refuse if that moves one beyond its tolerance (HK).
+
+    The refusal is a failed `Start` whose message shows the constraint, its value and the change
+    that would be needed.
+    """
+    nowhere = np.zeros_like(y)
+    if state.n_constraints == 0 or probe.move_to(state, t, y, nowhere) != 0:
+        return Start(y, nowhere, True, "")
+    status, before = core.constraints_at(state, t, y)
+    raise_users(state)
+    if status != 0:
+        return _refusal(y, "a constraint is not finite at the starting values")
+    worst = int(np.argmax(np.abs(before)))
+    value = f"{constraints.name_of(state, worst)} is {before[worst]:.3g} at the start"
+    state.t_new = t
+    status = project.project_point(state)
+    raise_users(state)
+    projected = state.array("y").copy()
+    after = np.abs(state.array("g")).max()
+    if status != 0 or after > STILL_THERE * abs(before[worst]) > 1e-10:
+        return _refusal(
+            y,
+            f"{value} and cannot be brought to zero near y0; check it, or the constraints "
+            "contradict or depend on each other",
+        )
+    change = projected - y
+    beyond = np.abs(change) * state.array("weight")
+    farthest = int(np.argmax(beyond))
+    if beyond[farthest] > 1.0 and not accept:
+        return _refusal(
+            y,
+            f"{value}; the nearest point on the constraints changes y0[{farthest}] by "
+            f"{change[farthest]:.3g} to {projected[farthest]:.6g}, {beyond[farthest]:.3g} times its "
+            "tolerance. Correct y0, or pass options={'accept_projected_start': True}",
+        )
+    moved = {int(i): float(change[i]) for i in np.flatnonzero(change)}
+    message = f"moved {len(moved)} values onto the constraints" if moved else ""
+    return Start(projected, nowhere, True, message, moved)
+
+
+def _refusal(y: np.ndarray, message: str) -> Start:
+    return Start(y, np.zeros_like(y), False, message, on_constraints=False)
