@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tether
-from tether import Status, gallery
+from tether import Constraint, Problem, Status, gallery
 from tether._core import codes
 from tether.bdf import Bdf
 from tether.gallery.compiled import compile_residual, find_compiler
@@ -35,8 +35,13 @@ HOT = {
     "norms": ["set_weights", "weighted_norm"],
     "order": ["lower_order", "next_order"],
     "predict": ["predict", "start_from_prediction"],
+    "constraints": ["evaluate_constraints", "call_c", "linearise_constraints",
+                    "difference_constraints"],
+    "project": ["project", "move_onto", "linearise", "set_scaling", "scaled_rows",
+                "factor_orthogonal", "clean", "solve_orthogonal", "factor_cholesky",
+                "solve_cholesky"],
     "step": ["step", "complete", "run"],
-    "store": ["store", "store_outputs", "store_row"],
+    "store": ["store", "store_outputs", "project_output", "store_row"],
 }
 FORBIDDEN = re.compile(
     r"PyGILState|PyEval_|Py_INCREF|Py_DECREF|__Pyx_GetModuleGlobalName|PyObject|malloc|PyErr_"
@@ -60,6 +65,8 @@ def test_fatal_codes_are_statuses():
         ("NON_FINITE", -codes.NON_FINITE),
         ("ZERO_WEIGHT", codes.ZERO_WEIGHT),
         ("TOO_ACCURATE", codes.TOO_ACCURATE),
+        ("NOT_ON_CONSTRAINTS", -codes.NOT_ON_CONSTRAINTS),
+        ("CONTRADICTION", -codes.CONTRADICTION),
     ):
         assert Status[name] == code
 
@@ -83,6 +90,11 @@ runs = [
               t_eval=np.linspace(0, 1, 7)),
     solve_dae(pendulum, (0, 0.3), [1, 0, 0, 0, 0],
               options={"controller": "dassl", "error_norm": "rms"}),
+    solve_dae(pendulum, (0, 0.3), [1, 0, 0, 0, 0], t_eval=[0.1, 0.3],
+              constraints=lambda t, y: [y[0]**2 + y[1]**2 - 1, y[0]*y[2] + y[1]*y[3]],
+              invariants=lambda t, y: 0.5*(y[2]**2 + y[3]**2) + 9.8*y[1]),
+    solve_dae(pendulum, (0, 0.3), [1, 0, 0, 0, 0], options={"projection_solver": "cholesky"},
+              constraints=lambda t, y: y[0]**2 + y[1]**2 - 1),
     solve_dae(Problem.mass_matrix(np.eye(24), lambda t, y: -np.arange(1.0, 25.0) * y), (0, 0.2),
               np.ones(24)),
 ]
@@ -161,7 +173,35 @@ def long_run(tmp_path):
     return bdf
 
 
-def test_steps_allocate_no_python_memory(long_run):
+CIRCLE_C = """
+void circle(double t, double *y, double *g) { g[0] = y[0]*y[0] + y[1]*y[1] - 1.0; }
+void oscillator(double t, double *y, double *p, double *o) {
+    o[0] = p[0] + y[1]; o[1] = p[1] - y[0]; }
+"""
+
+
+@pytest.fixture
+def long_projected_run(tmp_path):
+    """The same with a compiled constraint."""
+    if find_compiler() is None:
+        pytest.skip("no C compiler")
+    (tmp_path / "circle.c").write_text(CIRCLE_C)
+    subprocess.run([find_compiler(), "-shared", "-fPIC", "-o", str(tmp_path / "libcircle.so"),
+                    str(tmp_path / "circle.c")], check=True)
+    library = ctypes.CDLL(str(tmp_path / "libcircle.so"))
+    pointer = ctypes.POINTER(ctypes.c_double)
+    for name, pointers in (("circle", 2), ("oscillator", 3)):
+        function = getattr(library, name)
+        function.restype, function.argtypes = None, [ctypes.c_double, *[pointer] * pointers]
+    problem = Problem(library.oscillator, constraints=Constraint(library.circle, size=1))
+    bdf = Bdf(problem, 0.0, [1.0, 0.0], None, {"rtol": 1e-8, "atol": 1e-8}, t_bound=1e6)
+    bdf.advance(1000)
+    return bdf
+
+
+@pytest.mark.parametrize("run", ["long_run", "long_projected_run"])
+def test_steps_allocate_no_python_memory(run, request):
+    long_run = request.getfixturevalue(run)
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]

@@ -17,8 +17,6 @@ from tether.start.consistent import raise_users
 __all__ = ["Constraint"]
 
 SIGNATURE = "(double, double *, double *[, void *])"
-# Steps for which a Jacobian by differences of Python functions is kept.
-MAX_AGE = 10
 
 
 class Constraint:
@@ -104,7 +102,8 @@ class Constraints:
         """Let the state hold the constraints; sizes come from a first call at (t, y)."""
         if not self.all:
             return
-        pieces, starts = [], [0]
+        pieces: list[core.PythonPiece | None] = []
+        starts = [0]
         functions, jacobians, data = [], [], []
         for name, item in self._named():
             size = item.size or _size_of(name, item, t, y, args)
@@ -123,10 +122,9 @@ class Constraints:
                 data.append(-1)
                 jacobians.append(0)
                 pieces.append(core.PythonPiece(item.fun, item.jac, len(y), size, args))
+        core.use_python_pieces(state)
         state.constrain(pieces, starts, functions, jacobians, data)
         state.pieces_have_jacobians = all(item.jac is not None for item in self.all)
-        cheap = state.pieces_have_jacobians or all(item.low_level is not None for item in self.all)
-        state.gy_max_age = 0 if cheap else MAX_AGE
         state.project_before_test = options.projection_placement == "before"
         state.projection_power = float(options.projection_power)
         if options.projection_solver == "orthogonal":

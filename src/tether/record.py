@@ -68,7 +68,7 @@ class Record:
         if self.t_eval is None:
             return self.g[: self._state.stored].T
         t, y, _ = self.outputs()
-        rows = [constraints_at(self._state, time, point)[1] for time, point in zip(t, y, strict=True)]
+        rows = [constraints_at(self._state, *point)[1] for point in zip(t, y, strict=True)]
         return np.array(rows).reshape(len(rows), self._state.n_constraints).T
 
     def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,12 +19,16 @@ cdef class PythonResidual:
 
 cdef class PythonJacobian:
     cdef object fun, y, yp, args
+    cdef double* y_data
+    cdef double* yp_data
     cdef int n
     cdef int call(self, State s, double t, double* y, double* yp) except -1
 
 cdef class PythonEvents:
     cdef list events
     cdef object y, yp, args
+    cdef double* y_data
+    cdef double* yp_data
     cdef int n
     cdef int call(self, double t, double* y, double* yp, double* g) except -1
 

@@ -94,13 +94,15 @@ class PythonJacobian:
         self.args = args
         self.y = np.zeros(n)
         self.yp = np.zeros(n)
+        self.y_data = address(self.y)
+        self.yp_data = address(self.yp)
 
     def call(self, s, t, y, yp):
         """Evaluate into the state's F_y and F_y', which are stored by columns."""
         i: cython.int
         for i in range(self.n):
-            self.y[i] = y[i]
-            self.yp[i] = yp[i]
+            self.y_data[i] = y[i]
+            self.yp_data[i] = yp[i]
         result = self.fun(t, self.y, self.yp, *self.args)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError("jac must return the pair (F_y, F_yp)")
@@ -126,13 +128,15 @@ class PythonEvents:
         self.args = args
         self.y = np.zeros(n)
         self.yp = np.zeros(n)
+        self.y_data = address(self.y)
+        self.yp_data = address(self.yp)
 
     def call(self, t, y, yp, g):
         """Evaluate all events into `g`."""
         i: cython.int
         for i in range(self.n):
-            self.y[i] = y[i]
-            self.yp[i] = yp[i]
+            self.y_data[i] = y[i]
+            self.yp_data[i] = yp[i]
         for i in range(len(self.events)):
             value = self.events[i](t, self.y, self.yp, *self.args)
             if not isinstance(value, (float, int)):

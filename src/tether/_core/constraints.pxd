@@ -1,3 +1,4 @@
+from tether._core.adapters cimport address
 from tether._core.codes cimport NON_FINITE, OK, USER_EXCEPTION
 from tether._core.jacobian cimport largest
 from tether._core.state cimport State
@@ -8,6 +9,7 @@ ctypedef void (*c_piece_data_t)(double, double*, double*, void*) noexcept nogil
 cdef class PythonPiece:
     cdef public object fun, jac
     cdef object y, args
+    cdef double* y_data
     cdef int n
     cdef public int size
     cdef int call(self, State s, int start, double t, double* y) except -1

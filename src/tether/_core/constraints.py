@@ -5,6 +5,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
+    from tether._core.adapters import address
     from tether._core.codes import NON_FINITE, OK, USER_EXCEPTION
     from tether._core.jacobian import largest
     from tether._core.state import State
@@ -24,16 +25,24 @@ class PythonPiece:
         self.size = size
         self.args = args
         self.y = np.zeros(n)
+        self.y_data = address(self.y)
 
     def call(self, s, start, t, y):
         """Evaluate into the rows of `s.g` from `start` on."""
         i: cython.int
         for i in range(self.n):
-            self.y[i] = y[i]
-        result = self.fun(t, self.y, *self.args)
+            self.y_data[i] = y[i]
+        result = self.fun(t, self.y, *self.args) if self.args else self.fun(t, self.y)
         if self.size == 1 and isinstance(result, (float, int)):
             s.g[start] = result
             return 0
+        if isinstance(result, list) and len(result) == self.size:
+            for i in range(self.size):
+                if not isinstance(result[i], (float, int)):
+                    break
+                s.g[start + i] = result[i]
+            else:
+                return 0
         values = np.asarray(result)
         if values.size != self.size or values.ndim > 1 or values.dtype.kind not in REAL:
             raise ValueError(
@@ -49,7 +58,7 @@ class PythonPiece:
         """Evaluate into the rows of `s.gy` from `start` on."""
         i: cython.int
         for i in range(self.n):
-            self.y[i] = y[i]
+            self.y_data[i] = y[i]
         result = self.jac(t, self.y, *self.args)
         dense = result.toarray() if hasattr(result, "toarray") else np.asarray(result)
         if dense.size != self.size * self.n or dense.dtype.kind not in REAL:
@@ -89,6 +98,12 @@ def python_piece_jacobian(
     return OK
 
 
+def use_python_pieces(s: State):
+    """Let the state call the Python pieces of its constraints."""
+    s.call_piece = python_piece
+    s.call_piece_jacobian = python_piece_jacobian
+
+
 def call_c(s, function, piece, t, y, out):
     """Call ``void f(t, y, out)`` or ``void f(t, y, out, user_data)``."""
     if s.piece_data[piece] == -1:
@@ -109,7 +124,7 @@ def evaluate_constraints(s, t, y):
         if cython.compiled and s.piece_function[piece] != 0:
             call_c(s, s.piece_function[piece], piece, t, y, s.g + s.piece_start[piece])
         else:
-            status = python_piece(s, piece, t, y)
+            status = s.call_piece(s, piece, t, y)
             if status != OK:
                 return status
     for i in range(s.n_constraints):
@@ -128,7 +143,7 @@ def linearise_constraints(s, t, y):
         if cython.compiled and s.piece_jacobian[piece] != 0:
             call_c(s, s.piece_jacobian[piece], piece, t, y, s.gy + s.piece_start[piece] * s.n)
         else:
-            status = python_piece_jacobian(s, piece, t, y)
+            status = s.call_piece_jacobian(s, piece, t, y)
             if status != OK:
                 return status
     return OK

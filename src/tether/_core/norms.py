@@ -18,6 +18,7 @@ def set_weights(s):
         scale = s.rtol[i] * size + s.atol[i]
         if scale <= 0.0:
             return ZERO_WEIGHT
+        s.tolerance[i] = scale
         s.weight[i] = 1.0 / scale
         size = size * s.weight[i]
         if size > s.y_norm:

@@ -10,7 +10,8 @@ cdef int move_onto(State s, double limit) noexcept nogil
 cdef int linearise(State s) noexcept nogil
 cdef void set_scaling(State s) noexcept nogil
 cdef int factor_orthogonal(State s) noexcept nogil
+cdef void clean(State s, int row, int k) noexcept nogil
 cdef void solve_orthogonal(State s) noexcept nogil
 cdef int factor_cholesky(State s) noexcept nogil
 cdef void solve_cholesky(State s) noexcept nogil
-cdef int balanced_rows(State s) noexcept nogil
+cdef int scaled_rows(State s) noexcept nogil

@@ -7,7 +7,7 @@ projected solution.
 """
 
 import cython
-from cython.cimports.libc.math import fabs, pow, sqrt
+from cython.cimports.libc.math import pow, sqrt
 
 if not cython.compiled:
     from tether._core.codes import (
@@ -24,11 +24,17 @@ if not cython.compiled:
     from tether._core.state import State
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
-MAX_ITERATIONS = cython.declare(cython.int, 6)
-# Of a row of unit length: what is left of it after the others are taken out, if it depends on them.
+MAX_ITERATIONS = cython.declare(cython.int, 10)
+# Of the length of a row: what is left after the others are taken out, if it depends on them.
 DEPENDENT = cython.declare(cython.double, 1e-7)
-# An old Jacobian is renewed when it reduces the residual by less than this.
-OLD_IS_GOOD = cython.declare(cython.double, 0.1)
+# Of the square of its length: below this a remainder may be mostly round-off.
+DOUBTFUL = cython.declare(cython.double, 0.25)
+# The Jacobian is renewed within the iteration when it reduces the residual by less than this.
+STILL_GOOD = cython.declare(cython.double, 1e-3)
+NO_PROGRESS = cython.declare(cython.double, 0.5)
+# The tolerance: a projection up to this is allowed whatever the corrector did. Its change may pass
+# through zero where the error does not.
+ALWAYS_ALLOWED = cython.declare(cython.double, 1.0)
 # A projection of this share of the corrector's change undoes it; so many in a row are no accident.
 UNDOES = cython.declare(cython.double, 0.75)
 NOT_ROUND_OFF = cython.declare(cython.double, 1e-3)
@@ -47,7 +53,7 @@ def project(s):
         return OK
     change = weighted_norm(s, s.correction, s.error_norm)
     s.projections += 1
-    status = move_onto(s, change)
+    status = move_onto(s, max(change, ALWAYS_ALLOWED))
     if status != OK:
         return status
     for i in range(s.n):
@@ -64,8 +70,7 @@ def project(s):
 def move_onto(s, limit):
     """Newton's iteration from `s.y` onto the constraints; the weighted step stays within `limit`.
 
-    Stops at round-off: when the next step would be the square of a step that is small already, or
-    when the residual no longer shrinks.
+    Stops when the next step would be round-off, or when the residual no longer shrinks.
     """
     i: cython.int
     iteration: cython.int
@@ -80,10 +85,9 @@ def move_onto(s, limit):
     if status != OK:
         return status
     size = first = largest(s.g, s.n_constraints)
-    if s.gy_age < 0 or s.gy_age >= s.gy_max_age:
-        status = linearise(s)
-        if status != OK:
-            return status
+    status = linearise(s)
+    if status != OK:
+        return status
     for iteration in range(MAX_ITERATIONS):
         if size == 0.0:
             break
@@ -102,15 +106,15 @@ def move_onto(s, limit):
         if status != OK:
             return status
         size = largest(s.g, s.n_constraints)
-        if share < 1.0 or step <= 10.0 * EPS * s.y_norm:
+        # the next step will be shorter than this one as the residual is smaller than the last
+        if share < 1.0 or step * min(size, last) <= EPS * s.y_norm * last:
             break
-        if s.gy_age > 0:
-            if size > OLD_IS_GOOD * last:
-                status = linearise(s)
-                if status != OK:
-                    return status
-        elif step * step <= EPS * s.y_norm * s.y_norm or size > 0.5 * last:
+        if size > NO_PROGRESS * last:
             break
+        if size > STILL_GOOD * last:
+            status = linearise(s)
+            if status != OK:
+                return status
     if share == 1.0 and size > BARELY * first and step > FAR_FROM_ROUND_OFF * EPS * s.y_norm:
         return NOT_ON_CONSTRAINTS
     s.drift = size
@@ -125,7 +129,6 @@ def linearise(s):
     if status != OK:
         return status
     set_scaling(s)
-    s.gy_age = 0
     status = s.factor_projection(s)
     return -NOT_ON_CONSTRAINTS if status == SINGULAR else status
 
@@ -136,35 +139,34 @@ def set_scaling(s):
     p: cython.double = s.projection_power
     for i in range(s.n):
         if p == 1.0:
-            s.scaling[i] = 1.0 / s.weight[i]
+            s.scaling[i] = s.tolerance[i]
         elif p == 0.5:
-            s.scaling[i] = 1.0 / sqrt(s.weight[i])
+            s.scaling[i] = sqrt(s.tolerance[i])
         elif p == 0.0:
             s.scaling[i] = 1.0
         elif p == -0.5:
             s.scaling[i] = sqrt(s.weight[i])
         else:
-            s.scaling[i] = pow(s.weight[i], -p)
+            s.scaling[i] = pow(s.tolerance[i], p)
 
 
-def balanced_rows(s):
-    """A = C W^p with rows of unit length into `s.basis`; a row of zeros constrains nothing."""
+def scaled_rows(s):
+    """Form A = C W^p in `s.basis`, and the squared lengths of its rows."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int
+    value: cython.double
     total: cython.double
     for i in range(s.n_constraints):
         total = 0.0
         for j in range(n):
-            s.basis[i * n + j] = s.gy[i * n + j] * s.scaling[j]
-            total += s.basis[i * n + j] * s.basis[i * n + j]
-        total = sqrt(total)
-        s.row_size[i] = total
+            value = s.gy[i * n + j] * s.scaling[j]
+            s.basis[i * n + j] = value
+            total += value * value
         if not total < 1e300:
             return NON_FINITE
-        if total > 0.0:
-            for j in range(n):
-                s.basis[i * n + j] /= total
+        s.row_left[i] = total
+        s.row_whole[i] = total
     return OK
 
 
@@ -180,71 +182,78 @@ def use_orthogonal(s: State):
 def factor_orthogonal(s):
     """Factor P A = L Q with orthonormal rows Q, the longest remainder first (HK, PAQ = [L 0]).
 
-    Gram-Schmidt, each row against each new one and, before it is used, once more against all:
-    twice is enough for orthogonality to round-off.
+    Gram-Schmidt: each new row of Q is taken out of all rows that are left. `row_left` follows the
+    squares of their lengths; where cancellation has made it doubtful the row is cleaned once more
+    and measured, and twice is enough for orthogonality to round-off.
     """
     n: cython.int = s.n
     m: cython.int = s.n_constraints
-    status: cython.int
+    status: cython.int = scaled_rows(s)
     i: cython.int
     j: cython.int
-    k: cython.int
+    k: cython.int = 0
     row: cython.int
     other: cython.int
     best: cython.int
-    length: cython.double
-    longest: cython.double
     product: cython.double
-    status = balanced_rows(s)
     if status != OK:
         return status
-    s.rank = 0
     for i in range(m):
         s.row_order[i] = i
-    for k in range(m if m < n else n):
-        best = -1
-        longest = DEPENDENT
-        for i in range(k, m):
-            row = s.row_order[i]
-            if s.row_size[row] == 0.0:
-                continue
-            length = 0.0
-            for j in range(n):
-                length += s.basis[row * n + j] * s.basis[row * n + j]
-            length = sqrt(length)
-            if length > longest:
-                longest = length
+    while k < m and k < n:
+        best = k
+        for i in range(k + 1, m):
+            # the larger remainder, each in terms of its own row
+            if (s.row_left[s.row_order[i]] * s.row_whole[s.row_order[best]]
+                    > s.row_left[s.row_order[best]] * s.row_whole[s.row_order[i]]):
                 best = i
-        if best < 0:
-            break
         row = s.row_order[best]
+        if s.row_left[row] <= 0.0:
+            break
         s.row_order[best] = s.row_order[k]
         s.row_order[k] = row
-        for i in range(k):                     # once more against the rows already there
-            other = s.row_order[i]
-            product = 0.0
-            for j in range(n):
-                product += s.basis[row * n + j] * s.basis[other * n + j]
-            s.triangle[row * m + i] += product
-            for j in range(n):
-                s.basis[row * n + j] -= product * s.basis[other * n + j]
-        length = 0.0
+        if s.row_left[row] < DOUBTFUL * s.row_whole[row]:
+            clean(s, row, k)
+            if s.row_left[row] <= DEPENDENT * DEPENDENT * s.row_whole[row]:
+                s.row_left[row] = 0.0
+                continue
+        product = 1.0 / sqrt(s.row_left[row])
+        s.triangle[row * m + k] = product          # the inverse, on the diagonal
         for j in range(n):
-            length += s.basis[row * n + j] * s.basis[row * n + j]
-        length = sqrt(length)
-        s.triangle[row * m + k] = length
-        for j in range(n):
-            s.basis[row * n + j] /= length
-        s.rank = k + 1
+            s.basis[row * n + j] *= product
         for i in range(k + 1, m):
             other = s.row_order[i]
             product = 0.0
             for j in range(n):
                 product += s.basis[row * n + j] * s.basis[other * n + j]
             s.triangle[other * m + k] = product
+            s.row_left[other] -= product * product
             for j in range(n):
                 s.basis[other * n + j] -= product * s.basis[row * n + j]
+        k += 1
+    s.rank = k
     return OK
+
+
+def clean(s, row, k):
+    """Take the first k rows of Q out of a row once more and measure what is left."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    other: cython.int
+    product: cython.double
+    for i in range(k):
+        other = s.row_order[i]
+        product = 0.0
+        for j in range(n):
+            product += s.basis[row * n + j] * s.basis[other * n + j]
+        s.triangle[row * s.n_constraints + i] += product
+        for j in range(n):
+            s.basis[row * n + j] -= product * s.basis[other * n + j]
+    product = 0.0
+    for j in range(n):
+        product += s.basis[row * n + j] * s.basis[row * n + j]
+    s.row_left[row] = product
 
 
 def solve_orthogonal(s):
@@ -260,10 +269,10 @@ def solve_orthogonal(s):
         s.shift[j] = 0.0
     for k in range(s.rank):
         row = s.row_order[k]
-        value = s.g[row] / s.row_size[row]
+        value = s.g[row]
         for i in range(k):
             value -= s.triangle[row * m + i] * s.multiplier[i]
-        value /= s.triangle[row * m + k]
+        value *= s.triangle[row * m + k]
         s.multiplier[k] = value
         for j in range(n):
             s.shift[j] += value * s.basis[row * n + j]
@@ -288,7 +297,7 @@ def factor_cholesky(s):
     j: cython.int
     k: cython.int
     total: cython.double
-    status: cython.int = balanced_rows(s)
+    status: cython.int = scaled_rows(s)
     if status != OK:
         return status
     for i in range(m):
@@ -300,7 +309,7 @@ def factor_cholesky(s):
                 total -= s.triangle[i * m + j] * s.triangle[k * m + j]
             if i > k:
                 s.triangle[i * m + k] = total / s.triangle[k * m + k]
-            elif total > DEPENDENT * DEPENDENT:
+            elif total > DEPENDENT * DEPENDENT * s.row_whole[i]:
                 s.triangle[i * m + i] = sqrt(total)
             else:
                 return SINGULAR
@@ -316,7 +325,7 @@ def solve_cholesky(s):
     j: cython.int
     value: cython.double
     for i in range(m):
-        value = s.g[i] / s.row_size[i]
+        value = s.g[i]
         for j in range(i):
             value -= s.triangle[i * m + j] * s.multiplier[j]
         s.multiplier[i] = value / s.triangle[i * m + i]
@@ -371,7 +380,6 @@ def project_point(s: State):
     status: cython.int
     for i in range(s.n):
         s.correction[i] = 0.0
-    s.gy_age = -1
     status = move_onto(s, 1e300)
     s.worst_drift = 0.0
     s.contradictions = 0

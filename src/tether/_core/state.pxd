@@ -5,6 +5,7 @@ ctypedef int (*residual_t)(State s, double t, double* y, double* yp, double* out
 ctypedef int (*jacobian_t)(State s, double t, double* y, double* yp) noexcept nogil
 ctypedef int (*factor_t)(State s) noexcept nogil
 ctypedef void (*solve_t)(State s, double* b) noexcept nogil
+ctypedef int (*piece_t)(State s, int piece, double t, double* y) noexcept nogil
 ctypedef void (*project_t)(State s) noexcept nogil
 ctypedef int (*linearise_t)(State s) noexcept nogil
 ctypedef int (*events_t)(State s, double t, double* y, double* yp, double* g) noexcept nogil
@@ -54,7 +55,8 @@ cdef class State:
     cdef double gamma[COLUMNS + 1]
     cdef double error_constant[COLUMNS]
     cdef public double cj
-    cdef double* weight               # 1 / (rtol |y_n| + atol)
+    cdef double* tolerance            # rtol |y_n| + atol
+    cdef double* weight               # 1 / tolerance
     cdef public double y_norm         # max |y_n| weight, for round-off
     cdef double* y_predicted
     cdef double* yp_predicted
@@ -97,13 +99,13 @@ cdef class State:
     cdef long long* piece_jacobian
     cdef long long* piece_data        # its user data; -1: takes none
     cdef public list pieces           # the adapters of the Python pieces
+    cdef piece_t call_piece
+    cdef piece_t call_piece_jacobian
     cdef public bint pieces_have_jacobians
     cdef double* g                    # the constraints' residual
     cdef double* g_reference
     cdef double* g_saved
     cdef double* gy                   # its Jacobian, row by row
-    cdef public int gy_age            # steps since it was evaluated
-    cdef public int gy_max_age
     # --- projection onto them
     cdef public bint project_before_test
     cdef public double projection_power
@@ -111,7 +113,8 @@ cdef class State:
     cdef linearise_t factor_projection
     cdef public object projection_adapter
     cdef double* scaling              # W^p
-    cdef double* row_size
+    cdef double* row_whole            # squared length of a row
+    cdef double* row_left             # squared length of what is left of a row
     cdef double* basis                # orthonormal rows, or the rows of A
     cdef double* triangle             # L of the rows, or the Cholesky factor
     cdef int* row_order

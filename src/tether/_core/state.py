@@ -48,6 +48,7 @@ class State:
         self.rtol = doubles(self, "rtol", rtol)
         self.atol = doubles(self, "atol", atol)
         self.phi = doubles(self, "phi", np.zeros(COLUMNS * n))
+        self.tolerance = doubles(self, "tolerance", np.zeros(n))
         self.weight = doubles(self, "weight", np.zeros(n))
         self.y_predicted = doubles(self, "y_predicted", np.zeros(n))
         self.yp_predicted = doubles(self, "yp_predicted", np.zeros(n))
@@ -81,7 +82,7 @@ class State:
         self.fyp_exists = self.fyp_constant = False
         self.error_estimate = self.convergence_rate = 0.0
 
-        self.n_constraints = self.n_pieces = self.gy_age = 0
+        self.n_constraints = self.n_pieces = 0
         self.project_before_test = False
         self.projections = self.contradictions = self.rank = 0
         self.drift = self.worst_drift = self.projection_size = 0.0
@@ -126,14 +127,14 @@ class State:
         self.gy = doubles(self, "gy", np.zeros(m * n))
         self.scaling = doubles(self, "scaling", np.zeros(n))
         self.shift = doubles(self, "shift", np.zeros(n))
-        self.row_size = doubles(self, "row_size", np.zeros(m))
+        self.row_whole = doubles(self, "row_whole", np.zeros(m))
+        self.row_left = doubles(self, "row_left", np.zeros(m))
         self.basis = doubles(self, "basis", np.zeros(m * n))
         self.triangle = doubles(self, "triangle", np.zeros(m * m))
         self.multiplier = doubles(self, "multiplier", np.zeros(m))
         self.row_order = integers(self, "row_order", np.zeros(m, np.intc))
         self.n_pieces = len(pieces)
         self.n_constraints = m
-        self.gy_age = -1
 
     def watch_events(self, directions):
         """Look for sign changes of the event functions after every step."""

@@ -19,8 +19,8 @@ if not cython.compiled:
     from tether._core.norms import set_weights
     from tether._core.order import lower_order, next_order
     from tether._core.predict import predict
-    from tether._core.state import State
     from tether._core.project import project
+    from tether._core.state import State
     from tether._core.store import store
 
 # Beyond this the tolerance asks for more digits than there are.
@@ -67,7 +67,6 @@ def complete(s):
     j: cython.int
     h_next: cython.double
     s.steps += 1
-    s.gy_age += 1
     s.steps_at_order += 1
     if k == s.max_order or lower_order(s) < k:
         s.starting = False

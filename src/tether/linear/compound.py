@@ -32,6 +32,6 @@ class CompoundSystem:
 
     def solve(self, state: State) -> None:
         """Fill the state's shift with dy = W^p u."""
-        m, n = state.n_constraints, state.n
+        n = state.n
         rhs = np.concatenate([state.array("g") / self.rows, np.zeros(n)])
         state.array("shift")[:] = state.array("scaling") * self.factors.solve(rhs)[:n]

@@ -53,8 +53,8 @@ def start_on_constraints(
         return _refusal(
             y,
             f"{value}; the nearest point on the constraints changes y0[{farthest}] by "
-            f"{change[farthest]:.3g} to {projected[farthest]:.6g}, {beyond[farthest]:.3g} times its "
-            "tolerance. Correct y0, or pass options={'accept_projected_start': True}",
+            f"{change[farthest]:.3g} to {projected[farthest]:.6g}, {beyond[farthest]:.3g} times "
+            "its tolerance. Correct y0, or pass options={'accept_projected_start': True}",
         )
     moved = {int(i): float(change[i]) for i in np.flatnonzero(change)}
     message = f"moved {len(moved)} values onto the constraints" if moved else ""

@@ -1,0 +1,1 @@
+"""Published experiments retold, each as a command of its own."""
