@@ -7,6 +7,7 @@ from tether.problem import Problem
 from tether.result import DaeResult, Interpolant, Statistics
 from tether.solve import solve_dae
 from tether.start.consistent import Start
+from tether.start.search import consistent_start
 from tether.status import ConsistencyWarning, Status
 
 __version__ = "0.1.0"
@@ -22,5 +23,6 @@ __all__ = [
     "Start",
     "Statistics",
     "Status",
+    "consistent_start",
     "solve_dae",
 ]

@@ -88,7 +88,7 @@ class Bdf:
         y = check_vector("y0", y0)
         yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
         self.problem.prepare(t0, y)
-        self._state = _new_state(self.problem, len(y), self.options)
+        self._state = new_state(self.problem, len(y), self.options)
         self.problem.constraints.attach(self._state, t0, y, self.problem.args, self.options)
         self._state.t_end = t_bound
         self._state.direction = math.copysign(1.0, t_bound - t0)
@@ -194,7 +194,8 @@ class Bdf:
         return LocalInterpolant(*interpolate.last_step_polynomial(self._state))
 
 
-def _new_state(problem: Problem, n: int, options: Options) -> State:
+def new_state(problem: Problem, n: int, options: Options) -> State:
+    """Make the core's memory for a problem of n unknowns and attach its functions."""
     state = State(n, *options.tolerances(n))
     state.max_order = options.max_order
     state.max_step = options.max_step

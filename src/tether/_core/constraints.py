@@ -177,6 +177,16 @@ def difference_constraints(s, t, y):
     return OK
 
 
+def jacobian_of_constraints_at(s: State, t, y):
+    """Return a status and the constraints' Jacobian at (t, y), one row per constraint."""
+    status: cython.int
+    s.array("y")[:] = y
+    status = evaluate_constraints(s, t, s.y)
+    if status == OK:
+        status = linearise_constraints(s, t, s.y)
+    return status, s.array("gy").reshape(s.n_constraints, s.n).copy()
+
+
 def constraints_at(s: State, t, y):
     """Return a status and the constraints' residual at (t, y)."""
     status: cython.int

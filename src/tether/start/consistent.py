@@ -50,6 +50,8 @@ class Start:
         Largest absolute residual before and after.
     ypp : ndarray or None
         Second derivative of the differential part, where it could be found.
+    fixed : tuple of int
+        Components that were to keep their value exactly.
     on_constraints : bool
         False if the values were refused because they violate the constraints.
 
@@ -69,6 +71,7 @@ class Start:
     residual: tuple[float, float] = (0.0, 0.0)
     ypp: np.ndarray | None = field(default=None, repr=False)
     on_constraints: bool = True
+    fixed: tuple[int, ...] = ()
 
 
 def merge_starts(projected: Start, consistent: Start) -> Start:

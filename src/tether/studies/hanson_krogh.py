@@ -257,7 +257,7 @@ class Choice:
     placement: str
     errors: tuple[float | None, ...]     # geometric means by case; None: a run failed
     steps: int                           # of all runs together
-    worst_drift: float
+    worst_drift: float                   # after any accepted step
 
     @property
     def score(self) -> float | None:
@@ -299,11 +299,12 @@ def _choice(power: float, placement: str, digits: Sequence[float], t_end: float)
         logarithms = []
         for ndig in digits:
             sol = solve_pendulum(
-                index, ndig, t_end, energy=energy, t_eval=[t_end],
+                index, ndig, t_end, energy=energy,
                 projection_power=power, projection_placement=placement,
             )
             steps += sol.stats.steps
-            worst_drift = max(worst_drift, sol.stats.worst_drift)
+            if sol.drift is not None:
+                worst_drift = max(worst_drift, float(np.abs(sol.drift).max()))
             if sol.success:
                 logarithms.append(np.log(np.hypot(*(sol.y[:2, -1] - truth))))
         complete = len(logarithms) == len(digits)

@@ -1,0 +1,443 @@
+"""Consistent y and y' together, with components that are fixed, guessed or free.
+
+What F(t, y, y') = 0 and the hidden constraints G(t, y) = 0 say about y alone are the equations
+of y, math (19): with U_0 the directions of F that y' does not reach,
+
+    E(y) = [U_0^T F; G] = 0.
+
+Newton's steps in y solve them with the least weighted change, then the point moves along the
+solutions towards the guess; y' follows from the rest of F, and its part that F does not see from
+d/dt E = 0.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether._core import constraints as core_constraints
+from tether._core import probe
+from tether._core.state import State
+from tether.options import Options
+from tether.problem import Problem
+from tether.start.consistent import Start, raise_users
+
+__all__ = ["consistent_start"]
+
+MAX_ITERATIONS = 500                   # a diode takes one for each thermal voltage
+MAX_HALVINGS = 60
+MAX_APPROACHES = 20
+RANK = 1e-9                            # relative singular value of a dependent equation
+CONVERGED = 1e-12
+FREE = 1e-6                            # weight of a free component, next to 1 for a guess
+ROOT_EPS = float(np.sqrt(np.finfo(float).eps))
+
+
+def consistent_start(
+    fun: Any,
+    t0: float,
+    y0: ArrayLike,
+    yp0: ArrayLike | None = None,
+    *,
+    fixed: Iterable[int | str] | None = None,
+    free: Iterable[int | str] | None = None,
+    weights: ArrayLike | None = None,
+    constraints: Any = None,
+    names: Sequence[str] | None = None,
+    args: Sequence[Any] = (),
+    jac: Any = None,
+    rtol: ArrayLike = 1e-6,
+    atol: ArrayLike = 1e-9,
+) -> Start:
+    """Find starting values y and y' that satisfy the equations and their hidden constraints.
+
+    Parameters
+    ----------
+    fun : callable or Problem
+        The residual, as in `solve_dae`.
+    t0 : float
+        Starting time.
+    y0, yp0 : array_like
+        Starting values: known, guessed or arbitrary, component by component.
+    fixed : indices or names, optional
+        Components of y that keep their value exactly.
+    free : indices or names, optional
+        Components whose value means nothing: the equations have to determine them. When neither
+        `fixed` nor `free` is given, the algebraic part of y is free and the rest are guesses.
+    weights : array_like, optional
+        How much a change of each guess costs; one over its size when left out. For velocities
+        give the square roots of the masses to correct them by an impulse.
+    constraints : optional
+        Hidden constraints G(t, y) = 0 of an index-2 or index-3 system, as in `solve_dae`.
+    names : sequence of str, optional
+        Names of the unknowns, for `fixed`, `free` and the messages.
+    args, jac, rtol, atol
+        As in `solve_dae`; the tolerances only judge how far a value has moved.
+
+    Returns
+    -------
+    Start
+        With ``success=False`` and a message that names equations and unknowns if there is none.
+
+    Examples
+    --------
+    A pendulum (index 3) from its angle; velocities and tension are found:
+
+    >>> from tether import consistent_start
+    >>> def pendulum(t, y, yp):
+    ...     x, z, u, w, lam = y
+    ...     return [yp[0] - u, yp[1] - w, yp[2] + lam*x, yp[3] + lam*z + 9.81, x*x + z*z - 1]
+    >>> hidden = [lambda t, y: y[0]*y[2] + y[1]*y[3],
+    ...           lambda t, y: y[2]**2 + y[3]**2 - y[4] - 9.81*y[1]]
+    >>> start = consistent_start(pendulum, 0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=[0, 1],
+    ...                          free=[4], constraints=hidden)
+    >>> [round(float(v), 3) for v in start.y]
+    [0.6, -0.8, 0.64, 0.48, 8.488]
+    """
+    from tether.bdf import check_time, check_vector, new_state
+
+    problem = fun if isinstance(fun, Problem) else Problem(
+        fun, jac=jac, args=args, constraints=constraints
+    )
+    t = check_time("t0", t0)
+    y = check_vector("y0", y0)
+    yp = np.zeros_like(y) if yp0 is None else check_vector("yp0", yp0, len(y))
+    n = len(y)
+    labels = _labels(names, n)
+    roles = Roles(
+        _components("fixed", fixed, labels), _components("free", free, labels),
+        fixed is None and free is None, _weights(weights, y),
+    )
+    both = sorted(set(roles.fixed) & set(roles.free))
+    if both:
+        raise ValueError(f"fixed and free both name {[labels[i] for i in both]}")
+    problem.prepare(t, y)
+    options = Options(rtol=rtol, atol=atol)
+    state = new_state(problem, n, options)
+    problem.constraints.attach(state, t, y, problem.args, options)
+    problem.constraints.set_references(state, t, y)
+    state.h = 1.0
+    return Search(state, t, labels, roles).run(y, yp)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which components are fixed, which free, and what a change of the others costs."""
+
+    fixed: list[int]
+    free: list[int]
+    automatic: bool
+    weights: np.ndarray
+
+
+class Search:
+    """Newton's iteration for one starting point."""
+
+    def __init__(self, state: State, t: float, labels: list[str], roles: Roles) -> None:
+        self.state, self.t, self.labels, self.roles = state, t, labels, roles
+        self.n, self.m = state.n, state.n_constraints
+        self.movable = np.setdiff1d(np.arange(self.n), roles.fixed)
+
+    def run(self, y: np.ndarray, yp: np.ndarray) -> Start:
+        """Find a consistent point and the one nearest to the guess on from there."""
+        guess = y.copy()
+        start = self._solve(y, yp, guess)
+        for _ in range(MAX_APPROACHES):
+            if not start.success:
+                return start
+            nearer = self._approach(start, guess)
+            if nearer is None:
+                break
+            start = nearer
+        return start
+
+    def _approach(self, start: Start, guess: np.ndarray) -> Start | None:
+        """Go towards the guess along the solutions; None if that brings nothing more."""
+        point = self._linearise(start.y, start.yp)
+        if point is None:
+            return None
+        metric = self._metric(point)[self.movable]
+        back = (guess - start.y)[self.movable] * metric
+        A = point.of_y(np.zeros(self.n + self.m))[0][:, self.movable] / metric
+        _, s, vt = np.linalg.svd(A)
+        rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > 0 else 0
+        along = vt[rank:].T @ (vt[rank:] @ back)
+        if np.linalg.norm(along) <= 1e-3 * np.linalg.norm(back):
+            return None
+        y = start.y.copy()
+        y[self.movable] += along / metric
+        nearer = self._solve(y, start.yp, guess)
+        gained = np.linalg.norm((guess - nearer.y)[self.movable] * metric)
+        return nearer if nearer.success and gained < 0.999 * np.linalg.norm(back) else None
+
+    def _solve(self, y: np.ndarray, yp: np.ndarray, guess: np.ndarray) -> Start:
+        if probe.move_to(self.state, self.t, y, yp) != 0:
+            return self._failed(y, yp, guess, "a tolerance is zero where y0 is", 0.0)
+        r = self._equations(y, yp)
+        if r is None:
+            return self._failed(y, yp, guess, "the residual at the guess is not finite", np.inf)
+        before = float(np.abs(r).max())
+        for _ in range(MAX_ITERATIONS):
+            point = self._linearise(y, yp)
+            if point is None:
+                return self._failed(y, yp, guess, "a Jacobian is not finite", before)
+            refusal, dy = self._step_in_y(point, r, y)
+            if refusal:
+                return self._failed(y, yp, guess, refusal, before)
+            dyp = -np.linalg.lstsq(point.fyp, r[: self.n] + point.fy @ dy, rcond=RANK)[0]
+            if self._converged(y, yp, dy, dyp):
+                break
+            stepped = self._damped(y, yp, r, dy, dyp)
+            if stepped is None:
+                break
+            y, yp, r = stepped
+        scale = self._residual_scale(point, y, yp)
+        worst = int(np.argmax(np.abs(r) / scale))
+        if abs(r[worst]) > 1e-8 * scale[worst]:
+            return self._failed(
+                y, yp, guess, f"no solution near the guess: {self._equation(worst)} is left with "
+                f"{r[worst]:.3g}", before,
+            )
+        yp, unseen = self._slopes(point, y, yp)
+        message = self._message(y, guess)
+        if unseen:
+            message += "; y' of " + ", ".join(unseen) + " is not determined (index above 1)"
+        return Start(y, yp, True, message, self._moved(y, guess),
+                     (before, float(np.abs(r).max())), fixed=tuple(self.roles.fixed))
+
+    # --- equations ------------------------------------------------------------------------
+
+    def _equations(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
+        """F and G stacked, or None where they are not finite."""
+        status, r = probe.residual_at(self.state, self.t, y, yp)
+        raise_users(self.state)
+        if status != 0:
+            return None
+        if self.m == 0:
+            return r
+        status, g = core_constraints.constraints_at(self.state, self.t, y)
+        raise_users(self.state)
+        return None if status != 0 else np.concatenate([r, g])
+
+    def _linearise(self, y: np.ndarray, yp: np.ndarray) -> _Point | None:
+        status, fy, fyp = probe.jacobian_at(self.state, self.t, y, yp)
+        raise_users(self.state)
+        gy = np.zeros((0, self.n))
+        if status == 0 and self.m:
+            status, gy = core_constraints.jacobian_of_constraints_at(self.state, self.t, y)
+            raise_users(self.state)
+        if status != 0 or not all(np.isfinite(part).all() for part in (fy, fyp, gy)):
+            return None
+        return _Point(fy, fyp, gy)
+
+    def _step_in_y(self, point: _Point, r: np.ndarray, y: np.ndarray) -> tuple[str, np.ndarray]:
+        """Least weighted change that solves the linearised equations of y, or why there is none."""
+        E, e = point.of_y(r)
+        metric = self._metric(point)[self.movable]
+        A = E[:, self.movable] / metric
+        dy = np.zeros(self.n)
+        u, s, vt = np.linalg.svd(A, full_matrices=True)
+        rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > 0 else 0
+        left = e - u[:, :rank] @ (u[:, :rank].T @ e)
+        size = np.abs(E) @ np.abs(y) + np.abs(e)
+        if len(left) and np.abs(left).max() > 1e-6 * max(size.max(), 1e-300):
+            return self._too_much(point, left), dy
+        missing = self._undetermined(vt[rank:])
+        if not missing:
+            dy[self.movable] = -(vt[:rank].T @ ((u[:, :rank].T @ e) / s[:rank])) / metric
+        return missing, dy
+
+    def _metric(self, point: _Point) -> np.ndarray:
+        metric = self.roles.weights.copy()
+        free = self.roles.free
+        if self.roles.automatic:
+            column = np.abs(point.fyp).max(axis=0)
+            free = list(np.flatnonzero(column <= 1e-14 * column.max()))
+        metric[free] *= FREE
+        return metric
+
+    def _undetermined(self, null: np.ndarray) -> str:
+        """Name the free components that the equations leave open."""
+        if not self.roles.free or not len(null):
+            return ""
+        position = {int(c): k for k, c in enumerate(self.movable)}
+        columns = [position[c] for c in self.roles.free if c in position]
+        others = [k for k in range(len(self.movable)) if k not in columns]
+        # combinations of the null vectors that move free components only
+        s, vt = np.zeros(0), np.eye(len(null))
+        if others:
+            _, s, vt = np.linalg.svd(null[:, others].T)
+        only_free = vt[int(np.sum(s > 1e-7)) :] @ null[:, columns]
+        open_ones = [
+            self.labels[self.movable[columns[k]]]
+            for k in range(len(columns)) if np.any(np.abs(only_free[:, k]) > 1e-6)
+        ]
+        if not open_ones:
+            return ""
+        return (
+            f"too little is known: the equations do not determine {', '.join(open_ones)}; fix or "
+            "guess them, or pass the hidden constraints they come from"
+        )
+
+    def _too_much(self, point: _Point, left: np.ndarray) -> str:
+        """Name the equations that cannot be met and the fixed components that stand in the way."""
+        rows = point.rows_of_y(left)
+        worst = [i for i in np.argsort(-np.abs(rows)) if abs(rows[i]) > 0.1 * np.abs(rows).max()]
+        E = point.of_y(np.zeros(self.n + self.m))[0]
+        blamed = [
+            self.labels[i] for i in self.roles.fixed
+            if np.linalg.norm(left @ E[:, i]) > 1e-9 * np.linalg.norm(left) * np.abs(E).max()
+        ]
+        equations = ", ".join(f"{self._equation(i)} (off by {rows[i]:.3g})" for i in worst[:5])
+        if blamed:
+            return f"too much is fixed: {equations} cannot hold with {', '.join(blamed)} fixed"
+        return f"{equations} cannot hold near the guess: dependent or contradicting equations"
+
+    # --- iteration --------------------------------------------------------------------------
+
+    def _converged(
+        self, y: np.ndarray, yp: np.ndarray, dy: np.ndarray, dyp: np.ndarray
+    ) -> bool:
+        return bool(
+            np.all(np.abs(dy) <= CONVERGED * (np.abs(y) + 1e-3 * np.abs(y).max()) + 1e-300)
+            and np.abs(dyp).max() <= CONVERGED * max(1.0, np.abs(yp).max())
+        )
+
+    def _damped(
+        self, y: np.ndarray, yp: np.ndarray, r: np.ndarray, dy: np.ndarray, dyp: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Take the longest of 1, 1/2, 1/4, ... of the step that makes the equations smaller."""
+        size = np.linalg.norm(r)
+        length = 1.0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)     # overflow at a trial point
+            for _ in range(MAX_HALVINGS):
+                trial = self._equations(y + length * dy, yp + length * dyp)
+                if trial is not None and np.linalg.norm(trial) < (1.0 - 1e-6 * length) * size:
+                    return y + length * dy, yp + length * dyp, trial
+                length /= 2
+        return None
+
+    def _residual_scale(self, point: _Point, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        scale = np.abs(point.fy) @ np.abs(y) + np.abs(point.fyp) @ np.abs(yp)
+        return np.concatenate([scale, np.abs(point.gy) @ np.abs(y)]) + 1e-12
+
+    def _slopes(
+        self, point: _Point, y: np.ndarray, yp: np.ndarray
+    ) -> tuple[np.ndarray, list[str]]:
+        """Complete y' by d/dt E = 0 and name the components that stay open."""
+        N = point.null_of_fyp()
+        if N.shape[1] == 0:
+            return yp, []
+        dt = ROOT_EPS * max(abs(self.t), 1.0)
+        self.t += dt
+        ahead = self._equations(y, yp)
+        self.t -= dt
+        here = self._equations(y, yp)
+        if ahead is None or here is None:
+            return yp, []
+        E, rate = point.of_y((ahead - here) / dt)
+        u, s, vt = np.linalg.svd(E @ N)
+        rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > 0 else 0
+        rhs = -(rate + E @ yp)
+        slopes = vt[:rank].T @ ((u[:, :rank].T @ rhs) / s[:rank])
+        open_directions = N @ vt[rank:].T
+        unseen = [self.labels[i] for i in range(self.n)
+                  if open_directions.size and np.abs(open_directions[i]).max() > 1e-6]
+        return yp + N @ slopes, unseen
+
+    # --- words ------------------------------------------------------------------------------
+
+    def _equation(self, row: int) -> str:
+        return f"equation {row}" if row < self.n else f"constraint {row - self.n}"
+
+    def _moved(self, y: np.ndarray, guess: np.ndarray) -> dict[int, float]:
+        return {int(i): float(y[i] - guess[i]) for i in np.flatnonzero(y != guess)}
+
+    def _message(self, y: np.ndarray, guess: np.ndarray) -> str:
+        beyond = np.abs(y - guess) * self.state.array("weight") > 1.0
+        moved = ", ".join(self.labels[i] for i in np.flatnonzero(beyond))
+        return f"moved {moved}" if moved else "found y'"
+
+    def _failed(
+        self, y: np.ndarray, yp: np.ndarray, guess: np.ndarray, message: str, before: float
+    ) -> Start:
+        r = self._equations(y, yp)
+        after = float(np.abs(r).max()) if r is not None else np.inf
+        return Start(y, yp, False, message, self._moved(y, guess), (before, after),
+                     fixed=tuple(self.roles.fixed))
+
+
+class _Point:
+    """The linearised equations at a point and their split by what y' reaches."""
+
+    def __init__(self, fy: np.ndarray, fyp: np.ndarray, gy: np.ndarray) -> None:
+        self.fy, self.fyp, self.gy = fy, fyp, gy
+        scale = np.abs(fyp).max(axis=1)
+        self.row_scale = 1.0 / np.where(scale > 0, scale, 1.0)
+        u, s, self._vt = np.linalg.svd(fyp * self.row_scale[:, None])
+        self.rank = int(np.sum(s > 1e-7 * s[0])) if s[0] > 0 else 0
+        self._beyond = u[:, self.rank :].T * self.row_scale       # U_0^T, in terms of F
+
+    def of_y(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Jacobian and residual of the equations of y, E = [U_0^T F; G]."""
+        n = len(self.fy)
+        return (
+            np.vstack([self._beyond @ self.fy, self.gy]),
+            np.concatenate([self._beyond @ r[:n], r[n:]]),
+        )
+
+    def rows_of_y(self, left: np.ndarray) -> np.ndarray:
+        """Spread a residual of the equations of y back over the rows of F and G."""
+        k = len(self._beyond)
+        return np.concatenate([left[:k] @ self._beyond / self.row_scale**2, left[k:]])
+
+    def null_of_fyp(self) -> np.ndarray:
+        """Directions of y' that F does not see."""
+        return self._vt[self.rank :].T
+
+
+def _labels(names: Sequence[str] | None, n: int) -> list[str]:
+    if names is None:
+        return [f"y[{i}]" for i in range(n)]
+    if isinstance(names, str) or len(names) != n or not all(isinstance(x, str) for x in names):
+        raise ValueError(f"names must be {n} strings, one per unknown, got {names!r}")
+    if len(set(names)) != n:
+        raise ValueError("names must differ from each other")
+    return list(names)
+
+
+def _components(name: str, value: Any, labels: list[str]) -> list[int]:
+    if value is None:
+        return []
+    items = [value] if isinstance(value, (str, int, np.integer)) else list(value)
+    found = []
+    for item in items:
+        if isinstance(item, str) and item in labels:
+            found.append(labels.index(item))
+        elif (
+            isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+            and -len(labels) <= item < len(labels)
+        ):
+            found.append(int(item) % len(labels))
+        else:
+            raise ValueError(f"{name} names {item!r}, which is no unknown; they are {labels}")
+    return sorted(set(found))
+
+
+def _weights(weights: ArrayLike | None, y: np.ndarray) -> np.ndarray:
+    if weights is None:
+        size = np.abs(y)
+        usual = np.median(size[size > 0]) if np.any(size > 0) else 1.0
+        return 1.0 / np.where(size > 0, np.maximum(size, 1e-3 * usual), usual)
+    values = np.asarray(weights)
+    if values.dtype.kind not in "fiu" or values.shape != y.shape:
+        raise ValueError(f"weights must be {len(y)} numbers, one per unknown, got {weights!r}")
+    if not np.all(np.isfinite(values)) or np.any(values <= 0):
+        raise ValueError(f"weights must be positive and finite, got {weights!r}")
+    return values.astype(float)
