@@ -397,9 +397,8 @@ def test_a_start_off_the_constraints_is_refused():
 
 
 def test_a_start_off_the_constraints_can_be_accepted():
-    with pytest.warns(UserWarning, match="y0"):
-        sol = solve_dae(pendulum, (0, 1), [1.0, 0, 0, 0, 0], constraints=rod,
-                        options={"accept_projected_start": True})
+    sol = solve_dae(pendulum, (0, 1), [1.0, 0, 0, 0, 0], constraints=rod,
+                    options={"accept_projected_start": True})
     assert sol.success
     assert sol.y[0, 0] == pytest.approx(L, abs=1e-14)
     assert sol.start.moved[0] == pytest.approx(0.1, abs=1e-12)
@@ -416,6 +415,25 @@ def test_constraints_that_contradict_each_other():
     with pytest.raises(ValueError, match="cannot be brought to zero"):
         solve_dae(lambda t, y, yp: [yp[0]], (0, 1), [1.0],
                   constraints=lambda t, y: [y[0] - 1.0, y[0] - 2.0])
+
+
+@pytest.mark.parametrize("t_end", [5.0, 1000.0])
+@pytest.mark.parametrize("placement", ["before", "after"])
+def test_an_invariant_of_a_decay_stops_the_run(placement, t_end):
+    sol = solve_dae(lambda t, y, yp: [yp[0] + 0.1 * y[0]], (0, t_end), [1.0],
+                    invariants=lambda t, y: y[0], options={"projection_placement": placement})
+    assert sol.status == Status.CONTRADICTION
+
+
+def test_worst_drift_is_that_of_the_accepted_steps():
+    def bottom(t, y, yp):
+        return y[0]
+
+    bottom.apply = lambda t, y, yp: y
+    sol = solve_pendulum(constraints=rod, invariants=energy, events=bottom)
+    assert sol.stats.worst_drift <= np.abs(sol.drift).max()
+    sol = solve_pendulum(constraints=rod)
+    assert sol.stats.worst_drift == np.abs(sol.drift).max()
 
 
 @pytest.mark.parametrize("placement", ["before", "after"])

@@ -231,7 +231,7 @@ def _check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
 
 def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
     start = bdf.start
-    if not start.success:
+    if not start.success or bdf.options.accept_projected_start:
         return
     change = np.abs(start.y - np.asarray(y0, float)) * bdf._state.array("weight")
     worst = int(np.argmax(change))

@@ -35,7 +35,8 @@ NO_PROGRESS = cython.declare(cython.double, 0.5)
 # The tolerance: a projection up to this is allowed whatever the corrector did. Its change may pass
 # through zero where the error does not.
 ALWAYS_ALLOWED = cython.declare(cython.double, 1.0)
-# A projection of this share of the corrector's change undoes it; so many in a row are no accident.
+# A projection of this share of the corrector's change undoes it; so many in a row (those beyond
+# the tolerance count ten times) are no accident.
 UNDOES = cython.declare(cython.double, 0.75)
 NOT_ROUND_OFF = cython.declare(cython.double, 1e-3)
 # Not on the constraints: hardly better than before, with steps that are no round-off.
@@ -59,7 +60,7 @@ def project(s):
     for i in range(s.n):
         s.yp[i] = s.yp_predicted[i] + s.cj * s.correction[i]
     if s.projection_size > UNDOES * change and s.projection_size > NOT_ROUND_OFF:
-        s.contradictions += 1
+        s.contradictions += 10 if s.projection_size > 1.0 else 1
         if s.contradictions > CONTRADICTIONS:
             return -CONTRADICTION
     else:
@@ -118,8 +119,6 @@ def move_onto(s, limit):
     if share == 1.0 and size > BARELY * first and step > FAR_FROM_ROUND_OFF * EPS * s.y_norm:
         return NOT_ON_CONSTRAINTS
     s.drift = size
-    if size > s.worst_drift:
-        s.worst_drift = size
     return OK
 
 
@@ -180,11 +179,13 @@ def use_orthogonal(s: State):
 
 
 def factor_orthogonal(s):
-    """Factor P A = L Q with orthonormal rows Q, the longest remainder first (HK, PAQ = [L 0]).
+    """Factor P A = L Q with orthogonal rows Q, the longest remainder first (HK, PAQ = [L 0]).
 
     Gram-Schmidt: each new row of Q is taken out of all rows that are left. `row_left` follows the
     squares of their lengths; where cancellation has made it doubtful the row is cleaned once more
-    and measured, and twice is enough for orthogonality to round-off.
+    and measured, and twice is enough for orthogonality to round-off. The rows of Q keep their
+    length, so that no roots are needed; L has ones on its diagonal, and the place is used for
+    one over the squared length.
     """
     n: cython.int = s.n
     m: cython.int = s.n_constraints
@@ -196,6 +197,8 @@ def factor_orthogonal(s):
     other: cython.int
     best: cython.int
     product: cython.double
+    share: cython.double
+    inverse: cython.double
     if status != OK:
         return status
     for i in range(m):
@@ -217,19 +220,18 @@ def factor_orthogonal(s):
             if s.row_left[row] <= DEPENDENT * DEPENDENT * s.row_whole[row]:
                 s.row_left[row] = 0.0
                 continue
-        product = 1.0 / sqrt(s.row_left[row])
-        s.triangle[row * m + k] = product          # the inverse, on the diagonal
-        for j in range(n):
-            s.basis[row * n + j] *= product
+        inverse = 1.0 / s.row_left[row]
+        s.triangle[row * m + k] = inverse
         for i in range(k + 1, m):
             other = s.row_order[i]
             product = 0.0
             for j in range(n):
                 product += s.basis[row * n + j] * s.basis[other * n + j]
-            s.triangle[other * m + k] = product
-            s.row_left[other] -= product * product
+            share = product * inverse
+            s.triangle[other * m + k] = share
+            s.row_left[other] -= product * share
             for j in range(n):
-                s.basis[other * n + j] -= product * s.basis[row * n + j]
+                s.basis[other * n + j] -= share * s.basis[row * n + j]
         k += 1
     s.rank = k
     return OK
@@ -247,6 +249,7 @@ def clean(s, row, k):
         product = 0.0
         for j in range(n):
             product += s.basis[row * n + j] * s.basis[other * n + j]
+        product *= s.triangle[other * s.n_constraints + i]
         s.triangle[row * s.n_constraints + i] += product
         for j in range(n):
             s.basis[row * n + j] -= product * s.basis[other * n + j]
@@ -257,7 +260,7 @@ def clean(s, row, k):
 
 
 def solve_orthogonal(s):
-    """Least-norm solution of A u = g on the independent rows: L v = P g, u = Q^T v."""
+    """Least-norm solution of A u = g on the independent rows: L w = P g, u = Q^T D^-1 w."""
     n: cython.int = s.n
     m: cython.int = s.n_constraints
     j: cython.int
@@ -272,8 +275,8 @@ def solve_orthogonal(s):
         value = s.g[row]
         for i in range(k):
             value -= s.triangle[row * m + i] * s.multiplier[i]
-        value *= s.triangle[row * m + k]
         s.multiplier[k] = value
+        value *= s.triangle[row * m + k]
         for j in range(n):
             s.shift[j] += value * s.basis[row * n + j]
     for j in range(n):
@@ -377,10 +380,7 @@ def use_sparse(s: State, adapter):
 def project_point(s: State):
     """Project the state's present point (`y` at `t_new`) without limit; return a status."""
     i: cython.int
-    status: cython.int
     for i in range(s.n):
         s.correction[i] = 0.0
-    status = move_onto(s, 1e300)
-    s.worst_drift = 0.0
     s.contradictions = 0
-    return status
+    return move_onto(s, 1e300)

@@ -67,6 +67,8 @@ def complete(s):
     j: cython.int
     h_next: cython.double
     s.steps += 1
+    if s.drift > s.worst_drift:
+        s.worst_drift = s.drift
     s.steps_at_order += 1
     if k == s.max_order or lower_order(s) < k:
         s.starting = False

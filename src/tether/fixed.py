@@ -1,0 +1,495 @@
+"""solve_fixed: BDF with a constant step and a constant order, for study."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether._core import probe
+from tether._core.state import State
+from tether.bdf import check_time, check_vector
+from tether.options import Options, as_numbers
+from tether.problem import Problem
+from tether.result import DaeResult, Statistics
+from tether.start.consistent import Start, raise_users
+from tether.start.discrete import Blocks, check_blocks, correct_velocities
+from tether.status import Status
+
+__all__ = ["solve_fixed"]
+
+MAX_ORDER = 6                    # from 7 on the BDF are unstable
+STARTS = ("exact", "discrete")
+WHOLE = 1e-9                     # relative: what a whole number of steps may miss the end by
+SHRINKS = 0.5                    # an increment that is not smaller by this has reached round-off
+LARGEST_CONDITION = 1e15
+
+MESSAGES = {
+    Status.NO_CONVERGENCE: (
+        "Newton's iteration did not converge in {iterations} iterations. Take a smaller step, check "
+        "a jac that was passed in, or start from values closer to the solution."
+    ),
+    Status.SINGULAR_MATRIX: (
+        "The matrix F_y + c F_y' is singular. Two equations may say the same, or one unknown may "
+        "appear in no equation."
+    ),
+    Status.NON_FINITE: (
+        "The residual or its Jacobian is infinite or not a number. Look for a logarithm, root or "
+        "division that leaves its domain near this time, or take a smaller step."
+    ),
+}
+
+
+def solve_fixed(
+    fun: Any,
+    t_span: Sequence[float],
+    y0: ArrayLike | None,
+    yp0: ArrayLike | None = None,
+    *,
+    order: int,
+    step: float,
+    start: str = "exact",
+    history: ArrayLike | None = None,
+    blocks: tuple[Sequence[int], Sequence[int]] | None = None,
+    args: Sequence[Any] = (),
+    jac: Any = None,
+    newton_tolerance: float = 1e-6,
+    max_iterations: int = 30,
+) -> DaeResult:
+    """Solve F(t, y, y') = 0 by the BDF of one order with one step size.
+
+    Every step solves F(t_n, y_n, (α_0 y_n + ... + α_k y_{n-k}) / h) = 0 by Newton's method with a new
+    Jacobian in every iteration, down to round-off. There is no error control: this is for the
+    study of the method, on problems of index 0, 1, 2 and of index 3 in mechanical form, for
+    which the order is k at constant step (LP1).
+
+    Parameters
+    ----------
+    fun : callable or Problem
+        The residual, as in `solve_dae`.
+    t_span : pair of float
+        Start and end; the end may lie before the start.
+    y0 : array_like, shape (n,)
+        Starting values. They are used as they are.
+    yp0 : array_like, shape (n,), optional
+        Starting derivative. It is returned in ``yp`` and used to guess the first values; the
+        method itself does not need it.
+    order : int
+        k, 1 to 6.
+    step : float
+        Size of the steps, positive. The interval must hold a whole number of them, at least k.
+    start : {"exact", "discrete"}
+        "exact": y0 is on the solution. For k > 1 the k - 1 values after it are found by Radau IIA
+        collocation with k + 1 stages in each step; for consistent y0 their error is
+        O(h^(k+1)) in unknowns with a derivative and O(h^k) in multipliers of index 2 and 3. In index 3 the
+        multipliers lose an order during the first k steps even so; with k = 1 their
+        error does not shrink with h in the first step. "discrete", for k = 1 and mechanical systems of index
+        3: the velocities in y0 are moved by O(h) so that the multipliers are accurate
+        to O(h) from the first step on (Arévalo 2008).
+    history : array_like, shape (n, k), optional
+        The solution at t0, t0 + h, ..., t0 + (k - 1) h, if it is known. The first column replaces
+        `y0`, which may then be None.
+    blocks : pair of lists of int, optional
+        For ``start="discrete"``: the indices of the multipliers among the unknowns and of the
+        constraints among the equations. When left out, those are the unknowns whose derivative
+        does not appear and the equations without a derivative.
+    args : sequence
+        Further arguments of `fun` and `jac`.
+    jac : callable or pair of matrices, optional
+        ``jac(t, y, yp, *args) -> (F_y, F_yp)``; differences when left out.
+    newton_tolerance : float
+        The iteration goes on until its increments no longer shrink; it has converged if they are
+        then smaller than this, relative to the solution, in equilibrated variables.
+    max_iterations : int
+        Newton iterations per step.
+
+    Returns
+    -------
+    DaeResult
+        ``t``, ``y`` and ``yp`` at every step. ``yp`` is the difference formula of the method; at
+        the k starting values the derivative of the polynomial through the first k + 1 points.
+        ``start.moved`` has what ``start="discrete"`` changed. A numerical
+        failure is returned with ``success=False`` and all that was computed.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong, or the system has not the form that ``start="discrete"`` needs.
+
+    Examples
+    --------
+    The error of order 3 falls by 8 when the step is halved:
+
+    >>> import numpy as np
+    >>> from tether.fixed import solve_fixed
+    >>> def error(step):
+    ...     sol = solve_fixed(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0], order=3, step=step)
+    ...     return abs(sol.y[0, -1] - np.exp(-1))
+    >>> print(round(error(1 / 100) / error(1 / 200), 1))
+    8.0
+    """
+    problem = _as_problem(fun, jac, args)
+    order = _check_count("order", order, MAX_ORDER)
+    t = _grid(t_span, step, order)
+    if start not in STARTS:
+        raise ValueError(f"start must be one of {STARTS}, got {start!r}")
+    known = _check_history(y0, history, order)
+    n = len(known)
+    discrete = start == "discrete"
+    if discrete and (order != 1 or history is not None):
+        raise ValueError('start="discrete" corrects y0 for order=1 and takes no history')
+    if blocks is not None and not discrete:
+        raise ValueError('blocks are for start="discrete" only')
+    found = None if blocks is None else check_blocks(blocks, n)
+    slope = None if yp0 is None else check_vector("yp0", yp0, n)
+    tolerance = check_time("newton_tolerance", newton_tolerance)
+    if tolerance <= 0:
+        raise ValueError(f"newton_tolerance must be positive, got {newton_tolerance!r}")
+    iterations = _check_count("max_iterations", max_iterations)
+
+    problem.prepare(float(t[0]), known[:, 0])
+    run = _Run(_new_state(problem, n, t), t, order, known, slope, tolerance, iterations)
+    run.begin(discrete, found)
+    run.steps()
+    return run.result()
+
+
+# --- the run ------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Run:
+    """A run under way: the grid, and the columns of y that are known so far."""
+
+    state: State
+    t: np.ndarray
+    order: int
+    known: np.ndarray                 # the starting values that were given, as columns
+    yp0: np.ndarray | None
+    newton_tolerance: float
+    max_iterations: int
+    status: Status = Status.RUNNING
+    message: str = "as given"
+    began: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        self.h = float(self.t[1] - self.t[0])
+        self.y = np.empty((len(self.known), len(self.t)))
+        self.done = self.known.shape[1]          # columns of y that are known
+        self.y[:, : self.done] = self.known
+        # derivative at the last of k + 1 equal steps: α_k, ..., α_0
+        self.alpha = differentiation(np.arange(self.order + 1.0))[-1]
+
+    def begin(self, discrete: bool, blocks: Blocks | None) -> None:
+        """Complete the starting values."""
+        if discrete:
+            self._correct_start(blocks)
+        elif self.done > 1:
+            self.message = f"{self.done} values as given"
+        elif self.order > 1:
+            stages = self.order + 1
+            self.message = f"{self.order - 1} values by Radau IIA with {stages} stages"
+            nodes = np.append(0.0, radau_nodes(stages))
+            while self.done < self.order and self.status == Status.RUNNING:
+                self._radau_step(nodes)
+
+    def steps(self) -> None:
+        """Take the steps of the BDF to the end or to a failure."""
+        while self.status == Status.RUNNING:
+            if self.done == len(self.t):
+                self.status = Status.REACHED_END
+            else:
+                self._accept(self._bdf_step())
+                self.state.steps += self.status == Status.RUNNING
+
+    def _bdf_step(self) -> np.ndarray | None:
+        """Solve F(t_n, y_n, (1/h) sum α_i y_{n-i}) = 0 for y_n; None if it fails."""
+        past = self.y[:, self.done - self.order : self.done]
+        fixed = past @ self.alpha[:-1] / self.h
+        stages = self._solve_stages(
+            self.t[[self.done]], self.alpha[-1:, None] / self.h, fixed[:, None],
+            extrapolate(past)[:, None],
+        )
+        return None if stages is None else stages[:, -1]
+
+    def _radau_step(self, nodes: np.ndarray) -> None:
+        """Append a value by collocation at the Radau points of one step.
+
+        Unknowns are the values at the points, which serves differential and algebraic
+        unknowns alike; the derivative is that of the polynomial through them and the old value.
+        """
+        y, t = self.y[:, self.done - 1], self.t[self.done - 1]
+        D = differentiation(nodes) / self.h
+        slope = np.zeros_like(y) if self.yp0 is None or self.done > 1 else self.yp0
+        stages = self._solve_stages(
+            t + self.h * nodes[1:], D[1:, 1:], np.outer(y, D[1:, 0]),
+            y[:, None] + np.outer(slope, self.h * nodes[1:]),
+        )
+        self._accept(None if stages is None else stages[:, -1])
+
+    def _correct_start(self, blocks: Blocks | None) -> None:
+        """Try one step and move the velocities by what it tells (A08)."""
+        y1 = self._bdf_step()
+        if y1 is None:
+            return
+        corrected = correct_velocities(
+            self.state, float(self.t[1]), self.h, self.y[:, 0], y1, blocks
+        )
+        if corrected is None:
+            self.status = Status.NON_FINITE
+            return
+        self.message = "velocities moved to suit the difference equations"
+        self.y[:, 0] = corrected
+
+    def _accept(self, y: np.ndarray | None) -> None:
+        if y is not None:
+            self.y[:, self.done] = y
+            self.done += 1
+
+    # --- Newton's method
+
+    def _solve_stages(
+        self, times: np.ndarray, D: np.ndarray, fixed: np.ndarray, guess: np.ndarray
+    ) -> np.ndarray | None:
+        """Solve F(t_i, Y_i, sum_j D_ij Y_j + fixed_i) = 0 for the columns Y_i; None if it fails.
+
+        One stage with D = α_0 / h is a step of the BDF.
+        """
+        Y = guess
+        size = np.abs(self.y[:, : self.done]).max(axis=1)
+        previous = np.inf
+        for _ in range(self.max_iterations):
+            linear = self._linearise(times, D, fixed, Y)
+            increment = None if linear is None else self._increment(*linear, np.maximum(
+                np.abs(Y).max(axis=1), size))
+            if increment is None:
+                return None
+            dY, change = increment
+            converged = change <= self.newton_tolerance
+            if converged and change >= SHRINKS * previous:
+                return Y
+            Y, previous = Y + dY, change
+            if change == 0.0:
+                return Y
+        if not converged:
+            self.status = Status.NO_CONVERGENCE
+            return None
+        return Y
+
+    def _linearise(
+        self, times: np.ndarray, D: np.ndarray, fixed: np.ndarray, Y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return residuals and matrix of all stages; None where they are not finite."""
+        s, (n, stages) = self.state, Y.shape
+        slopes = Y @ D.T + fixed
+        r, A = np.empty(n * stages), np.empty((n * stages, n * stages))
+        for i in range(stages):
+            rows = slice(i * n, (i + 1) * n)
+            s.fyp_constant = False                # every Jacobian anew
+            probe.move_to(s, times[i], Y[:, i], slopes[:, i])
+            status, fy, fyp = probe.jacobian_at(s, times[i], Y[:, i], slopes[:, i])
+            raise_users(s)
+            if status != 0:
+                self.status = Status.NON_FINITE
+                return None
+            r[rows] = s.array("r")
+            A[rows] = np.kron(D[i], fyp)
+            A[rows, rows] += fy
+        if not np.isfinite(A).all():
+            self.status = Status.NON_FINITE
+            return None
+        return r, A
+
+    def _increment(
+        self, r: np.ndarray, A: np.ndarray, size: np.ndarray
+    ) -> tuple[np.ndarray, float] | None:
+        """Return Newton's increment and its relative size; None if the matrix is singular.
+
+        Rows and then columns are divided by their largest entry, which removes the powers of h
+        that spoil the matrix in index 2 and 3 (PL2 section 3). The increment is measured in the
+        same variables (PL2 section 4), where an unknown counts by its part in the equations.
+        """
+        n = len(size)
+        rows = np.abs(A).max(axis=1)
+        scaled = A / np.where(rows == 0.0, 1.0, rows)[:, None]
+        columns = np.abs(scaled).max(axis=0)
+        scaled /= np.where(columns == 0.0, 1.0, columns)
+        self.state.nlu += 1
+        self.state.iterations += 1
+        try:
+            inverse = np.linalg.inv(scaled)
+        except np.linalg.LinAlgError:
+            inverse = np.full_like(scaled, np.inf)
+        condition = np.abs(scaled).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
+        if not condition < LARGEST_CONDITION:
+            self.status = Status.SINGULAR_MATRIX
+            return None
+        z = -(inverse @ (r / rows))
+        change = np.abs(z).max()
+        whole = np.max(columns.reshape(-1, n) * size)
+        return (z / columns).reshape(-1, n).T, change / whole if change else 0.0
+
+    # --- what is returned
+
+    def result(self) -> DaeResult:
+        """Collect what was computed."""
+        t, y = self.t[: self.done], self.y[:, : self.done]
+        yp = self._slopes(y)
+        moved = y[:, 0] - self.known[:, 0]
+        steps = np.arange(self.order, max(self.done, self.order))
+        stats = Statistics.of(
+            self.state, seconds=time.perf_counter() - self.began, t=t[steps],
+            h=np.full(len(steps), self.h), order=np.full(len(steps), self.order),
+        )
+        start = Start(
+            y[:, 0], yp[:, 0], self.done >= self.order, self.message,
+            {int(i): float(moved[i]) for i in np.flatnonzero(moved)},
+        )
+        return DaeResult(
+            t=t, y=y, yp=yp, sol=None, t_events=None, y_events=None, yp_events=None,
+            status=self.status, message=self._message(), start=start, stats=stats,
+        )
+
+    def _slopes(self, y: np.ndarray) -> np.ndarray:
+        """Derivatives by the difference formula of the method."""
+        k = self.order
+        first = min(k, self.done - 1)            # degree of the polynomial at the beginning
+        yp = np.full_like(y, np.nan)
+        if first:
+            D = differentiation(np.arange(first + 1.0)) / self.h
+            yp[:, : first + 1] = y[:, : first + 1] @ D.T
+        for n in range(k + 1, self.done):
+            yp[:, n] = y[:, n - k : n + 1] @ self.alpha / self.h
+        if self.yp0 is not None:
+            yp[:, 0] = self.yp0
+        return yp
+
+    def _message(self) -> str:
+        if not self.status.failed:
+            return self.status.text
+        reason = MESSAGES[self.status].format(iterations=self.max_iterations)
+        return f"{reason} (t = {self.t[self.done]:.10g}, step size {self.h:.3g})"
+
+
+# --- coefficients -------------------------------------------------------------------------------
+
+
+def differentiation(nodes: np.ndarray) -> np.ndarray:
+    """Return D such that D @ values are the slopes, at the nodes, of the polynomial through them.
+
+    Examples
+    --------
+    The last row at equal nodes is the BDF, here of order 2:
+
+    >>> from tether.fixed import differentiation
+    >>> import numpy as np
+    >>> differentiation(np.arange(3.0))[-1].tolist()
+    [0.5, -2.0, 1.5]
+    """
+    distance = nodes[:, None] - nodes
+    np.fill_diagonal(distance, 1.0)
+    weight = 1.0 / distance.prod(axis=1)
+    D = weight / weight[:, None] / distance
+    np.fill_diagonal(D, 0.0)
+    np.fill_diagonal(D, -D.sum(axis=1))
+    return D
+
+
+def radau_nodes(stages: int) -> np.ndarray:
+    """Return the points of Radau IIA in (0, 1]: the zeros of P_s - P_{s-1}, moved.
+
+    Examples
+    --------
+    >>> from tether.fixed import radau_nodes
+    >>> radau_nodes(2).round(6).tolist()
+    [0.333333, 1.0]
+    """
+    coefficients = np.zeros(stages + 1)
+    coefficients[-2:] = -1.0, 1.0
+    nodes = np.sort(np.polynomial.legendre.legroots(coefficients))
+    nodes[-1] = 1.0
+    return (1.0 + nodes) / 2.0
+
+
+def extrapolate(past: np.ndarray) -> np.ndarray:
+    """Continue the polynomial through the columns of `past` by one step."""
+    value = past[:, -1].copy()
+    difference = past
+    while difference.shape[1] > 1:
+        difference = np.diff(difference, axis=1)
+        value += difference[:, -1]
+    return value
+
+
+# --- arguments ----------------------------------------------------------------------------------
+
+
+def _as_problem(fun: Any, jac: Any, args: Sequence[Any]) -> Problem:
+    if not isinstance(fun, Problem):
+        return Problem(fun, jac=jac, args=args)
+    if args != () or jac is not None:
+        raise ValueError("args and jac belong to the Problem; do not pass them to solve_fixed")
+    if fun.constraints.all:
+        raise ValueError(
+            "fun is a Problem with constraints or invariants; solve_fixed does not project"
+        )
+    return fun
+
+
+def _new_state(problem: Problem, n: int, t: np.ndarray) -> State:
+    state = State(n, *Options().tolerances(n))
+    state.t_end, state.h = float(t[-1]), float(t[1] - t[0])
+    state.direction = float(np.sign(state.h))
+    problem.attach(state)
+    return state
+
+
+def _check_count(name: str, value: Any, most: int | None = None) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < 1 or (most is not None and value > most):
+        limits = "positive" if most is None else f"from 1 to {most}"
+        raise ValueError(f"{name} must be {limits}, got {value!r}")
+    return int(value)
+
+
+def _grid(t_span: Any, step: Any, order: int) -> np.ndarray:
+    """Return the times of all steps; refuse a span that is no whole number of them."""
+    try:
+        t0, t_end = t_span
+    except (TypeError, ValueError):
+        raise ValueError(f"t_span must be a pair (start, end), got {t_span!r}") from None
+    t0, t_end = check_time("t_span[0]", t0), check_time("t_span[1]", t_end)
+    step = check_time("step", step)
+    if step <= 0:
+        raise ValueError(f"step must be positive, got {step!r}; t_span gives the direction")
+    ratio = abs(t_end - t0) / step
+    count = round(ratio)
+    if count < order:
+        raise ValueError(f"t_span must hold at least order={order} steps, but holds {ratio:.6g}")
+    if abs(ratio - count) > WHOLE * ratio:
+        raise ValueError(f"t_span must hold a whole number of steps, but holds {ratio:.12g}")
+    return np.linspace(t0, t_end, count + 1)
+
+
+def _check_history(y0: Any, history: Any, order: int) -> np.ndarray:
+    """Return the given starting values as columns."""
+    if history is None:
+        return check_vector("y0", y0)[:, None]
+    values = as_numbers("history", history)
+    if values.ndim != 2 or values.shape[1] != order or values.shape[0] == 0:
+        raise ValueError(
+            f"history must have one column for each of the order={order} starting values, "
+            f"got shape {values.shape}"
+        )
+    if values.dtype.kind not in "fiu":
+        raise TypeError("history must be an array of real numbers")
+    if y0 is not None:
+        check_vector("y0", y0, len(values))
+    if not np.isfinite(values).all():
+        raise ValueError("history must be finite")
+    return values.astype(float)
