@@ -15,7 +15,13 @@ from tether._core.state import State
 from tether.options import CONTROLLERS, NORMS, Options, as_numbers, merge
 from tether.problem import Problem
 from tether.result import LocalInterpolant, Statistics
-from tether.start.consistent import Start, make_consistent, merge_starts, raise_users
+from tether.start.consistent import (
+    Start,
+    make_consistent,
+    merge_starts,
+    raise_users,
+    refuse_changes,
+)
 from tether.start.first_step import first_step as choose_first_step
 from tether.start.on_constraints import start_on_constraints
 from tether.status import Status
@@ -97,23 +103,24 @@ class Bdf:
                 f"first_step must not be longer than the interval, got {self.options.first_step}"
             )
         self.t_old: float | None = None
-        self.restart(t0, y, yp, self.options.first_step)
+        self.restart(t0, y, yp, self.options.first_step, self.options.start)
         if not self.start.on_constraints:
             raise ValueError(f"y0 is not on the constraints: {self.start.message}")
         if history is not None:
             begin.add_history(self._state, *_check_history(history, self._state))
 
     def restart(
-        self, t: float, y: np.ndarray, yp: np.ndarray | None, first_step: float | None = None
+        self,
+        t: float,
+        y: np.ndarray,
+        yp: np.ndarray | None,
+        first_step: float | None = None,
+        mode: str = "auto",
     ) -> None:
-        """Begin anew at (t, y) with a consistent y' and order 1."""
+        """Begin anew at (t, y) with a consistent y' and order 1; `mode` as in `Options.start`."""
         s = self._state
         self.problem.constraints.set_references(s, t, y)
-        self.start: Start = start_on_constraints(
-            s, t, y, self.problem.constraints, self.options.accept_projected_start
-        )
-        if self.start.success:
-            self.start = merge_starts(self.start, make_consistent(s, t, self.start.y, yp))
+        self.start: Start = self._find_start(t, y, yp, mode)
         code = begin.begin(
             s, t, np.ascontiguousarray(self.start.y), np.ascontiguousarray(self.start.yp),
             first_step or choose_first_step(s, self.start),
@@ -122,6 +129,18 @@ class Bdf:
             self.status = Status.NO_CONSISTENT_START
         else:
             self.status = Status.RUNNING if code == codes.OK else Status(code)
+
+    def _find_start(self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str) -> Start:
+        if mode == "assume":
+            given = np.zeros_like(y) if yp is None else yp
+            return Start(y, given, True, "assumed to be consistent")
+        on_constraints = start_on_constraints(
+            self._state, t, y, self.problem.constraints, self.options.accept_projected_start
+        )
+        if not on_constraints.success:
+            return on_constraints
+        found = merge_starts(on_constraints, make_consistent(self._state, t, on_constraints.y, yp))
+        return refuse_changes(self._state, found, y, yp) if mode == "check" else found
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
         """Return the point on the constraints next to (t, y); where there is none, y itself."""

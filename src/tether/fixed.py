@@ -30,8 +30,8 @@ LARGEST_CONDITION = 1e15
 
 MESSAGES = {
     Status.NO_CONVERGENCE: (
-        "Newton's iteration did not converge in {iterations} iterations. Take a smaller step, check "
-        "a jac that was passed in, or start from values closer to the solution."
+        "Newton's iteration did not converge in {iterations} iterations. Take a smaller step, "
+        "check a jac that was passed in, or start from values closer to the solution."
     ),
     Status.SINGULAR_MATRIX: (
         "The matrix F_y + c F_y' is singular. Two equations may say the same, or one unknown may "
@@ -62,10 +62,10 @@ def solve_fixed(
 ) -> DaeResult:
     """Solve F(t, y, y') = 0 by the BDF of one order with one step size.
 
-    Every step solves F(t_n, y_n, (α_0 y_n + ... + α_k y_{n-k}) / h) = 0 by Newton's method with a new
-    Jacobian in every iteration, down to round-off. There is no error control: this is for the
+    Every step solves F(t_n, y_n, (α_0 y_n + ... + α_k y_{n-k}) / h) = 0 by Newton's method with a
+    new Jacobian in every iteration, down to round-off. There is no error control: this is for the
     study of the method, on problems of index 0, 1, 2 and of index 3 in mechanical form, for
-    which the order is k at constant step (LP1).
+    which the order is k at constant step (Lötstedt and Petzold 1986).
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ def solve_fixed(
         Size of the steps, positive. The interval must hold a whole number of them, at least k.
     start : {"exact", "discrete"}
         "exact": y0 is on the solution. For k > 1 the k - 1 values after it are found by Radau IIA
-        collocation with k + 1 stages in each step; for consistent y0 their error is
-        O(h^(k+1)) in unknowns with a derivative and O(h^k) in multipliers of index 2 and 3. In index 3 the
-        multipliers lose an order during the first k steps even so; with k = 1 their
-        error does not shrink with h in the first step. "discrete", for k = 1 and mechanical systems of index
-        3: the velocities in y0 are moved by O(h) so that the multipliers are accurate
-        to O(h) from the first step on (Arévalo 2008).
+        collocation with k + 1 stages in each step; from consistent y0 their error is at most
+        O(h^(k+1)), and O(h^k) in multipliers of index 3. In index 3 the multipliers lose one
+        order during the first k steps even so: with k = 1 the error of the first step does not
+        shrink with h.
+        "discrete", for k = 1 and mechanical systems of index 3: the velocities in y0 are moved by
+        O(h), so that the multipliers are accurate to O(h) from the first step on (Arévalo 2008).
     history : array_like, shape (n, k), optional
         The solution at t0, t0 + h, ..., t0 + (k - 1) h, if it is known. The first column replaces
         `y0`, which may then be None.
@@ -153,12 +153,18 @@ def solve_fixed(
 
     problem.prepare(float(t[0]), known[:, 0])
     run = _Run(_new_state(problem, n, t), t, order, known, slope, tolerance, iterations)
-    run.begin(discrete, found)
-    run.steps()
+    run.run(discrete, found)
     return run.result()
 
 
 # --- the run ------------------------------------------------------------------------------------
+
+
+class _StepError(Exception):
+    """A step cannot be completed, for the reason in `status`."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
 
 
 @dataclass
@@ -177,98 +183,86 @@ class _Run:
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        self.h = float(self.t[1] - self.t[0])
+        self.h = self.state.h
         self.y = np.empty((len(self.known), len(self.t)))
         self.done = self.known.shape[1]          # columns of y that are known
         self.y[:, : self.done] = self.known
         # derivative at the last of k + 1 equal steps: α_k, ..., α_0
         self.alpha = differentiation(np.arange(self.order + 1.0))[-1]
 
-    def begin(self, discrete: bool, blocks: Blocks | None) -> None:
-        """Complete the starting values."""
-        if discrete:
-            self._correct_start(blocks)
-        elif self.done > 1:
-            self.message = f"{self.done} values as given"
-        elif self.order > 1:
-            stages = self.order + 1
-            self.message = f"{self.order - 1} values by Radau IIA with {stages} stages"
-            nodes = np.append(0.0, radau_nodes(stages))
-            while self.done < self.order and self.status == Status.RUNNING:
-                self._radau_step(nodes)
-
-    def steps(self) -> None:
-        """Take the steps of the BDF to the end or to a failure."""
-        while self.status == Status.RUNNING:
-            if self.done == len(self.t):
-                self.status = Status.REACHED_END
-            else:
+    def run(self, discrete: bool, blocks: Blocks | None) -> None:
+        """Complete the starting values and go on to the end or to a failure."""
+        try:
+            if discrete:
+                self._correct_start(blocks)
+            elif self.done < self.order:
+                self._start_by_radau()
+            while self.done < len(self.t):
                 self._accept(self._bdf_step())
-                self.state.steps += self.status == Status.RUNNING
+                self.state.steps += 1
+            self.status = Status.REACHED_END
+        except _StepError as failure:
+            self.status = failure.status
 
-    def _bdf_step(self) -> np.ndarray | None:
-        """Solve F(t_n, y_n, (1/h) sum α_i y_{n-i}) = 0 for y_n; None if it fails."""
+    def _accept(self, y: np.ndarray) -> None:
+        self.y[:, self.done] = y
+        self.done += 1
+
+    def _bdf_step(self) -> np.ndarray:
+        """Solve F(t_n, y_n, (1/h) sum α_i y_{n-i}) = 0 for y_n."""
         past = self.y[:, self.done - self.order : self.done]
         fixed = past @ self.alpha[:-1] / self.h
         stages = self._solve_stages(
             self.t[[self.done]], self.alpha[-1:, None] / self.h, fixed[:, None],
             extrapolate(past)[:, None],
         )
-        return None if stages is None else stages[:, -1]
+        return stages[:, -1]
 
-    def _radau_step(self, nodes: np.ndarray) -> None:
-        """Append a value by collocation at the Radau points of one step.
+    def _start_by_radau(self) -> None:
+        """Find the starting values by collocation at the Radau points of each step.
 
         Unknowns are the values at the points, which serves differential and algebraic
         unknowns alike; the derivative is that of the polynomial through them and the old value.
         """
-        y, t = self.y[:, self.done - 1], self.t[self.done - 1]
+        count = self.order + 1
+        self.message = f"{self.order - 1} values by Radau IIA with {count} stages"
+        nodes = np.append(0.0, radau_nodes(count))
         D = differentiation(nodes) / self.h
-        slope = np.zeros_like(y) if self.yp0 is None or self.done > 1 else self.yp0
-        stages = self._solve_stages(
-            t + self.h * nodes[1:], D[1:, 1:], np.outer(y, D[1:, 0]),
-            y[:, None] + np.outer(slope, self.h * nodes[1:]),
-        )
-        self._accept(None if stages is None else stages[:, -1])
+        slope = np.zeros(len(self.y)) if self.yp0 is None else self.yp0
+        while self.done < self.order:
+            y, t = self.y[:, self.done - 1], self.t[self.done - 1]
+            stages = self._solve_stages(
+                t + self.h * nodes[1:], D[1:, 1:], np.outer(y, D[1:, 0]),
+                y[:, None] + np.outer(slope, self.h * nodes[1:]),
+            )
+            slope = D[-1, 0] * y + stages @ D[-1, 1:]
+            self._accept(stages[:, -1])
 
     def _correct_start(self, blocks: Blocks | None) -> None:
         """Try one step and move the velocities by what it tells (A08)."""
-        y1 = self._bdf_step()
-        if y1 is None:
-            return
-        corrected = correct_velocities(
-            self.state, float(self.t[1]), self.h, self.y[:, 0], y1, blocks
-        )
+        y0, y1 = self.y[:, 0], self._bdf_step()
+        corrected = correct_velocities(self.state, float(self.t[1]), self.h, y0, y1, blocks)
         if corrected is None:
-            self.status = Status.NON_FINITE
-            return
+            raise _StepError(Status.NON_FINITE)
         self.message = "velocities moved to suit the difference equations"
         self.y[:, 0] = corrected
-
-    def _accept(self, y: np.ndarray | None) -> None:
-        if y is not None:
-            self.y[:, self.done] = y
-            self.done += 1
 
     # --- Newton's method
 
     def _solve_stages(
         self, times: np.ndarray, D: np.ndarray, fixed: np.ndarray, guess: np.ndarray
-    ) -> np.ndarray | None:
-        """Solve F(t_i, Y_i, sum_j D_ij Y_j + fixed_i) = 0 for the columns Y_i; None if it fails.
+    ) -> np.ndarray:
+        """Solve F(t_i, Y_i, sum_j D_ij Y_j + fixed_i) = 0 for the columns Y_i.
 
         One stage with D = α_0 / h is a step of the BDF.
         """
         Y = guess
-        size = np.abs(self.y[:, : self.done]).max(axis=1)
+        past_size = np.abs(self.y[:, : self.done]).max(axis=1)
         previous = np.inf
         for _ in range(self.max_iterations):
-            linear = self._linearise(times, D, fixed, Y)
-            increment = None if linear is None else self._increment(*linear, np.maximum(
-                np.abs(Y).max(axis=1), size))
-            if increment is None:
-                return None
-            dY, change = increment
+            r, A = self._linearise(times, D, fixed, Y)
+            size = np.maximum(np.abs(Y).max(axis=1), past_size)
+            dY, change = self._increment(r, A, size)
             converged = change <= self.newton_tolerance
             if converged and change >= SHRINKS * previous:
                 return Y
@@ -276,44 +270,41 @@ class _Run:
             if change == 0.0:
                 return Y
         if not converged:
-            self.status = Status.NO_CONVERGENCE
-            return None
+            raise _StepError(Status.NO_CONVERGENCE)
         return Y
 
     def _linearise(
         self, times: np.ndarray, D: np.ndarray, fixed: np.ndarray, Y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return residuals and matrix of all stages; None where they are not finite."""
-        s, (n, stages) = self.state, Y.shape
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the residuals and the matrix of all stages."""
+        s, (n, count) = self.state, Y.shape
         slopes = Y @ D.T + fixed
-        r, A = np.empty(n * stages), np.empty((n * stages, n * stages))
-        for i in range(stages):
+        r, A = np.empty(n * count), np.empty((n * count, n * count))
+        for i in range(count):
             rows = slice(i * n, (i + 1) * n)
             s.fyp_constant = False                # every Jacobian anew
             probe.move_to(s, times[i], Y[:, i], slopes[:, i])
             status, fy, fyp = probe.jacobian_at(s, times[i], Y[:, i], slopes[:, i])
             raise_users(s)
             if status != 0:
-                self.status = Status.NON_FINITE
-                return None
+                raise _StepError(Status.NON_FINITE)
             r[rows] = s.array("r")
             A[rows] = np.kron(D[i], fyp)
             A[rows, rows] += fy
         if not np.isfinite(A).all():
-            self.status = Status.NON_FINITE
-            return None
+            raise _StepError(Status.NON_FINITE)
         return r, A
 
     def _increment(
         self, r: np.ndarray, A: np.ndarray, size: np.ndarray
-    ) -> tuple[np.ndarray, float] | None:
-        """Return Newton's increment and its relative size; None if the matrix is singular.
+    ) -> tuple[np.ndarray, float]:
+        """Return Newton's increment and its relative size.
 
-        Rows and then columns are divided by their largest entry, which removes the powers of h
-        that spoil the matrix in index 2 and 3 (PL2 section 3). The increment is measured in the
-        same variables (PL2 section 4), where an unknown counts by its part in the equations.
+        Rows and then columns are divided by their largest entry, which takes out most of the
+        powers of 1/h that spoil the matrix in index 2 and 3 (PL2 section 3). The increment is
+        measured in the same variables (PL2 section 4), where an unknown counts by its part in the
+        equations.
         """
-        n = len(size)
         rows = np.abs(A).max(axis=1)
         scaled = A / np.where(rows == 0.0, 1.0, rows)[:, None]
         columns = np.abs(scaled).max(axis=0)
@@ -323,13 +314,12 @@ class _Run:
         try:
             inverse = np.linalg.inv(scaled)
         except np.linalg.LinAlgError:
-            inverse = np.full_like(scaled, np.inf)
+            raise _StepError(Status.SINGULAR_MATRIX) from None
         condition = np.abs(scaled).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
         if not condition < LARGEST_CONDITION:
-            self.status = Status.SINGULAR_MATRIX
-            return None
+            raise _StepError(Status.SINGULAR_MATRIX)
         z = -(inverse @ (r / rows))
-        change = np.abs(z).max()
+        n, change = len(size), np.abs(z).max()
         whole = np.max(columns.reshape(-1, n) * size)
         return (z / columns).reshape(-1, n).T, change / whole if change else 0.0
 
@@ -355,7 +345,7 @@ class _Run:
         )
 
     def _slopes(self, y: np.ndarray) -> np.ndarray:
-        """Derivatives by the difference formula of the method."""
+        """Return y' by the difference formula of the method."""
         k = self.order
         first = min(k, self.done - 1)            # degree of the polynomial at the beginning
         yp = np.full_like(y, np.nan)

@@ -14,6 +14,7 @@ __all__ = ["Options"]
 
 CONTROLLERS = ("h211b", "dassl")
 NORMS = ("max", "rms")
+STARTS = ("auto", "assume", "check")
 PROJECTION_SOLVERS = ("orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
 
@@ -44,6 +45,8 @@ class Options:
         Weighted norm of the error test and of the convergence test (PL2 section 5).
     newton_tolerance : float
         Share of the tolerance that Newton's iteration may leave.
+    start : {"auto", "assume", "check"}
+        Make the starting values consistent, take them as they are, or refuse inconsistent ones.
     projection_power : float
         The projection onto constraints is the shortest in ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.
@@ -73,6 +76,7 @@ class Options:
     error_norm: str = "max"           # PL2 section 5; measured equal to rms
     newton_norm: str = "max"          # PL2 section 5
     newton_tolerance: float = 0.1     # measured: 0.33 of DASSL costs up to twice the steps
+    start: str = "auto"               # repair what is free, keep the rest
     projection_power: float = 1.0     # measured, docs/projection.md
     projection_solver: str = "orthogonal"   # HK
     projection_placement: str = "before"    # measured, docs/projection.md
@@ -94,6 +98,7 @@ class Options:
             ("controller", CONTROLLERS),
             ("error_norm", NORMS),
             ("newton_norm", NORMS),
+            ("start", STARTS),
             ("projection_solver", PROJECTION_SOLVERS),
             ("projection_placement", PLACEMENTS),
         ):
@@ -146,7 +151,7 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
         raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
     for name, value in arguments.items():
         default = getattr(Options, name)
-        if not (value is default or (isinstance(value, (int, float)) and value == default)):
+        if not (value is default or (isinstance(value, (int, float, str)) and value == default)):
             given[name] = value
     return Options(**given)
 

@@ -39,6 +39,7 @@ def solve_dae(
     jac: Any = None,
     constraints: Any = None,
     invariants: Any = None,
+    start: str = "auto",
     first_step: float | None = None,
     max_step: float = math.inf,
     max_order: int = 5,
@@ -87,6 +88,10 @@ def solve_dae(
         function; `Constraint` takes C functions.
     invariants : callable, Constraint or list of them, optional
         As `constraints`, for quantities that keep their starting value, such as an energy.
+    start : {"auto", "assume", "check"}
+        "auto" makes the starting values consistent: the differential part of `y0` is kept, the
+        algebraic part and y' are found. "assume" takes `y0` and `yp0` as they are, "check" fails
+        if they are inconsistent. ``sol.start`` says what was done.
     first_step, max_step : float, optional
         Size of the first step and largest size of any.
     max_order : int
@@ -128,7 +133,7 @@ def solve_dae(
     problem = _as_problem(fun, jac, args, constraints, invariants)
     t0, t_end = _check_span(t_span)
     settings = merge(
-        options, rtol=rtol, atol=atol, first_step=first_step, max_step=max_step,
+        options, rtol=rtol, atol=atol, start=start, first_step=first_step, max_step=max_step,
         max_order=max_order, max_steps=max_steps, max_seconds=max_seconds,
     )
     times = _check_t_eval(t_eval, t0, t_end)

@@ -71,12 +71,12 @@ def difference_fy(s, t, y, yp, y_size):
 
 
 def estimate_noise(s, y):
-    """Round-off of each residual, from the sizes of the terms that F_y shows in it."""
+    """Round-off of each residual, from its value and the terms that F_y shows in it."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int
     for i in range(n):
-        s.noise[i] = 0.0
+        s.noise[i] = EPS * fabs(s.r[i])
     for j in range(n):
         for i in range(n):
             s.noise[i] += EPS * fabs(s.fy[j * n + i] * y[j])
@@ -128,12 +128,12 @@ def move_derivative(s, t, y, yp, j, increment):
 
 
 def drowned(s):
-    """Tell whether the residual changed by no more than a multiple of its round-off."""
+    """Tell whether the largest change could have a like hidden in the round-off of any row."""
     i: cython.int
+    change: cython.double = 0.0
     for i in range(s.n):
-        if fabs(s.scratch[i] - s.r[i]) > CLEAR * s.noise[i]:
-            return False
-    return True
+        change = max(change, fabs(s.scratch[i] - s.r[i]))
+    return change <= CLEAR * largest(s.noise, s.n)
 
 
 def take_column(s, j, increment):

@@ -83,6 +83,28 @@ def merge_starts(projected: Start, consistent: Start) -> Start:
     return replace(consistent, moved=moved, message=message)
 
 
+def refuse_changes(state: State, found: Start, y: np.ndarray, yp: np.ndarray | None) -> Start:
+    """Turn a start that differs from the given values by more than the tolerance into a failure."""
+    if not found.success:
+        return found
+    beyond = np.abs(found.y - y) * state.array("weight")
+    worst = int(np.argmax(beyond))
+    if beyond[worst] > 1.0:
+        return replace(
+            found, success=False,
+            message=f"y0 is inconsistent: y0[{worst}] would have to be {found.y[worst]:.6g} "
+            f"instead of {y[worst]:.6g}",
+        )
+    if yp is not None and not np.array_equal(found.yp, yp):
+        worst = int(np.argmax(np.abs(found.yp - yp)))
+        return replace(
+            found, success=False,
+            message=f"yp0 is inconsistent: yp0[{worst}] would have to be {found.yp[worst]:.6g} "
+            f"instead of {yp[worst]:.6g}",
+        )
+    return found
+
+
 def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
     """Find consistent values near the given ones; keep them untouched if they already are."""
     y_given, yp_given = y, yp
@@ -106,7 +128,8 @@ def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None
         dy, dyp = split.solve(-r)
         if iteration == 0 and yp_given is not None and _negligible(state, scale, yp, dy, dyp):
             ypp = split.slopes(state, t, scale, y, yp, r)[1]
-            return Start(y_given, yp_given, True, "consistent as given", {}, (before, before), ypp)
+            return Start(y_given, yp_given, True, "consistent as given", {}, (before, before), ypp,
+                         fixed=split.differential())
         stepped = _damped(state, t, y, yp, r, dy, dyp)
         if stepped is None:                    # round-off: no step makes the residual smaller
             converged = _negligible(state, scale, yp, dy, dyp)
@@ -123,7 +146,7 @@ def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None
     assert split is not None
     yp, ypp = split.slopes(state, t, scale, y, yp, r)
     message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
-    return Start(y, yp, True, message, moved, residual, ypp)
+    return Start(y, yp, True, message, moved, residual, ypp, fixed=split.differential())
 
 
 class _Split:
@@ -166,6 +189,12 @@ class _Split:
             if split.regular:
                 return split
         return None
+
+    def differential(self) -> tuple[int, ...]:
+        """Components of y that were kept; none by itself where only combinations are."""
+        if self.basis is not None:
+            return ()
+        return tuple(int(i) for i in np.flatnonzero(~self.algebraic))
 
     def solve(self, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (dy, dyp) with F_y dy + F_y' dyp = rhs, dy in the null space of F_y'."""

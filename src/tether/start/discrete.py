@@ -9,9 +9,9 @@ implicit Euler gives multipliers with an error that does not shrink with h, in t
 and in its special case M p'' = F + G^T λ, 0 = R(p), A08 (3.1). With the velocities q moved by
 O(h) beforehand the error is O(h).
 
-The blocks need not be told apart one by one. With x = (p, q), and x' = f(t, x, Λ) as the residual
-defines it, R_p U_q G is R_x f_x f_Λ, and R_p [U_q (F + G Λ) + U_t] is R_x [f_x x' + f_t]. A mass matrix
-is inside f. It is enough to know the multipliers, the constraints, and that no unknown is both
+p and q need not be told apart. With x = (p, q), and x' = f(t, x, Λ) as the residual defines it,
+R_p U_q G is R_x f_x f_Λ, and R_p [U_q (F + G Λ) + U_t] is R_x [f_x x' + f_t]; a mass matrix is
+inside f. It is enough to know the multipliers, the constraints, and that no unknown is both
 held by a constraint and pushed by a multiplier.
 """
 
@@ -72,8 +72,8 @@ def recognise(fyp: np.ndarray) -> Blocks:
         raise _refusal("there are no constraints: every equation has a derivative in it")
     if len(multipliers) != len(constraints):
         raise _refusal(
-            f"there must be as many multipliers as constraints, but the unknowns {multipliers} have "
-            f"no derivative, and the equations {constraints} have none in them"
+            "there must be as many multipliers as constraints, but the unknowns "
+            f"{multipliers} have no derivative, and the equations {constraints} have none in them"
         )
     return Blocks(multipliers, constraints)
 
@@ -153,7 +153,7 @@ class _Form:
     """
 
     def __init__(self, fy: np.ndarray, fyp: np.ndarray, ft: np.ndarray, blocks: Blocks) -> None:
-        lam, rows = blocks.multipliers, blocks.constraints
+        lam, rows = np.array(blocks.multipliers), np.array(blocks.constraints)
         others = np.setdiff1d(np.arange(len(ft)), rows)
         differential = fyp[others].any(axis=0)
         differential[lam] = False
@@ -166,33 +166,35 @@ class _Form:
                 "unknowns apart from the multipliers"
             )
         rhs = np.column_stack([fy[np.ix_(others, self.x)], fy[np.ix_(others, lam)], ft[others]])
-        solved = -np.linalg.solve(B, rhs)
         n_x = len(self.x)
-        (self.f_x, self.f_lam, f_t), (w_x, w_lam, _) = (
-            np.split(part, [n_x, n_x + len(lam)], axis=1) for part in np.split(solved, [n_x])
+        (self.f_x, self.f_lam, self.f_t), (w_x, w_lam, _) = (
+            np.split(part, [n_x, n_x + len(lam)], axis=1)
+            for part in np.split(-np.linalg.solve(B, rhs), [n_x])
         )
-        self.f_t = f_t[:, 0]
         self.r_x = fy[np.ix_(rows, self.x)] + fy[np.ix_(rows, w)] @ w_x
-        self._check(lam, rows, fy[np.ix_(rows, lam)] + fy[np.ix_(rows, w)] @ w_lam)
-
-    def _check(self, lam: list[int], rows: list[int], r_lam: np.ndarray) -> None:
-        held = _present(self.r_x, axis=0)
-        pushed = _present(self.f_lam, axis=1)
-        if r_lam.any() and np.abs(r_lam).max() > NOISE * np.abs(self.r_x).max(initial=0.0):
-            raise _refusal(f"the multipliers {lam} appear in the constraints {rows} (index 1)")
-        if np.any(held & pushed):
-            raise _refusal(
-                f"the unknowns {self.x[held & pushed].tolist()} are held by a constraint and pushed "
-                "by a multiplier at once (index 2, or constraints on velocities); positions and "
-                "velocities must be separate unknowns"
-            )
+        r_lam = fy[np.ix_(rows, lam)] + fy[np.ix_(rows, w)] @ w_lam
         self.pairing = self.r_x @ self.f_x @ self.f_lam          # R_p U_q G
+        self._check(blocks, r_lam)
+
+    def _check(self, blocks: Blocks, r_lam: np.ndarray) -> None:
+        if np.abs(r_lam).max() > NOISE * np.abs(self.r_x).max(initial=0.0):
+            raise _refusal(
+                f"the multipliers {blocks.multipliers} appear in the constraints "
+                f"{blocks.constraints} (index 1)"
+            )
+        both = _present(self.r_x, axis=0) & _present(self.f_lam, axis=1)
+        if both.any():
+            raise _refusal(
+                f"the unknowns {self.x[both].tolist()} are held by a constraint and pushed by a "
+                "multiplier at once (index 2); positions and velocities must be separate unknowns, "
+                "and the constraints those of the positions"
+            )
         if not _regular(self.pairing):
             raise _refusal(
-                f"the multipliers {lam} do not act on the constraints {rows} through the velocities "
-                "(R_p U_q G is singular): constraints depend on each other, or unknowns with an "
-                "equation of their own are taken for multipliers. Pass "
-                "blocks=(multipliers, constraints) in the second case"
+                f"the multipliers {blocks.multipliers} cannot hold the constraints "
+                f"{blocks.constraints} (R_p U_q G is singular). The constraints may depend on each "
+                "other, or unknowns with an equation of their own are taken for multipliers; in "
+                "that case pass blocks=(multipliers, constraints)"
             )
 
     def multiplier_error(self, slope: np.ndarray) -> np.ndarray:
@@ -201,7 +203,7 @@ class _Form:
         δΛ = (R_p U_q G)^-1 R_p [U_q (F + G Λ) + U_t], A08 section 4; the plus before U_t is missing
         in print.
         """
-        return np.linalg.solve(self.pairing, self.r_x @ (self.f_x @ slope + self.f_t))
+        return np.linalg.solve(self.pairing, self.r_x @ (self.f_x @ slope + self.f_t[:, 0]))
 
 
 def _present(matrix: np.ndarray, axis: int) -> np.ndarray:

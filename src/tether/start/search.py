@@ -67,8 +67,8 @@ def consistent_start(
     fixed : indices or names, optional
         Components of y that keep their value exactly.
     free : indices or names, optional
-        Components whose value means nothing: the equations have to determine them. When neither
-        `fixed` nor `free` is given, the algebraic part of y is free and the rest are guesses.
+        Components whose value means nothing: the equations have to determine them. When left
+        out, the unknowns without a derivative in the equations are moved first.
     weights : array_like, optional
         How much a change of each guess costs; one over its size when left out. For velocities
         give the square roots of the masses to correct them by an impulse.
@@ -95,7 +95,7 @@ def consistent_start(
     >>> hidden = [lambda t, y: y[0]*y[2] + y[1]*y[3],
     ...           lambda t, y: y[2]**2 + y[3]**2 - y[4] - 9.81*y[1]]
     >>> start = consistent_start(pendulum, 0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=[0, 1],
-    ...                          free=[4], constraints=hidden)
+    ...                          constraints=hidden, weights=[1, 1, 1, 1, 1])
     >>> [round(float(v), 3) for v in start.y]
     [0.6, -0.8, 0.64, 0.48, 8.488]
     """
@@ -111,7 +111,7 @@ def consistent_start(
     labels = _labels(names, n)
     roles = Roles(
         _components("fixed", fixed, labels), _components("free", free, labels),
-        fixed is None and free is None, _weights(weights, y),
+        free is None, _weights(weights, y),
     )
     both = sorted(set(roles.fixed) & set(roles.free))
     if both:
@@ -183,9 +183,10 @@ class Search:
             return self._failed(y, yp, guess, "the residual at the guess is not finite", np.inf)
         before = float(np.abs(r).max())
         for _ in range(MAX_ITERATIONS):
-            point = self._linearise(y, yp)
-            if point is None:
+            linearised = self._linearise(y, yp)
+            if linearised is None:
                 return self._failed(y, yp, guess, "a Jacobian is not finite", before)
+            point = linearised
             refusal, dy = self._step_in_y(point, r, y)
             if refusal:
                 return self._failed(y, yp, guess, refusal, before)
@@ -258,6 +259,8 @@ class Search:
         if self.roles.automatic:
             column = np.abs(point.fyp).max(axis=0)
             free = list(np.flatnonzero(column <= 1e-14 * column.max()))
+            if column.max() == 0.0:            # nothing but algebraic equations: all alike
+                free = []
         metric[free] *= FREE
         return metric
 

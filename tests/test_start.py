@@ -1,0 +1,239 @@
+"""Consistent starts: fixed, guessed and free components, and the modes of solve_dae."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tether import ConsistencyWarning, Status, consistent_start, gallery, solve_dae
+
+G = 9.81
+NAMES = ["x", "z", "u", "w", "lam"]
+
+
+def pendulum(t, y, yp):
+    """Index 3, unit mass and length."""
+    x, z, u, w, lam = y
+    return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + G, x * x + z * z - 1.0]
+
+
+HIDDEN = [
+    lambda t, y: y[0] * y[2] + y[1] * y[3],
+    lambda t, y: y[2] ** 2 + y[3] ** 2 - y[4] - G * y[1],
+]
+
+
+def residual(fun, start, t=0.0):
+    return np.abs(fun(t, start.y, start.yp)).max()
+
+
+@pytest.mark.parametrize("angle", np.linspace(0.1, 6.2, 9))
+@pytest.mark.parametrize("speed", [0.0, -2.0, 3.5])
+def test_pendulum_from_any_angle_and_a_guess_of_the_velocity(angle, speed):
+    x, z = math.sin(angle), -math.cos(angle)
+    exact = [x, z, -speed * z, speed * x, speed**2 - G * z]
+    guess = np.add(exact, [0.0, 0.0, 0.3 * x, 0.3 * z, 5.0])         # off along the rod
+    start = consistent_start(pendulum, 0.0, guess, fixed=["x", "z"], names=NAMES,
+                             constraints=HIDDEN, weights=np.ones(5))
+    assert start.success, start.message
+    np.testing.assert_allclose(start.y, exact, atol=1e-6)
+    assert residual(pendulum, start) < 1e-8
+    lam_slope = 2 * (start.y[2] * start.yp[2] + start.y[3] * start.yp[3]) - G * start.yp[1]
+    assert start.yp[4] == pytest.approx(lam_slope, rel=1e-3, abs=1e-3)
+    assert start.fixed == (0, 1)
+
+
+def test_velocities_are_corrected_by_an_impulse():
+    """PL2 section 2: dv = M^-1 G^T Lambda, the least change in the mass norm."""
+    masses = np.array([1.0, 4.0])
+
+    def two_masses(t, y, yp):
+        """Two masses on a line through a rigid rod: p1 = p2, as index 3."""
+        p1, p2, v1, v2, lam = y
+        return [yp[0] - v1, yp[1] - v2, masses[0] * yp[2] - lam, masses[1] * yp[3] + lam, p1 - p2]
+
+    weights = np.concatenate([[1, 1], np.sqrt(masses), [1]])
+    start = consistent_start(two_masses, 0.0, [0, 0, 5.0, 0.0, 0], fixed=[0, 1], weights=weights,
+                             constraints=lambda t, y: y[2] - y[3])
+    assert start.success
+    # momentum is kept: an impulse acts and reacts
+    np.testing.assert_allclose(start.y[2:4], 5.0 * masses[0] / masses.sum(), rtol=1e-8)
+    assert start.moved[2] == pytest.approx(-4.0, rel=1e-6)
+
+
+def test_slider_crank():
+    r, length, mass = 0.3, 0.9, np.array([0.1, 0.2, 1.0])
+
+    def crank(t, y, yp):
+        a, b, s, p, q, v, k, m = y
+        force = [r * math.sin(a) * k + r * math.cos(a) * m,
+                 length * math.sin(b) * k + length * math.cos(b) * m, k]
+        return [yp[0] - p, yp[1] - q, yp[2] - v,
+                mass[0] * yp[3] - force[0], mass[1] * yp[4] - force[1],
+                mass[2] * yp[5] - force[2] + 0.5 * v,
+                s - r * math.cos(a) - length * math.cos(b), r * math.sin(a) + length * math.sin(b)]
+
+    def velocities(t, y):
+        a, b, _, p, q, v, _, _ = y
+        return [v + r * math.sin(a) * p + length * math.sin(b) * q,
+                r * math.cos(a) * p + length * math.cos(b) * q]
+
+    start = consistent_start(crank, 0.0, [0.7, 0.0, 1.0, 10.0, 0.0, 0.0, 0.0, 0.0], fixed=[0, 3],
+                             constraints=velocities)
+    assert start.success, start.message
+    a, b, s, p, q = start.y[:5]
+    assert (a, p) == (0.7, 10.0)
+    assert b == pytest.approx(-math.asin(r / length * math.sin(0.7)), abs=1e-9)
+    assert s == pytest.approx(r * math.cos(a) + length * math.cos(b), abs=1e-9)
+    assert q == pytest.approx(-r * math.cos(a) * p / (length * math.cos(b)), rel=1e-9)
+    assert residual(crank, start) < 1e-8
+
+
+def test_transistor_amplifier_from_nothing():
+    problem = gallery.get("transamp")
+    start = consistent_start(problem.fun, 0.0, np.zeros(8))
+    assert start.success, start.message
+    assert residual(problem.fun, start) < 1e-9
+    sol = solve_dae(problem.fun, (0.0, 1e-3), start.y, start.yp, start="check")
+    assert sol.success, sol.message
+
+
+def test_robertson_with_a_wrong_third_concentration():
+    problem = gallery.get("robertson")
+    start = consistent_start(problem.fun, 0.0, [1.0, 0.0, 0.3])
+    np.testing.assert_allclose(start.y, [1.0, 0.0, 0.0], atol=1e-10)
+    np.testing.assert_allclose(start.yp, [-0.04, 0.04, 0.0], atol=1e-6)
+    assert start.residual[0] == pytest.approx(0.3)
+    assert start.residual[1] < 1e-12
+
+
+@pytest.mark.parametrize("guess", [0.0, 0.5, 5.0])
+def test_a_diode_that_needs_damping(guess):
+    def circuit(t, y, yp):
+        voltage, current = y
+        return [current - 1e-14 * (np.exp(voltage / 0.026) - 1.0), 5.0 - 1000.0 * current - voltage]
+
+    start = consistent_start(circuit, 0.0, [guess, 0.0])
+    assert start.success, start.message
+    assert start.y[0] == pytest.approx(0.69648457, rel=1e-7)
+
+
+def test_the_nearer_of_two_solutions_is_taken():
+    def root(t, y, yp):
+        return [yp[0] + y[1], y[1] ** 2 - y[0]]
+
+    for guess in (1.5, -1.5):
+        start = consistent_start(root, 0.0, [4.0, guess], fixed=[0])
+        assert start.y[1] == pytest.approx(math.copysign(2.0, guess))
+
+
+# --- refusals ---------------------------------------------------------------------------------
+
+
+def test_contradicting_fixed_values_are_named():
+    start = consistent_start(pendulum, 0.0, [0.6, -0.7, 0, 0, 0], fixed=["x", "z"], names=NAMES,
+                             constraints=HIDDEN)
+    assert not start.success
+    assert "too much is fixed" in start.message
+    assert "equation 4" in start.message
+    assert "x, z" in start.message
+
+
+def test_free_values_that_nothing_determines_are_named():
+    start = consistent_start(pendulum, 0.0, [0.6, -0.8, 0, 0, 0], free=["lam"], names=NAMES)
+    assert not start.success
+    assert "do not determine lam" in start.message
+
+
+def test_equations_without_a_solution_are_named():
+    start = consistent_start(lambda t, y, yp: [yp[0], y[1] ** 2 + 1.0], 0.0, [1.0, 3.0])
+    assert not start.success
+    assert "equation 1" in start.message
+
+
+def test_the_same_equation_twice():
+    start = consistent_start(lambda t, y, yp: [y[0] + y[1] - 2, y[0] + y[1] - 3], 0.0, [1.0, 1.0])
+    assert not start.success
+    assert "equation" in start.message
+
+
+@pytest.mark.parametrize(("arguments", "match"), [
+    ({"y0": [math.nan, 0, 0, 0, 0]}, "y0"),
+    ({"yp0": [0.0] * 4}, "yp0"),
+    ({"fixed": ["q"], "names": NAMES}, "fixed"),
+    ({"fixed": [7]}, "fixed"),
+    ({"free": [1.5]}, "free"),
+    ({"fixed": [0], "free": [0]}, "both"),
+    ({"names": ["a", "b"]}, "names"),
+    ({"names": ["a"] * 5}, "names"),
+    ({"weights": [1.0, 2.0]}, "weights"),
+    ({"weights": [0.0] * 5}, "weights"),
+])
+def test_bad_input(arguments, match):
+    y0 = arguments.pop("y0", [1.0, 0.0, 0.0, 0.0, 0.0])
+    with pytest.raises((ValueError, TypeError), match=match):
+        consistent_start(pendulum, 0.0, y0, **arguments)
+
+
+def test_users_exception_passes():
+    def broken(t, y, yp):
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        consistent_start(broken, 0.0, [1.0])
+
+
+# --- the modes of solve_dae -------------------------------------------------------------------
+
+
+def circuit(t, y, yp):
+    return [yp[0] + y[1], y[0] - 2.0 * y[1]]
+
+
+def test_auto_repairs_and_warns():
+    with pytest.warns(ConsistencyWarning, match=r"y0\[1\]"):
+        sol = solve_dae(circuit, (0, 1), [1.0, 7.0])
+    assert sol.success
+    assert sol.start.fixed == (0,)
+    assert sol.start.moved == {1: pytest.approx(-6.5)}
+    assert sol.start.residual[1] < 1e-12
+
+
+def test_assume_takes_what_is_given():
+    sol = solve_dae(circuit, (0, 1), [1.0, 0.5], [-0.5, -0.25], start="assume")
+    assert sol.success
+    assert "assumed" in sol.start.message
+    without = solve_dae(circuit, (0, 1), [1.0, 0.5], [-0.5, -0.25])
+    assert sol.y[0, -1] == pytest.approx(without.y[0, -1], abs=1e-6)
+    assert sol.nfev < without.nfev + 20
+
+
+def test_check_refuses_what_is_inconsistent():
+    sol = solve_dae(circuit, (0, 1), [1.0, 0.7], start="check")
+    assert sol.status == Status.NO_CONSISTENT_START
+    assert "y0[1] would have to be 0.5" in sol.message
+    sol = solve_dae(circuit, (0, 1), [1.0, 0.5], [3.0, 0.0], start="check")
+    assert sol.status == Status.NO_CONSISTENT_START
+    assert "yp0[0] would have to be -0.5" in sol.message
+
+
+def test_check_accepts_what_is_consistent():
+    for yp0 in (None, [-0.5, -0.25]):
+        assert solve_dae(circuit, (0, 1), [1.0, 0.5], yp0, start="check").success
+
+
+def test_unknown_mode():
+    with pytest.raises(ValueError, match="start"):
+        solve_dae(circuit, (0, 1), [1.0, 0.5], start="maybe")
+
+
+@pytest.mark.parametrize("name", [n for n in gallery.names() if n != "heat1d"])
+def test_first_step_suits_the_gallery(name):
+    """Neither so long that the error test fails often, nor so short that steps are wasted."""
+    problem = gallery.get(name)
+    sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=1e-6,
+                    atol=problem.atol(1e-6), max_steps=25)
+    assert sol.stats.error_test_failures <= 6
+    assert sol.stats.convergence_failures == 0
+    ordinary = np.median(np.abs(sol.stats.h[-5:]))
+    assert np.abs(sol.stats.h[0]) > 1e-9 * ordinary
