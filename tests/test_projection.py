@@ -564,3 +564,29 @@ def test_bad_options(option, value):
 def test_constraints_belong_to_the_problem():
     with pytest.raises(ValueError, match="constraints"):
         solve_dae(Problem(pendulum), (0, 1), START, constraints=rod)
+
+
+def test_many_sparse_constraints():
+    """Forty oscillators, each on its circle: the sparse solver agrees with the orthogonal one."""
+    from scipy import sparse
+
+    count = 40
+    speed = np.linspace(1.0, 2.0, count)
+
+    def oscillators(t, y, yp):
+        x, z = y[:count], y[count:]
+        return np.concatenate([yp[:count] + speed * z, yp[count:] - speed * x])
+
+    circles = with_jacobian(
+        lambda t, y: y[:count] ** 2 + y[count:] ** 2 - 1.0,
+        lambda t, y: sparse.hstack([sparse.diags(2 * y[:count]), sparse.diags(2 * y[count:])]),
+    )
+    y0 = np.concatenate([np.ones(count), np.zeros(count)])
+    ends = []
+    for solver in ("orthogonal", "sparse", "cholesky"):
+        sol = solve_dae(oscillators, (0, 5), y0, rtol=1e-5, atol=1e-5, constraints=circles,
+                        options={"projection_solver": solver})
+        assert np.abs(sol.drift).max() < 1e-13
+        ends.append(sol.y[:, -1])
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-9)
+    np.testing.assert_allclose(ends[2], ends[0], atol=1e-9)
