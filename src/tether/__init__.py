@@ -2,6 +2,7 @@
 
 from tether.bdf import Bdf
 from tether.constraints import Constraint
+from tether.fixed import solve_fixed
 from tether.options import Options
 from tether.problem import Problem
 from tether.result import DaeResult, Interpolant, Statistics
@@ -25,4 +26,5 @@ __all__ = [
     "Status",
     "consistent_start",
     "solve_dae",
+    "solve_fixed",
 ]

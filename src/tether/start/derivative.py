@@ -17,6 +17,11 @@ sparse
 banded
     The same, unknowns and equations interleaved, and band LU.
 
+HK eq. 24 holds y'' down only if no direction of the null space of B is orthogonal to the left
+null space, which depends on the order in which the equations are written: y2' = f, y1 = g fails.
+Where that happens eps I is replaced by eps A, which does so whenever the index is 1 and costs
+one more diagonal above. The y'' of both solves its equations but is not of minimum norm.
+
 Rows of F, A and B are divided by powers of two that bring the rows of B to size one (rows of A
 where B has none): this changes no solution, but lets one tolerance decide all ranks.
 """
@@ -50,10 +55,15 @@ STALLED = 1e-6
 UNCERTAIN = 1e-10
 # Times its round-off: a residual below this is zero.
 QUIET = 10.0
+# Of y'' eps in HK eq. 24; as many digits are lost.
+LARGEST_EFFECT = 1e3
+# Of |B|^2, in the least squares of the regularised forms: a step leaves DAMPING cond(B)^2.
+DAMPING = 1e-14
 SHOWN = 5                              # equations named in a message
 
 Matrix = Any                           # ndarray or a sparse array of SciPy
 Pair = tuple[np.ndarray, np.ndarray]
+Factory = Callable[[Matrix, Matrix, float], "_Factors"]
 
 
 class System(Protocol):
@@ -62,8 +72,8 @@ class System(Protocol):
     Attributes
     ----------
     rank_tolerance : float
-        Relative size below which a pivot of F_y', rows scaled to one, is zero; its inverse bounds the
-        condition of the part that decides the index. 1e-10 suits exact Jacobians.
+        Relative size below which a pivot of F_y', rows scaled to one, is zero. Its inverse bounds
+        the condition of the part that decides the index. 1e-10 suits exact Jacobians.
     time_scale : float
         Time over which the residual may change, with the sign of the direction of integration.
     """
@@ -146,7 +156,7 @@ class DerivativeStart:
         The derivative found; where y is inconsistent, that of the problem shifted to pass
         through y.
     ypp : ndarray or None
-        Second derivative, of minimum norm in what the equations leave open.
+        Second derivative: some solution of dF/dt = 0, for ``form="dense"`` that of minimum norm.
     success : bool
         Whether y' satisfies the equations and their derivative.
     message : str
@@ -156,7 +166,8 @@ class DerivativeStart:
     incompatibility : ndarray
         Part of F outside the range of F_y', which no y' removes: Q^T e of HK eq. 23.
     equations : dict
-        Its entries that are more than round-off, by equation, the largest first.
+        Its entries that are more than round-off, by equation; first those that are largest
+        in comparison with the terms of their equation.
     iterations : tuple of int
         Updates of y' by F alone and by the 2N equations.
     """
@@ -255,7 +266,7 @@ def _check_uncertainty(value: ArrayLike, n: int) -> np.ndarray:
     return np.broadcast_to(array.astype(float), n)
 
 
-def _choose_form(form: str, band: Any, n: int) -> Callable[..., _Factors]:
+def _choose_form(form: str, band: Any, n: int) -> Factory:
     if form not in ("dense", "sparse", "banded"):
         raise ValueError(f"form must be 'dense', 'sparse' or 'banded', got {form!r}")
     if form != "banded":
@@ -301,7 +312,7 @@ class _Equations:
     """The system at fixed t and y, with rows scaled from the first point on."""
 
     def __init__(
-        self, system: System, t: float, y: np.ndarray, factor: Callable[..., _Factors]
+        self, system: System, t: float, y: np.ndarray, factor: Factory
     ) -> None:
         self.system, self.t, self.y, self._factor = system, t, y, factor
         self.rows = np.ones_like(y)
@@ -310,18 +321,17 @@ class _Equations:
         """Return F, scaled."""
         return self._vector("residual", self.system.residual, yp)
 
-    def begin(self, yp: np.ndarray) -> _Point | None:
+    def begin(self, yp: np.ndarray, F: np.ndarray) -> _Point | None:
         """Return the first point and scale the rows by it."""
-        point = self.at(yp)
+        point = self.at(yp, F)
         if point is None:
             return None
         self.rows = _row_sizes(point.A, point.B)
         A, B = (_divide_rows(matrix, self.rows) for matrix in (point.A, point.B))
         return _Point(yp, point.F / self.rows, point.Ft / self.rows, A, B)
 
-    def at(self, yp: np.ndarray) -> _Point | None:
-        """Return the linearisation at y', or None where it is not finite."""
-        F = self.residual(yp)
+    def at(self, yp: np.ndarray, F: np.ndarray) -> _Point | None:
+        """Return the linearisation at y', whose residual is F, or None where it is not finite."""
         if not np.isfinite(F).all():
             return None
         A, B = (_divide_rows(matrix, self.rows) for matrix in self._matrices(yp))
@@ -395,9 +405,9 @@ class _Factors(ABC):
     def solve(self, b1: np.ndarray, b2: np.ndarray) -> Pair:
         """Return the increments of y' and y''."""
 
+    @abstractmethod
     def reduce(self, b1: np.ndarray) -> np.ndarray:
-        """Return some dy' that brings B dy' as close to b1 as it gets."""
-        return self.solve(b1, np.zeros_like(b1))[0]
+        """Return a dy' that brings B dy' as close to b1 as it gets."""
 
 
 class _Dense(_Factors):
@@ -468,40 +478,65 @@ def _is_regular(
     """Judge D2 by its smallest singular value against the rows and columns it is cut from."""
     if not (np.all(row_sizes > 0) and np.all(column_sizes > 0)):
         return False
-    smallest = np.linalg.svd(D2 / row_sizes[:, None] / column_sizes, compute_uv=False)[-1]
-    return bool(smallest > tolerance * min(1.0, 1.0 / column_sizes.max()))
+    # Columns are only enlarged: an unknown in small units, not one with a fast equation.
+    scaled = D2 / row_sizes[:, None] / np.minimum(column_sizes, 1.0)
+    return bool(np.linalg.svd(scaled, compute_uv=False)[-1] > tolerance)
 
 
 class _Regularised(_Factors):
-    """HK eq. 24: [B eps I; A B], eps = macheps |B|."""
+    """HK eq. 24: [B eps I; A B], eps = macheps |B|, or with eps A where that fails."""
 
     def __init__(self, A: Matrix, B: Matrix, tolerance: float) -> None:
+        self._B = B
+        self._least_squares: Any = None           # factored when needed
         self.eps = EPS * (float(_row_maxima(B).max()) or 1.0)
         columns = np.maximum(_row_maxima(A.T), _row_maxima(B.T))
-        self.regular = self.factor(A, B) and self._is_bounded(columns, tolerance)
+        # A right-hand side that no structure is orthogonal to.
+        self._mixture = np.random.default_rng(0).uniform(0.5, 1.0, len(columns))
+        factored = (self.factor(A, B, None) and self._has_effect()) or self.factor(A, B, A)
+        self.regular = factored and self._is_bounded(columns, tolerance)
+
+    def reduce(self, b1: np.ndarray) -> np.ndarray:
+        """Least squares: what HK eq. 24 leaves of b1 is spread by e / eps in its y''."""
+        from scipy import sparse
+        from scipy.sparse.linalg import splu
+
+        if self._least_squares is None:
+            B = sparse.csr_array(self._B)
+            n = B.shape[0]
+            damping = DAMPING * float(abs(B).max() or 1.0) ** 2
+            corner = sparse.diags_array(np.full(n, -damping))
+            # [I B; B^T -damping] [r; d] = [b1; 0]: r what is left, d a small dy'.
+            self._least_squares = splu(
+                sparse.block_array([[sparse.eye_array(n), B], [B.T, corner]], format="csc")
+            )
+        return self._least_squares.solve(np.concatenate([b1, np.zeros_like(b1)]))[len(b1) :]
 
     @abstractmethod
-    def factor(self, A: Matrix, B: Matrix) -> bool:
-        """Factor; False if a pivot is zero."""
+    def factor(self, A: Matrix, B: Matrix, regulariser: Matrix | None) -> bool:
+        """Factor with eps times `regulariser`, or I; False if a pivot is zero."""
+
+    def _has_effect(self) -> bool:
+        """Tell whether eps reaches all of the null space of B: y'' is then of size 1 / eps."""
+        ypp = self.solve(self._mixture, np.zeros_like(self._mixture))[1]
+        return bool(np.all(self.eps * np.abs(ypp) < LARGEST_EFFECT))
 
     def _is_bounded(self, columns: np.ndarray, tolerance: float) -> bool:
         """Tell index 1 by a dy' that stays bounded; above, it is of size 1 / eps."""
-        # A right-hand side that no structure is orthogonal to.
-        signs = np.random.default_rng(0).uniform(0.5, 1.0, len(columns))
-        dyp = self.solve(np.zeros_like(signs), signs)[0]
-        return bool(np.isfinite(dyp).all() and np.all(np.abs(columns * dyp) < 1.0 / tolerance))
+        dyp = self.solve(np.zeros_like(self._mixture), self._mixture)[0]
+        return bool(np.all(np.abs(columns * dyp) < 1.0 / tolerance))
 
 
 class _Sparse(_Regularised):
     """HK eq. 24 by sparse LU."""
 
-    def factor(self, A: Matrix, B: Matrix) -> bool:
+    def factor(self, A: Matrix, B: Matrix, regulariser: Matrix | None) -> bool:
         from scipy import sparse
         from scipy.sparse.linalg import splu
 
         A, B = sparse.csr_array(A), sparse.csr_array(B)
-        regularisation = self.eps * sparse.eye_array(B.shape[0])
-        compound = sparse.block_array([[B, regularisation], [A, B]], format="csc")
+        corner = sparse.eye_array(B.shape[0]) if regulariser is None else A
+        compound = sparse.block_array([[B, self.eps * corner], [A, B]], format="csc")
         try:
             self.lu = splu(compound)
         except RuntimeError:                                  # exactly singular
@@ -522,23 +557,27 @@ class _Banded(_Regularised):
 
     def __init__(self, A: Matrix, B: Matrix, tolerance: float, ml: int, mu: int) -> None:
         self.ml, self.mu = ml, mu
-        self.widths = 2 * ml + 1, max(2 * mu, 1)
         super().__init__(A, B, tolerance)
 
-    def factor(self, A: Matrix, B: Matrix) -> bool:
+    def factor(self, A: Matrix, B: Matrix, regulariser: Matrix | None) -> bool:
+        """Fill the band; it is factored with each right-hand side."""
         n = B.shape[0]
-        lower, upper = self.widths
-        self.matrix = np.zeros((lower + upper + 1, 2 * n))
+        upper = max(2 * self.mu, 1) if regulariser is None else 2 * self.mu + 1
+        self.widths = 2 * self.ml + 1, upper
+        self.matrix = np.zeros((sum(self.widths) + 1, 2 * n))
         inside = 0
         for shift in range(-self.ml, self.mu + 1):            # column minus row
             a, b = A.diagonal(shift), B.diagonal(shift)
-            inside += np.count_nonzero(a) + np.count_nonzero(b)
-            j = slice(2 * max(shift, 0), 2 * (n + min(shift, 0)), 2)
-            following = slice(j.start + 1, j.stop + 1, 2)
-            self.matrix[upper - 2 * shift, j] = b
-            self.matrix[upper - 2 * shift + 1, j] = a
-            self.matrix[upper - 2 * shift, following] = b
-        self.matrix[upper - 1, 1::2] = self.eps
+            inside += int(np.count_nonzero(a) + np.count_nonzero(b))
+            of_yp = slice(2 * max(shift, 0), 2 * (n + min(shift, 0)), 2)
+            of_ypp = slice(of_yp.start + 1, of_yp.stop + 1, 2)
+            self.matrix[upper - 2 * shift, of_yp] = b
+            self.matrix[upper - 2 * shift + 1, of_yp] = a
+            self.matrix[upper - 2 * shift, of_ypp] = b
+            if regulariser is not None:
+                self.matrix[upper - 2 * shift - 1, of_ypp] = self.eps * a
+        if regulariser is None:
+            self.matrix[upper - 1, 1::2] = self.eps
         if inside < np.count_nonzero(_entries(A)) + np.count_nonzero(_entries(B)):
             raise ValueError(
                 f"band = ({self.ml}, {self.mu}) is too narrow: the Jacobian has entries outside"
@@ -577,7 +616,7 @@ class _Search:
         if not np.isfinite(F).all():
             bad = ", ".join(str(i) for i in np.flatnonzero(~np.isfinite(F))[:SHOWN])
             return self._failed(yp, f"the residual is not finite at the guess, equation {bad}")
-        point = self.equations.begin(yp)
+        point = self.equations.begin(yp, F)
         if point is None:
             return self._failed(yp, "the Jacobian or F_t is not finite at the guess")
         point, factors, reduced = self._remove_residual(point)
@@ -623,7 +662,7 @@ class _Search:
             yp = point.yp + length * dyp
             F = self.equations.residual(yp)
             closer = np.linalg.norm(F - target) <= (1.0 - 1e-4 * length) * distance
-            if closer and (trial := self.equations.at(yp)) is not None:
+            if closer and (trial := self.equations.at(yp, F)) is not None:
                 return trial
             length /= 2                # also where F is not finite: the comparison was False
         return None
@@ -663,7 +702,8 @@ class _Search:
         if converged:
             return self._accept(point, factors, removed, point.yp)
         self._record(point)
-        return self._failed(point.yp, "no y' found: Newton's iteration on F and dF/dt stalled")
+        stalled = "Newton's iteration on F and dF/dt stalled"
+        return self._failed(point.yp, f"no y' found: {stalled}; {self._worst(point.F)}")
 
     def _shorten_increment(
         self,
@@ -682,7 +722,8 @@ class _Search:
         size = np.linalg.norm(dyp)
         length = 1.0
         for _ in range(MAX_HALVINGS):
-            trial = self.equations.at(point.yp + length * dyp)
+            yp = point.yp + length * dyp
+            trial = self.equations.at(yp, self.equations.residual(yp))
             if trial is not None:
                 moved = ypp + length * dypp
                 following = factors.solve(*trial.right_hand_side(moved, removed))[0]
@@ -699,12 +740,13 @@ class _Search:
         self, point: _Point, factors: _Factors, removed: np.ndarray, yp: np.ndarray
     ) -> DerivativeStart:
         """End with y', and with y'' from the last factors and no other right-hand side."""
-        F = self.equations.residual(yp)
-        if np.isfinite(F).all():
-            self.after = _largest(F * self.equations.rows)
-        else:
-            yp = point.yp
-            self._record(point)
+        self._record(point)
+        if yp is not point.yp:
+            F = self.equations.residual(yp)
+            if np.isfinite(F).all():
+                self.after = _largest(F * self.equations.rows)
+            else:
+                yp = point.yp
         nothing = np.zeros_like(yp)
         ypp = factors.solve(nothing, -(point.Ft + point.A @ yp))[1]
         return self._answer(yp, ypp, not self.violated, self._verdict())

@@ -177,10 +177,12 @@ class _Form:
         self._check(blocks, r_lam)
 
     def _check(self, blocks: Blocks, r_lam: np.ndarray) -> None:
-        if np.abs(r_lam).max() > NOISE * np.abs(self.r_x).max(initial=0.0):
+        seen = np.abs(r_lam).max(axis=0) > NOISE * np.abs(self.r_x).max(initial=0.0)
+        if seen.any():
             raise _refusal(
-                f"the multipliers {blocks.multipliers} appear in the constraints "
-                f"{blocks.constraints} (index 1)"
+                f"the unknowns {np.array(blocks.multipliers)[seen].tolist()}, taken for "
+                f"multipliers, appear in the constraints {blocks.constraints} (index 1). If they "
+                "have an equation of their own, pass blocks=(multipliers, constraints) without it"
             )
         both = _present(self.r_x, axis=0) & _present(self.f_lam, axis=1)
         if both.any():
@@ -192,9 +194,8 @@ class _Form:
         if not _regular(self.pairing):
             raise _refusal(
                 f"the multipliers {blocks.multipliers} cannot hold the constraints "
-                f"{blocks.constraints} (R_p U_q G is singular). The constraints may depend on each "
-                "other, or unknowns with an equation of their own are taken for multipliers; in "
-                "that case pass blocks=(multipliers, constraints)"
+                f"{blocks.constraints} (R_p U_q G is singular): constraints may depend on each "
+                "other, or a force may act on no constrained motion"
             )
 
     def multiplier_error(self, slope: np.ndarray) -> np.ndarray:
