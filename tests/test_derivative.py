@@ -12,12 +12,10 @@ from tether import Bdf, Problem, gallery
 from tether.start.derivative import (
     StateSystem,
     System,
-    _Banded,
-    _Dense,
     _Point,
-    _Sparse,
     find_derivative,
 )
+from tether.start.double_system import Banded, Dense, Sparse
 
 FORMS = ("dense", "sparse", "banded")
 
@@ -78,7 +76,7 @@ def well_posed(E, A, rank):
 
 
 def random_dense(rng):
-    """E of any rank, rows and columns mixed; rows of very different sizes."""
+    """E of any rank, rows and columns mixed."""
     n = int(rng.integers(2, 31))
     rank = int(rng.integers(1, n))
     E = np.diag(np.where(np.arange(n) < rank, rng.uniform(0.3, 3, n), 0.0))
@@ -229,7 +227,7 @@ def test_one_solve_of_the_linear_equations():
         if not well_posed(E, A, rank):
             continue
         b1, b2 = E @ rng.standard_normal(len(E)), rng.standard_normal(len(E))
-        for factors in (_Dense(A, E, 1e-10), _Sparse(A, E, 1e-10), _Banded(A, E, 1e-10, 2, 2)):
+        for factors in (Dense(A, E, 1e-10), Sparse(A, E, 1e-10), Banded(A, E, 1e-10, 2, 2)):
             dyp, ypp = factors.solve(b1, b2)
             np.testing.assert_allclose(E @ dyp, b1, rtol=0, atol=1e-9)
             np.testing.assert_allclose(A @ dyp + E @ ypp, b2, rtol=0, atol=1e-9)
@@ -281,7 +279,7 @@ def test_equations_in_an_order_that_hk_eq_24_does_not_bear(form):
     assert found.success, found.message
     np.testing.assert_allclose(found.yp, system.w(0.3, 1), rtol=0, atol=1e-14)
     if form == "banded":
-        assert _Banded(A, E, 1e-10, 1, 1).widths == (3, 3)
+        assert Banded(A, E, 1e-10, 1, 1).widths == (3, 3)
 
 
 # --- inconsistent y -----------------------------------------------------------------------
@@ -499,7 +497,7 @@ def test_interleaved_bandwidths(ml, mu):
     rng = np.random.default_rng(10)
     n = 7
     A, B = (np.triu(np.tril(rng.uniform(1, 2, (n, n)), mu), -ml) for _ in range(2))
-    factors = _Banded(A, B, 1e-10, ml, mu)
+    factors = Banded(A, B, 1e-10, ml, mu)
     compound = np.block([[B, factors.eps * np.eye(n)], [A, B]])
     order = np.arange(2 * n).reshape(2, n).T.ravel()
     interleaved = compound[np.ix_(order, order)]

@@ -127,6 +127,25 @@ def test_the_nearer_of_two_solutions_is_taken():
         assert start.y[1] == pytest.approx(math.copysign(2.0, guess))
 
 
+@pytest.mark.parametrize(("form", "band"), [("dense", None), ("sparse", None), ("banded", (1, 1))])
+def test_derivative_of_a_given_y(form, band):
+    """HK's example: only y1' + y2' is in the equations, y2' is in their derivative."""
+    def hk(t, y, yp):
+        return [y[0] + yp[0] + yp[1] - math.sin(t), y[1] - math.cos(t)]
+
+    start = consistent_start(hk, 0.5, [1.0, math.cos(0.5)], fixed=[0, 1], form=form, band=band)
+    assert start.success, start.message
+    np.testing.assert_allclose(start.yp, [2 * math.sin(0.5) - 1.0, -math.sin(0.5)], atol=1e-6)
+    off = consistent_start(hk, 0.5, [1.0, 0.0], fixed=[0, 1], form=form, band=band)
+    assert not off.success
+    assert "equation 1 (off by -0.878)" in off.message
+
+
+def test_forms_belong_to_a_given_y():
+    with pytest.raises(ValueError, match="form"):
+        consistent_start(circuit, 0.0, [1.0, 0.5], form="sparse")
+
+
 # --- refusals ---------------------------------------------------------------------------------
 
 

@@ -29,7 +29,7 @@ where B has none): this changes no solution, but lets one tolerance decide all r
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -41,6 +41,16 @@ from tether._core import probe
 from tether._core.state import State
 from tether.options import as_numbers
 from tether.start.consistent import raise_users
+from tether.start.double_system import (
+    Banded,
+    Dense,
+    Factors,
+    Matrix,
+    Pair,
+    Sparse,
+    entries,
+    row_maxima,
+)
 
 __all__ = ["DerivativeStart", "StateSystem", "System", "find_derivative"]
 
@@ -55,15 +65,9 @@ STALLED = 1e-6
 UNCERTAIN = 1e-10
 # Times its round-off: a residual below this is zero.
 QUIET = 10.0
-# Of y'' eps in HK eq. 24; as many digits are lost.
-LARGEST_EFFECT = 1e3
-# Of |B|^2, in the least squares of the regularised forms: a step leaves DAMPING cond(B)^2.
-DAMPING = 1e-14
 SHOWN = 5                              # equations named in a message
 
-Matrix = Any                           # ndarray or a sparse array of SciPy
-Pair = tuple[np.ndarray, np.ndarray]
-Factory = Callable[[Matrix, Matrix, float], "_Factors"]
+Factory = Callable[[Matrix, Matrix, float], Factors]
 
 
 class System(Protocol):
@@ -272,7 +276,7 @@ def _choose_form(form: str, band: Any, n: int) -> Factory:
     if form != "banded":
         if band is not None:
             raise ValueError(f"band belongs to form='banded', but form is {form!r}")
-        return _Dense if form == "dense" else _Sparse
+        return Dense if form == "dense" else Sparse
     try:
         ml, mu = band
     except (TypeError, ValueError):
@@ -282,7 +286,7 @@ def _choose_form(form: str, band: Any, n: int) -> Factory:
             raise ValueError(f"band must be two integers that are not negative, got {band!r}")
     # A matrix has no more diagonals than this.
     ml, mu = min(int(ml), n - 1), min(int(mu), n - 1)
-    return lambda A, B, tolerance: _Banded(A, B, tolerance, ml, mu)
+    return lambda A, B, tolerance: Banded(A, B, tolerance, ml, mu)
 
 
 # --- the equations at a point -------------------------------------------------------------
@@ -336,10 +340,10 @@ class _Equations:
             return None
         A, B = (_divide_rows(matrix, self.rows) for matrix in self._matrices(yp))
         Ft = self._vector("time_derivative", self.system.time_derivative, yp)
-        finite = all(np.isfinite(_entries(part)).all() for part in (Ft, A, B))
+        finite = all(np.isfinite(entries(part)).all() for part in (Ft, A, B))
         return _Point(yp, F, Ft, A, B) if finite else None
 
-    def factor(self, point: _Point) -> _Factors:
+    def factor(self, point: _Point) -> Factors:
         return self._factor(point.A, point.B, self.system.rank_tolerance)
 
     def _vector(self, name: str, function: Callable, yp: np.ndarray) -> np.ndarray:
@@ -366,19 +370,10 @@ class _Equations:
         return matrices
 
 
-def _entries(part: Matrix) -> np.ndarray:
-    return part.data if hasattr(part, "tocsr") else part
-
-
-def _row_maxima(matrix: Matrix) -> np.ndarray:
-    sizes = abs(matrix).max(axis=1)
-    return sizes.toarray().ravel() if hasattr(sizes, "toarray") else sizes
-
-
 def _row_sizes(A: Matrix, B: Matrix) -> np.ndarray:
     """Powers of two next to the sizes of the rows of B; of A where B has only round-off."""
-    sizes = _row_maxima(B)
-    sizes = np.where(sizes > EPS * sizes.max(), sizes, _row_maxima(A))
+    sizes = row_maxima(B)
+    sizes = np.where(sizes > EPS * sizes.max(), sizes, row_maxima(A))
     sizes[sizes == 0.0] = 1.0
     return np.exp2(np.round(np.log2(sizes)))
 
@@ -387,212 +382,6 @@ def _divide_rows(matrix: Matrix, rows: np.ndarray) -> Matrix:
     if hasattr(matrix, "tocsr"):
         return matrix.multiply(1.0 / rows[:, None]).tocsr()
     return matrix / rows[:, None]
-
-
-# --- linear algebra -----------------------------------------------------------------------
-
-
-class _Factors(ABC):
-    """Factors of HK eq. 21 at a point.
-
-    `regular` is False where the index is above 1, `decides` is True where F alone determines y'.
-    """
-
-    regular: bool
-    decides = False
-
-    @abstractmethod
-    def solve(self, b1: np.ndarray, b2: np.ndarray) -> Pair:
-        """Return the increments of y' and y''."""
-
-    @abstractmethod
-    def reduce(self, b1: np.ndarray) -> np.ndarray:
-        """Return a dy' that brings B dy' as close to b1 as it gets."""
-
-
-class _Dense(_Factors):
-    """Complete orthogonal decomposition Q B K = [R 0; 0 0], HK eq. 22."""
-
-    def __init__(self, A: Matrix, B: Matrix, tolerance: float) -> None:
-        from scipy.linalg import lu_factor
-
-        A, B = (M.toarray() if hasattr(M, "tocsr") else M for M in (A, B))
-        self.Q, self.R, self.K = _orthogonal_decomposition(B, tolerance)
-        k = len(self.R)
-        self.decides = k == len(B)
-        QAK = self.Q @ A @ self.K
-        self.C, D = QAK[:k], QAK[k:]                          # HK, below eq. 22
-        self.D1, self.D2 = D[:, :k], D[:, k:]
-        # [R~; D] = [R 0; D1 D2] is regular exactly if D2 is.
-        self.regular = self.decides or _is_regular(
-            self.D2, np.abs(D).max(axis=1), np.abs(A @ self.K[:, k:]).max(axis=0), tolerance
-        )
-        if self.regular and not self.decides:
-            self.lu = lu_factor(self.D2)
-
-    def solve(self, b1: np.ndarray, b2: np.ndarray) -> Pair:
-        from scipy.linalg import lu_solve, solve_triangular
-
-        k = len(self.R)
-        d, f, g = (self.Q @ b1)[:k], (self.Q @ b2)[:k], (self.Q @ b2)[k:]
-        x = np.zeros_like(b1)
-        if k > 0:
-            x[:k] = solve_triangular(self.R, d)               # HK eq. 23, rows 1 and 2
-        if not self.decides:
-            x[k:] = lu_solve(self.lu, g - self.D1 @ x[:k])
-        z = np.zeros_like(b1)                                 # HK eq. 23, row 3: least |z|
-        if k > 0:
-            z[:k] = solve_triangular(self.R, f - self.C @ x)  # HK print f for f - C x
-        return self.K @ x, self.K @ z
-
-    def reduce(self, b1: np.ndarray) -> np.ndarray:
-        from scipy.linalg import solve_triangular
-
-        k = len(self.R)
-        if k == 0:
-            return np.zeros_like(b1)
-        return self.K[:, :k] @ solve_triangular(self.R, (self.Q @ b1)[:k])
-
-
-def _orthogonal_decomposition(
-    B: np.ndarray, tolerance: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Q, R, K: Householder with column pivoting from the left, finished from the right."""
-    from scipy.linalg import qr, rq
-
-    left, triangle, order = qr(B, pivoting=True)
-    pivots = np.abs(np.diag(triangle))
-    k = int(np.count_nonzero(pivots > tolerance * pivots[0]))
-    K = np.eye(len(B))
-    R = triangle[:0, :0]
-    if k > 0:
-        wide, right = rq(triangle[:k])                        # [0 R] times orthogonal
-        R = wide[:, -k:]
-        K[order] = np.roll(right.T, k, axis=1)
-    return left.T, R, K
-
-
-def _is_regular(
-    D2: np.ndarray, row_sizes: np.ndarray, column_sizes: np.ndarray, tolerance: float
-) -> bool:
-    """Judge D2 by its smallest singular value against the rows and columns it is cut from."""
-    if not (np.all(row_sizes > 0) and np.all(column_sizes > 0)):
-        return False
-    # Columns are only enlarged: an unknown in small units, not one with a fast equation.
-    scaled = D2 / row_sizes[:, None] / np.minimum(column_sizes, 1.0)
-    return bool(np.linalg.svd(scaled, compute_uv=False)[-1] > tolerance)
-
-
-class _Regularised(_Factors):
-    """HK eq. 24: [B eps I; A B], eps = macheps |B|, or with eps A where that fails."""
-
-    def __init__(self, A: Matrix, B: Matrix, tolerance: float) -> None:
-        self._B = B
-        self._least_squares: Any = None           # factored when needed
-        self.eps = EPS * (float(_row_maxima(B).max()) or 1.0)
-        columns = np.maximum(_row_maxima(A.T), _row_maxima(B.T))
-        # A right-hand side that no structure is orthogonal to.
-        self._mixture = np.random.default_rng(0).uniform(0.5, 1.0, len(columns))
-        factored = (self.factor(A, B, None) and self._has_effect()) or self.factor(A, B, A)
-        self.regular = factored and self._is_bounded(columns, tolerance)
-
-    def reduce(self, b1: np.ndarray) -> np.ndarray:
-        """Least squares: what HK eq. 24 leaves of b1 is spread by e / eps in its y''."""
-        from scipy import sparse
-        from scipy.sparse.linalg import splu
-
-        if self._least_squares is None:
-            B = sparse.csr_array(self._B)
-            n = B.shape[0]
-            damping = DAMPING * float(abs(B).max() or 1.0) ** 2
-            corner = sparse.diags_array(np.full(n, -damping))
-            # [I B; B^T -damping] [r; d] = [b1; 0]: r what is left, d a small dy'.
-            self._least_squares = splu(
-                sparse.block_array([[sparse.eye_array(n), B], [B.T, corner]], format="csc")
-            )
-        return self._least_squares.solve(np.concatenate([b1, np.zeros_like(b1)]))[len(b1) :]
-
-    @abstractmethod
-    def factor(self, A: Matrix, B: Matrix, regulariser: Matrix | None) -> bool:
-        """Factor with eps times `regulariser`, or I; False if a pivot is zero."""
-
-    def _has_effect(self) -> bool:
-        """Tell whether eps reaches all of the null space of B: y'' is then of size 1 / eps."""
-        ypp = self.solve(self._mixture, np.zeros_like(self._mixture))[1]
-        return bool(np.all(self.eps * np.abs(ypp) < LARGEST_EFFECT))
-
-    def _is_bounded(self, columns: np.ndarray, tolerance: float) -> bool:
-        """Tell index 1 by a dy' that stays bounded; above, it is of size 1 / eps."""
-        dyp = self.solve(np.zeros_like(self._mixture), self._mixture)[0]
-        return bool(np.all(np.abs(columns * dyp) < 1.0 / tolerance))
-
-
-class _Sparse(_Regularised):
-    """HK eq. 24 by sparse LU."""
-
-    def factor(self, A: Matrix, B: Matrix, regulariser: Matrix | None) -> bool:
-        from scipy import sparse
-        from scipy.sparse.linalg import splu
-
-        A, B = sparse.csr_array(A), sparse.csr_array(B)
-        corner = sparse.eye_array(B.shape[0]) if regulariser is None else A
-        compound = sparse.block_array([[B, self.eps * corner], [A, B]], format="csc")
-        try:
-            self.lu = splu(compound)
-        except RuntimeError:                                  # exactly singular
-            return False
-        return True
-
-    def solve(self, b1: np.ndarray, b2: np.ndarray) -> Pair:
-        dyp, ypp = np.split(self.lu.solve(np.concatenate([b1, b2])), 2)
-        return dyp, ypp
-
-
-class _Banded(_Regularised):
-    """HK eq. 24 with unknowns dy'_1, y''_1, dy'_2, ... and equations 1, N+1, 2, N+2, ...
-
-    `matrix` has the diagonals as rows, as `scipy.linalg.solve_banded` wants them, `widths` counts
-    those below and above.
-    """
-
-    def __init__(self, A: Matrix, B: Matrix, tolerance: float, ml: int, mu: int) -> None:
-        self.ml, self.mu = ml, mu
-        super().__init__(A, B, tolerance)
-
-    def factor(self, A: Matrix, B: Matrix, regulariser: Matrix | None) -> bool:
-        """Fill the band; it is factored with each right-hand side."""
-        n = B.shape[0]
-        upper = max(2 * self.mu, 1) if regulariser is None else 2 * self.mu + 1
-        self.widths = 2 * self.ml + 1, upper
-        self.matrix = np.zeros((sum(self.widths) + 1, 2 * n))
-        inside = 0
-        for shift in range(-self.ml, self.mu + 1):            # column minus row
-            a, b = A.diagonal(shift), B.diagonal(shift)
-            inside += int(np.count_nonzero(a) + np.count_nonzero(b))
-            of_yp = slice(2 * max(shift, 0), 2 * (n + min(shift, 0)), 2)
-            of_ypp = slice(of_yp.start + 1, of_yp.stop + 1, 2)
-            self.matrix[upper - 2 * shift, of_yp] = b
-            self.matrix[upper - 2 * shift + 1, of_yp] = a
-            self.matrix[upper - 2 * shift, of_ypp] = b
-            if regulariser is not None:
-                self.matrix[upper - 2 * shift - 1, of_ypp] = self.eps * a
-        if regulariser is None:
-            self.matrix[upper - 1, 1::2] = self.eps
-        if inside < np.count_nonzero(_entries(A)) + np.count_nonzero(_entries(B)):
-            raise ValueError(
-                f"band = ({self.ml}, {self.mu}) is too narrow: the Jacobian has entries outside"
-            )
-        return True
-
-    def solve(self, b1: np.ndarray, b2: np.ndarray) -> Pair:
-        from scipy.linalg import solve_banded
-
-        rhs = np.column_stack([b1, b2]).ravel()
-        try:
-            x = solve_banded(self.widths, self.matrix, rhs)
-        except np.linalg.LinAlgError:                         # exactly singular
-            x = np.full_like(rhs, np.nan)
-        return x[::2], x[1::2]
 
 
 # --- Newton -------------------------------------------------------------------------------
@@ -632,7 +421,7 @@ class _Search:
         removed = self._check_compatibility(point, factors)
         return self._finish(point, factors, removed)
 
-    def _remove_residual(self, point: _Point) -> tuple[_Point, _Factors, bool]:
+    def _remove_residual(self, point: _Point) -> tuple[_Point, Factors, bool]:
         """Newton on F alone; what it leaves is only outside the range of B.
 
         Each update must make smaller what it sets out to remove: |F| itself for index 0 (HK).
@@ -667,7 +456,7 @@ class _Search:
             length /= 2                # also where F is not finite: the comparison was False
         return None
 
-    def _check_compatibility(self, point: _Point, factors: _Factors) -> np.ndarray:
+    def _check_compatibility(self, point: _Point, factors: Factors) -> np.ndarray:
         """Record what F has outside the range of B; return it if y is to blame, else zero.
 
         This is Q^T e of HK eq. 23. It is kept out of the further iteration, because HK eq. 24
@@ -683,7 +472,7 @@ class _Search:
         self.violated = {int(i): float(self.incompatibility[i]) for i in worst_first}
         return outside if self.violated else np.zeros_like(outside)
 
-    def _finish(self, point: _Point, factors: _Factors, removed: np.ndarray) -> DerivativeStart:
+    def _finish(self, point: _Point, factors: Factors, removed: np.ndarray) -> DerivativeStart:
         ypp = np.zeros_like(point.yp)
         converged = factors.decides
         while not converged and self.updates[1] < MAX_ITERATIONS:
@@ -708,7 +497,7 @@ class _Search:
     def _shorten_increment(
         self,
         point: _Point,
-        factors: _Factors,
+        factors: Factors,
         removed: np.ndarray,
         dyp: np.ndarray,
         ypp: np.ndarray,
@@ -737,7 +526,7 @@ class _Search:
         return _largest(dyp) <= tolerance * max(_largest(yp + dyp), slope)
 
     def _accept(
-        self, point: _Point, factors: _Factors, removed: np.ndarray, yp: np.ndarray
+        self, point: _Point, factors: Factors, removed: np.ndarray, yp: np.ndarray
     ) -> DerivativeStart:
         """End with y', and with y'' from the last factors and no other right-hand side."""
         self._record(point)

@@ -26,6 +26,7 @@ from tether._core.state import State
 from tether.options import Options
 from tether.problem import Problem
 from tether.start.consistent import Start, raise_users
+from tether.start.derivative import StateSystem, find_derivative
 
 __all__ = ["consistent_start"]
 
@@ -53,6 +54,8 @@ def consistent_start(
     jac: Any = None,
     rtol: ArrayLike = 1e-6,
     atol: ArrayLike = 1e-9,
+    form: str = "dense",
+    band: tuple[int, int] | None = None,
 ) -> Start:
     """Find starting values y and y' that satisfy the equations and their hidden constraints.
 
@@ -78,6 +81,10 @@ def consistent_start(
         Names of the unknowns, for `fixed`, `free` and the messages.
     args, jac, rtol, atol
         As in `solve_dae`; the tolerances only judge how far a value has moved.
+    form : {"dense", "sparse", "banded"}
+        Linear algebra of the search for y' where all of y is fixed (HK Appendix II): orthogonal
+        factors, or the regularised system of HK eq. 24 by sparse or by band LU, the latter with
+        ``band=(ml, mu)``.
 
     Returns
     -------
@@ -122,7 +129,27 @@ def consistent_start(
     problem.constraints.attach(state, t, y, problem.args, options)
     problem.constraints.set_references(state, t, y)
     state.h = 1.0
+    if len(roles.fixed) == n and not state.n_constraints:
+        return _derivative_only(state, t, y, yp, form, band)
+    if form != "dense" or band is not None:
+        raise ValueError("form and band are for a start with all of y fixed and no constraints")
     return Search(state, t, labels, roles).run(y, yp)
+
+
+def _derivative_only(
+    state: State, t: float, y: np.ndarray, yp: np.ndarray, form: str, band: Any
+) -> Start:
+    """Find y' for a given y, HK Appendix II."""
+    system = StateSystem(state, t, y, yp)
+    found = find_derivative(
+        system, t, y, yp, form=form, band=band, uncertainty=1e-2 / state.array("weight")
+    )
+    message = found.message
+    if found.equations:
+        equations = ", ".join(f"equation {i} (off by {e:.3g})" for i, e in found.equations.items())
+        message = f"too much is fixed: {equations} cannot hold with all of y fixed"
+    return Start(y, found.yp, found.success, message, {}, found.residual, found.ypp,
+                 fixed=tuple(range(len(y))))
 
 
 @dataclass(frozen=True)
