@@ -105,9 +105,9 @@ class Options:
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
         _check_positive("newton_tolerance", self.newton_tolerance)
-        power = as_numbers("projection_power", self.projection_power)
-        if power.ndim != 0 or power.dtype.kind not in "fiu" or not np.isfinite(power):
-            raise TypeError(f"projection_power must be a number, got {self.projection_power!r}")
+        power = self.projection_power
+        if not isinstance(power, (int, float)) or not math.isfinite(power):
+            raise TypeError(f"projection_power must be a finite number, got {power!r}")
         if not isinstance(self.accept_projected_start, bool):
             raise TypeError(
                 f"accept_projected_start must be a bool, got {self.accept_projected_start!r}"
@@ -123,7 +123,7 @@ class Options:
                     f"{name} must be a number or have one value per unknown ({n}), "
                     f"got {len(value)} values"
                 )
-            vectors.append(np.array(np.broadcast_to(value, n), float))
+            vectors.append(np.full(n, value) if value.ndim == 0 else value.copy())
         rtol, atol = vectors
         nothing = np.flatnonzero((rtol == 0) & (atol == 0))
         if len(nothing):
@@ -169,7 +169,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def _check_positive(name: str, value: Any, finite: bool = True) -> None:
-    if isinstance(value, float) and 0.0 < value < math.inf:
+    if isinstance(value, float) and value > 0.0 and not (finite and value == math.inf):
         return
     number = as_numbers(name, value)
     if number.ndim != 0 or number.dtype.kind not in "fiu":

@@ -28,13 +28,19 @@ def residual_at(s: State, t, y, yp):
     return status, s.array("r").copy()
 
 
-def jacobian_at(s: State, t, y, yp):
-    """Return a status, F_y and F_y' (weights must have been set by `move_to`)."""
-    status: cython.int
+def jacobian_at(s: State, t, y, yp, r=None):
+    """Return a status, F_y and F_y' (weights must have been set by `move_to`).
+
+    `r` is the residual at the point, evaluated here when left out.
+    """
+    status: cython.int = OK
     n: cython.int = s.n
     s.array("y")[:] = y
     s.array("yp")[:] = yp
-    status = evaluate(s, t, s.y, s.yp, s.r)
+    if r is None:
+        status = evaluate(s, t, s.y, s.yp, s.r)
+    else:
+        s.array("r")[:] = r
     if status == OK:
         s.njev += 1
         status = s.jacobian(s, t, s.y, s.yp)

@@ -122,7 +122,7 @@ def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None
     before = _largest(r)
 
     for iteration in range(MAX_ITERATIONS):
-        split = _Split.at(state, t, y, yp)
+        split = _Split.at(state, t, y, yp, r)
         if split is None:
             return _judge_unsplit(state, y, yp, r, before, yp_given is not None)
         dy, dyp = split.solve(-r)
@@ -165,9 +165,10 @@ class _Split:
         B = np.where(algebraic, fy, fyp)
         rows = np.abs(B).max(axis=1)
         rows[rows == 0.0] = 1.0
-        columns = np.abs(B / rows[:, None]).max(axis=0)
+        scaled = B / rows[:, None]
+        columns = np.abs(scaled).max(axis=0)
         columns[columns == 0.0] = 1.0
-        scaled = B / rows[:, None] / columns
+        scaled /= columns
         try:
             inverse = np.linalg.inv(scaled)
         except np.linalg.LinAlgError:
@@ -178,9 +179,11 @@ class _Split:
         self.inverse = inverse / columns[:, None] / rows
 
     @classmethod
-    def at(cls, state: State, t: float, y: np.ndarray, yp: np.ndarray) -> _Split | None:
+    def at(
+        cls, state: State, t: float, y: np.ndarray, yp: np.ndarray, r: np.ndarray
+    ) -> _Split | None:
         """Split at a point; None where B is singular, so that the index is above 1."""
-        status, fy, fyp = probe.jacobian_at(state, t, y, yp)
+        status, fy, fyp = probe.jacobian_at(state, t, y, yp, r)
         raise_users(state)
         if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
             return None
