@@ -13,7 +13,7 @@ from tether._core import begin, codes, interpolate, linear, step
 from tether._core import project as project_core
 from tether._core.state import State
 from tether.options import CONTROLLERS, NORMS, Options, as_numbers, merge
-from tether.problem import Problem
+from tether.problem import Problem, as_problem
 from tether.result import LocalInterpolant, Statistics
 from tether.start.consistent import (
     Start,
@@ -87,7 +87,7 @@ class Bdf:
         history: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None:
         self.options = merge(options)
-        self.problem = problem if isinstance(problem, Problem) else Problem(problem)
+        self.problem = as_problem(problem)
         t0, t_bound = check_time("t0", t0), check_time("t_bound", t_bound, finite=False)
         if t_bound == t0:
             raise ValueError(f"t_bound must differ from t0, both are {t0}")

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from tether._core import probe
 from tether._core.state import State
-from tether.bdf import check_time, check_vector
+from tether.bdf import check_time, check_vector, new_state
 from tether.options import Options, as_numbers
-from tether.problem import Problem
+from tether.problem import Problem, as_problem
 from tether.result import DaeResult, Statistics
 from tether.start.consistent import Start, raise_users
 from tether.start.discrete import Blocks, check_blocks, correct_velocities
@@ -132,7 +132,7 @@ def solve_fixed(
     >>> print(round(error(1 / 100) / error(1 / 200), 1))
     4.0
     """
-    problem = _as_problem(fun, jac, args)
+    problem = _check_problem(as_problem(fun, jac, args))
     order = _check_count("order", order, MAX_ORDER)
     t = _grid(t_span, step, order)
     if start not in STARTS:
@@ -416,23 +416,18 @@ def extrapolate(past: np.ndarray) -> np.ndarray:
 # --- arguments ----------------------------------------------------------------------------------
 
 
-def _as_problem(fun: Any, jac: Any, args: Sequence[Any]) -> Problem:
-    if not isinstance(fun, Problem):
-        return Problem(fun, jac=jac, args=args)
-    if args != () or jac is not None:
-        raise ValueError("args and jac belong to the Problem; do not pass them to solve_fixed")
-    if fun.constraints.all:
+def _check_problem(problem: Problem) -> Problem:
+    if problem.constraints.all:
         raise ValueError(
             "fun is a Problem with constraints or invariants; solve_fixed does not project"
         )
-    return fun
+    return problem
 
 
 def _new_state(problem: Problem, n: int, t: np.ndarray) -> State:
-    state = State(n, *Options().tolerances(n))
+    state = new_state(problem, n, Options())
     state.t_end, state.h = float(t[-1]), float(t[1] - t[0])
     state.direction = float(np.sign(state.h))
-    problem.attach(state)
     return state
 
 

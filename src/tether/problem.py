@@ -208,6 +208,24 @@ class Problem:
                 state.fyp_known = True
 
 
+def as_problem(
+    fun: Any,
+    jac: Any = None,
+    args: Sequence[Any] = (),
+    constraints: Any = None,
+    invariants: Any = None,
+) -> Problem:
+    """Wrap what the user passed; with a `Problem` nothing else may be given twice."""
+    if not isinstance(fun, Problem):
+        return Problem(fun, jac=jac, args=args, constraints=constraints, invariants=invariants)
+    if args != ():
+        raise ValueError("args belong to the Problem; do not pass them as well")
+    for name, value in (("jac", jac), ("constraints", constraints), ("invariants", invariants)):
+        if value is not None:
+            raise ValueError(f"{name} belongs to the Problem; do not pass it as well")
+    return fun
+
+
 class _SemiExplicit(Problem):
     """x' = f, 0 = g; the split of y is found at the first sight of y0."""
 

@@ -15,7 +15,7 @@ from tether.bdf import Bdf, check_time
 from tether.drive import Driver
 from tether.events import Event, check_events
 from tether.options import Options, as_numbers, merge
-from tether.problem import Problem, check_signature
+from tether.problem import as_problem, check_signature
 from tether.progress import ProgressBar
 from tether.record import Record
 from tether.result import DaeResult, Interpolant, Statistics
@@ -130,7 +130,7 @@ def solve_dae(
     >>> print(round(float(sol.y[0, -1]), 4))
     0.3679
     """
-    problem = _as_problem(fun, jac, args, constraints, invariants)
+    problem = as_problem(fun, jac, args, constraints, invariants)
     t0, t_end = _check_span(t_span)
     settings = merge(
         options, rtol=rtol, atol=atol, start=start, first_step=first_step, max_step=max_step,
@@ -193,19 +193,6 @@ def _message(driver: Driver, status: Status) -> str:
 
 def _gather(events: list[Event], name: str) -> list[np.ndarray] | None:
     return [np.array(getattr(event, name)) for event in events] if events else None
-
-
-def _as_problem(
-    fun: Any, jac: Any, args: Sequence[Any], constraints: Any, invariants: Any
-) -> Problem:
-    if not isinstance(fun, Problem):
-        return Problem(fun, jac=jac, args=args, constraints=constraints, invariants=invariants)
-    if args != ():
-        raise ValueError("args belong to the Problem; do not pass them to solve_dae as well")
-    for name, value in (("jac", jac), ("constraints", constraints), ("invariants", invariants)):
-        if value is not None:
-            raise ValueError(f"{name} belongs to the Problem; do not pass it to solve_dae as well")
-    return fun
 
 
 def _check_span(t_span: Any) -> tuple[float, float]:

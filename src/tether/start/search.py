@@ -24,7 +24,7 @@ from tether._core import constraints as core_constraints
 from tether._core import probe
 from tether._core.state import State
 from tether.options import Options
-from tether.problem import Problem
+from tether.problem import as_problem
 from tether.start.consistent import Start, raise_users
 from tether.start.derivative import StateSystem, find_derivative
 
@@ -108,9 +108,7 @@ def consistent_start(
     """
     from tether.bdf import check_time, check_vector, new_state
 
-    problem = fun if isinstance(fun, Problem) else Problem(
-        fun, jac=jac, args=args, constraints=constraints
-    )
+    problem = as_problem(fun, jac, args, constraints)
     t = check_time("t0", t0)
     y = check_vector("y0", y0)
     yp = np.zeros_like(y) if yp0 is None else check_vector("yp0", yp0, len(y))
