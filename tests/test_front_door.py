@@ -914,3 +914,19 @@ def test_one_semi_explicit_problem_serves_two_sizes():
     for n in (1, 3):
         sol = solve_dae(problem, (0, 1), np.ones(2 * n))
         np.testing.assert_allclose(sol.y[:, -1], np.exp(-1.0), rtol=1e-5)
+
+
+def test_runs_in_threads_do_not_disturb_each_other():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def run(rtol):
+        return solve_dae(lambda t, y, yp: [yp[0] + y[1], yp[1] - y[0]], (0, 20), [1.0, 0.0],
+                         rtol=rtol)
+
+    rtols = [1e-4, 1e-5, 1e-6, 1e-7] * 3
+    alone = [run(rtol) for rtol in rtols]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(run, rtols))
+    for one, other in zip(alone, together, strict=True):
+        assert one.nfev == other.nfev
+        np.testing.assert_array_equal(one.y, other.y)
