@@ -16,7 +16,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from benchmarks.peers import Adapter, NotApplicable, Run, Solve
+from benchmarks.peers import Adapter, Run, Solve
+from benchmarks.symbolic import NotApplicable
 from tether.gallery import GalleryProblem
 
 PACKAGES = ("tether", "numpy", "scipy", "scikit-sundae", "scipy-dae", "casadi", "pydiffsol")
@@ -64,7 +65,7 @@ def prepare(
     """Set a case up and try it; None if the solver cannot take the problem."""
     try:
         case = Case(solver, problem, rtol, adapter(problem, rtol))
-    except (NotApplicable, NotImplementedError):
+    except NotApplicable:
         return None
     trouble = _trial(case.solve, limit)
     if trouble:

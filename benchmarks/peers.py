@@ -24,7 +24,13 @@ import numpy as np
 from scipy import LowLevelCallable
 from scipy.sparse import csc_matrix
 
-from benchmarks.symbolic import diffsl, leading_diagonal, linear_matrices, with_math
+from benchmarks.symbolic import (
+    NotApplicable,
+    diffsl,
+    leading_diagonal,
+    linear_matrices,
+    with_math,
+)
 from tether.gallery import GalleryProblem, compile_residual, find_compiler
 
 MAX_STEPS = 1_000_000
@@ -42,10 +48,6 @@ class Run:
 
 Solve = Callable[[], Run]
 Adapter = Callable[[GalleryProblem, float], Solve]
-
-
-class NotApplicable(Exception):  # noqa: N818 - it is no error that a case does not exist
-    """This solver has no way to take this problem."""
 
 
 def on_lists(adapter: Adapter) -> Adapter:

@@ -13,6 +13,10 @@ import numpy as np
 from tether.gallery import GalleryProblem
 
 
+class NotApplicable(Exception):  # noqa: N818 - it is no error that a case does not exist
+    """This solver has no way to take this problem."""
+
+
 def with_math(fun: Callable[..., Any], namespace: Any) -> Callable[..., Any]:
     """Copy of a residual in which the global name `math` means another namespace."""
     names = fun.__globals__ | {"math": namespace}
@@ -22,7 +26,7 @@ def with_math(fun: Callable[..., Any], namespace: Any) -> Callable[..., Any]:
 def linear_matrices(problem: GalleryProblem) -> tuple[np.ndarray, np.ndarray]:
     """dF/dy and dF/dy' of a problem on whole arrays, which are all linear here."""
     if problem.jac is None:
-        raise NotImplementedError("no matrices")
+        raise NotApplicable("no matrices")
     return problem.jac(0.0, problem.y0, problem.yp0)
 
 
@@ -35,7 +39,7 @@ def leading_diagonal(problem: GalleryProblem) -> np.ndarray:
     columns = [np.array(problem.fun(0.0, y0, unit)) - base for unit in np.eye(problem.n).tolist()]
     matrix = np.array(columns).T
     if np.any(matrix - np.diag(np.diag(matrix))):
-        raise NotImplementedError("leading matrix is not diagonal")
+        raise NotApplicable("leading matrix is not diagonal")
     return np.diag(matrix)
 
 

@@ -930,3 +930,14 @@ def test_runs_in_threads_do_not_disturb_each_other():
     for one, other in zip(alone, together, strict=True):
         assert one.nfev == other.nfev
         np.testing.assert_array_equal(one.y, other.y)
+
+
+def test_dense_output_at_many_times_in_any_order():
+    """Many times over many steps are sorted into the steps once."""
+    sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], yp[1] - y[0]], (0, 300), [1.0, 0.0],
+                    rtol=1e-8, atol=1e-8, dense_output=True)
+    times = np.random.default_rng(0).uniform(0, 300, 30_000)
+    y, yp = sol.sol(times)
+    np.testing.assert_allclose(y, [np.cos(times), np.sin(times)], atol=1e-4)
+    np.testing.assert_allclose(yp, [-np.sin(times), np.cos(times)], atol=1e-4)
+    assert sol.sol([])[0].shape == (2, 0)

@@ -36,6 +36,8 @@ void tension_jac(double t, double *y, double *j) {
 void energy(double t, double *y, double *g) { g[0] = 0.5*(y[2]*y[2] + y[3]*y[3]) + G*y[1]; }
 void energy_jac(double t, double *y, double *j) {
     j[0] = 0; j[1] = G; j[2] = y[2]; j[3] = y[3]; j[4] = 0; }
+int counted(double t, double *y, double *g) { g[0] = y[0]; return 0; }
+void scaled_jac(double t, double *y, double *j) { j[0] = 2*y[0]; }
 void scaled(double t, double *y, double *g, void *factor) {
     g[0] = *(double *)factor * (y[0]*y[0] + y[1]*y[1] - L*L); }
 """
@@ -550,6 +552,18 @@ def test_c_constraints_need_a_size(library):
                                                                   size=2))
     with pytest.raises(TypeError, match="C function"):
         Constraint(library.function("rod", 2), size=2, jac=lambda t, y: None)
+
+
+def test_c_constraints_of_another_kind_are_refused(library):
+    """A status that nobody reads, and a Jacobian that does not take its function's user data."""
+    counted = library.function("counted", 2)
+    counted.restype = ctypes.c_int
+    with pytest.raises(ValueError, match=r"constraints\[0\] returns an int"):
+        solve_dae(pendulum, (0, 1), START, constraints=Constraint(counted, size=1))
+    pair = Constraint(library.function("scaled", 2, ctypes.c_void_p), size=1,
+                      jac=library.function("scaled_jac", 2))
+    with pytest.raises(ValueError, match=r"constraints\[0\]\.jac must take the same user data"):
+        solve_dae(pendulum, (0, 1), START, constraints=pair)
 
 
 @pytest.mark.parametrize(("option", "value"), [

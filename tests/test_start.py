@@ -41,6 +41,8 @@ def test_pendulum_from_any_angle_and_a_guess_of_the_velocity(angle, speed):
     lam_slope = 2 * (start.y[2] * start.yp[2] + start.y[3] * start.yp[3]) - G * start.yp[1]
     assert start.yp[4] == pytest.approx(lam_slope, rel=1e-3, abs=1e-3)
     assert start.fixed == (0, 1)
+    assert start.residual[0] == pytest.approx(np.abs(
+        [*pendulum(0.0, guess, np.zeros(5)), *(g(0.0, guess) for g in HIDDEN)]).max())
 
 
 def test_velocities_are_corrected_by_an_impulse():

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from tether._core import begin, codes, interpolate, linear, step
 from tether._core import project as project_core
+from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.options import CONTROLLERS, NORMS, Options, as_numbers, merge
 from tether.problem import Problem, as_problem
@@ -19,7 +20,6 @@ from tether.start.consistent import (
     Start,
     make_consistent,
     merge_starts,
-    raise_users,
     refuse_changes,
 )
 from tether.start.first_step import first_step as choose_first_step

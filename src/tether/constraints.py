@@ -9,10 +9,10 @@ import numpy as np
 
 from tether._core import constraints as core
 from tether._core import project
+from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.lowlevel import as_low_level, capsule_address
 from tether.options import Options
-from tether.start.consistent import raise_users
 
 __all__ = ["Constraint"]
 
@@ -112,10 +112,7 @@ class Constraints:
                 function, user_data = capsule_address(item.low_level, SIGNATURE, name)
                 functions.append(function)
                 data.append(user_data)
-                jacobians.append(
-                    0 if item.low_level_jac is None
-                    else capsule_address(item.low_level_jac, SIGNATURE, f"{name}.jac")[0]
-                )
+                jacobians.append(_jacobian_address(name, item, user_data))
                 pieces.append(None)
             else:
                 functions.append(0)
@@ -159,6 +156,16 @@ class Constraints:
             for kind, items in (("constraints", self.constraints), ("invariants", self.invariants))
             for number, item in enumerate(items)
         ]
+
+
+def _jacobian_address(name: str, item: Constraint, user_data: int) -> int:
+    """Address of a C Jacobian, which is called with the user data of its function."""
+    if item.low_level_jac is None:
+        return 0
+    address, own_data = capsule_address(item.low_level_jac, SIGNATURE, f"{name}.jac")
+    if own_data != user_data:
+        raise ValueError(f"{name}.jac must take the same user data as {name}, or both none")
+    return address
 
 
 def _size_of(name: str, item: Constraint, t: float, y: np.ndarray, args: tuple) -> int:

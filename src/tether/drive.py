@@ -9,12 +9,12 @@ import numpy as np
 
 from tether._core import codes, store
 from tether._core import events as core_events
+from tether._core.adapters import raise_users
 from tether.bdf import Bdf, check_vector
 from tether.events import EPS, Event, locate
 from tether.progress import ProgressBar
 from tether.record import Record
 from tether.result import LocalInterpolant
-from tether.start.consistent import raise_users
 from tether.status import Status
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether._core import probe
+from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.bdf import check_time, check_vector, new_state
 from tether.options import Options, as_numbers
 from tether.problem import Problem, as_problem
 from tether.result import DaeResult, Statistics
-from tether.start.consistent import Start, raise_users
+from tether.start.consistent import Start
 from tether.start.discrete import Blocks, check_blocks, correct_velocities
 from tether.status import Status
 

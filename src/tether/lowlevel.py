@@ -46,7 +46,9 @@ def capsule(low_level: Any) -> Any:
 
 def capsule_address(low_level: Any, expected: str, name: str) -> tuple[int, int]:
     """Addresses of a C function of t, y and values, and of its user data (-1: takes none)."""
-    _, takes_data = read_signature(low_level, 2, f"void {expected}", name)
+    returns_status, takes_data = read_signature(low_level, 2, f"void {expected}", name)
+    if returns_status:
+        raise ValueError(f"{name} returns an int, which would go unread; expected void {expected}")
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
     api.PyCapsule_GetName.argtypes = [ctypes.py_object]

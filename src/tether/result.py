@@ -150,9 +150,9 @@ class Interpolant:
         rows = np.searchsorted(self._forward, self._direction * times, side="left")
         rows = np.clip(rows, 1, len(self._t) - 1)
         y, yp = np.empty((2, len(times), self._y.shape[1]))
-        for row in np.unique(rows):
-            inside = np.flatnonzero(rows == row)
-            end = int(row)
+        by_row = np.argsort(rows, kind="stable")
+        for inside in np.split(by_row, np.flatnonzero(np.diff(rows[by_row])) + 1):
+            end = int(rows[inside[0]]) if len(inside) else 1
             if self._k[end] == 0:      # a restart ends no step; none may follow it
                 end += 1 if end + 1 < len(self._t) else -1
             psi, phi = interpolate.polynomial_through(self._t, self._y, end, int(self._k[end]))

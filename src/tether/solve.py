@@ -76,7 +76,7 @@ def solve_dae(
         event changes the state, and the integration goes on from there. An event that is zero
         at the start is reported once, but neither stops the run nor changes the state.
     args : sequence
-        Further arguments of `fun`, `jac` and the events.
+        Further arguments of `fun`, `jac`, the events, constraints and invariants.
     rtol, atol : float or array_like
         Tolerances: the error of each step is kept below ``rtol * abs(y) + atol``.
     jac : callable or pair of matrices, optional
@@ -153,7 +153,7 @@ def solve_dae(
         driver = Driver(bdf, record, watched, callback, bar)
         status = driver.run()
     except KeyboardInterrupt as interrupt:
-        interrupt.result = (  # type: ignore
+        interrupt.result = (  # type: ignore[attr-defined]
             None if driver is None else _result(driver, Status.INTERRUPTED, dense_output)
         )
         raise

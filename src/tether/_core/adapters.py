@@ -271,6 +271,14 @@ def use_python_events(s: State, events, args):
     s.events = python_events
 
 
+def raise_users(s: State):
+    """Raise what a function of the user raised, if one did."""
+    if s.error is not None:
+        error = s.error
+        s.error = None
+        raise error
+
+
 # --- C functions, called without the GIL ------------------------------------------------
 
 

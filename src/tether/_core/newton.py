@@ -105,7 +105,6 @@ def iterate(s):
             rate = pow(size / first, 1.0 / m)
             if rate > (DIVERGING if s.jacobian_current else TOO_SLOW):
                 return NO_CONVERGENCE
-            s.convergence_rate = rate
             if size * rate / (1.0 - rate) <= s.newton_tolerance:
                 return OK
         if size <= 100.0 * EPS * s.y_norm:      # nothing left but round-off

@@ -82,10 +82,8 @@ cdef class State:
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
-    cdef public double convergence_rate
 
     # --- error and order
-    cdef public double error_estimate  # of the step just tried, 1 = the tolerance
     cdef double order_error[COLUMNS]  # error estimate had the order been q
     cdef double order_term[COLUMNS]   # |h^(q+1) y^(q+1)|, math (9)
     cdef public int new_order
@@ -115,7 +113,7 @@ cdef class State:
     cdef double* scaling              # W^p
     cdef double* row_whole            # squared length of a row
     cdef double* row_left             # squared length of what is left of a row
-    cdef double* basis                # orthonormal rows, or the rows of A
+    cdef double* basis                # orthogonal rows, or the rows of A
     cdef double* triangle             # L of the rows, or the Cholesky factor
     cdef int* row_order
     cdef double* multiplier

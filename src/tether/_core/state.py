@@ -80,7 +80,6 @@ class State:
         self.jacobian_step = 0
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
-        self.error_estimate = self.convergence_rate = 0.0
 
         self.n_constraints = self.n_pieces = 0
         self.project_before_test = False

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tether._core import probe
+from tether._core.adapters import raise_users
 from tether._core.state import State
 
 __all__ = ["Start", "make_consistent"]
@@ -317,10 +318,3 @@ def _residual(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarr
 def _time_scale(state: State, t: float) -> float:
     span = abs(state.t_end - t)
     return 1e-3 * span if math.isfinite(span) else 1.0
-
-
-def raise_users(state: State) -> None:
-    """Raise what a function of the user raised."""
-    if state.error is not None:
-        error, state.error = state.error, None
-        raise error

@@ -38,9 +38,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether._core import probe
+from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.options import as_numbers
-from tether.start.consistent import raise_users
 from tether.start.double_system import (
     Banded,
     Dense,

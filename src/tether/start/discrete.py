@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from tether._core import probe
+from tether._core.adapters import raise_users
 from tether._core.state import State
-from tether.start.consistent import raise_users
 
 __all__ = ["Blocks", "check_blocks", "correct_velocities", "recognise"]
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from tether._core import constraints as core
 from tether._core import probe, project
+from tether._core.adapters import raise_users
 from tether._core.state import State
-from tether.start.consistent import Start, raise_users
+from tether.start.consistent import Start
 
 if TYPE_CHECKING:
     from tether.constraints import Constraints

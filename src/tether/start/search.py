@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,11 @@ from numpy.typing import ArrayLike
 
 from tether._core import constraints as core_constraints
 from tether._core import probe
+from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.options import Options
 from tether.problem import as_problem
-from tether.start.consistent import Start, raise_users
+from tether.start.consistent import Start
 from tether.start.derivative import StateSystem, find_derivative
 
 __all__ = ["consistent_start"]
@@ -198,7 +199,9 @@ class Search:
         y[self.movable] += along / metric
         nearer = self._solve(y, start.yp, guess)
         gained = np.linalg.norm((guess - nearer.y)[self.movable] * metric)
-        return nearer if nearer.success and gained < 0.999 * np.linalg.norm(back) else None
+        if not nearer.success or gained >= 0.999 * np.linalg.norm(back):
+            return None
+        return replace(nearer, residual=(start.residual[0], nearer.residual[1]))
 
     def _solve(self, y: np.ndarray, yp: np.ndarray, guess: np.ndarray) -> Start:
         if probe.move_to(self.state, self.t, y, yp) != 0:
