@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from pencil import pencil_index
 from scipy.integrate import solve_ivp
 
 from tether import gallery
@@ -85,6 +86,13 @@ def test_slopes_do_not_matter_for_algebraic_unknowns_and_do_for_others(name):
     assert unused == problem.algebraic
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_index_is_that_of_the_linearised_equations(name):
+    problem = gallery.get(name)
+    jacobians = difference_jacobians(problem, problem.t_span[0], problem.y0, problem.yp0)
+    assert pencil_index(*jacobians) == problem.index
+
+
 @pytest.mark.parametrize("name", WITH_EXACT)
 def test_exact_solution_satisfies_the_equations(name):
     problem = gallery.get(name)
@@ -136,7 +144,8 @@ def test_c_text_agrees_with_python(name, tmp_path):
 
 
 def test_c_text_is_there_where_it_is_promised():
-    assert {"trivial", "robertson", "akzo", "pend-i1", "caraxis-i1"} <= set(WITH_C)
+    mechanisms = {name for name in NAMES if name.startswith(("pend", "caraxis", "andrews"))}
+    assert {"trivial", "robertson", "akzo", "fekete"} | mechanisms <= set(WITH_C)
 
 
 def underlying_ode(problem):
@@ -178,6 +187,7 @@ def underlying_ode(problem):
         ("vdpol", "Radau", 1e-7, 8.5),
         ("caraxis-i1", "DOP853", 1e-9, 7.0),
         ("pend-i1", "DOP853", 1e-9, 6.0),
+        ("andrews-i1", "DOP853", 1e-8, 7.5),
         ("rotor", "DOP853", 1e-9, 8.5),
         ("implicit-oscillator", "DOP853", 1e-9, 8.5),
     ],
@@ -196,6 +206,50 @@ def test_reference_is_reached_by_an_unrelated_integrator(name, method, rtol, dig
     )
     assert run.success
     assert problem.digits(end_state(t_end, run.y[:, -1])) > digits
+
+
+@pytest.mark.parametrize("family", ["pend", "caraxis", "andrews"])
+def test_motion_of_the_index_1_form_satisfies_the_others(family):
+    """Differentiating the constraints does not change the motion, so one check serves all."""
+    reduced = gallery.get(f"{family}-i1")
+    rhs, state, differential = underlying_ode(reduced)
+    t_end = 0.2 * reduced.t_span[1]
+    times = np.linspace(0.0, t_end, 5)
+    run = solve_ivp(
+        rhs, (0.0, t_end), reduced.y0[differential], "DOP853", times, rtol=1e-11, atol=1e-11
+    )
+    for t, x in zip(times, run.y.T, strict=True):
+        y, yp = state(t, x), np.zeros(reduced.n)
+        yp[differential] = rhs(t, x)
+        for index in (1, 2, 3):
+            problem = gallery.get(f"{family}-i{index}")
+            np.testing.assert_array_equal(problem.y0, reduced.y0)
+            residual = evaluate(problem, t, y, yp)
+            assert np.max(np.abs(residual) / largest_terms(problem, t, y, yp)) < 1e-9
+
+
+def test_fekete_reference():
+    """With the multipliers put in it is an ODE; it creeps off the sphere, within its tolerance."""
+    problem = gallery.fekete()
+
+    def rates(y):
+        return -evaluate(problem, 0.0, y, np.zeros(problem.n))[:120]
+
+    def rhs(t, x):
+        p, v = x.reshape(2, 20, 3)
+        y = np.concatenate([x, np.zeros(40)])
+        force = rates(y)[60:].reshape(20, 3)
+        y[120:140] = -np.sum(v * v + p * force, axis=1) / (2 * np.sum(p * p, axis=1))
+        return rates(y)
+
+    run = solve_ivp(rhs, problem.t_span, problem.y0[:120], "DOP853", rtol=1e-10, atol=1e-10)
+    assert problem.digits(np.append(run.y[:, -1], np.zeros(40))) > 8.5
+
+
+def test_fekete_start_accelerates_tangentially():
+    problem = gallery.fekete()
+    p, acceleration = problem.y0[:60].reshape(20, 3), problem.yp0[60:120].reshape(20, 3)
+    assert np.abs(np.sum(p * acceleration, axis=1)).max() < 1e-14
 
 
 @pytest.mark.parametrize("t_end", [4e10, 1e11])
@@ -289,6 +343,9 @@ def test_arrays_cannot_be_changed_by_accident():
         (lambda: gallery.get("nonsense"), "unknown problem 'nonsense'"),
         (lambda: gallery.robertson(t_end=1.0), "t_end must be one of"),
         (lambda: gallery.heat1d(m=11), "at least 12"),
+        (lambda: gallery.pendulum(index=0), "index must be 1, 2 or 3, got 0"),
+        (lambda: gallery.car_axis(index=4), "index must be 1, 2 or 3, got 4"),
+        (lambda: gallery.andrews(index="3"), "index must be 1, 2 or 3, got '3'"),
         (lambda: gallery.compile_residual(gallery.transamp(), "."), "no C residual"),
     ],
 )

@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tether._core import begin, codes, interpolate, linear, step
+from tether._core import begin, codes, interpolate, linear, probe, step
 from tether._core import project as project_core
 from tether._core.adapters import raise_users
 from tether._core.state import State
-from tether.options import CONTROLLERS, NORMS, Options, as_numbers, merge
+from tether.linear.condition import condition_number
+from tether.options import (
+    CONTROLLERS,
+    ESTIMATES,
+    NORMS,
+    SCALINGS,
+    Options,
+    as_numbers,
+    merge,
+)
 from tether.problem import Problem, as_problem
 from tether.result import LocalInterpolant, Statistics
 from tether.start.consistent import (
@@ -23,12 +32,19 @@ from tether.start.consistent import (
     refuse_changes,
 )
 from tether.start.first_step import first_step as choose_first_step
+from tether.start.high_index import find_kinds, refuse_pencil, start_above_index_1
 from tether.start.on_constraints import start_on_constraints
 from tether.status import Status
+from tether.structure.pencil import Pencil
 
 __all__ = ["Bdf"]
 
 SMALL = 20                  # up to here the core's own LU beats LAPACK
+# At index 2 and 3 ordinary unknowns are held to this share of the tolerance; measured,
+# docs/high_index.md.
+HIGH_INDEX_SHARE = 2.0**-7
+# Failures after which the equations may have changed their index.
+PUZZLING = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
 
 
 class Bdf:
@@ -121,6 +137,8 @@ class Bdf:
         s = self._state
         self.problem.constraints.set_references(s, t, y)
         self.start: Start = self._find_start(t, y, yp, mode)
+        if self._use_kinds(self.start.pencil):
+            probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
         code = begin.begin(
             s, t, np.ascontiguousarray(self.start.y), np.ascontiguousarray(self.start.yp),
             first_step or choose_first_step(s, self.start),
@@ -133,14 +151,45 @@ class Bdf:
     def _find_start(self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str) -> Start:
         if mode == "assume":
             given = np.zeros_like(y) if yp is None else yp
-            return Start(y, given, True, "assumed to be consistent")
+            return Start(y, given, True, "assumed to be consistent", pencil=self._look(t, y, given))
         on_constraints = start_on_constraints(
             self._state, t, y, self.problem.constraints, self.options.accept_projected_start
         )
         if not on_constraints.success:
             return on_constraints
-        found = merge_starts(on_constraints, make_consistent(self._state, t, on_constraints.y, yp))
+        found = make_consistent(self._state, t, on_constraints.y, yp)
+        if found is None:
+            trusted = self.problem.var_index is not None
+            found = start_above_index_1(self._state, t, on_constraints.y, yp, trusted)
+        found = merge_starts(on_constraints, found)
         return refuse_changes(self._state, found, y, yp) if mode == "check" else found
+
+    def _use_kinds(self, pencil: Pencil | None) -> bool:
+        """Let the core treat the unknowns by kind; False if that is what it does already."""
+        s, options = self._state, self.options
+        kinds = self.problem.var_index
+        if kinds is None and pencil is not None:
+            kinds = pencil.var_index
+        if kinds is None:
+            kinds = np.zeros(s.n, int)
+        if np.array_equal(kinds, s.array("kind")):
+            return False
+        estimate = options.estimate
+        if estimate == "auto":
+            estimate = "mechanical" if max(kinds) > 1 else "classical"
+            s.share = HIGH_INDEX_SHARE if max(kinds) > 1 else 1.0
+        reaction = (kinds > 1) & ~s.array("fyp").reshape(s.n, s.n).any(axis=1)
+        if pencil is not None and pencil.dof == 0:     # nothing evolves: they are the result
+            reaction[:] = False
+        s.use_kinds(kinds, reaction, ESTIMATES.index(estimate))
+        return True
+
+    def condition(self) -> float:
+        """Estimate the condition number (1-norm) of the iteration matrix as it was last factored.
+
+        Takes a few solutions with the factors. NaN before the first step.
+        """
+        return condition_number(self._state)
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
         """Return the point on the constraints next to (t, y); where there is none, y itself."""
@@ -165,11 +214,32 @@ class Bdf:
         self.t_old = s.t if count == 1 else None
         code = step.advance(s, count)
         raise_users(s)
+        if code in PUZZLING and self._look_again():
+            return codes.PAUSED
         if code < 0:
             self.status = Status(code)
         elif code == codes.REACHED_END:
             self.status = Status.REACHED_END
         return code
+
+    def _look(self, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:
+        """Local index and kinds at a point; None for index 0 and 1, or if the user gave them."""
+        if self.problem.var_index is not None or probe.move_to(self._state, t, y, yp) != 0:
+            return None
+        pencil = find_kinds(self._state, t, y, yp)
+        if pencil is None or pencil.index is None or pencil.index < 2:
+            return None
+        return pencil
+
+    def _look_again(self) -> bool:
+        """After a failure: go on from here if the unknowns turn out to be of other kinds."""
+        s = self._state
+        t, y, yp = self.t, self.y, self.yp
+        pencil = self._look(t, y, yp)
+        if pencil is None or refuse_pencil(pencil) is not None or not self._use_kinds(pencil):
+            return False
+        probe.move_to(s, t, y, yp)
+        return begin.begin(s, t, y, yp, 0.0) == codes.OK
 
     @property
     def t(self) -> float:
@@ -222,6 +292,9 @@ def new_state(problem: Problem, n: int, options: Options) -> State:
     state.error_norm = NORMS.index(options.error_norm)
     state.newton_norm = NORMS.index(options.newton_norm)
     state.newton_tolerance = options.newton_tolerance
+    state.newton_by_step = options.newton_test == "yp"
+    if options.scaling != "none":
+        state.scale_matrix(SCALINGS.index(options.scaling))
     problem.attach(state)
     if n <= SMALL:
         linear.use_small_factor(state)

@@ -14,6 +14,10 @@ __all__ = ["Options"]
 
 CONTROLLERS = ("h211b", "dassl")
 NORMS = ("max", "rms")
+# The codes of the core are the places in these.
+ESTIMATES = ("classical", "exclude", "scaled", "local", "mechanical")
+SCALINGS = ("none", "rows", "kinds")
+NEWTON_TESTS = ("y", "yp")
 STARTS = ("auto", "assume", "check")
 PROJECTION_SOLVERS = ("orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
@@ -45,6 +49,17 @@ class Options:
         Weighted norm of the error test and of the convergence test (PL2 section 5).
     newton_tolerance : float
         Share of the tolerance that Newton's iteration may leave.
+    newton_test : {"y", "yp"}
+        Newton's iteration ends when the error left in y is within that share (P82 eq. 5.9), or when
+        h y' is, with the error of y held to h times the tolerance (P82 eq. 5.10).
+    estimate : {"auto", "classical", "exclude", "scaled", "local", "mechanical"}
+        What the error test looks at: corrector minus predictor; the same without unknowns of
+        index 2 and 3, or with theirs times h and h**2 (as RADAU5); its effect on the solution (P82
+        eq. 4.5); the same, of the velocities only where they are free (PL2 eq. 5.2-5.5).
+        "auto" is "classical" for index 0 and 1 and "mechanical" for 2 and 3; docs/high_index.md.
+    scaling : {"none", "rows", "kinds"}
+        Scaling of the iteration matrix: none, every row to largest entry 1, or rows and columns by
+        powers of h according to their kind (PL2 section 3).
     start : {"auto", "assume", "check"}
         Make the starting values consistent, take them as they are, or refuse inconsistent ones.
     projection_power : float
@@ -76,6 +91,9 @@ class Options:
     error_norm: str = "max"           # PL2 section 5; measured equal to rms
     newton_norm: str = "max"          # PL2 section 5
     newton_tolerance: float = 0.1     # measured: 0.33 of DASSL costs up to twice the steps
+    newton_test: str = "y"            # P82 eq. 5.9
+    estimate: str = "auto"            # measured, docs/high_index.md
+    scaling: str = "none"             # measured, docs/high_index.md
     start: str = "auto"               # repair what is free, keep the rest
     projection_power: float = 1.0     # measured, docs/projection.md
     projection_solver: str = "orthogonal"   # HK
@@ -98,6 +116,9 @@ class Options:
             ("controller", CONTROLLERS),
             ("error_norm", NORMS),
             ("newton_norm", NORMS),
+            ("newton_test", NEWTON_TESTS),
+            ("estimate", ("auto", *ESTIMATES)),
+            ("scaling", SCALINGS),
             ("start", STARTS),
             ("projection_solver", PROJECTION_SOLVERS),
             ("projection_placement", PLACEMENTS),

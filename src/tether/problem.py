@@ -36,6 +36,8 @@ class Problem:
     constraints, invariants : callable, Constraint or list of them, optional
         Functions ``(t, y)`` that are zero, or keep their starting value, along the solution; see
         `solve_dae`.
+    var_index : array_like of int, optional
+        Kind of every unknown, 0 to 3; see `solve_dae`.
 
     Examples
     --------
@@ -54,8 +56,10 @@ class Problem:
         args: Sequence[Any] = (),
         constraints: Any = None,
         invariants: Any = None,
+        var_index: Any = None,
     ) -> None:
         self.constraints = Constraints(constraints, invariants)
+        self.var_index = _check_var_index(var_index)
         self.args = _check_args(args)
         self.capsule, self.returns_status, self.takes_data = None, False, False
         self.fills = False
@@ -190,6 +194,10 @@ class Problem:
 
     def prepare(self, t: float, y: np.ndarray) -> None:
         """Settle what can only be known once the starting values are."""
+        if self.var_index is not None and len(self.var_index) != len(y):
+            raise ValueError(
+                f"var_index must have {len(y)} values like y0, got {len(self.var_index)}"
+            )
         if self.fyp is not None and self.fyp.shape[0] != len(y):
             raise ValueError(f"y0 has {len(y)} values, but M has {self.fyp.shape[0]} rows")
 
@@ -214,13 +222,17 @@ def as_problem(
     args: Sequence[Any] = (),
     constraints: Any = None,
     invariants: Any = None,
+    var_index: Any = None,
 ) -> Problem:
     """Wrap what the user passed; with a `Problem` nothing else may be given twice."""
+    given = {
+        "jac": jac, "constraints": constraints, "invariants": invariants, "var_index": var_index,
+    }
     if not isinstance(fun, Problem):
-        return Problem(fun, jac=jac, args=args, constraints=constraints, invariants=invariants)
+        return Problem(fun, args=args, **given)
     if args != ():
         raise ValueError("args belong to the Problem; do not pass them as well")
-    for name, value in (("jac", jac), ("constraints", constraints), ("invariants", invariants)):
+    for name, value in given.items():
         if value is not None:
             raise ValueError(f"{name} belongs to the Problem; do not pass it as well")
     return fun
@@ -328,6 +340,17 @@ def _mass_at(matrix_at: Callable[..., Any], t: float, y: np.ndarray) -> Any:
             f"M must return a matrix of shape {(len(y), len(y))}, got {np.shape(matrix)}"
         )
     return matrix
+
+
+def _check_var_index(var_index: Any) -> np.ndarray | None:
+    if var_index is None:
+        return None
+    kinds = np.asarray(var_index)
+    if kinds.ndim != 1 or kinds.dtype.kind not in "iu":
+        raise TypeError(f"var_index must be a vector of integers, got {var_index!r}")
+    if np.any((kinds < 0) | (kinds > 3)):
+        raise ValueError(f"var_index must be 0, 1, 2 or 3 for every unknown, got {var_index!r}")
+    return kinds.astype(int)
 
 
 def _check_jac(jac: Any, n_args: int) -> Callable[..., Any] | None:

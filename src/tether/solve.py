@@ -39,6 +39,7 @@ def solve_dae(
     jac: Any = None,
     constraints: Any = None,
     invariants: Any = None,
+    var_index: ArrayLike | None = None,
     start: str = "auto",
     first_step: float | None = None,
     max_step: float = math.inf,
@@ -88,6 +89,12 @@ def solve_dae(
         function; `Constraint` takes C functions.
     invariants : callable, Constraint or list of them, optional
         As `constraints`, for quantities that keep their starting value, such as an energy.
+    var_index : array_like of int, optional
+        Kind of every unknown, as in RADAU5: 0 or 1 ordinary; 2 for those that lose an order of
+        accuracy (multipliers of velocity constraints, pressures, velocities of an index-3
+        mechanism); 3 for those that lose two (multipliers of position constraints). Found from the
+        equations when left out. Whoever gives it answers for the index: a system that would be
+        refused is then integrated.
     start : {"auto", "assume", "check"}
         "auto" makes the starting values consistent: the differential part of `y0` is kept, the
         algebraic part and y' are found. "assume" takes `y0` and `yp0` as they are, "check" fails
@@ -130,7 +137,7 @@ def solve_dae(
     >>> print(round(float(sol.y[0, -1]), 4))
     0.3679
     """
-    problem = as_problem(fun, jac, args, constraints, invariants)
+    problem = as_problem(fun, jac, args, constraints, invariants, var_index)
     t0, t_end = _check_span(t_span)
     settings = merge(
         options, rtol=rtol, atol=atol, start=start, first_step=first_step, max_step=max_step,
@@ -144,6 +151,7 @@ def solve_dae(
     driver = None
     try:
         bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end)
+        bdf._state.interpolated = dense_output or times is not None
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
         if watched:

@@ -55,6 +55,7 @@ class Status(IntEnum):
     INTERRUPTED = -10
     NOT_ON_CONSTRAINTS = -11
     CONTRADICTION = -12
+    SMALLER_IS_WORSE = -13
 
     @property
     def text(self) -> str:
@@ -112,6 +113,11 @@ TEXTS = {
         "The constraints and the equations contradict each other: step after step the projection "
         "undoes what the equations ask for. A constraint must hold along the exact solution; an "
         "invariant must keep its starting value there."
+    ),
+    Status.SMALLER_IS_WORSE: (
+        "Newton's iteration fails, and every smaller step begins farther from the solution: the "
+        "iteration matrix is too ill-conditioned. Try a larger first_step, scaling='rows', looser "
+        "tolerances, or equations of lower index."
     ),
     Status.INTERRUPTED: "The run was interrupted from the keyboard.",
 }

@@ -72,7 +72,7 @@ def add_history(s, t, y):
 def first_step_size(s):
     """Take a thousandth of the interval, less where y' carries y beyond half a tolerance."""
     h: cython.double = 1e-3 * fabs(s.t_end - s.t)
-    slope: cython.double = weighted_norm(s, s.yp, s.error_norm)
+    slope: cython.double = weighted_norm(s, s.yp, s.weight, s.error_norm)
     if not h < 1e300:
         h = 0.5 / slope if slope > 0.0 else 1.0
     if slope * h > 0.5:

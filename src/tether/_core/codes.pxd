@@ -9,6 +9,7 @@ cdef enum:
     NON_FINITE = 4
     NOT_ON_CONSTRAINTS = 11
     CONTRADICTION = 12
+    SMALLER_IS_WORSE = 13
     # The run cannot go on.
     ZERO_WEIGHT = -7
     TOO_ACCURATE = -9
@@ -30,3 +31,17 @@ cdef enum:
 cdef enum:
     H211B = 0
     DASSL = 1
+
+# Error estimates (error.py); from LOCAL on the differences are filtered (estimates.py).
+cdef enum:
+    CLASSICAL = 0
+    EXCLUDING = 1
+    SCALED = 2
+    LOCAL = 3
+    MECHANICAL = 4
+
+# Scaling of the iteration matrix (linear.py).
+cdef enum:
+    UNSCALED = 0
+    ROWS = 1
+    KINDS = 2

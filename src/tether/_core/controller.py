@@ -4,7 +4,7 @@ import cython
 from cython.cimports.libc.math import fabs, pow, sqrt
 
 if not cython.compiled:
-    from tether._core.codes import ERROR_TEST, H211B
+    from tether._core.codes import ERROR_TEST, H211B, NO_CONVERGENCE, OK, SMALLER_IS_WORSE
     from tether._core.order import lower_order
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
@@ -18,6 +18,9 @@ BAND_LOW = cython.declare(cython.double, 0.9)
 BAND_HIGH = cython.declare(cython.double, 1.3)
 MAX_ERROR_FAILURES = cython.declare(cython.int, 20)
 MAX_NEWTON_FAILURES = cython.declare(cython.int, 20)
+# A quarter of the step should bring the prediction closer by more than this.
+CLOSER = cython.declare(cython.double, 0.5)
+MAX_IN_VAIN = cython.declare(cython.int, 4)
 
 
 def next_step(s):
@@ -64,7 +67,7 @@ def dassl_ratio(control):
 
 
 def recover(s, status):
-    """Reduce step and order after a failed attempt; False when that is no use any more.
+    """Reduce step and order after a failed attempt; return the failure when that is no use.
 
     The first failure of the error test trusts the estimate; after the second the estimate
     itself is in doubt; after the third so is the history, and the order is built up again as
@@ -91,13 +94,35 @@ def recover(s, status):
         s.convergence_failures += 1
         forget_jacobian(s)                 # from a bad prediction: no use at a better one
         ratio = 0.25
+        if status == NO_CONVERGENCE and smaller_is_worse(s):
+            return -SMALLER_IS_WORSE
     s.steps_at_order = 0
     s.h *= ratio
-    return (
+    if (
         fabs(s.h) > smallest_step(s)
         and s.error_failures < MAX_ERROR_FAILURES
         and s.newton_failures < MAX_NEWTON_FAILURES
-    )
+    ):
+        return OK
+    return -status
+
+
+def smaller_is_worse(s):
+    """Count failures of the iteration after which a smaller step began no closer to the solution.
+
+    From the first such failure on the iteration is damped; several in a row, each beginning
+    farther away than the last, mean that the matrix is too ill-conditioned (P82 section 5).
+    """
+    farther: cython.bint = s.first_increment > s.failed_increment
+    no_closer: cython.bint = s.first_increment > CLOSER * s.failed_increment
+    if s.newton_failures == 1:
+        s.in_vain = 0
+    elif s.in_vain > 0:
+        s.in_vain = s.in_vain + 1 if farther else 1
+    elif no_closer:
+        s.in_vain = 1
+    s.failed_increment = s.first_increment
+    return s.in_vain > MAX_IN_VAIN
 
 
 def forget_jacobian(s):

@@ -4,7 +4,9 @@ import cython
 from cython.cimports.libc.math import fabs, sqrt
 
 if not cython.compiled:
-    from tether._core.codes import ERROR_TEST, MAX_NORM, OK
+    from tether._core.codes import ERROR_TEST, LOCAL, MAX_NORM, OK
+    from tether._core.estimates import filter_error, interpolation_error
+    from tether._core.norms import weighted_norm
 
 
 def test_error(s):
@@ -16,41 +18,80 @@ def test_error(s):
 def judge_orders(s):
     """Estimate the local error at orders k-2 .. k+1 from the new differences, math (8), (9).
 
-    The new differences follow from the correction and the old ones, so all four norms
-    come out of one sweep. Every coefficient is that of the true, variable steps:
-    the estimates hold whether or not the step has just changed.
+    Every coefficient is that of the true, variable steps: the estimates hold whether or not
+    the step has just changed.
     """
-    n: cython.int = s.n
     k: cython.int = s.k
-    i: cython.int
     q: cython.int
-    here: cython.double = 0.0       # norm of the new difference of order k+1
-    above: cython.double = 0.0      # ... of order k+2
-    below: cython.double = 0.0      # ... of order k
-    lowest: cython.double = 0.0     # ... of order k-1
-    difference: cython.double
     factor: cython.double = 1.0     # (q+1)! h^(q+1) / (psi_1 ... psi_(q+1))
-    norm: cython.double
-    for i in range(n):
-        difference = s.correction[i]
-        here = accumulate(here, difference * s.weight[i], s.error_norm)
-        above = accumulate(
-            above, (difference - s.beta[k + 1] * s.phi[(k + 1) * n + i]) * s.weight[i], s.error_norm
-        )
-        difference += s.beta[k] * s.phi[k * n + i]
-        below = accumulate(below, difference * s.weight[i], s.error_norm)
-        difference += s.beta[k - 1] * s.phi[(k - 1) * n + i]
-        lowest = accumulate(lowest, difference * s.weight[i], s.error_norm)
+    measure_differences(s)
     for q in range(k + 2):
         factor *= (q + 1) * s.alpha[q + 1]
         if q < k - 2:
             continue
-        norm = above if q > k else (here if q == k else (below if q == k - 1 else lowest))
-        if s.error_norm != MAX_NORM:
-            norm = sqrt(norm / n)
-        s.order_term[q] = factor * norm
+        s.order_term[q] = factor * s.difference_norm[q]
         if q > 0:
-            s.order_error[q] = s.error_constant[q] * norm
+            s.order_error[q] = s.error_constant[q] * s.difference_norm[q]
+    if s.estimate >= LOCAL:
+        replace_error(s)
+
+
+def replace_error(s):
+    """Put the filtered error in place of the plain one, at the other orders in proportion.
+
+    The terms that choose the order stay those of the plain differences, math (9).
+    """
+    k: cython.int = s.k
+    q: cython.int
+    i: cython.int
+    error: cython.double
+    plain: cython.double = s.order_error[k]
+    for i in range(s.n):
+        s.filtered[i] = s.correction[i]
+    filter_error(s)
+    error = s.error_constant[k] * weighted_norm(s, s.filtered, s.filtered_weight, s.error_norm)
+    if s.interpolated:
+        error = max(error, interpolation_error(s))
+    if s.starting:                     # too early to know what the filter may take away
+        error = max(error, plain)
+    for q in range(max(k - 2, 1), k + 2):
+        s.order_error[q] = s.order_error[q] * error / plain if plain > 0.0 else error
+    s.order_error[k] = error
+
+
+def measure_differences(s):
+    """Norms of the new differences of orders k-1 .. k+2.
+
+    They follow from the correction and the old ones, so all four come out of one sweep.
+    """
+    n: cython.int = s.n
+    k: cython.int = s.k
+    i: cython.int
+    here: cython.double = 0.0       # norm of the new difference of order k+1
+    above: cython.double = 0.0      # ... of order k+2
+    below: cython.double = 0.0      # ... of order k
+    lowest: cython.double = 0.0     # ... of order k-1
+    weight: cython.double
+    difference: cython.double
+    for i in range(n):
+        weight = s.error_weight[i]
+        difference = s.correction[i]
+        here = accumulate(here, difference * weight, s.error_norm)
+        above = accumulate(
+            above, (difference - s.beta[k + 1] * s.phi[(k + 1) * n + i]) * weight, s.error_norm
+        )
+        difference += s.beta[k] * s.phi[k * n + i]
+        below = accumulate(below, difference * weight, s.error_norm)
+        difference += s.beta[k - 1] * s.phi[(k - 1) * n + i]
+        lowest = accumulate(lowest, difference * weight, s.error_norm)
+    if s.error_norm != MAX_NORM:
+        here, above = sqrt(here / n), sqrt(above / n)
+        below, lowest = sqrt(below / n), sqrt(lowest / n)
+    s.difference_norm[k] = here
+    s.difference_norm[k + 1] = above
+    s.difference_norm[k - 1] = below
+    if k > 1:
+        s.difference_norm[k - 2] = lowest
 
 
 def accumulate(total, x, norm):

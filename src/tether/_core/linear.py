@@ -8,7 +8,7 @@ import cython
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
-    from tether._core.codes import OK, SINGULAR
+    from tether._core.codes import KINDS, OK, ROWS, SINGULAR, UNSCALED
 
 
 def use_small_factor(s):
@@ -23,10 +23,53 @@ def assemble_and_factor(s):
     status: cython.int
     for i in range(s.n * s.n):
         s.lu[i] = s.fy[i] + s.cj * s.fyp[i]
+    if s.scaling_mode != UNSCALED:
+        scale_matrix(s)
     s.nlu += 1
     status = s.factor(s)
     s.cj_factored = s.cj if status == OK else 0.0
     return status
+
+
+def scale_matrix(s):
+    """Scale the matrix in `s.lu`, math (25): by kind (PL2 section 3), or rows to largest entry 1.
+
+    A row that contains y' has entries of order c, so it is divided by c; a column of
+    var_index v is multiplied by c^(v-1).
+    """
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    for i in range(n):
+        s.row_scale[i] = 0.0
+        s.column_scale[i] = 1.0
+    for j in range(n):
+        for i in range(n):
+            if s.scaling_mode == ROWS:
+                s.row_scale[i] = max(s.row_scale[i], fabs(s.lu[j * n + i]))
+            elif s.fyp[j * n + i] != 0.0:
+                s.row_scale[i] = fabs(s.cj)
+        if s.scaling_mode == KINDS:
+            for i in range(1, s.kind[j]):
+                s.column_scale[j] *= fabs(s.cj)
+    for i in range(n):
+        s.row_scale[i] = 1.0 / s.row_scale[i] if s.row_scale[i] > 0.0 else 1.0
+    for j in range(n):
+        for i in range(n):
+            s.lu[j * n + i] *= s.row_scale[i] * s.column_scale[j]
+
+
+def solve_scaled(s, b):
+    """Solve with the factors, whatever their scaling."""
+    i: cython.int
+    if s.scaling_mode == UNSCALED:
+        s.solve(s, b)
+        return
+    for i in range(s.n):
+        b[i] *= s.row_scale[i]
+    s.solve(s, b)
+    for i in range(s.n):
+        b[i] *= s.column_scale[i]
 
 
 def small_factor(s):

@@ -1,6 +1,6 @@
 from tether._core.adapters cimport evaluate
 from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OK, USER_EXCEPTION
-from tether._core.linear cimport assemble_and_factor
+from tether._core.linear cimport assemble_and_factor, solve_scaled
 from tether._core.norms cimport weighted_norm
 from tether._core.predict cimport start_from_prediction
 from tether._core.state cimport State
@@ -9,3 +9,8 @@ cdef int correct(State s) noexcept nogil
 cdef int set_up(State s, bint fresh) noexcept nogil
 cdef int iterate(State s) noexcept nogil
 cdef bint needs_factor(State s) noexcept nogil
+cdef double find_increment(State s, double damping) noexcept nogil
+cdef void take_increment(State s, double length) noexcept nogil
+cdef bint stagnated(State s, double size) noexcept nogil
+cdef int correct_damped(State s) noexcept nogil
+cdef double paying_length(State s, double size) noexcept nogil

@@ -2,4 +2,4 @@ from tether._core.codes cimport MAX_NORM, OK, ZERO_WEIGHT
 from tether._core.state cimport State
 
 cdef int set_weights(State s) noexcept nogil
-cdef double weighted_norm(State s, double* v, int norm) noexcept nogil
+cdef double weighted_norm(State s, double* v, double* weight, int norm) noexcept nogil

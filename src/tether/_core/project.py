@@ -52,7 +52,7 @@ def project(s):
     change: cython.double
     if s.n_constraints == 0:
         return OK
-    change = weighted_norm(s, s.correction, s.error_norm)
+    change = weighted_norm(s, s.correction, s.weight, s.error_norm)
     s.projections += 1
     status = move_onto(s, max(change, ALWAYS_ALLOWED))
     if status != OK:
@@ -93,7 +93,7 @@ def move_onto(s, limit):
         if size == 0.0:
             break
         s.solve_projection(s)
-        step = weighted_norm(s, s.shift, s.error_norm)
+        step = weighted_norm(s, s.shift, s.weight, s.error_norm)
         if not step < 1e300:
             return NON_FINITE
         if s.projection_size + step > limit:

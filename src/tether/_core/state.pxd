@@ -35,6 +35,7 @@ cdef class State:
     cdef public int newton_norm
     cdef public int error_norm
     cdef public double newton_tolerance
+    cdef public bint newton_by_step   # P82 eq. 5.10 instead of 5.9
 
     # --- history: y(t_n) and its scaled divided differences, math (2)
     cdef public double t, h
@@ -57,7 +58,10 @@ cdef class State:
     cdef public double cj
     cdef double* tolerance            # rtol |y_n| + atol
     cdef double* weight               # 1 / tolerance
-    cdef public double y_norm         # max |y_n| weight, for round-off
+    cdef double* error_weight         # of the error test: zero for what is left out of it
+    cdef double* filtered_weight      # of the filtered errors
+    cdef double* newton_weight        # of the convergence test
+    cdef public double y_norm         # max |y_n| weight
     cdef double* y_predicted
     cdef double* yp_predicted
     cdef double* y
@@ -65,6 +69,7 @@ cdef class State:
     cdef double* correction           # y - y_predicted, the next difference of order k + 1
     cdef double* r                    # residual, then Newton's increment
     cdef double* scratch
+    cdef double* increment            # of the damped iteration
     cdef double* noise                # round-off of each residual
 
     # --- iteration matrix F_y + cj F_y' and its factors, column by column
@@ -72,6 +77,9 @@ cdef class State:
     cdef double* fyp
     cdef double* lu
     cdef double* pivot_inverse
+    cdef public int scaling_mode      # of the rows and columns of the matrix, math (25)
+    cdef double* row_scale
+    cdef double* column_scale
     cdef int* pivot
     cdef factor_t factor
     cdef solve_t solve
@@ -84,6 +92,14 @@ cdef class State:
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
 
     # --- error and order
+    cdef public int estimate          # which error estimate, math (8), (20)-(23)
+    cdef int* kind                    # var_index: 0, 1 ordinary; 2, 3 lose one or two orders
+    cdef int* reaction                # of kind 2 or 3, and its derivative does not occur
+    cdef public int highest_kind
+    cdef double* filtered             # an error in the making
+    cdef public double share          # of the tolerance that ordinary unknowns are held to
+    cdef public bint interpolated     # the solution is wanted between the steps
+    cdef double difference_norm[COLUMNS]
     cdef double order_error[COLUMNS]  # error estimate had the order been q
     cdef double order_term[COLUMNS]   # |h^(q+1) y^(q+1)|, math (9)
     cdef public int new_order
@@ -128,6 +144,10 @@ cdef class State:
     # --- control counters of the step being tried (not statistics)
     cdef public int error_failures
     cdef public int newton_failures
+    cdef public double first_increment  # of this attempt's iteration
+    cdef public double failed_increment  # ... of the last failed one in this step
+    cdef public int in_vain           # failures in a row that a smaller step made no better
+    cdef public int damped_steps
 
     # --- statistics
     cdef public long long steps, nfev, njev, nlu, iterations

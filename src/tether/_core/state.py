@@ -43,13 +43,15 @@ class State:
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
                 setattr(self, name, np.zeros(COLUMNS + 1))
-            for name in ("error_constant", "order_error", "order_term"):
+            for name in ("error_constant", "difference_norm", "order_error", "order_term"):
                 setattr(self, name, np.zeros(COLUMNS))
         self.rtol = doubles(self, "rtol", rtol)
         self.atol = doubles(self, "atol", atol)
         self.phi = doubles(self, "phi", np.zeros(COLUMNS * n))
         self.tolerance = doubles(self, "tolerance", np.zeros(n))
-        self.weight = doubles(self, "weight", np.zeros(n))
+        self.weight = self.error_weight = self.newton_weight = doubles(
+            self, "weight", np.zeros(n)
+        )
         self.y_predicted = doubles(self, "y_predicted", np.zeros(n))
         self.yp_predicted = doubles(self, "yp_predicted", np.zeros(n))
         self.y = doubles(self, "y", np.zeros(n))
@@ -58,7 +60,12 @@ class State:
         self.correction = doubles(self, "correction", np.zeros(n))
         self.r = doubles(self, "r", np.zeros(n))
         self.scratch = doubles(self, "scratch", np.zeros(n))
+        self.increment = doubles(self, "increment", np.zeros(n))
         self.noise = doubles(self, "noise", np.zeros(n))
+        self.kind = integers(self, "kind", np.zeros(n, np.intc))
+        self.highest_kind = self.estimate = self.scaling_mode = 0
+        self.share = 1.0
+        self.interpolated = False
         self.fy = doubles(self, "fy", np.zeros(n * n))
         self.fyp = doubles(self, "fyp", np.zeros(n * n))
         self.lu = doubles(self, "lu", np.zeros(n * n))
@@ -78,6 +85,8 @@ class State:
         self.n_events = 0
         self.error_failures = self.newton_failures = 0
         self.jacobian_step = 0
+        self.in_vain = self.damped_steps = 0
+        self.first_increment = self.failed_increment = 0.0
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
 
@@ -89,6 +98,26 @@ class State:
     def array(self, name):
         """Return the array behind a pointer: the same memory, not a copy."""
         return self.arrays[name]
+
+    def use_kinds(self, kind, reaction, estimate):
+        """Treat each unknown by its var_index; `estimate` is a code of the error estimates.
+
+        `reaction` marks those of index 2 and 3 whose derivative does not occur.
+        """
+        self.kind = integers(self, "kind", np.asarray(kind, np.intc))
+        self.reaction = integers(self, "reaction", np.asarray(reaction, np.intc))
+        self.error_weight = doubles(self, "error_weight", np.zeros(self.n))
+        self.filtered_weight = doubles(self, "filtered_weight", np.zeros(self.n))
+        self.newton_weight = doubles(self, "newton_weight", np.zeros(self.n))
+        self.filtered = doubles(self, "filtered", np.zeros(self.n))
+        self.highest_kind = max(kind)
+        self.estimate = estimate
+
+    def scale_matrix(self, mode):
+        """Scale rows and columns of the iteration matrix; `mode` is a code of the scalings."""
+        self.row_scale = doubles(self, "row_scale", np.ones(self.n))
+        self.column_scale = doubles(self, "column_scale", np.ones(self.n))
+        self.scaling_mode = mode
 
     def keep_steps_in(self, t, y, yp, k, g):
         """Store every accepted step into these arrays from row `stored` on."""

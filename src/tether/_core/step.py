@@ -14,6 +14,7 @@ if not cython.compiled:
     from tether._core.coefficients import set_coefficients
     from tether._core.controller import fit_to_end, next_step, recover
     from tether._core.error import test_error
+    from tether._core.estimates import set_test_weights
     from tether._core.events import look_for_events
     from tether._core.newton import correct
     from tether._core.norms import set_weights
@@ -32,6 +33,7 @@ def step(s):
     status: cython.int
     s.error_failures = 0
     s.newton_failures = 0
+    s.in_vain = 0
     s.jacobian_current = False
     status = set_weights(s)
     if status != OK:
@@ -40,6 +42,8 @@ def step(s):
         return TOO_ACCURATE
     while True:
         fit_to_end(s)
+        if s.highest_kind > 1:
+            set_test_weights(s)
         set_coefficients(s)
         predict(s)
         status = correct(s)
@@ -53,8 +57,9 @@ def step(s):
             break
         if status < 0:
             return status
-        if not recover(s, status):
-            return -status
+        status = recover(s, status)
+        if status != OK:
+            return status
     complete(s)
     return OK
 

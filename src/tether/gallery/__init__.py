@@ -14,6 +14,7 @@ np.float64(0.0)
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tether.gallery.analytic import (
@@ -23,19 +24,23 @@ from tether.gallery.analytic import (
     rotor,
     trivial,
 )
+from tether.gallery.andrews import andrews
 from tether.gallery.base import GalleryProblem
 from tether.gallery.chemistry import akzo, robertson
 from tether.gallery.circuits import transamp
 from tether.gallery.compiled import compile_residual, find_compiler
+from tether.gallery.fekete import fekete
 from tether.gallery.fields import heat1d
-from tether.gallery.mechanisms import car_axis, pendulum
+from tether.gallery.mechanisms import car_axis, pendulum, pendulum_ggl
 from tether.gallery.oscillators import van_der_pol
 
 __all__ = [
     "GalleryProblem",
     "akzo",
+    "andrews",
     "car_axis",
     "compile_residual",
+    "fekete",
     "find_compiler",
     "get",
     "harmonic",
@@ -43,6 +48,7 @@ __all__ = [
     "implicit_oscillator",
     "names",
     "pendulum",
+    "pendulum_ggl",
     "prothero_robinson",
     "robertson",
     "rotor",
@@ -56,7 +62,16 @@ _FACTORIES: dict[str, Callable[..., GalleryProblem]] = {
     "akzo": akzo,
     "transamp": transamp,
     "pend-i1": pendulum,
+    "pend-i2": partial(pendulum, index=2),
+    "pend-i3": partial(pendulum, index=3),
+    "pend-ggl": pendulum_ggl,
     "caraxis-i1": car_axis,
+    "caraxis-i2": partial(car_axis, index=2),
+    "caraxis-i3": partial(car_axis, index=3),
+    "andrews-i1": partial(andrews, index=1),
+    "andrews-i2": partial(andrews, index=2),
+    "andrews-i3": andrews,
+    "fekete": fekete,
     "heat1d": heat1d,
     "vdpol": van_der_pol,
     "trivial": trivial,

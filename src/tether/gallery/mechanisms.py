@@ -1,14 +1,15 @@
-"""Mechanical systems with constraints, reduced to index 1."""
+"""Mechanical systems with constraints: as they stand (index 3), and differentiated."""
 
 import math
 
 import numpy as np
 from scipy.special import ellipj
 
-from tether.gallery.base import FloatArray, GalleryProblem, Vector
+from tether.gallery.base import FloatArray, GalleryProblem, Jacobian, Residual, Vector
 
 GRAVITY = 9.8
 
+# The texts below begin with a line "#define INDEX ...".
 PENDULUM_C = """\
 void residual(double t, const double *y, const double *yp, double *out)
 {
@@ -18,34 +19,104 @@ void residual(double t, const double *y, const double *yp, double *out)
     out[1] = yp[1] - v;
     out[2] = yp[2] + lam * x;
     out[3] = yp[3] + lam * z + g;
+#if INDEX == 3
+    out[4] = x * x + z * z - 1;
+#elif INDEX == 2
+    out[4] = x * u + z * v;
+#else
     out[4] = u * u + v * v - lam * (x * x + z * z) - g * z;
+#endif
+}
+"""
+
+PENDULUM_GGL_C = """\
+void residual(double t, const double *y, const double *yp, double *out)
+{
+    const double g = 9.8;
+    double x = y[0], z = y[1], u = y[2], v = y[3], lam = y[4], mu = y[5];
+    out[0] = yp[0] - u + mu * x;
+    out[1] = yp[1] - v + mu * z;
+    out[2] = yp[2] + lam * x;
+    out[3] = yp[3] + lam * z + g;
+    out[4] = x * x + z * z - 1;
+    out[5] = x * u + z * v;
 }
 """
 
 
-def _pendulum(t: float, y: Vector, yp: Vector) -> list[float]:
-    x, z, u, v, lam = y
+def check_index(index: int) -> None:
+    """Refuse an index for which a mechanism has no equations."""
+    if index not in (1, 2, 3):
+        raise ValueError(f"index must be 1, 2 or 3, got {index!r}")
+
+
+def with_index(c_text: str, index: int) -> str:
+    """C text of a residual that distinguishes the index by the macro INDEX."""
+    return f"#define INDEX {index}\n{c_text}"
+
+
+def _pendulum(index: int) -> Residual:
+    def fun(t: float, y: Vector, yp: Vector) -> list[float]:
+        x, z, u, v, lam = y
+        if index == 3:
+            constraint = x * x + z * z - 1
+        elif index == 2:
+            constraint = x * u + z * v
+        else:
+            constraint = u * u + v * v - lam * (x * x + z * z) - GRAVITY * z
+        return [yp[0] - u, yp[1] - v, yp[2] + lam * x, yp[3] + lam * z + GRAVITY, constraint]
+
+    return fun
+
+
+def _pendulum_jac(index: int) -> Jacobian:
+    def jac(t: float, y: Vector, yp: Vector) -> tuple[FloatArray, FloatArray]:
+        x, z, u, v, lam = y
+        if index == 3:
+            constraint = [2 * x, 2 * z, 0.0, 0.0, 0.0]
+        elif index == 2:
+            constraint = [u, v, x, z, 0.0]
+        else:
+            constraint = [-2 * lam * x, -2 * lam * z - GRAVITY, 2 * u, 2 * v, -(x * x + z * z)]
+        f_y = np.array(
+            [
+                [0.0, 0.0, -1.0, 0.0, 0.0],
+                [0.0, 0.0, 0.0, -1.0, 0.0],
+                [lam, 0.0, 0.0, 0.0, x],
+                [0.0, lam, 0.0, 0.0, z],
+                constraint,
+            ]
+        )
+        return f_y, np.diag([1.0, 1.0, 1.0, 1.0, 0.0])
+
+    return jac
+
+
+def _pendulum_ggl(t: float, y: Vector, yp: Vector) -> list[float]:
+    x, z, u, v, lam, mu = y
     return [
-        yp[0] - u,
-        yp[1] - v,
+        yp[0] - u + mu * x,
+        yp[1] - v + mu * z,
         yp[2] + lam * x,
         yp[3] + lam * z + GRAVITY,
-        u * u + v * v - lam * (x * x + z * z) - GRAVITY * z,
+        x * x + z * z - 1,
+        x * u + z * v,
     ]
 
 
-def _pendulum_jac(t: float, y: Vector, yp: Vector) -> tuple[FloatArray, FloatArray]:
-    x, z, u, v, lam = y
+def _pendulum_ggl_jac(t: float, y: Vector, yp: Vector) -> tuple[FloatArray, FloatArray]:
+    x, z, u, v, lam, mu = y
     f_y = np.array(
         [
-            [0.0, 0.0, -1.0, 0.0, 0.0],
-            [0.0, 0.0, 0.0, -1.0, 0.0],
-            [lam, 0.0, 0.0, 0.0, x],
-            [0.0, lam, 0.0, 0.0, z],
-            [-2 * lam * x, -2 * lam * z - GRAVITY, 2 * u, 2 * v, -(x * x + z * z)],
+            [mu, 0.0, -1.0, 0.0, 0.0, x],
+            [0.0, mu, 0.0, -1.0, 0.0, z],
+            [lam, 0.0, 0.0, 0.0, x, 0.0],
+            [0.0, lam, 0.0, 0.0, z, 0.0],
+            [2 * x, 2 * z, 0.0, 0.0, 0.0, 0.0],
+            [u, v, x, z, 0.0, 0.0],
         ]
     )
-    return f_y, np.diag([1.0, 1.0, 1.0, 1.0, 0.0])
+    return f_y, np.diag([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
 
 
 def _pendulum_exact(t: float) -> FloatArray:
@@ -56,11 +127,61 @@ def _pendulum_exact(t: float) -> FloatArray:
     return np.array([x, z, -z * rate, x * rate, -3 * GRAVITY * z])
 
 
-def pendulum(t_end: float = 10.0) -> GalleryProblem:
-    """Pendulum of length and mass 1, released from rest at (1, 0): index 1.
+def _pendulum_ggl_exact(t: float) -> FloatArray:
+    return np.append(_pendulum_exact(t), 0.0)
 
-    Unknowns are the position (x, z), the velocity (u, v) and the force in the rod. The length
-    condition is differentiated twice, so the numerical solution drifts off the circle.
+
+_PENDULUM_COMPARE = (0, 1, 2, 3)
+_PENDULUM_SOURCE = "exact: Jacobi elliptic functions"
+
+
+def pendulum(t_end: float = 10.0, index: int = 1) -> GalleryProblem:
+    """Pendulum of length and mass 1, released from rest at (1, 0): index 1, 2 or 3.
+
+    Unknowns are the position (x, z), the velocity (u, v) and the force in the rod. At index 3
+    the length is the constraint, at index 2 its first derivative and at index 1 its second; then
+    the numerical solution drifts off the circle.
+
+    Parameters
+    ----------
+    t_end : float
+        End of the interval.
+    index : {1, 2, 3}
+        Which of the three.
+
+    Examples
+    --------
+    >>> from tether import gallery
+    >>> x, z, *_ = gallery.pendulum().exact(3.0)
+    >>> bool(abs(x**2 + z**2 - 1) < 1e-12)
+    True
+    >>> gallery.pendulum(index=3).name
+    'pend-i3'
+    """
+    check_index(index)
+    return GalleryProblem(
+        name=f"pend-i{index}",
+        fun=_pendulum(index),
+        t_span=(0.0, t_end),
+        y0=np.array([1.0, 0.0, 0.0, 0.0, 0.0]),
+        yp0=np.array([0.0, 0.0, 0.0, -GRAVITY, 0.0]),
+        reference=_pendulum_exact(t_end)[list(_PENDULUM_COMPARE)],
+        source=_PENDULUM_SOURCE,
+        atol_scale=np.ones(5),
+        compare=_PENDULUM_COMPARE,
+        algebraic=(4,),
+        index=index,
+        jac=_pendulum_jac(index),
+        exact=_pendulum_exact,
+        c_source=with_index(PENDULUM_C, index),
+    )
+
+
+def pendulum_ggl(t_end: float = 10.0) -> GalleryProblem:
+    """Pendulum of `pendulum` with length and velocity constraint at once: index 2.
+
+    This is the form of Gear, Gupta and Leimkuhler (1985): a second multiplier, zero along the
+    exact solution, lets the position move onto the circle.
 
     Parameters
     ----------
@@ -70,25 +191,24 @@ def pendulum(t_end: float = 10.0) -> GalleryProblem:
     Examples
     --------
     >>> from tether import gallery
-    >>> x, z, *_ = gallery.pendulum().exact(3.0)
-    >>> bool(abs(x**2 + z**2 - 1) < 1e-12)
-    True
+    >>> gallery.pendulum_ggl().algebraic
+    (4, 5)
     """
-    compare = (0, 1, 2, 3)
     return GalleryProblem(
-        name="pend-i1",
-        fun=_pendulum,
+        name="pend-ggl",
+        fun=_pendulum_ggl,
         t_span=(0.0, t_end),
-        y0=np.array([1.0, 0.0, 0.0, 0.0, 0.0]),
-        yp0=np.array([0.0, 0.0, 0.0, -GRAVITY, 0.0]),
-        reference=_pendulum_exact(t_end)[list(compare)],
-        source="exact: Jacobi elliptic functions",
-        atol_scale=np.ones(5),
-        compare=compare,
-        algebraic=(4,),
-        jac=_pendulum_jac,
-        exact=_pendulum_exact,
-        c_source=PENDULUM_C,
+        y0=np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        yp0=np.array([0.0, 0.0, 0.0, -GRAVITY, 0.0, 0.0]),
+        reference=_pendulum_exact(t_end)[list(_PENDULUM_COMPARE)],
+        source=_PENDULUM_SOURCE,
+        atol_scale=np.ones(6),
+        compare=_PENDULUM_COMPARE,
+        algebraic=(4, 5),
+        index=2,
+        jac=_pendulum_ggl_jac,
+        exact=_pendulum_ggl_exact,
+        c_source=PENDULUM_GGL_C,
     )
 
 
@@ -102,11 +222,9 @@ void residual(double t, const double *y, const double *yp, double *out)
     const double k = 10.0 * 1e-2 * 1e-2 / 2;
     double xl = y[0], yl = y[1], xr = y[2], yr = y[3];
     double ul = y[4], vl = y[5], ur = y[6], vr = y[7], la = y[8], lb = y[9];
-    double yb = 0.1 * sin(10 * t), yb1 = cos(10 * t), yb2 = -100 * yb;
+    double yb = 0.1 * sin(10 * t);
     double xb = sqrt(1 - yb * yb);
-    double xb1 = -yb * yb1 / xb;
-    double xb2 = -(yb1 * yb1 + yb * yb2 + xb1 * xb1) / xb;
-    double dx = xl - xr, dy = yl - yr, du = ul - ur, dv = vl - vr;
+    double dx = xl - xr, dy = yl - yr;
     double left = 0.5 / sqrt(xl * xl + yl * yl) - 1;
     double right = 0.5 / sqrt((xr - xb) * (xr - xb) + (yr - yb) * (yr - yb)) - 1;
     double f1 = left * xl + la * xb + 2 * lb * dx;
@@ -121,60 +239,98 @@ void residual(double t, const double *y, const double *yp, double *out)
     out[5] = k * yp[5] - f2;
     out[6] = k * yp[6] - f3;
     out[7] = k * yp[7] - f4;
+#if INDEX == 3
+    out[8] = xl * xb + yl * yb;
+    out[9] = dx * dx + dy * dy - 1;
+#else
+    double yb1 = cos(10 * t), xb1 = -yb * yb1 / xb;
+    double du = ul - ur, dv = vl - vr;
+#if INDEX == 2
+    out[8] = xb1 * xl + xb * ul + yb1 * yl + yb * vl;
+    out[9] = dx * du + dy * dv;
+#else
+    double yb2 = -100 * yb, xb2 = -(yb1 * yb1 + yb * yb2 + xb1 * xb1) / xb;
     out[8] = xb2 * xl + 2 * xb1 * ul + yb2 * yl + 2 * yb1 * vl + (xb * f1 + yb * f2) / k;
     out[9] = du * du + dv * dv + (dx * (f1 - f3) + dy * (f2 - f4)) / k;
+#endif
+#endif
 }
 """
 
 
-def _car_axis(t: float, y: Vector, yp: Vector) -> list[float]:
-    xl, yl, xr, yr, ul, vl, ur, vr, la, lb = y
-    k = _AXIS_MASS
-    # the road under the right wheel, with its first and second derivatives
-    yb, yb1 = 0.1 * math.sin(10 * t), math.cos(10 * t)
-    yb2 = -100 * yb
-    xb = math.sqrt(1 - yb * yb)
-    xb1 = -yb * yb1 / xb
-    xb2 = -(yb1 * yb1 + yb * yb2 + xb1 * xb1) / xb
-    dx, dy, du, dv = xl - xr, yl - yr, ul - ur, vl - vr
-    left = 0.5 / math.sqrt(xl * xl + yl * yl) - 1
-    right = 0.5 / math.sqrt((xr - xb) * (xr - xb) + (yr - yb) * (yr - yb)) - 1
-    f1 = left * xl + la * xb + 2 * lb * dx
-    f2 = left * yl + la * yb + 2 * lb * dy - k
-    f3 = right * (xr - xb) - 2 * lb * dx
-    f4 = right * (yr - yb) - 2 * lb * dy - k
-    return [
-        yp[0] - ul,
-        yp[1] - vl,
-        yp[2] - ur,
-        yp[3] - vr,
-        k * yp[4] - f1,
-        k * yp[5] - f2,
-        k * yp[6] - f3,
-        k * yp[7] - f4,
-        xb2 * xl + 2 * xb1 * ul + yb2 * yl + 2 * yb1 * vl + (xb * f1 + yb * f2) / k,
-        du * du + dv * dv + (dx * (f1 - f3) + dy * (f2 - f4)) / k,
-    ]
+def _car_axis(index: int) -> Residual:
+    def fun(t: float, y: Vector, yp: Vector) -> list[float]:
+        xl, yl, xr, yr, ul, vl, ur, vr, la, lb = y
+        k = _AXIS_MASS
+        # the road under the right wheel
+        yb = 0.1 * math.sin(10 * t)
+        xb = math.sqrt(1 - yb * yb)
+        dx, dy = xl - xr, yl - yr
+        left = 0.5 / math.sqrt(xl * xl + yl * yl) - 1
+        right = 0.5 / math.sqrt((xr - xb) * (xr - xb) + (yr - yb) * (yr - yb)) - 1
+        f1 = left * xl + la * xb + 2 * lb * dx
+        f2 = left * yl + la * yb + 2 * lb * dy - k
+        f3 = right * (xr - xb) - 2 * lb * dx
+        f4 = right * (yr - yb) - 2 * lb * dy - k
+        if index == 3:
+            upright = xl * xb + yl * yb
+            length = dx * dx + dy * dy - 1
+        else:
+            yb1 = math.cos(10 * t)
+            xb1 = -yb * yb1 / xb
+            du, dv = ul - ur, vl - vr
+            if index == 2:
+                upright = xb1 * xl + xb * ul + yb1 * yl + yb * vl
+                length = dx * du + dy * dv
+            else:
+                yb2 = -100 * yb
+                xb2 = -(yb1 * yb1 + yb * yb2 + xb1 * xb1) / xb
+                upright = xb2 * xl + 2 * xb1 * ul + yb2 * yl + 2 * yb1 * vl
+                upright += (xb * f1 + yb * f2) / k
+                length = du * du + dv * dv + (dx * (f1 - f3) + dy * (f2 - f4)) / k
+        return [
+            yp[0] - ul,
+            yp[1] - vl,
+            yp[2] - ur,
+            yp[3] - vr,
+            k * yp[4] - f1,
+            k * yp[5] - f2,
+            k * yp[6] - f3,
+            k * yp[7] - f4,
+            upright,
+            length,
+        ]
+
+    return fun
 
 
-def car_axis() -> GalleryProblem:
-    """Car axis on a bumpy road: two wheels on stiff springs, two constraints: index 1.
+def car_axis(index: int = 1) -> GalleryProblem:
+    """Car axis on a bumpy road: two wheels on stiff springs, two constraints: index 1, 2 or 3.
 
-    Unknowns are positions and velocities of both ends of the axis and two multipliers. The
-    constraints of the original index-3 problem are differentiated twice and the accelerations
-    put in.
+    Unknowns are positions and velocities of both ends of the axis and two multipliers. At index
+    2 the constraints of the original index-3 problem are differentiated once, at index 1 twice
+    and the accelerations put in.
+
+    Parameters
+    ----------
+    index : {1, 2, 3}
+        Which of the three.
 
     Examples
     --------
     >>> from tether import gallery
     >>> gallery.car_axis().n
     10
+    >>> gallery.car_axis(index=3).name
+    'caraxis-i3'
     """
+    check_index(index)
+    fun = _car_axis(index)
     y0 = np.array([0.0, 0.5, 1.0, 0.5, -0.5, 0.0, -0.5, 0.0, 0.0, 0.0])
-    forces = -np.array(_car_axis(0.0, y0.tolist(), [0.0] * 10))[4:8]
+    forces = -np.array(fun(0.0, y0.tolist(), [0.0] * 10))[4:8]
     return GalleryProblem(
-        name="caraxis-i1",
-        fun=_car_axis,
+        name=f"caraxis-i{index}",
+        fun=fun,
         t_span=(0.0, 3.0),
         y0=y0,
         yp0=np.concatenate([y0[4:8], forces / _AXIS_MASS, [0.0, 0.0]]),
@@ -194,5 +350,6 @@ def car_axis() -> GalleryProblem:
         atol_scale=np.ones(10),
         compare=tuple(range(8)),
         algebraic=(8, 9),
-        c_source=CAR_AXIS_C,
+        index=index,
+        c_source=with_index(CAR_AXIS_C, index),
     )

@@ -20,6 +20,7 @@ import numpy as np
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
+from tether.structure.pencil import Pencil
 
 __all__ = ["Start", "make_consistent"]
 
@@ -55,6 +56,8 @@ class Start:
         Components that were to keep their value exactly.
     on_constraints : bool
         False if the values were refused because they violate the constraints.
+    pencil : Pencil or None
+        Local index and kinds of the unknowns, where the index is above 1.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Start:
     ypp: np.ndarray | None = field(default=None, repr=False)
     on_constraints: bool = True
     fixed: tuple[int, ...] = ()
+    pencil: Pencil | None = field(default=None, repr=False)
 
 
 def merge_starts(projected: Start, consistent: Start) -> Start:
@@ -106,26 +110,31 @@ def refuse_changes(state: State, found: Start, y: np.ndarray, yp: np.ndarray | N
     return found
 
 
-def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
-    """Find consistent values near the given ones; keep them untouched if they already are."""
+def make_consistent(
+    state: State, t: float, y: np.ndarray, yp: np.ndarray | None
+) -> Start | None:
+    """Find consistent values near the given ones; keep them untouched if they already are.
+
+    None where B of math (15) is singular: the index is above 1.
+    """
     y_given, yp_given = y, yp
     if yp is None:
         yp = np.zeros_like(y)
-    scale = _time_scale(state, t)
+    scale = time_scale(state, t)
     state.h = state.direction * scale          # differences look at it
     if probe.move_to(state, t, y, yp) != 0:
         return Start(y, yp, True, "not checked: a tolerance is zero")
-    if scale * _largest(yp * state.array("weight")) < np.finfo(float).eps:
+    if scale * largest(yp * state.array("weight")) < np.finfo(float).eps:
         yp = np.zeros_like(y)                  # no measure for the increments of differences
-    r = _residual(state, t, y, yp)
+    r = residual_at(state, t, y, yp)
     if r is None:
         return Start(y, yp, False, "the residual at the starting values is not finite")
-    before = _largest(r)
+    before = largest(r)
 
     for iteration in range(MAX_ITERATIONS):
         split = _Split.at(state, t, y, yp, r)
         if split is None:
-            return _judge_unsplit(state, y, yp, r, before, yp_given is not None)
+            return None
         dy, dyp = split.solve(-r)
         if iteration == 0 and yp_given is not None and _negligible(state, scale, yp, dy, dyp):
             ypp = split.slopes(state, t, scale, y, yp, r)[1]
@@ -141,9 +150,9 @@ def make_consistent(state: State, t: float, y: np.ndarray, yp: np.ndarray | None
             break
 
     moved = {int(i): float(y[i] - y_given[i]) for i in np.flatnonzero(y != y_given)}
-    residual = before, _largest(r)
+    residual = before, largest(r)
     if not converged:
-        return Start(y, yp, False, _worst_equation(r), moved, residual)
+        return Start(y, yp, False, worst_equation(r), moved, residual)
     assert split is not None
     yp, ypp = split.slopes(state, t, scale, y, yp, r)
     message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
@@ -220,7 +229,7 @@ class _Split:
         else:
             yp = self.basis @ np.where(self.algebraic, 0.0, self.basis.T @ yp)
         dt = ROOT_EPS * max(abs(t), scale) * state.direction
-        ahead = _residual(state, t + dt, y, yp)
+        ahead = residual_at(state, t + dt, y, yp)
         if ahead is None:
             return yp, None
         algebraic, ypp = self.solve(-((ahead - r) / dt + self.fy @ yp))
@@ -253,7 +262,7 @@ def _damped(
     length = 1.0
     for _ in range(MAX_HALVINGS):
         y_new, yp_new = y + length * dy, yp + length * dyp
-        r_new = _residual(state, t, y_new, yp_new)
+        r_new = residual_at(state, t, y_new, yp_new)
         if r_new is not None and np.linalg.norm(r_new) <= (1.0 - 1e-4 * length) * size:
             return y_new, yp_new, r_new
         length /= 2
@@ -265,9 +274,9 @@ def _negligible(
 ) -> bool:
     """Whether a correction is far below the tolerance over the first step."""
     weight = state.array("weight")
-    slope = _largest(yp * weight)
+    slope = largest(yp * weight)
     h = min(scale, 0.5 / slope) if slope > 0 else scale
-    return max(_largest(dy * weight), h * _largest(dyp * weight)) <= NEGLIGIBLE
+    return max(largest(dy * weight), h * largest(dyp * weight)) <= NEGLIGIBLE
 
 
 def _small(
@@ -277,44 +286,26 @@ def _small(
     floor = CONVERGED / state.array("weight")
     return bool(
         np.all(np.abs(dy) <= np.maximum(CONVERGED * np.abs(y), floor))
-        and _largest(dyp) <= CONVERGED * max(1.0, _largest(yp))
+        and largest(dyp) <= CONVERGED * max(1.0, largest(yp))
     )
 
 
-def _judge_unsplit(
-    state: State, y: np.ndarray, yp: np.ndarray, r: np.ndarray, before: float, yp_was_given: bool
-) -> Start:
-    """Say what can be said where B is singular: trust a start whose residual is negligible."""
-    n = state.n
-    fy, fyp = (np.abs(state.array(name).reshape(n, n).T) for name in ("fy", "fyp"))
-    # The residual that changes of y and y' far below the tolerance would make.
-    scale = fy @ (1.0 / state.array("weight")) + fyp @ (1e-6 * (np.abs(yp) + _largest(yp)))
-    if yp_was_given and np.all(np.abs(r) <= np.maximum(scale, 1e-14)):
-        return Start(y, yp, True, "taken as given: index above 1", {}, (before, before))
-    return Start(
-        y, yp, False,
-        "y' cannot be found: the equations do not determine it together with the algebraic "
-        "values (index above 1, or dependent equations); " + _worst_equation(r),
-        {}, (before, before),
-    )
-
-
-def _worst_equation(r: np.ndarray) -> str:
+def worst_equation(r: np.ndarray) -> str:
     worst = int(np.argmax(np.abs(r)))
     return f"equation {worst} is left with a residual of {r[worst]:.3g}"
 
 
-def _largest(v: np.ndarray) -> float:
+def largest(v: np.ndarray) -> float:
     return float(np.abs(v).max())
 
 
-def _residual(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
+def residual_at(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
     """Residual at a point, or None where it is not finite."""
     status, r = probe.residual_at(state, t, y, yp)
     raise_users(state)
     return r if status == 0 else None
 
 
-def _time_scale(state: State, t: float) -> float:
+def time_scale(state: State, t: float) -> float:
     span = abs(state.t_end - t)
     return 1e-3 * span if math.isfinite(span) else 1.0

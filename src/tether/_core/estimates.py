@@ -1,0 +1,119 @@
+"""What a truncation error does to the solution, and which part of it the error test looks at.
+
+With T = (F_y + c F_y')^-1 c F_y' a truncation error d leaves the error T d in the solution, math
+(20) (P82 eq. 4.5, PL2 eq. 5.1). In an unknown of var_index v that is larger than d by h^(1-v).
+"""
+
+import cython
+from cython.cimports.libc.math import fabs
+
+if not cython.compiled:
+    from tether._core.codes import CLASSICAL, MECHANICAL, SCALED
+    from tether._core.linear import solve_scaled
+
+EPS = cython.declare(cython.double, 2.220446049250313e-16)
+# Round-off of a velocity or a reaction, in units of u |y| / h^(v-1): what differences of
+# order k make of it in the error test, and what an iteration cannot get below.
+NOISE_OF_ERROR = cython.declare(cython.double, 100.0)
+NOISE_OF_ITERATION = cython.declare(cython.double, 10.0)
+# Of the time scale: no unknown is ever left out of the convergence test (PL2 section 4).
+LEAST_CHANGE = cython.declare(cython.double, 1e-2)
+
+
+def set_test_weights(s):
+    """Weights of the error and the convergence test for this step, by kind, math (22)-(24)."""
+    i: cython.int
+    v: cython.int
+    power: cython.double            # h^(v-1)
+    share: cython.double            # (h / time scale)^(v-1), times the share of the tolerance
+    size: cython.double = 0.0
+    change: cython.double = change_of_step(s)
+    h: cython.double = fabs(s.h)
+    for i in range(s.n):
+        if s.kind[i] < 2:
+            size = max(size, fabs(s.phi[i]))
+    for i in range(s.n):
+        s.error_weight[i] = s.filtered_weight[i] = s.newton_weight[i] = s.weight[i]
+        if s.kind[i] < 2:
+            continue
+        power = 1.0
+        share = 1.0
+        for v in range(1, s.kind[i]):
+            power *= h
+            share *= change
+        s.newton_weight[i] = 1.0 / (
+            s.tolerance[i] + NOISE_OF_ITERATION * EPS * size / (power * s.newton_tolerance)
+        )
+        s.filtered_weight[i] = 1.0 / (s.tolerance[i] + NOISE_OF_ERROR * EPS * size / power)
+        if s.estimate == MECHANICAL and s.reaction[i]:
+            s.newton_weight[i] *= share
+            s.filtered_weight[i] *= share * s.share
+        if s.estimate == SCALED:
+            s.error_weight[i] *= power
+        elif s.estimate != CLASSICAL:
+            s.error_weight[i] = 0.0
+        if s.highest_kind > 2 and (s.k == 1 or s.starting):
+            s.filtered_weight[i] = 0.0  # a start or a restart shakes them: P82 eq. 3.12
+
+
+def change_of_step(s):
+    """How far the step takes the ordinary unknowns, as a share of their size: h / time scale."""
+    i: cython.int
+    slope: cython.double = 0.0
+    for i in range(s.n):
+        if s.kind[i] < 2:
+            slope = max(slope, fabs(s.yp_n[i]) * s.weight[i])
+    if s.y_norm == 0.0:
+        return 1.0
+    return min(max(fabs(s.h) * slope / s.y_norm, LEAST_CHANGE), 1.0)
+
+
+def filter_error(s):
+    """Turn the difference in `s.filtered` into the error that the estimate looks at.
+
+    MECHANICAL looks at the velocities in the directions the constraints leave free, T T d,
+    math (21) (PL2 eq. 5.2-5.5).
+    """
+    i: cython.int
+    spread(s, s.filtered)
+    if s.estimate == MECHANICAL:
+        for i in range(s.n):
+            if s.kind[i] == 1:          # exact at the steps: what counts is what lies between
+                s.filtered[i] = s.correction[i]
+    if s.estimate == MECHANICAL and s.highest_kind > 2:
+        for i in range(s.n):
+            s.scratch[i] = s.filtered[i]
+        spread(s, s.scratch)
+        for i in range(s.n):
+            if s.kind[i] == 2 and not s.reaction[i]:
+                s.filtered[i] = s.scratch[i]
+
+
+def spread(s, d):
+    """Replace d by T d, with the factors of the iteration matrix, math (20)."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    for i in range(n):
+        s.r[i] = 0.0
+    for j in range(n):
+        for i in range(n):
+            s.r[i] += s.fyp[j * n + i] * d[j]
+    for i in range(n):
+        s.r[i] *= s.cj_factored
+    solve_scaled(s, s.r)
+    for i in range(n):
+        d[i] = s.r[i]
+
+
+def interpolation_error(s):
+    """Error between the steps of everything the filter has taken out, math (8), first term."""
+    i: cython.int
+    x: cython.double
+    error: cython.double = 0.0
+    for i in range(s.n):
+        x = fabs(s.correction[i]) * s.filtered_weight[i]
+        if s.kind[i] > 1 and not s.reaction[i]:
+            x *= s.share
+        error = max(error, x)
+    return s.alpha[s.k + 1] * error

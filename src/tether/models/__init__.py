@@ -1,0 +1,1 @@
+"""Builders that turn the description of a system into a `tether.Problem`."""
