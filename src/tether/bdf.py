@@ -144,7 +144,7 @@ class Bdf:
             first_step or choose_first_step(s, self.start),
         )
         if not self.start.success:
-            self.status = Status.NO_CONSISTENT_START
+            self.status = self.start.status
         else:
             self.status = Status.RUNNING if code == codes.OK else Status(code)
 
@@ -158,7 +158,7 @@ class Bdf:
         if not on_constraints.success:
             return on_constraints
         found = make_consistent(self._state, t, on_constraints.y, yp)
-        if found is None:
+        if found is None or (not found.success and self._is_above_index_1(t, y, yp)):
             trusted = self.problem.var_index is not None
             found = start_above_index_1(self._state, t, on_constraints.y, yp, trusted)
         found = merge_starts(on_constraints, found)
@@ -214,8 +214,10 @@ class Bdf:
         self.t_old = s.t if count == 1 else None
         code = step.advance(s, count)
         raise_users(s)
-        if code in PUZZLING and self._look_again():
-            return codes.PAUSED
+        if code == codes.PUZZLED or code in PUZZLING:
+            changed = self._look_again()
+            if changed or code == codes.PUZZLED:
+                return codes.PAUSED
         if code < 0:
             self.status = Status(code)
         elif code == codes.REACHED_END:
@@ -231,10 +233,16 @@ class Bdf:
             return None
         return pencil
 
+    def _is_above_index_1(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
+        """Whether a failed search for consistent values is no wonder."""
+        pencil = find_kinds(self._state, t, y, np.zeros_like(y) if yp is None else yp)
+        return pencil is not None and (pencil.index is None or pencil.index > 1)
+
     def _look_again(self) -> bool:
         """After a failure: go on from here if the unknowns turn out to be of other kinds."""
         s = self._state
         t, y, yp = self.t, self.y, self.yp
+        s.look_after = 2 * s.steps + 100
         pencil = self._look(t, y, yp)
         if pencil is None or refuse_pencil(pencil) is not None or not self._use_kinds(pencil):
             return False

@@ -50,7 +50,9 @@ def solve_dae(
     callback: Callable[..., Any] | None = None,
     options: Options | Mapping[str, Any] | None = None,
 ) -> DaeResult:
-    """Solve F(t, y, y') = 0 of index 0 or 1 from t_span[0] to t_span[1].
+    """Solve F(t, y, y') = 0 from t_span[0] to t_span[1].
+
+    The index may be 0, 1, 2, or 3 in the form of a constrained mechanism.
 
     Parameters
     ----------
@@ -192,7 +194,7 @@ def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
 
 
 def _message(driver: Driver, status: Status) -> str:
-    if status == Status.NO_CONSISTENT_START:
+    if status in (Status.NO_CONSISTENT_START, Status.INDEX_TOO_HIGH, Status.SINGULAR_SYSTEM):
         return f"{status.text} At t = {driver.t_reached:.6g}: {driver.bdf.start.message}."
     if status.failed:
         return f"{status.text} (t = {driver.t_reached:.10g}, step size {driver.bdf.next_step:.3g})"

@@ -56,6 +56,8 @@ class Status(IntEnum):
     NOT_ON_CONSTRAINTS = -11
     CONTRADICTION = -12
     SMALLER_IS_WORSE = -13
+    INDEX_TOO_HIGH = -14
+    SINGULAR_SYSTEM = -15
 
     @property
     def text(self) -> str:
@@ -118,6 +120,13 @@ TEXTS = {
         "Newton's iteration fails, and every smaller step begins farther from the solution: the "
         "iteration matrix is too ill-conditioned. Try a larger first_step, scaling='rows', looser "
         "tolerances, or equations of lower index."
+    ),
+    Status.INDEX_TOO_HIGH: (
+        "The system cannot be integrated as written: its index is too high."
+    ),
+    Status.SINGULAR_SYSTEM: (
+        "The equations do not determine a solution: some depend on others, or an unknown is left "
+        "open."
     ),
     Status.INTERRUPTED: "The run was interrupted from the keyboard.",
 }

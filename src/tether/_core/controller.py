@@ -4,7 +4,14 @@ import cython
 from cython.cimports.libc.math import fabs, pow, sqrt
 
 if not cython.compiled:
-    from tether._core.codes import ERROR_TEST, H211B, NO_CONVERGENCE, OK, SMALLER_IS_WORSE
+    from tether._core.codes import (
+        ERROR_TEST,
+        H211B,
+        NO_CONVERGENCE,
+        OK,
+        PUZZLED,
+        SMALLER_IS_WORSE,
+    )
     from tether._core.order import lower_order
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
@@ -69,11 +76,14 @@ def dassl_ratio(control):
 def recover(s, status):
     """Reduce step and order after a failed attempt; return the failure when that is no use.
 
+    PUZZLED asks for a look at the equations before the next attempt.
+
     The first failure of the error test trusts the estimate; after the second the estimate
     itself is in doubt; after the third so is the history, and the order is built up again as
     at a start.
     """
     ratio: cython.double
+    puzzled: cython.bint = False
     s.starting = False
     s.last_control = 0.0
     if status == ERROR_TEST:
@@ -89,6 +99,7 @@ def recover(s, status):
             s.k = lower_order(s) if s.error_failures == 2 else 1
             s.starting = s.error_failures >= 3
             ratio = 0.25
+            puzzled = s.error_failures == 3 and s.steps >= s.look_after
     else:
         s.newton_failures += 1
         s.convergence_failures += 1
@@ -103,7 +114,7 @@ def recover(s, status):
         and s.error_failures < MAX_ERROR_FAILURES
         and s.newton_failures < MAX_NEWTON_FAILURES
     ):
-        return OK
+        return PUZZLED if puzzled else OK
     return -status
 
 

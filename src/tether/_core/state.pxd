@@ -148,6 +148,7 @@ cdef class State:
     cdef public double failed_increment  # ... of the last failed one in this step
     cdef public int in_vain           # failures in a row that a smaller step made no better
     cdef public int damped_steps
+    cdef public long long look_after  # steps before the next look at the kinds
 
     # --- statistics
     cdef public long long steps, nfev, njev, nlu, iterations

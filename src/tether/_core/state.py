@@ -85,7 +85,7 @@ class State:
         self.n_events = 0
         self.error_failures = self.newton_failures = 0
         self.jacobian_step = 0
-        self.in_vain = self.damped_steps = 0
+        self.in_vain = self.damped_steps = self.look_after = 0
         self.first_increment = self.failed_increment = 0.0
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
@@ -105,13 +105,16 @@ class State:
         `reaction` marks those of index 2 and 3 whose derivative does not occur.
         """
         self.kind = integers(self, "kind", np.asarray(kind, np.intc))
+        self.highest_kind = max(kind)
+        self.estimate = estimate
+        if self.highest_kind < 2:
+            self.error_weight = self.newton_weight = self.weight
+            return
         self.reaction = integers(self, "reaction", np.asarray(reaction, np.intc))
         self.error_weight = doubles(self, "error_weight", np.zeros(self.n))
         self.filtered_weight = doubles(self, "filtered_weight", np.zeros(self.n))
         self.newton_weight = doubles(self, "newton_weight", np.zeros(self.n))
         self.filtered = doubles(self, "filtered", np.zeros(self.n))
-        self.highest_kind = max(kind)
-        self.estimate = estimate
 
     def scale_matrix(self, mode):
         """Scale rows and columns of the iteration matrix; `mode` is a code of the scalings."""

@@ -20,6 +20,7 @@ import numpy as np
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
+from tether.status import Status
 from tether.structure.pencil import Pencil
 
 __all__ = ["Start", "make_consistent"]
@@ -58,6 +59,8 @@ class Start:
         False if the values were refused because they violate the constraints.
     pencil : Pencil or None
         Local index and kinds of the unknowns, where the index is above 1.
+    status : Status
+        How a run that cannot begin here ends.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Start:
     on_constraints: bool = True
     fixed: tuple[int, ...] = ()
     pencil: Pencil | None = field(default=None, repr=False)
+    status: Status = Status.NO_CONSISTENT_START     # of a run from here, if there was no success
 
 
 def merge_starts(projected: Start, consistent: Start) -> Start:

@@ -24,6 +24,7 @@ from tether.start.consistent import (
     time_scale,
     worst_equation,
 )
+from tether.status import Status
 from tether.structure.pencil import Pencil, local_pencil
 
 __all__ = ["find_kinds", "start_above_index_1"]
@@ -98,7 +99,11 @@ def start_above_index_1(
     pencil = find_kinds(state, t, y, given)
     refusal = None if pencil is None or trust_kinds else refuse_pencil(pencil)
     if refusal is not None:
-        return Start(y, given, False, refusal, {}, (before, before), pencil=pencil)
+        assert pencil is not None
+        status = Status.SINGULAR_SYSTEM if pencil.singular else Status.INDEX_TOO_HIGH
+        return Start(
+            y, given, False, refusal, {}, (before, before), pencil=pencil, status=status
+        )
     found, r = _complete(state, t, y, given, point)
     if not _negligible(state, point, found, r):
         return Start(y, found, False, worst_equation(r), {}, (before, largest(r)), pencil=pencil)

@@ -1,0 +1,394 @@
+"""Index 2 and 3 as written: the gallery, the kinds, the estimates, refusals, Newton in trouble."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tether import Bdf, Options, Problem, Status, consistent_start, gallery, solve_dae
+from tether.linear.condition import condition_number
+
+# Correct digits at rtol 1e-6 of the best BDF code that finishes, with all its tricks, less 0.3.
+DIGITS = {
+    "pend-i2": 3.4,
+    "pend-ggl": 4.3,
+    "caraxis-i2": 4.8,
+    "andrews-i2": 5.5,
+    "fekete": 6.3,
+    "pend-i3": 4.5,
+    "caraxis-i3": 2.1,
+    "andrews-i3": 3.2,
+}
+# Residuals at rtol 1e-6, as measured, with a margin of a quarter.
+RESIDUALS = {
+    "pend-i2": 6500,
+    "pend-ggl": 6800,
+    "caraxis-i2": 6900,
+    "andrews-i2": 6200,
+    "fekete": 8500,
+    "pend-i3": 7500,
+    "caraxis-i3": 9200,
+    "andrews-i3": 6300,
+}
+PENDULUM = gallery.get("pend-i3")
+
+
+def solve(name, rtol, **arguments):
+    problem = gallery.get(name)
+    sol = solve_dae(
+        problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=rtol, atol=problem.atol(rtol),
+        **arguments,
+    )
+    return problem, sol
+
+
+# --- the gallery ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DIGITS)
+def test_finishes_without_hints_and_digits_grow(name):
+    digits = []
+    for rtol in (1e-4, 1e-6, 1e-8):
+        problem, sol = solve(name, rtol)
+        assert sol.success, sol.message
+        digits.append(problem.digits(sol.y[:, -1]))
+        if rtol == 1e-6:
+            assert sol.nfev < RESIDUALS[name]
+    assert digits[1] > DIGITS[name]
+    assert digits[0] + 0.7 < digits[1] < digits[2] - 0.7
+
+
+@pytest.mark.parametrize("name", ["pend-i2", "pend-ggl", "pend-i3"])
+def test_error_is_proportional_to_the_tolerance_all_along(name):
+    rtols = 10.0 ** -np.arange(4.0, 9.0)
+    errors = []
+    for rtol in rtols:
+        problem, sol = solve(name, rtol)
+        exact = np.array([problem.exact(t)[:4] for t in sol.t]).T
+        errors.append(np.abs(sol.y[:4] - exact).max())
+    slope = np.polyfit(np.log10(rtols), np.log10(errors), 1)[0]
+    assert 0.7 < slope < 1.15
+    assert errors[-1] < 100 * rtols[-1]
+
+
+def test_multipliers_are_right_once_the_order_is_up():
+    for name, worst in (("pend-i2", 1e-4), ("pend-i3", 1e-2)):
+        problem, sol = solve(name, 1e-6)
+        later = sol.t > 0.05
+        exact = np.array([problem.exact(t)[4] for t in sol.t[later]])
+        assert np.abs(sol.y[4, later] - exact).max() < worst * np.abs(exact).max()
+
+
+def test_constraints_hold_at_every_step_of_index_3():
+    _, sol = solve("pend-i3", 1e-6)
+    assert np.abs(sol.y[0] ** 2 + sol.y[1] ** 2 - 1).max() < 1e-8
+
+
+def test_runs_backwards():
+    problem = gallery.get("pend-i3", t_end=1.0)
+    end = problem.exact(1.0)
+    sol = solve_dae(problem.fun, (1.0, 0.0), end, rtol=1e-7, atol=1e-7)
+    assert sol.success
+    np.testing.assert_allclose(sol.y[:4, -1], problem.y0[:4], atol=1e-5)
+
+
+# --- kinds ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [("pend-i2", [0, 0, 0, 0, 2]), ("pend-ggl", [0, 0, 0, 0, 2, 2]),
+     ("pend-i3", [0, 0, 2, 2, 3]), ("caraxis-i3", [0] * 4 + [2] * 4 + [3] * 2),
+     ("andrews-i3", [0] * 7 + [2] * 7 + [3] * 13), ("fekete", [0] * 120 + [2] * 40)],
+)
+def test_found_kinds_are_those_one_would_give(name, kinds):
+    _, sol = solve(name, 1e-4)
+    assert sol.start.pencil.var_index.tolist() == kinds
+    _, given = solve(name, 1e-4, var_index=kinds)
+    assert given.success
+    assert abs(given.stats.steps - sol.stats.steps) <= 0.02 * sol.stats.steps
+
+
+def test_kinds_of_index_0_and_1_change_nothing():
+    problem = gallery.get("akzo")
+    sols = [
+        solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0, var_index=kinds)
+        for kinds in (None, [0] * 5 + [1])
+    ]
+    assert sols[0].nfev == sols[1].nfev
+    assert sols[0].start.pencil is None
+
+
+@pytest.mark.parametrize(
+    ("var_index", "error"),
+    [([0, 0, 2, 2, 4], ValueError), ([0, 0, 2, 2], ValueError), ([0, 0, 2, 2, -1], ValueError),
+     ([0.5] * 5, TypeError), ("index 3", TypeError), ([[0, 0, 2, 2, 3]], TypeError)],
+)
+def test_bad_var_index_is_named(var_index, error):
+    with pytest.raises(error, match="var_index"):
+        solve_dae(PENDULUM.fun, (0, 1), PENDULUM.y0, var_index=var_index)
+
+
+def test_var_index_belongs_to_the_problem():
+    problem = Problem(PENDULUM.fun, var_index=[0, 0, 2, 2, 3])
+    assert solve_dae(problem, (0, 0.1), PENDULUM.y0).success
+    with pytest.raises(ValueError, match="var_index belongs to the Problem"):
+        solve_dae(problem, (0, 0.1), PENDULUM.y0, var_index=[0, 0, 2, 2, 3])
+
+
+def test_an_index_that_rises_on_the_way_is_noticed():
+    """0 = y0 - sin t + a(t) (y1 - cos t), y0' = y1: index 1 while a > 0, then index 2."""
+
+    def rising(t, y, yp):
+        a = max(0.0, 1.0 - t) ** 3
+        return [yp[0] - y[1], y[0] - math.sin(t) + a * (y[1] - math.cos(t))]
+
+    sol = solve_dae(rising, (0, 3), [0.0, 1.0])
+    assert sol.success, sol.message
+    assert np.abs(sol.y[0] - np.sin(sol.t)).max() < 1e-5
+    assert np.abs(sol.y[1] - np.cos(sol.t)).max() < 1e-3
+    assert sol.stats.steps < 1500
+
+
+# --- the start ------------------------------------------------------------------------------
+
+
+def test_slopes_are_found():
+    sol = solve_dae(PENDULUM.fun, PENDULUM.t_span, PENDULUM.y0)
+    assert sol.success
+    assert "found y'" in sol.start.message
+    np.testing.assert_allclose(sol.start.yp[:4], PENDULUM.yp0[:4], atol=1e-8)
+    assert PENDULUM.digits(sol.y[:, -1]) > 4.5
+
+
+def test_a_position_off_the_constraint_is_refused_by_its_equation():
+    sol = solve_dae(PENDULUM.fun, (0, 1), [1.1, 0, 0, 0, 0])
+    assert sol.status == Status.NO_CONSISTENT_START
+    assert "equation 4" in sol.message
+    assert "0.21" in sol.message
+
+
+def test_a_velocity_off_the_hidden_constraint_is_refused():
+    sol = solve_dae(PENDULUM.fun, (0, 1), [1.0, 0, 0.3, 0, 0])
+    assert sol.status == Status.NO_CONSISTENT_START
+    assert "hidden constraint" in sol.message
+    assert "equation 4" in sol.message
+    assert "0.6" in sol.message
+
+    def tangential(t, y):
+        return [y[0] * y[2] + y[1] * y[3]]
+
+    start = consistent_start(
+        PENDULUM.fun, 0, [1.0, 0, 0.3, 0, 0], constraints=tangential, fixed=[0, 1]
+    )
+    assert solve_dae(PENDULUM.fun, (0, 1), start.y, start.yp).success
+
+
+# --- refusals -------------------------------------------------------------------------------
+
+
+def sine_chain(t, y, yp):
+    """P82 eq. 3.9: y1 is the second derivative of a given function."""
+    return [yp[1] - y[0], yp[2] - y[1], y[2] - math.sin(t)]
+
+
+def driven_state(t, y, yp):
+    return [*sine_chain(t, y, yp), yp[3] + y[3] - y[0]]
+
+
+def longer_chain(t, y, yp):
+    return [yp[1] - y[0], yp[2] - y[1], yp[3] - y[2], y[3] - math.sin(t)]
+
+
+MIXING = np.random.default_rng(5).normal(size=(2, 3, 3))
+
+
+def mixed_chain(t, y, yp):
+    """The same system in other variables and with its equations mixed."""
+    left, right = MIXING
+    return left @ np.array(sine_chain(t, right @ y, right @ yp))
+
+
+@pytest.mark.parametrize(
+    ("fun", "y0", "unknown"),
+    [(sine_chain, [0.0, 1.0, 0.0], "y[0]"), (driven_state, [0.0, 1.0, 0.0, 0.0], "y[0]"),
+     (longer_chain, [-1.0, 0.0, 1.0, 0.0], "y[0], y[1]"),
+     (mixed_chain, np.linalg.solve(MIXING[1], [0.0, 1.0, 0.0]), "y[0], y[1], y[2]")],
+)
+def test_nilpotency_3_outside_a_mechanism_is_refused(fun, y0, unknown):
+    sol = solve_dae(fun, (0, 1), y0)
+    assert sol.status == Status.INDEX_TOO_HIGH
+    assert unknown in sol.message
+    assert "do not shrink" in sol.message
+    assert len(sol.t) == 1
+
+
+def test_dependent_equations_are_named():
+    sol = solve_dae(
+        lambda t, y, yp: [yp[0] + y[0], y[1] + y[0], 2 * y[1] + 2 * y[0]], (0, 1), [1.0, -1.0, 0.0]
+    )
+    assert sol.status == Status.SINGULAR_SYSTEM
+    assert "equations 1, 2" in sol.message
+    assert "y[2]" in sol.message
+
+
+# --- estimates ------------------------------------------------------------------------------
+
+
+def steep(delta):
+    def fun(t, y, yp):
+        return [yp[1] - y[0], y[1] - math.tanh((t - 0.5) / delta)]
+
+    def exact(t):
+        return (1 - np.tanh((t - 0.5) / delta) ** 2) / delta
+
+    return fun, exact
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.01, 0.001])
+@pytest.mark.parametrize("estimate", ["local", "auto"])
+def test_steep_gradient_is_finished_within_20_tolerances(delta, estimate):
+    fun, exact = steep(delta)
+    rtol = 1e-6
+    sol = solve_dae(
+        fun, (0, 1), [exact(0.0), math.tanh(-0.5 / delta)], rtol=rtol, atol=rtol,
+        options={"estimate": estimate},
+    )
+    assert sol.success
+    error = np.abs(sol.y[0] - exact(sol.t)) / (1 + exact(sol.t))
+    assert error.max() < 20 * rtol
+    assert sol.stats.steps < 1500
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.01, 0.001])
+def test_steep_gradient_defeats_the_classical_estimate(delta):
+    fun, exact = steep(delta)
+    sol = solve_dae(
+        fun, (0, 1), [exact(0.0), math.tanh(-0.5 / delta)], rtol=1e-6, atol=1e-6,
+        options={"estimate": "classical"}, max_steps=20000,
+    )
+    assert not sol.success
+
+
+@pytest.mark.parametrize("name", ["pend-i2", "pend-i3", "andrews-i3"])
+def test_classical_estimate_fails_at_high_index(name):
+    _, sol = solve(name, 1e-6, options={"estimate": "classical"}, max_steps=20000)
+    assert not sol.success
+
+
+@pytest.mark.parametrize("estimate", ["exclude", "scaled", "local", "mechanical"])
+@pytest.mark.parametrize("name", ["pend-i2", "caraxis-i2"])
+def test_every_other_estimate_solves_index_2(name, estimate):
+    problem, sol = solve(name, 1e-6, options={"estimate": estimate})
+    assert sol.success
+    assert problem.digits(sol.y[:, -1]) > 2.5
+
+
+@pytest.mark.parametrize("estimate", ["exclude", "scaled", "mechanical"])
+def test_estimates_that_leave_multipliers_out_solve_index_3(estimate):
+    for name in ("pend-i3", "caraxis-i3"):
+        problem, sol = solve(name, 1e-6, options={"estimate": estimate})
+        assert sol.success
+        assert problem.digits(sol.y[:, -1]) > 2.0
+
+
+def test_local_estimate_is_that_of_the_theory():
+    """One step of order 1 from an exact start: y1 is off by the truncation error over h."""
+    h = 1e-3
+    problem = Problem(lambda t, y, yp: [yp[1] - y[0], y[1] - math.sin(t)])
+    bdf = Bdf(
+        problem, 0.5, [math.cos(0.5), math.sin(0.5)], [-math.sin(0.5), math.cos(0.5)],
+        Options(rtol=1e-3, atol=1e-3, first_step=h, estimate="local"), t_bound=1.0,
+    )
+    bdf.step()
+    estimate = bdf._state.array("filtered")
+    error = bdf.y - [math.cos(0.5 + h), math.sin(0.5 + h)]
+    assert error[0] == pytest.approx(estimate[0], rel=0.01)
+    assert abs(estimate[1]) < 1e-12
+
+
+def test_wanted_between_the_steps_multipliers_are_followed_there():
+    problem, _ = solve("pend-i2", 1e-4)
+    times = np.linspace(0.5, 10, 2000)
+    exact = np.array([problem.exact(t)[4] for t in times])
+    errors = {}
+    for wanted in (False, True):
+        bdf = Bdf(
+            problem.fun, 0.0, problem.y0, problem.yp0, Options(rtol=1e-4, atol=1e-4), t_bound=10.0
+        )
+        bdf._state.interpolated = wanted
+        values = np.empty_like(times)
+        while bdf.step() == Status.RUNNING:
+            inside = (times > bdf.t_old) & (times <= bdf.t)
+            values[inside] = bdf.dense_output()(times[inside])[0][4]
+        errors[wanted] = np.abs(values - exact)[:-1].max(), bdf.stats.steps
+    sol = solve_dae(
+        problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=1e-4, atol=1e-4, t_eval=times
+    )
+    assert errors[True][1] >= errors[False][1]
+    assert np.abs(sol.y[4] - exact).max() < 0.05
+    assert sol.stats.steps == errors[True][1]
+
+
+# --- Newton and the matrix -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scaling", ["rows", "kinds"])
+@pytest.mark.parametrize("name", ["pend-i3", "andrews-i2", "caraxis-i3"])
+def test_scaling_changes_the_matrix_not_the_solution(name, scaling):
+    problem, plain = solve(name, 1e-6)
+    _, scaled = solve(name, 1e-6, options={"scaling": scaling})
+    assert scaled.success
+    assert abs(scaled.stats.steps - plain.stats.steps) < 0.1 * plain.stats.steps
+    assert problem.digits(scaled.y[:, -1]) > DIGITS[name]
+
+
+def test_condition_number_is_that_of_the_factored_matrix():
+    for scaling in ("none", "rows", "kinds"):
+        bdf = Bdf(
+            PENDULUM.fun, 0.0, PENDULUM.y0, PENDULUM.yp0, Options(scaling=scaling), t_bound=1.0
+        )
+        assert math.isnan(bdf.condition())
+        for _ in range(20):
+            bdf.step()
+        s = bdf._state
+        matrix = (s.array("fy") + s.cj_factored * s.array("fyp")).reshape(5, 5).T
+        if scaling != "none":
+            matrix = s.array("row_scale")[:, None] * matrix * s.array("column_scale")
+        exact = np.linalg.cond(matrix, 1)
+        assert 0.3 * exact < condition_number(s) <= 1.01 * exact
+        assert bdf.condition() == condition_number(s)
+
+
+def test_newton_can_be_held_to_the_derivative():
+    """P82 eq. 5.10 asks for h times the accuracy of eq. 5.9."""
+    iterations = {}
+    for test in ("y", "yp"):
+        _, sol = solve("pend-i2", 1e-4, options={"newton_test": test})
+        assert sol.success
+        iterations[test] = sol.stats.iterations / sol.stats.steps
+    assert iterations["yp"] > 1.2 * iterations["y"]
+
+
+def test_damped_iteration_takes_over_where_smaller_steps_do_not_help():
+    """An algebraic unknown that jumps: the prediction is as bad with any step."""
+
+    def jumping(t, y, yp):
+        target = 0.0 if t < 0.5 else 40.0
+        return [yp[0] - 1.0, math.atan(y[1] - target)]
+
+    bdf = Bdf(jumping, 0.0, [0.0, 0.0], None, {"estimate": "exclude"}, t_bound=1.0)
+    bdf._state.use_kinds([0, 2], [0, 1], 1)
+    while bdf.step() == Status.RUNNING:
+        pass
+    assert bdf.status == Status.REACHED_END
+    assert bdf._state.damped_steps > 0
+    assert bdf.y[1] == pytest.approx(40.0, rel=1e-5)
+
+
+def test_a_step_too_small_for_index_3_is_told_apart():
+    problem = gallery.get("andrews-i3")
+    sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0, first_step=1e-14)
+    if not sol.success:
+        assert sol.status in (Status.SMALLER_IS_WORSE, Status.NO_CONVERGENCE)
+        assert sol.stats.steps < 50
