@@ -26,6 +26,7 @@ lint: $(VENV)/.lint
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.work_precision
+	$(BIN)/python -m benchmarks.machine
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info src/tether/_core/*.c src/tether/_core/*.so

@@ -7,8 +7,11 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = Path("src/tether/_core")
-# No fast-math: the core tells NaN from numbers and sums in the order that is written.
-FLAGS = ["/O2"] if os.name == "nt" else ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+# No fast-math: the core tells NaN from numbers and sums in the order that is written. No
+# contraction of products and sums: a program gives the same digits on every processor.
+FLAGS = ["/O2"] if os.name == "nt" else [
+    "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
+]
 
 extensions = [
     Extension(
@@ -19,7 +22,7 @@ extensions = [
         extra_compile_args=FLAGS,
     )
     for source in sorted(CORE.glob("*.py"))
-    if source.stem not in ("__init__", "codes")
+    if source.stem not in ("__init__", "codes", "libm", "opcodes")
 ]
 
 setup(

@@ -6,7 +6,7 @@ import pytest
 from helpers import start_python
 
 from tether import gallery
-from tether.structure.pencil import local_pencil
+from tether.structure.pencil import SHIFTS, local_pencil
 
 SEEDS = 100
 # With noise one case in a hundred may go wrong.
@@ -252,6 +252,15 @@ def test_fast_equations_are_differential(fast):
     assert (found.index, found.dof, found.var_index.tolist()) == (1, 2, [0, 0, 1])
 
 
+@pytest.mark.parametrize("slow", [1e-3, 1e-6, 1e-10])
+def test_slow_equations_count(slow):
+    """x' = slow z, w' = z - w, 0 = x - g(t): a weak coupling determines z nevertheless."""
+    E = np.diag([1.0, 1.0, 0.0])
+    A = np.array([[0.0, 0.0, -slow], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    found = local_pencil(E, A)
+    assert (found.index, found.dof, found.var_index.tolist()) == (2, 1, [0, 0, 2])
+
+
 def test_large_systems():
     rng = np.random.default_rng(0)
     E, A = transformed(rng, *side_by_side(states(rng, 100), *[nilpotent(3)] * 20))
@@ -290,6 +299,24 @@ def test_repeated_equation(noise):
     assert found.singular
     assert found.dependent == (2, 5)
     assert (found.index, found.dof, found.mechanical, found.prescribed) == (None, 0, False, ())
+
+
+def test_two_repeated_equations():
+    rng = np.random.default_rng(1)
+    E, A = hessenberg(rng, 1, nx=4, m=3)
+    E[2], A[2] = E[5], A[5]
+    E[0], A[0] = -E[3], -A[3]
+    found = local_pencil(E, A)
+    assert (found.singular, found.dependent) == (True, (0, 2, 3, 5))
+
+
+def test_eigenvalues_depend_on_nothing():
+    """y' = s y beside two equal equations: s E + A loses more rank there, the pencil does not."""
+    for shift in SHIFTS:
+        state = (np.eye(1), np.array([[-shift]]))
+        E, A = side_by_side(state, (np.zeros((2, 2)), np.ones((2, 2))))
+        found = local_pencil(E, A)
+        assert (found.dependent, found.undetermined) == ((1, 2), (1, 2))
 
 
 def test_differentiated_equation():
@@ -455,6 +482,16 @@ def test_derivatives_of_something_given_are_no_mechanism(make, noise):
     for seed in range(20):
         found = local_pencil(*noisy(np.random.default_rng(seed), *make(), noise))
         assert (found.index, found.mechanical, found.prescribed) == (3, False, (0,))
+
+
+def test_index_2_driven_by_a_derivative_is_no_mechanism():
+    """0 = p - g(t), p' = w, and x' = a x + b z, 0 = c x - w of index 2: z holds g''."""
+    rng = np.random.default_rng(0)
+    drive = np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, -1.0]])
+    E, A = side_by_side(drive, hessenberg(rng, 2))
+    A[-3:, 1] = -1.0
+    found = local_pencil(E, A)
+    assert (found.index, found.mechanical, found.prescribed) == (3, False, (8, 9, 10))
 
 
 def test_dense_transformation_of_a_chain_is_no_mechanism():

@@ -51,3 +51,21 @@ def jacobian_at(s: State, t, y, yp, r=None):
         np.array(s.array("fy").reshape(n, n).T),
         np.array(s.array("fyp").reshape(n, n).T),
     )
+
+
+def repeat(s: State, t, y, yp, residuals, jacobians):
+    """Evaluate many times over in one go, as benchmarks do; y[0] differs from call to call."""
+    i: cython.longlong
+    n_residuals: cython.longlong = residuals
+    n_jacobians: cython.longlong = jacobians
+    time: cython.double = t
+    start: cython.double
+    s.array("y")[:] = y
+    s.array("yp")[:] = yp
+    start = s.y[0]
+    for i in range(n_residuals):
+        s.y[0] = start * (1.0 + 1e-15 * (i & 7))
+        evaluate(s, time, s.y, s.yp, s.r)
+    for i in range(n_jacobians):
+        s.y[0] = start * (1.0 + 1e-15 * (i & 7))
+        s.jacobian(s, time, s.y, s.yp)

@@ -1,0 +1,512 @@
+"""The machine: runs a traced program, values and Jacobian entries, without Python.
+
+A `Schedule` says what to do and is shared; a `Machine` is one memory to do it in, so every state
+(every thread) has its own. Slots that follow from the args are filled when these are
+set, those that follow from t when it changes, the rest at every call. Entries of the Jacobian at
+the point where the values were last wanted, which is what Newton's iteration asks for, go on
+from what is already there.
+"""
+
+import cython
+import numpy as np
+
+if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.codes import OK
+    from tether._core.libm import *
+    from tether._core.opcodes import *
+    from tether._core.state import State
+
+
+class Machine:
+    """Memory of one program at work.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What to do.
+    args : sequence of float
+        Values of the args.
+    fy_positions, fyp_positions : array_like of int
+        Where the entries go in the memory of F_y and of F_y'. The schedule's entries are first
+        those of F_y, then those of F_y'.
+    """
+
+    def __init__(self, schedule, args=(), fy_positions=(), fyp_positions=()):
+        self.schedule = schedule
+        self.arrays = []
+        self.n = schedule.n
+        self.n_args = schedule.n_args
+        self.t_slot = schedule.n_constants
+        self.base = schedule.base
+        self.takes_yp = schedule.takes_yp
+        self.n_values = len(schedule.values)
+        self.slots = schedule.slots.copy()
+        self.w = address(self.slots)
+        self.a = keep(self, schedule.a)
+        self.b = keep(self, schedule.b)
+        self.c = keep(self, schedule.c)
+        self.run_op = keep(self, schedule.run_op)
+        self.run_start = keep(self, schedule.run_start)
+        self.segment_start = keep(self, schedule.segment_start)
+        self.value_slot = keep(self, schedule.values)
+        if len(fy_positions) + len(fyp_positions) != len(schedule.entries):
+            raise ValueError(
+                f"the program has {len(schedule.entries)} entries, but there are "
+                f"{len(fy_positions)} + {len(fyp_positions)} positions"
+            )
+        split = len(fy_positions)
+        static, slots = schedule.static_entries, schedule.entries
+        order = sort_static_first(static[:split])
+        self.n_fy_static = np.sum(static[:split])
+        self.fy_slot = keep(self, slots[:split][order])
+        self.fy_position = keep(self, np.asarray(fy_positions, np.intc)[order])
+        order = sort_static_first(static[split:])
+        self.n_fyp_static = np.sum(static[split:])
+        self.fyp_slot = keep(self, slots[split:][order])
+        self.fyp_position = keep(self, np.asarray(fyp_positions, np.intc)[order])
+        self.n_fy = split
+        self.n_fyp = len(fyp_positions)
+        self.reach = reach_of(fy_positions, fyp_positions)
+        self.set_args(args)
+
+    def set_args(self, args):
+        """Take new values of the args and fill what follows from them."""
+        values = np.asarray(args, float).reshape(-1)
+        if len(values) != self.n_args:
+            raise ValueError(f"the program has {self.n_args} args, got {len(values)}")
+        self.slots[self.base - self.n_args:self.base] = values
+        run_segment(self, STATIC)
+        self.t_values = self.t_entries = np.nan
+        self.filled = False
+
+    @property
+    def fyp_is_static(self):
+        """Whether F_y' follows from constants and args alone."""
+        return self.n_fyp_static == self.n_fyp
+
+    def values(self, t, y, yp):
+        """Return the values at a point, for tests and for everything outside the core."""
+        y, yp, out = vector(y, self.n), vector(yp, self.n), np.zeros(self.n_values)
+        values_at(self, t, address(y), address(yp), address(out))
+        return out
+
+    def entries_into(self, t, y, yp, fy, fyp):
+        """Write the entries at a point into the memory of F_y and F_y'."""
+        y, yp = vector(y, self.n), vector(yp, self.n)
+        check_reach(self.reach, fy, fyp)
+        write_static(self, address(fy), address(fyp))
+        entries_at(self, t, address(y), address(yp), address(fy), address(fyp))
+
+    def constraint_addresses(self):
+        """Addresses of the C functions G(t, y), of its Jacobian, and of their user data.
+
+        The user data is this object, which the caller has to keep alive.
+        """
+        if not cython.compiled:
+            return 0, 0, -1
+        return (
+            cython.cast(cython.longlong, cython.cast(cython.p_void, machine_constraint)),
+            cython.cast(cython.longlong, cython.cast(cython.p_void, machine_constraint_jacobian)),
+            cython.cast(cython.longlong, cython.cast(cython.p_void, self)),
+        )
+
+
+def vector(values, n):
+    """Return n numbers as an array of their own."""
+    array = np.array(values, float)
+    if array.shape != (n,):
+        raise ValueError(f"expected {n} values, got an object of shape {array.shape}")
+    return array
+
+
+def reach_of(fy_positions, fyp_positions):
+    """Return one more than the largest position."""
+    positions = np.concatenate([np.asarray(fy_positions, int), np.asarray(fyp_positions, int)])
+    if np.any(positions < 0):
+        raise ValueError("a position of an entry is negative")
+    return int(np.max(positions, initial=-1)) + 1
+
+
+def check_reach(reach, fy, fyp):
+    """Refuse memory that the entries would be written beyond."""
+    if min(len(fy), len(fyp)) < reach:
+        raise ValueError(f"the entries need room for {reach} numbers, got {len(fy)}, {len(fyp)}")
+
+
+def sort_static_first(static):
+    """Order of entries with those that never change first."""
+    return np.argsort(~static, kind="stable")
+
+
+def keep(machine, array):
+    """Keep an array of C integers alive and return the address of its first element."""
+    array = np.ascontiguousarray(array, np.intc)
+    machine.arrays.append(array)
+    if cython.compiled:
+        view: cython.int[::1] = array
+        return cython.address(view[0])
+    return array
+
+
+def powi(x, k):
+    """Return x ** k by squaring, in the order that the C back end uses too."""
+    left: cython.int = -k if k < 0 else k
+    product: cython.double = 1.0
+    while left > 0:
+        if left & 1:
+            product *= x
+        x *= x
+        left >>= 1
+    return 1.0 / product if k < 0 else product
+
+
+def modulo(x, y):
+    """Return x % y with the sign of y, as in Python and NumPy."""
+    rest: cython.double = fmod(x, y)
+    if rest == 0.0:
+        return copysign(0.0, y)
+    if (y < 0.0) != (rest < 0.0):
+        rest += y
+    return rest
+
+
+def smaller(x, y):
+    """Return the smaller one, or NaN where there is one, as NumPy does."""
+    return x if x <= y or x != x else y
+
+
+def larger(x, y):
+    """Return the larger one, or NaN where there is one, as NumPy does."""
+    return x if x >= y or x != x else y
+
+
+def sign(x):
+    """Return -1, 0 or 1; NaN stays NaN."""
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0 if x == 0.0 else x
+
+
+def run_segment(m, segment):
+    """Fill the slots of one segment, run by run."""
+    w: cython.p_double = m.w
+    a: cython.p_int = m.a
+    b: cython.p_int = m.b
+    c: cython.p_int = m.c
+    base: cython.int = m.base
+    r: cython.int
+    i: cython.int
+    code: cython.int
+    start: cython.int
+    stop: cython.int
+    for r in range(m.segment_start[segment], m.segment_start[segment + 1]):
+        code = m.run_op[r]
+        start = m.run_start[r]
+        stop = m.run_start[r + 1]
+        if code == ADD:
+            for i in range(start, stop):
+                w[base + i] = w[a[i]] + w[b[i]]
+        elif code == SUB:
+            for i in range(start, stop):
+                w[base + i] = w[a[i]] - w[b[i]]
+        elif code == MUL:
+            for i in range(start, stop):
+                w[base + i] = w[a[i]] * w[b[i]]
+        elif code == MULADD:
+            for i in range(start, stop):
+                w[base + i] = w[a[i]] * w[b[i]] + w[c[i]]
+        elif code == MULSUB:
+            for i in range(start, stop):
+                w[base + i] = w[a[i]] * w[b[i]] - w[c[i]]
+        elif code == SUBMUL:
+            for i in range(start, stop):
+                w[base + i] = w[c[i]] - w[a[i]] * w[b[i]]
+        elif code == DIV:
+            for i in range(start, stop):
+                w[base + i] = w[a[i]] / w[b[i]]
+        elif code == NEG:
+            for i in range(start, stop):
+                w[base + i] = -w[a[i]]
+        elif code == POW:
+            for i in range(start, stop):
+                w[base + i] = pow(w[a[i]], w[b[i]])
+        elif code == POWI:
+            for i in range(start, stop):
+                w[base + i] = powi(w[a[i]], b[i])
+        elif code == SQRT:
+            for i in range(start, stop):
+                w[base + i] = sqrt(w[a[i]])
+        elif code == EXP:
+            for i in range(start, stop):
+                w[base + i] = exp(w[a[i]])
+        elif code == LOG:
+            for i in range(start, stop):
+                w[base + i] = log(w[a[i]])
+        elif code == SIN:
+            for i in range(start, stop):
+                w[base + i] = sin(w[a[i]])
+        elif code == COS:
+            for i in range(start, stop):
+                w[base + i] = cos(w[a[i]])
+        elif code == TAN:
+            for i in range(start, stop):
+                w[base + i] = tan(w[a[i]])
+        elif code == ASIN:
+            for i in range(start, stop):
+                w[base + i] = asin(w[a[i]])
+        elif code == ACOS:
+            for i in range(start, stop):
+                w[base + i] = acos(w[a[i]])
+        elif code == ATAN:
+            for i in range(start, stop):
+                w[base + i] = atan(w[a[i]])
+        elif code == SINH:
+            for i in range(start, stop):
+                w[base + i] = sinh(w[a[i]])
+        elif code == COSH:
+            for i in range(start, stop):
+                w[base + i] = cosh(w[a[i]])
+        elif code == TANH:
+            for i in range(start, stop):
+                w[base + i] = tanh(w[a[i]])
+        elif code == ASINH:
+            for i in range(start, stop):
+                w[base + i] = asinh(w[a[i]])
+        elif code == ACOSH:
+            for i in range(start, stop):
+                w[base + i] = acosh(w[a[i]])
+        elif code == ATANH:
+            for i in range(start, stop):
+                w[base + i] = atanh(w[a[i]])
+        elif code == ATAN2:
+            for i in range(start, stop):
+                w[base + i] = atan2(w[a[i]], w[b[i]])
+        elif code == ABS:
+            for i in range(start, stop):
+                w[base + i] = fabs(w[a[i]])
+        elif code == SIGN:
+            for i in range(start, stop):
+                w[base + i] = sign(w[a[i]])
+        elif code == FLOOR:
+            for i in range(start, stop):
+                w[base + i] = floor(w[a[i]])
+        elif code == CEIL:
+            for i in range(start, stop):
+                w[base + i] = ceil(w[a[i]])
+        elif code == MIN:
+            for i in range(start, stop):
+                w[base + i] = smaller(w[a[i]], w[b[i]])
+        elif code == MAX:
+            for i in range(start, stop):
+                w[base + i] = larger(w[a[i]], w[b[i]])
+        elif code == LOG1P:
+            for i in range(start, stop):
+                w[base + i] = log1p(w[a[i]])
+        elif code == EXPM1:
+            for i in range(start, stop):
+                w[base + i] = expm1(w[a[i]])
+        elif code == ERF:
+            for i in range(start, stop):
+                w[base + i] = erf(w[a[i]])
+        elif code == LT:
+            for i in range(start, stop):
+                w[base + i] = 1.0 if w[a[i]] < w[b[i]] else 0.0
+        elif code == LE:
+            for i in range(start, stop):
+                w[base + i] = 1.0 if w[a[i]] <= w[b[i]] else 0.0
+        elif code == EQ:
+            for i in range(start, stop):
+                w[base + i] = 1.0 if w[a[i]] == w[b[i]] else 0.0
+        elif code == NE:
+            for i in range(start, stop):
+                w[base + i] = 1.0 if w[a[i]] != w[b[i]] else 0.0
+        elif code == AND:
+            for i in range(start, stop):
+                w[base + i] = 1.0 if w[a[i]] != 0.0 and w[b[i]] != 0.0 else 0.0
+        elif code == OR:
+            for i in range(start, stop):
+                w[base + i] = 1.0 if w[a[i]] != 0.0 or w[b[i]] != 0.0 else 0.0
+        elif code == NOT:
+            for i in range(start, stop):
+                w[base + i] = 0.0 if w[a[i]] != 0.0 else 1.0
+        elif code == SELECT:
+            for i in range(start, stop):
+                w[base + i] = w[b[i]] if w[a[i]] != 0.0 else w[c[i]]
+        elif code == MOD:
+            for i in range(start, stop):
+                w[base + i] = modulo(w[a[i]], w[b[i]])
+
+
+def take_point(m, t, y, yp):
+    """Copy a point into the slots."""
+    i: cython.int
+    n: cython.int = m.n
+    first: cython.int = m.t_slot + 1
+    m.w[m.t_slot] = t
+    for i in range(n):
+        m.w[first + i] = y[i]
+    if m.takes_yp:
+        for i in range(n):
+            m.w[first + n + i] = yp[i]
+
+
+def is_at(m, t, y, yp):
+    """Tell whether the values were last computed at this very point."""
+    i: cython.int
+    n: cython.int = m.n
+    first: cython.int = m.t_slot + 1
+    if not m.filled or m.w[m.t_slot] != t:
+        return False
+    for i in range(n):
+        if m.w[first + i] != y[i]:
+            return False
+    if m.takes_yp:
+        for i in range(n):
+            if m.w[first + n + i] != yp[i]:
+                return False
+    return True
+
+
+def fill(m, t, y, yp):
+    """Compute everything that the values need."""
+    take_point(m, t, y, yp)
+    if m.t_values != t:
+        run_segment(m, TIME)
+        m.t_values = t
+    run_segment(m, POINT)
+    m.filled = True
+
+
+def values_at(m, t, y, yp, out):
+    """Values at a point."""
+    i: cython.int
+    fill(m, t, y, yp)
+    for i in range(m.n_values):
+        out[i] = m.w[m.value_slot[i]]
+
+
+def fill_entries(m, t, y, yp):
+    """Compute everything that the entries need."""
+    if not is_at(m, t, y, yp):
+        fill(m, t, y, yp)
+    if m.t_entries != t:
+        run_segment(m, ENTRIES_TIME)
+        m.t_entries = t
+    run_segment(m, ENTRIES_POINT)
+
+
+def write_static(m, fy, fyp):
+    """Write the entries that follow from constants and args; nothing else ever overwrites them."""
+    i: cython.int
+    for i in range(m.n_fy_static):
+        fy[m.fy_position[i]] = m.w[m.fy_slot[i]]
+    for i in range(m.n_fyp_static):
+        fyp[m.fyp_position[i]] = m.w[m.fyp_slot[i]]
+
+
+def entries_at(m, t, y, yp, fy, fyp):
+    """Write the entries that change at a point into F_y and F_y'."""
+    i: cython.int
+    if m.n_fy_static == m.n_fy and m.n_fyp_static == m.n_fyp:
+        return
+    fill_entries(m, t, y, yp)
+    for i in range(m.n_fy_static, m.n_fy):
+        fy[m.fy_position[i]] = m.w[m.fy_slot[i]]
+    for i in range(m.n_fyp_static, m.n_fyp):
+        fyp[m.fyp_position[i]] = m.w[m.fyp_slot[i]]
+
+
+# --- behind the seams of the core ---------------------------------------------------------
+
+
+def machine_residual(s, t, y, yp, out):
+    """Residual by the machine in `s.residual_adapter`."""
+    values_at(cython.cast(Machine, s.residual_adapter), t, y, yp, out)
+    return OK
+
+
+def machine_jacobian(s, t, y, yp):
+    """F_y and F_y' by the machine in `s.jacobian_adapter`; NaN is for the factorisation to find."""
+    entries_at(cython.cast(Machine, s.jacobian_adapter), t, y, yp, s.fy, s.fyp)
+    return OK
+
+
+def machine_events(s, t, y, yp, g):
+    """Event functions by the machine in `s.events_adapter`."""
+    values_at(cython.cast(Machine, s.events_adapter), t, y, yp, g)
+    return OK
+
+
+def machine_constraint(t, y, g, machine):
+    """C function of a constraint; y' does not occur in it."""
+    values_at(cython.cast(Machine, machine), t, y, y, g)
+
+
+def machine_constraint_jacobian(t, y, gy, machine):
+    """C function of a constraint's Jacobian, stored by rows."""
+    rows_at(cython.cast(Machine, machine), t, y, gy)
+
+
+def rows_at(m, t, y, gy):
+    """Write the whole Jacobian with respect to y, zeros as well."""
+    i: cython.int
+    for i in range(m.n_values * m.n):
+        gy[i] = 0.0
+    write_static(m, gy, gy)
+    entries_at(m, t, y, y, gy, gy)
+
+
+def check_fit(s: State, runner, n_values):
+    """Refuse a program that was made for another number of unknowns or values."""
+    room = len(s.array("fy"))
+    if runner.n != s.n or runner.n_values != n_values or runner.reach > room:
+        raise ValueError(
+            f"a program of {runner.n} unknowns and {runner.n_values} values does not fit a state "
+            f"that asks for {s.n} and {n_values}"
+        )
+
+
+def use_machine(s: State, machine: Machine):
+    """Let the state compute its residual by a machine, and its Jacobian where that has entries."""
+    check_fit(s, machine, s.n)
+    s.residual_adapter = machine
+    s.residual = machine_residual
+    s.python_residual = not cython.compiled
+    if machine.n_fy + machine.n_fyp > 0:
+        use_machine_jacobian(s, machine)
+
+
+def use_machine_jacobian(s: State, machine: Machine):
+    """Let the state compute its Jacobian by a machine."""
+    check_fit(s, machine, machine.n_values)
+    s.jacobian_adapter = machine
+    s.jacobian = machine_jacobian
+    s.array("fy")[:] = 0.0
+    s.array("fyp")[:] = 0.0
+    write_static(machine, s.fy, s.fyp)
+    s.fyp_known = s.fyp_exists = s.fyp_constant = machine.fyp_is_static
+
+
+def use_machine_events(s: State, machine: Machine):
+    """Let the state compute its event functions by a machine."""
+    check_fit(s, machine, s.n_events)
+    s.events_adapter = machine
+    s.events = machine_events
+
+
+def change_args(s: State, args):
+    """Give new args to the state's machines; the matrix is made anew at the next step."""
+    machine: Machine
+    for adapter in (s.residual_adapter, s.jacobian_adapter, s.events_adapter):
+        if isinstance(adapter, Machine):
+            machine = adapter
+            machine.set_args(args)
+    if isinstance(s.jacobian_adapter, Machine):
+        machine = s.jacobian_adapter
+        write_static(machine, s.fy, s.fyp)
+        s.jacobian_exists = False
+        s.cj_factored = 0.0
+
+
+if not cython.compiled:
+    # What the compiled machine does without a word, NumPy's numbers would warn of.
+    run_segment = np.errstate(all="ignore")(run_segment)

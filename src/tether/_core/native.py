@@ -1,0 +1,182 @@
+"""Programs compiled to C (`tether.trace.compile_c`) behind the core's seams.
+
+The counterpart of `machine.py`: a library of five functions in place of a schedule, with the same
+division of labour. The memory `w` holds the args and what follows from them and from t.
+"""
+
+import cython
+import numpy as np
+
+from tether._core.machine import check_fit, check_reach, vector
+
+if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.codes import OK
+    from tether._core.state import State
+
+AVAILABLE = cython.compiled            # the interpreted core cannot follow an address
+
+
+class Native:
+    """Memory of one compiled program at work.
+
+    Parameters
+    ----------
+    library : CompiledProgram
+        The functions' addresses and what they expect.
+    args : sequence of float
+        Values of the args.
+    """
+
+    def __init__(self, library, args=()):
+        self.library = library
+        self.n = library.n
+        self.n_args = library.n_args
+        self.n_values = library.n_values
+        self.n_entries = library.n_entries
+        self.reach = library.reach
+        self.fyp_is_static = library.fyp_is_static
+        self.has_time = library.has_time
+        self.memory = np.zeros(max(library.n_slots, 1))
+        self.w = address(self.memory)
+        if cython.compiled:
+            functions: cython.longlong[::1] = np.array(library.addresses, np.int64)
+            self.fill_static = cython.cast(fill_static_t, cython.cast(cython.p_void, functions[0]))
+            self.fill_time = cython.cast(fill_time_t, cython.cast(cython.p_void, functions[1]))
+            self.fill_values = cython.cast(values_t, cython.cast(cython.p_void, functions[2]))
+            self.static_entries = cython.cast(
+                static_entries_t, cython.cast(cython.p_void, functions[3])
+            )
+            self.fill_entries = cython.cast(entries_t, cython.cast(cython.p_void, functions[4]))
+        self.set_args(args)
+
+    def set_args(self, args):
+        """Take new values of the args and fill what follows from them."""
+        values = np.asarray(args, float).reshape(-1)
+        if len(values) != self.n_args:
+            raise ValueError(f"the program has {self.n_args} args, got {len(values)}")
+        self.memory[: self.n_args] = values
+        self.fill_static(self.w)
+        self.t = np.nan
+
+    def values(self, t, y, yp):
+        """Return the values at a point."""
+        y, yp, out = vector(y, self.n), vector(yp, self.n), np.zeros(self.n_values)
+        native_values(self, t, address(y), address(yp), address(out))
+        return out
+
+    def entries_into(self, t, y, yp, fy, fyp):
+        """Write the entries at a point into the memory of F_y and F_y'."""
+        y, yp = vector(y, self.n), vector(yp, self.n)
+        check_reach(self.reach, fy, fyp)
+        self.static_entries(self.w, address(fy), address(fyp))
+        native_entries(self, t, address(y), address(yp), address(fy), address(fyp))
+
+    def constraint_addresses(self):
+        """Addresses of the C functions G(t, y), of its Jacobian, and of their user data.
+
+        The user data is this object, which the caller has to keep alive.
+        """
+        return (
+            cython.cast(cython.longlong, cython.cast(cython.p_void, native_constraint)),
+            cython.cast(cython.longlong, cython.cast(cython.p_void, native_constraint_jacobian)),
+            cython.cast(cython.longlong, cython.cast(cython.p_void, self)),
+        )
+
+
+def native_values(m, t, y, yp, out):
+    """Values at a point."""
+    if m.has_time and m.t != t:
+        m.fill_time(m.w, t)
+        m.t = t
+    m.fill_values(m.w, t, y, yp, out)
+
+
+def native_entries(m, t, y, yp, fy, fyp):
+    """Write the entries that change at a point into F_y and F_y'."""
+    if m.has_time and m.t != t:
+        m.fill_time(m.w, t)
+        m.t = t
+    m.fill_entries(m.w, t, y, yp, fy, fyp)
+
+
+def native_rows(m, t, y, gy):
+    """Write the whole Jacobian of a constraint, zeros as well."""
+    i: cython.int
+    for i in range(m.n_values * m.n):
+        gy[i] = 0.0
+    m.static_entries(m.w, gy, gy)
+    native_entries(m, t, y, y, gy, gy)
+
+
+# --- behind the seams of the core ---------------------------------------------------------
+
+
+def native_residual(s, t, y, yp, out):
+    """Residual by the compiled program in `s.residual_adapter`."""
+    native_values(cython.cast(Native, s.residual_adapter), t, y, yp, out)
+    return OK
+
+
+def native_jacobian(s, t, y, yp):
+    """F_y and F_y' by the compiled program in `s.jacobian_adapter`."""
+    native_entries(cython.cast(Native, s.jacobian_adapter), t, y, yp, s.fy, s.fyp)
+    return OK
+
+
+def native_events(s, t, y, yp, g):
+    """Event functions by the compiled program in `s.events_adapter`."""
+    native_values(cython.cast(Native, s.events_adapter), t, y, yp, g)
+    return OK
+
+
+def native_constraint(t, y, g, native):
+    """C function of a constraint; y' does not occur in it."""
+    native_values(cython.cast(Native, native), t, y, y, g)
+
+
+def native_constraint_jacobian(t, y, gy, native):
+    """C function of a constraint's Jacobian, stored by rows."""
+    native_rows(cython.cast(Native, native), t, y, gy)
+
+
+def use_native(s: State, native: Native):
+    """Let the state compute its residual, and its Jacobian where there is one, in C."""
+    check_fit(s, native, s.n)
+    s.residual_adapter = native
+    s.residual = native_residual
+    s.python_residual = False
+    if native.n_entries > 0:
+        use_native_jacobian(s, native)
+
+
+def use_native_jacobian(s: State, native: Native):
+    """Let the state compute its Jacobian in C."""
+    check_fit(s, native, native.n_values)
+    s.jacobian_adapter = native
+    s.jacobian = native_jacobian
+    s.array("fy")[:] = 0.0
+    s.array("fyp")[:] = 0.0
+    native.static_entries(native.w, s.fy, s.fyp)
+    s.fyp_known = s.fyp_exists = s.fyp_constant = native.fyp_is_static
+
+
+def use_native_events(s: State, native: Native):
+    """Let the state compute its event functions in C."""
+    check_fit(s, native, s.n_events)
+    s.events_adapter = native
+    s.events = native_events
+
+
+def change_args(s: State, args):
+    """Give new args to the state's compiled programs; the matrix is made anew at the next step."""
+    native: Native
+    for adapter in (s.residual_adapter, s.jacobian_adapter, s.events_adapter):
+        if isinstance(adapter, Native):
+            native = adapter
+            native.set_args(args)
+    if isinstance(s.jacobian_adapter, Native):
+        native = s.jacobian_adapter
+        native.static_entries(native.w, s.fy, s.fyp)
+        s.jacobian_exists = False
+        s.cj_factored = 0.0

@@ -1,0 +1,95 @@
+"""Further arguments of a residual: which of them are inputs of its program.
+
+Floats and arrays of floats are inputs, also inside lists, tuples and dictionaries: a sweep over
+them needs one trace. Everything else is part of the function. Integers are too, because they
+serve as sizes and indices: a traced integer could not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tether.trace.arrays import TracedArray
+
+
+class ArgumentLayout:
+    """How the floats in the arguments are numbered.
+
+    Parameters
+    ----------
+    args : sequence
+        Arguments of the residual.
+    fixed : bool
+        Take all of them as constants.
+
+    Attributes
+    ----------
+    size : int
+        Number of inputs.
+    names : list of str
+        ``args[0]``, ``args[1][2]``, ``args[2]['k']``, ...
+
+    Examples
+    --------
+    >>> from tether.trace.arguments import ArgumentLayout
+    >>> layout = ArgumentLayout((2.5, {"k": 4.0, "cells": 10}))
+    >>> layout.names, layout.flatten((3.0, {"k": 5.0, "cells": 10}))
+    (['args[0]', "args[1]['k']"], array([3., 5.]))
+    """
+
+    def __init__(self, args: Sequence[Any] = (), fixed: bool = False) -> None:
+        self.fixed = fixed
+        self.names = [] if fixed else [name for name, _ in _floats(tuple(args), "args")]
+        self.size = len(self.names)
+
+    def flatten(self, args: Sequence[Any]) -> np.ndarray:
+        """Values of the inputs, in order."""
+        if not self.size:
+            return np.zeros(0)
+        return np.array([value for _, value in _floats(tuple(args), "args")], dtype=float)
+
+    def replace(self, args: Sequence[Any], make: Callable[[int], Any]) -> tuple:
+        """Arguments with each input replaced by what `make` gives for its number."""
+        if self.fixed:
+            return tuple(args)
+        numbers = iter(range(self.size))
+        return _replaced(tuple(args), lambda: make(next(numbers)))
+
+
+def _is_float_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == np.float64
+
+
+def _floats(value: Any, name: str) -> Iterator[tuple[str, float]]:
+    if isinstance(value, (float, np.floating)):
+        yield name, float(value)
+    elif _is_float_array(value):
+        for index in np.ndindex(value.shape):
+            yield f"{name}[{', '.join(map(str, index))}]", float(value[index])
+    elif type(value) is dict:
+        for key, part in value.items():
+            yield from _floats(part, f"{name}[{key!r}]")
+    elif isinstance(value, (list, tuple)):
+        for i, part in enumerate(value):
+            yield from _floats(part, f"{name}[{i}]")
+
+
+def _replaced(value: Any, make: Callable[[], Any]) -> Any:
+    if isinstance(value, (float, np.floating)):
+        return make()
+    if _is_float_array(value):
+        elements = [make() for _ in range(value.size)]
+        if all(type(x) is float for x in elements):
+            return np.array(elements).reshape(value.shape)
+        result = np.empty(value.size, dtype=object)
+        result[:] = elements
+        return result.reshape(value.shape).view(TracedArray)
+    if type(value) is dict:
+        return {key: _replaced(part, make) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        parts = [_replaced(part, make) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value

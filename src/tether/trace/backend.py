@@ -1,0 +1,177 @@
+"""Put a traced program behind the core's seams: by the machine, or compiled to C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tether._core import machine, native
+from tether._core.schedule import schedule
+from tether._core.state import State
+from tether.trace.emit import Program
+from tether.trace.tracer import Trace
+
+__all__ = ["BACKENDS", "Backend", "change_args", "prepare", "prepare_system"]
+
+BACKENDS = ("auto", "machine", "c")
+LAYOUTS = ("columns", "rows", "list")
+
+
+@dataclass(frozen=True, eq=False)
+class Backend:
+    """A program ready to run; nothing in it changes, so states and threads may share it.
+
+    Attributes
+    ----------
+    name : str
+        "machine" or "c".
+    reason : str
+        Why it is not C; empty if it is, or if nobody asked.
+    n_values : int
+        Number of values; the rest of the outputs are entries.
+    fy, fyp : pair of sequences
+        Rows and columns of the entries of F_y and F_y'.
+    """
+
+    name: str
+    reason: str
+    n_values: int
+    fy: tuple[Sequence[int], Sequence[int]]
+    fyp: tuple[Sequence[int], Sequence[int]]
+    _plan: Any
+    _fy_positions: np.ndarray
+    _fyp_positions: np.ndarray
+
+    def new(self, args: Sequence[float] = ()) -> Any:
+        """Make a memory of its own to run in: a `Machine` or a `Native`."""
+        if self.name == "c":
+            return native.Native(self._plan, args)
+        return machine.Machine(self._plan, args, self._fy_positions, self._fyp_positions)
+
+    def attach(self, state: State, args: Sequence[float] = ()) -> None:
+        """Let a state compute its residual and, if there are entries, its Jacobian with it."""
+        if self.name == "c":
+            native.use_native(state, self.new(args))
+        else:
+            machine.use_machine(state, self.new(args))
+
+    def attach_events(self, state: State, args: Sequence[float] = ()) -> None:
+        """Let a state compute its event functions with it."""
+        if self.name == "c":
+            native.use_native_events(state, self.new(args))
+        else:
+            machine.use_machine_events(state, self.new(args))
+
+
+def prepare(
+    program: Program,
+    n_values: int | None = None,
+    fy: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    fyp: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    *,
+    layout: str = "columns",
+    backend: str = "auto",
+    evaluations: float = 0.0,
+) -> Backend:
+    """Make a program ready to run.
+
+    Parameters
+    ----------
+    program : Program
+        Its outputs are first the values, then the entries of F_y, then those of F_y'.
+    n_values : int, optional
+        How many outputs are values; all of them when left out.
+    fy, fyp : pair of sequences
+        Rows and columns of the entries of F_y and F_y'; each position once.
+    layout : str
+        Where the entries go: "columns" of a dense matrix, as in the core; its "rows", as for
+        constraints; or "list", in the order given, as for the data of a sparse matrix.
+    backend : str
+        "machine"; "c", with the machine to fall back on; or "auto": C where it will have paid by
+        the end of the run.
+    evaluations : float
+        For "auto": how many evaluations are ahead. With zero it is the machine.
+
+    Examples
+    --------
+    >>> from tether.trace import trace
+    >>> from tether.trace.backend import prepare
+    >>> program = trace(lambda t, y, yp: [yp[0] + y[0] ** 2], 1).program()
+    >>> prepare(program).new().values(0.0, [3.0], [1.0])
+    array([10.])
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
+    n_values = len(program.outputs) if n_values is None else n_values
+    fy_positions = _positions(*fy, program.n, n_values, layout)
+    fyp_positions = _positions(*fyp, program.n, n_values, layout)
+    reason = ""
+    if backend == "c" or (backend == "auto" and evaluations > 0):
+        from tether.trace.compile_c import NotCompiled, compile_program, worth_compiling
+
+        wanted = backend == "c" or worth_compiling(program, evaluations)
+        try:
+            if wanted or worth_compiling(program, evaluations, cached=True):
+                plan = compile_program(
+                    program, n_values, fy_positions.tolist(), fyp_positions.tolist(),
+                    only_cached=not wanted,
+                )
+                return Backend("c", "", n_values, fy, fyp, plan, fy_positions, fyp_positions)
+        except NotCompiled as error:
+            reason = str(error)
+    plan = schedule(program, n_values)
+    return Backend("machine", reason, n_values, fy, fyp, plan, fy_positions, fyp_positions)
+
+
+def prepare_system(traced: Trace, **options: Any) -> Backend:
+    """Make a traced residual and its exact Jacobian ready to run, in one program.
+
+    Parameters
+    ----------
+    traced : Trace
+        The residual.
+    **options
+        `backend` and `evaluations`, as in `prepare`.
+
+    Raises
+    ------
+    NoProgram
+        Where the residual calls something that only Python can.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.trace import trace
+    >>> from tether.trace.backend import prepare_system
+    >>> runner = prepare_system(trace(lambda t, y, yp: [yp[0] + y[0] ** 2], 1)).new()
+    >>> fy, fyp = np.zeros(1), np.zeros(1)
+    >>> runner.entries_into(0.0, [3.0], [1.0], fy, fyp)
+    >>> fy, fyp
+    (array([6.]), array([1.]))
+    """
+    f_y, f_yp = traced.f_y, traced.f_yp
+    program = traced.program(traced.outputs + f_y.nodes + f_yp.nodes)
+    entries = ((f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols))
+    return prepare(program, len(traced.outputs), *entries, **options)
+
+
+def change_args(state: State, args: Sequence[float]) -> None:
+    """Give new args to the programs of a state."""
+    machine.change_args(state, args)
+    native.change_args(state, args)
+
+
+def _positions(
+    rows: Sequence[int], cols: Sequence[int], n: int, n_values: int, layout: str
+) -> np.ndarray:
+    i, j = np.asarray(rows, np.intc), np.asarray(cols, np.intc)
+    if len(i) != len(j) or np.any((i < 0) | (i >= n_values) | (j < 0) | (j >= n)):
+        raise ValueError(f"an entry is not in a matrix of shape {(n_values, n)}")
+    if layout == "list":
+        return np.arange(len(i), dtype=np.intc)
+    return i * n + j if layout == "rows" else j * n_values + i

@@ -1,0 +1,101 @@
+"""Branches on traced values: every way through the function, merged into select nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tether.trace import opcodes as op
+from tether.trace.graph import Graph
+from tether.trace.scalar import refuse
+
+Path = list[tuple[int, bool]]
+
+_LONGEST_PATH = 100
+
+
+class BranchRecorder:
+    """Decides branches on one run as a list says, and notes those that the list does not have."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.path: Path = []
+        self._given: Path = []
+        self._known: dict[int, bool] = {}
+        self._too_many: str | None = None
+
+    def restart(self, given: Path, too_many: str | None = None) -> None:
+        """Prepare a run that begins with the given decisions, or gives up at the last of them."""
+        self.path, self._given, self._known = [], given, {}
+        self._too_many = too_many
+
+    def decide(self, condition: int) -> bool:
+        """Say which way a branch goes: as given, as before, as it must, or else as if true."""
+        if self.graph.is_constant(condition):
+            return self.graph.value(condition) != 0.0
+        if self.graph.nodes[condition][0] == op.NOT:
+            return not self.decide(self.graph.nodes[condition][1])
+        if condition in self._known:
+            return self._known[condition]
+        answer = True
+        if len(self.path) < len(self._given):
+            expected, answer = self._given[len(self.path)]
+            if expected != condition:
+                refuse("branches differently when it is called again")
+            if self._too_many and len(self.path) == len(self._given) - 1:
+                refuse(self._too_many)
+        elif len(self.path) >= _LONGEST_PATH:
+            refuse(f"branches more than {_LONGEST_PATH} times on traced values; a loop that ends "
+                   "by such a value cannot be traced")  # fmt: skip
+        self.path.append((condition, answer))
+        self._learn(condition, answer)
+        return answer
+
+    def _learn(self, condition: int, answer: bool) -> None:
+        """Note a decision and what follows from it for every number, NaN included."""
+        self._known[condition] = answer
+        code, a, b, _ = self.graph.nodes[condition]
+        if code in (op.EQ, op.NE):
+            other = op.NE if code == op.EQ else op.EQ
+            self._known[self.graph.binary(other, a, b)] = not answer
+        elif code in (op.LT, op.LE) and answer:
+            if code == op.LT:
+                self._known[self.graph.binary(op.LE, a, b)] = True
+                self._known[self.graph.binary(op.LE, b, a)] = False
+            self._known[self.graph.binary(op.LT, b, a)] = False
+
+
+def enumerate_paths(
+    recorder: BranchRecorder, run: Callable[[], list[int]], max_paths: int
+) -> list[tuple[Path, list[int]]]:
+    """Run along every way through the function, depth first, those that are true first."""
+    found: list[tuple[Path, list[int]]] = []
+    given: Path | None = []
+    while given is not None:
+        too_many = f"is one of the branches on traced values that make more than {max_paths} ways"
+        recorder.restart(given, too_many if len(found) == max_paths else None)
+        outputs = run()
+        if len(recorder.path) < len(given):
+            refuse("branches differently when it is called again")
+        found.append((recorder.path, outputs))
+        given = _next(recorder.path)
+    return found
+
+
+def _next(path: Path) -> Path | None:
+    """Decisions that lead to the first way not yet taken."""
+    for i in reversed(range(len(path))):
+        condition, answer = path[i]
+        if answer:
+            return [*path[:i], (condition, False)]
+    return None
+
+
+def merge(graph: Graph, found: list[tuple[Path, list[int]]], depth: int = 0) -> list[int]:
+    """Join the outputs of all ways, which stand in the order they were found."""
+    first_path, first = found[0]
+    if len(found) == 1:
+        return first
+    condition = first_path[depth][0]
+    end = next(i for i, (path, _) in enumerate(found) if not path[depth][1])
+    yes, no = merge(graph, found[:end], depth + 1), merge(graph, found[end:], depth + 1)
+    return [graph.select(condition, a, b) for a, b in zip(yes, no, strict=True)]

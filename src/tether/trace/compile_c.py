@@ -1,0 +1,535 @@
+"""Programs compiled by the system's C compiler, with the libraries kept on disk.
+
+The machine needs no compiler and is the ordinary way to run a program. C takes the same numbers
+through the same roundings two to five times faster, once somebody has waited for the compiler;
+`worth_compiling` does that sum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tether._core import native
+from tether._core.machine import reach_of
+from tether._core.opcodes import STATIC, TIME
+from tether._core.schedule import check, segment_of_each
+from tether.trace import opcodes as op
+from tether.trace.emit import Program
+
+__all__ = ["CompiledProgram", "NotCompiled", "compile_program", "find_compiler", "worth_compiling"]
+
+LARGEST = 20_000            # instructions; the compiler takes seconds for that many
+PATIENCE = 120.0            # seconds for the compiler
+NAME = re.compile("[0-9a-f]{32}")
+MOST_KEPT = 200             # libraries in the cache; the oldest go
+# No contraction of products and sums: the results are those of the machine, digit for digit,
+# but for what two C libraries make of sin or exp.
+FLAGS = ("-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared")
+
+PIECE = 250                 # instructions in one C function
+APART = "static __attribute__((noinline))"
+
+FUNCTIONS = ("fill_static", "fill_time", "values", "static_entries", "entries")
+
+# Measured by benchmarks/machine.py; only their ratios matter. C saves this much for each
+# instruction of a program and each evaluation of its values ...
+SAVED_NS = 0.5
+# ... and costs this many seconds, at all and for each instruction.
+COMPILING = (0.04, 2.5e-4)
+LOADING = (5e-4, 4e-6)      # with the library in the cache already
+
+
+class NotCompiled(Exception):  # noqa: N818 - the machine does the work instead
+    """There is no compiled form of a program; the text says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledProgram:
+    """A loaded library; nothing in it changes, so states may share it.
+
+    Attributes
+    ----------
+    n, n_args, n_values, n_entries : int
+        Numbers of unknowns, args, values and Jacobian entries.
+    reach : int
+        One more than the largest position of an entry.
+    n_slots : int
+        Doubles that a `Native` has to provide.
+    has_time : bool
+        Whether anything follows from t alone.
+    fyp_is_static : bool
+        Whether F_y' follows from constants and args alone.
+    addresses : tuple of int
+        Of the functions named in `FUNCTIONS`.
+    library : ctypes.CDLL
+        Keeps them loaded.
+    path : Path
+        Where the library is.
+    """
+
+    n: int
+    n_args: int
+    n_values: int
+    n_entries: int
+    reach: int
+    n_slots: int
+    has_time: bool
+    fyp_is_static: bool
+    addresses: tuple[int, ...]
+    library: Any
+    path: Path
+
+
+def compile_program(
+    program: Program,
+    n_values: int | None = None,
+    fy_positions: Sequence[int] = (),
+    fyp_positions: Sequence[int] = (),
+    *,
+    only_cached: bool = False,
+) -> CompiledProgram:
+    """Compile a program, or load it if that was done before.
+
+    Parameters
+    ----------
+    program : Program
+        Its outputs are first the values, then the entries of F_y, then those of F_y'.
+    n_values : int, optional
+        How many outputs are values; all of them when left out.
+    fy_positions, fyp_positions : sequence of int
+        Where the entries go in the memory of F_y and of F_y'.
+    only_cached : bool
+        Do not call the compiler.
+
+    Raises
+    ------
+    NotCompiled
+        There is no compiler, it failed, or the program is too large for it.
+    """
+    if not native.AVAILABLE:
+        raise NotCompiled("the core runs interpreted and cannot call compiled functions")
+    if program.size > LARGEST:
+        raise NotCompiled(
+            f"{program.size} operations are too many for a C compiler (at most {LARGEST})"
+        )
+    compiler = find_compiler()
+    if compiler is None:
+        raise NotCompiled("no C compiler found: there is no cc, gcc or clang on PATH, and no CC")
+    source = Source(program, n_values, fy_positions, fyp_positions)
+    library, path = load(source.text, compiler, only_cached)
+    return CompiledProgram(
+        n=program.n,
+        n_args=program.p,
+        n_values=source.n_values,
+        n_entries=len(program.outputs) - source.n_values,
+        reach=reach_of(fy_positions, fyp_positions),
+        n_slots=source.n_slots,
+        has_time=source.has_time,
+        fyp_is_static=source.fyp_is_static,
+        addresses=tuple(
+            ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS
+        ),
+        library=library,
+        path=path,
+    )
+
+
+def worth_compiling(program: Program, evaluations: float, *, cached: bool = False) -> bool:
+    """Tell whether C would have saved time by the end of a run.
+
+    Parameters
+    ----------
+    program : Program
+        What to run.
+    evaluations : float
+        How many times, as far as anybody can tell.
+    cached : bool
+        Whether the library exists already.
+
+    Examples
+    --------
+    >>> from tether.trace import trace
+    >>> from tether.trace.compile_c import worth_compiling
+    >>> program = trace(lambda t, y, yp: [yp[0] + y[0] ** 2], 1).program()
+    >>> worth_compiling(program, 1e4), worth_compiling(program, 1e9)
+    (False, True)
+    """
+    if program.size > LARGEST:
+        return False
+    at_all, each = LOADING if cached else COMPILING
+    return evaluations * program.size * SAVED_NS * 1e-9 > at_all + each * program.size
+
+
+# --- the text -------------------------------------------------------------------------------
+
+PREAMBLE = """\
+#include <math.h>
+static inline double smaller(double x, double y) { return x <= y || x != x ? x : y; }
+static inline double larger(double x, double y) { return x >= y || x != x ? x : y; }
+static inline double sign(double x)
+{ return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x == 0.0 ? 0.0 : x; }
+static inline double modulo(double x, double y)
+{
+    double rest = fmod(x, y);
+    if (rest == 0.0)
+        return copysign(0.0, y);
+    return (y < 0.0) != (rest < 0.0) ? rest + y : rest;
+}
+"""
+
+TEMPLATES = {
+    op.ADD: "{a} + {b}",
+    op.SUB: "{a} - {b}",
+    op.MUL: "{a} * {b}",
+    op.DIV: "{a} / {b}",
+    op.NEG: "-{a}",
+    op.POW: "pow({a}, {b})",
+    op.ATAN2: "atan2({a}, {b})",
+    op.ABS: "fabs({a})",
+    op.SIGN: "sign({a})",
+    op.MIN: "smaller({a}, {b})",
+    op.MAX: "larger({a}, {b})",
+    op.MOD: "modulo({a}, {b})",
+    op.LT: "{a} < {b}",
+    op.LE: "{a} <= {b}",
+    op.EQ: "{a} == {b}",
+    op.NE: "{a} != {b}",
+    op.AND: "{a} != 0.0 && {b} != 0.0",
+    op.OR: "{a} != 0.0 || {b} != 0.0",
+    op.NOT: "{a} == 0.0",
+    op.SELECT: "{a} != 0.0 ? {b} : {c}",
+}
+TEMPLATES |= {
+    getattr(op, name.upper()): name + "({a})"
+    for name in (
+        "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+        "asinh", "acosh", "atanh", "floor", "ceil", "log1p", "expm1", "erf",
+    )
+}
+
+
+class Source:
+    """C text of a program, one function for each time at which something changes."""
+
+    def __init__(
+        self,
+        program: Program,
+        n_values: int | None,
+        fy_positions: Sequence[int],
+        fyp_positions: Sequence[int],
+    ) -> None:
+        self.program = program
+        outputs = np.ascontiguousarray(program.outputs, np.intc)
+        self.n_values = len(outputs) if n_values is None else n_values
+        if len(fy_positions) + len(fyp_positions) != len(outputs) - self.n_values:
+            raise ValueError(
+                f"the program has {len(outputs) - self.n_values} entries, but there are "
+                f"{len(fy_positions)} + {len(fyp_positions)} positions"
+            )
+        code = [
+            np.ascontiguousarray(part, np.intc)
+            for part in (program.op, program.a, program.b, program.c)
+        ]
+        check(*code, outputs, program.base)
+        segment, changes = segment_of_each(
+            *code, outputs, self.n_values, program.n_const, program.base - program.p, program.base
+        )
+        self.segment = segment.tolist()
+        self.op, self.a, self.b, self.c = (part.tolist() for part in code)
+        self.outputs = outputs.tolist()
+        self.has_time = TIME in self.segment
+        targets = [f"fy[{k}]" for k in fy_positions] + [f"fyp[{k}]" for k in fyp_positions]
+        entries = list(zip(targets, self.outputs[self.n_values :], strict=True))
+        is_static = (changes[self.n_values :] == 0).tolist()
+        fixed = [entry for entry, static in zip(entries, is_static, strict=True) if static]
+        moving = [entry for entry, static in zip(entries, is_static, strict=True) if not static]
+        values = [(f"out[{i}]", slot) for i, slot in enumerate(self.outputs[: self.n_values])]
+        self.fyp_is_static = all(is_static[len(fy_positions) :])
+        self.leaves = self._leaves()
+        self.kept = self._kept(slot for _, slot in values + fixed)
+        self.scratch = 0                # doubles in w that no function leaves anything in
+        point = ("double *w", "double t", "const double *y", "const double *yp")
+        matrices = ("double *fy", "double *fyp")
+        functions = (
+            ("fill_static", ("double *w",), self._keeping(STATIC), ()),
+            ("fill_time", ("double *w", "double t"), self._keeping(TIME), (STATIC,)),
+            ("values", (*point, "double *out"), values, (STATIC, TIME)),
+            ("static_entries", ("double *w", *matrices), fixed, (STATIC,)),
+            ("entries", (*point, *matrices), moving, (STATIC, TIME)),
+        )
+        self.text = "\n".join([PREAMBLE, *(self._function(*each) for each in functions)])
+        self.n_slots = program.p + len(self.kept) + self.scratch
+
+    def _leaves(self) -> list[str]:
+        """C expressions of the slots before the first instruction."""
+        program = self.program
+        return [
+            *(literal(value) for value in program.constants.tolist()),
+            "t",
+            *(f"y[{i}]" for i in range(program.n)),
+            *(f"yp[{i}]" for i in range(program.n)),
+            *(f"w[{i}]" for i in range(program.p)),
+        ]
+
+    def _operands(self, i: int) -> tuple[int, ...]:
+        b = -1 if self.op[i] == op.POWI else self.b[i]
+        return tuple(slot for slot in (self.a[i], b, self.c[i]) if slot >= 0)
+
+    def _kept(self, results: Iterable[int]) -> dict[int, int]:
+        """Instructions whose results outlive their function, and their places in w."""
+        base = self.program.base
+        used = {slot - base for slot in results}
+        for i, segment in enumerate(self.segment):
+            if segment > STATIC:
+                used |= {
+                    slot - base
+                    for slot in self._operands(i)
+                    if slot >= base and self.segment[slot - base] != segment
+                }
+        early = [i for i, segment in enumerate(self.segment) if segment in (STATIC, TIME)]
+        kept = [i for i in early if i in used]
+        return {i: self.program.p + place for place, i in enumerate(kept)}
+
+    def _keeping(self, segment: int) -> list[tuple[str, int]]:
+        return [
+            (f"w[{place}]", self.program.base + i)
+            for i, place in self.kept.items()
+            if self.segment[i] == segment
+        ]
+
+    def _function(
+        self, name: str, parameters: Sequence[str], results: list[tuple[str, int]],
+        done: Sequence[int],
+    ) -> str:
+        """Text of a function that stores results, with those of some segments already in w.
+
+        A long one is cut into pieces, which hand over what they have in common in w: the
+        compiler's time grows with the square of a function's length.
+        """
+        base = self.program.base
+        instructions = self._wanted(results, done)
+        pieces = [instructions[k : k + PIECE] for k in range(0, len(instructions), PIECE)] or [[]]
+        piece_of = {i: number for number, piece in enumerate(pieces) for i in piece}
+        shared: dict[int, int] = {}     # results for later pieces, and their places in w
+        for i in instructions:
+            for slot in self._operands(i):
+                if piece_of.get(slot - base, piece_of[i]) != piece_of[i]:
+                    shared.setdefault(slot - base, self.program.p + len(self.kept) + len(shared))
+        self.scratch = max(self.scratch, len(shared))
+        stores: list[list[tuple[str, int]]] = [[] for _ in pieces]
+        for target, slot in results:
+            stores[piece_of.get(slot - base, 0)].append((target, slot))
+        for i, place in shared.items():
+            stores[piece_of[i]].append((f"w[{place}]", base + i))
+        if len(pieces) == 1:
+            return self._piece(f"void {name}", parameters, pieces[0], stores[0], shared)
+        heads = [f"{name}_{number}" for number in range(len(pieces))]
+        names = ", ".join(parameter.split()[-1].lstrip("*") for parameter in parameters)
+        texts = [
+            self._piece(f"{APART} void {head}", parameters, piece, store, shared)
+            for head, piece, store in zip(heads, pieces, stores, strict=True)
+        ]
+        calls = [f"    {head}({names});" for head in heads]
+        return "\n".join([*texts, f"void {name}({', '.join(parameters)})", "{", *calls, "}", ""])
+
+    def _wanted(self, results: list[tuple[str, int]], done: Sequence[int]) -> list[int]:
+        """Instructions that a function has to run, in their order."""
+        base = self.program.base
+        wanted: set[int] = set()
+        stack = [slot - base for _, slot in results if slot >= base]
+        while stack:
+            i = stack.pop()
+            if i not in wanted and not (i in self.kept and self.segment[i] in done):
+                wanted.add(i)
+                stack += [slot - base for slot in self._operands(i) if slot >= base]
+        return sorted(wanted)
+
+    def _piece(
+        self, head: str, parameters: Sequence[str], instructions: list[int],
+        stores: list[tuple[str, int]], shared: dict[int, int],
+    ) -> str:
+        """Text of a function that runs instructions and stores some of their results."""
+        base = self.program.base
+        local = set(instructions)
+
+        def name(slot: int) -> str:
+            i = slot - base
+            if i < 0:
+                return self.leaves[slot] if slot >= 0 else ""
+            return f"v{i}" if i in local else f"w[{shared[i] if i in shared else self.kept[i]}]"
+
+        lines = [f"{head}({', '.join(parameters)})", "{"]
+        for i in instructions:
+            if self.op[i] == op.POWI:
+                lines += power(i, name(self.a[i]), self.b[i])
+                continue
+            text = TEMPLATES[self.op[i]].format(
+                a=name(self.a[i]), b=name(self.b[i]), c=name(self.c[i])
+            )
+            lines.append(f"    const double v{i} = {text};")
+        lines += [f"    {target} = {name(slot)};" for target, slot in stores]
+        return "\n".join([*lines, "}", ""])
+
+
+def literal(value: float) -> str:
+    """C expression of a number, exact."""
+    if value != value:
+        return "NAN"
+    if value in (np.inf, -np.inf):
+        return "INFINITY" if value > 0 else "(-INFINITY)"
+    text = float(value).hex()
+    return f"({text})" if text.startswith("-") else text
+
+
+def power(i: int, base: str, exponent: int) -> list[str]:
+    """Statements for an integer power, by the same squarings as the machine's."""
+    lines: list[str] = []
+    square, product, left = base, "", abs(exponent)
+    while left:
+        if left & 1:
+            product = f"{product} * {square}" if product else square
+        left >>= 1
+        if left:
+            name = f"v{i}_{2 ** (len(lines) + 1)}"
+            lines.append(f"    const double {name} = {square} * {square};")
+            square = name
+    product = product or "1.0"
+    text = f"1.0 / ({product})" if exponent < 0 else product
+    return [*lines, f"    const double v{i} = {text};"]
+
+
+# --- the compiler and the cache ---------------------------------------------------------------
+
+
+def find_compiler() -> str | None:
+    """Path of the C compiler, or None: the variable CC, else cc, gcc or clang."""
+    candidates = (os.environ.get("CC", ""), "cc", "gcc", "clang")
+    return next((path for name in candidates if name and (path := shutil.which(name))), None)
+
+
+def load(text: str, compiler: str, only_cached: bool = False) -> tuple[ctypes.CDLL, Path]:
+    """Load the library of a C text from the cache; compile it if it is not there."""
+    folder = cache_folder() / key_of(text, compiler)
+    found = from_cache(folder)
+    if found is not None:
+        return found
+    if only_cached:
+        raise NotCompiled("not in the cache")
+    build(text, compiler, folder)
+    found = from_cache(folder)
+    if found is None:
+        raise NotCompiled(f"the library that {compiler} made could not be loaded")
+    return found
+
+
+def key_of(text: str, compiler: str) -> str:
+    """Name for a text, a compiler and a platform.
+
+    The compiler is known by its file, which changes with its version; asking it would
+    cost more than many a run.
+    """
+    file = os.stat(compiler)
+    parts = (
+        text, FLAGS, os.path.realpath(compiler), file.st_size, file.st_mtime_ns,
+        platform.system(), platform.machine(),
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def cache_folder() -> Path:
+    """Folder of the compiled programs: TETHER_CACHE, else in the user's cache, else temporary."""
+    if named := os.environ.get("TETHER_CACHE"):
+        folder = Path(named)
+    else:
+        above = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        folder = Path(above) / "tether"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ours = not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
+    except OSError:
+        ours = False
+    # What is loaded from there is run: a folder of somebody else's will not do.
+    return folder if ours and os.access(folder, os.W_OK | os.X_OK) else private_folder()
+
+
+@functools.cache
+def private_folder() -> Path:
+    """Make a temporary folder that lives as long as this process."""
+    keeper = tempfile.TemporaryDirectory(prefix="tether-", ignore_cleanup_errors=True)
+    _KEEPERS.append(keeper)
+    return Path(keeper.name)
+
+
+_KEEPERS: list[tempfile.TemporaryDirectory] = []
+
+
+def from_cache(folder: Path) -> tuple[ctypes.CDLL, Path] | None:
+    """Load a library; one that is not what its name says is thrown away.
+
+    A library is named by a digest of its content, so that a file of which only a part
+    was written, or which was changed since, is never loaded.
+    """
+    for path in sorted(folder.glob("*.so")):
+        try:
+            if digest(path.read_bytes()) == path.stem:
+                return ctypes.CDLL(str(path)), path
+        except OSError:
+            pass
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return None
+
+
+def digest(content: bytes) -> str:
+    """Name of a library with this content."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def build(text: str, compiler: str, folder: Path) -> None:
+    """Compile in a place of one's own, then move the finished library into the cache."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=folder.parent) as work:
+        source, library = os.path.join(work, "program.c"), os.path.join(work, "program.so")
+        Path(source).write_text(text, encoding="ascii")
+        try:
+            outcome = subprocess.run(
+                [compiler, *FLAGS, "-o", library, source, "-lm"],
+                capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise NotCompiled(f"{compiler} did not compile the program: {error}") from None
+        if outcome.returncode != 0:
+            reason = (outcome.stderr.strip().splitlines() or ["no message"])[0]
+            raise NotCompiled(f"{compiler} did not compile the program: {reason}")
+        try:
+            name = digest(Path(library).read_bytes())
+            os.replace(library, folder / f"{name}.so")
+        except OSError as error:
+            raise NotCompiled(f"the library could not be kept: {error}") from None
+    prune(folder.parent)
+
+
+def prune(cache: Path) -> None:
+    """Remove the oldest libraries when there are too many."""
+    with contextlib.suppress(OSError):
+        folders = sorted(
+            (entry for entry in cache.iterdir() if NAME.fullmatch(entry.name)),
+            key=lambda entry: entry.stat().st_mtime,
+        )
+        for old in folders[: max(0, len(folders) - MOST_KEPT)]:
+            shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,339 @@
+"""Exact derivatives of expressions: sparse Jacobians, directions, total time derivatives.
+
+Everything runs forward through the graph. Forward rather than reverse because a reverse sweep
+through ``select`` multiplies the branch not taken by zero, and zero times the infinite slope of a
+square root at zero is not a number; and because the equations of one system share their parts,
+which a forward sweep differentiates once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from tether.trace import opcodes as op
+from tether.trace.graph import Graph
+
+Gradient = dict[int, int]
+
+_NOTHING: Gradient = {}
+
+
+@dataclass(frozen=True)
+class SparseJacobian:
+    """Entries of a Jacobian that are not identically zero, by rows.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of expressions and of inputs.
+    rows, cols : list of int
+        Where the entries stand.
+    nodes : list of int
+        What they are.
+    """
+
+    shape: tuple[int, int]
+    rows: list[int]
+    cols: list[int]
+    nodes: list[int]
+
+
+def jacobian(graph: Graph, outputs: Sequence[int], inputs: Sequence[int]) -> SparseJacobian:
+    """Differentiate expressions with respect to inputs.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where the expressions live; it grows.
+    outputs : sequence of int
+        Expressions, one per row.
+    inputs : sequence of int
+        Leaves of the graph, one per column.
+
+    Examples
+    --------
+    >>> from tether.trace.derive import jacobian
+    >>> from tether.trace.graph import Graph
+    >>> g = Graph()
+    >>> x, y = g.y(0), g.y(1)
+    >>> jacobian(g, [g.mul(x, y)], [x, y]).nodes == [y, x]
+    True
+    """
+    column = {node: j for j, node in enumerate(inputs)}
+    rows: list[int] = []
+    cols: list[int] = []
+    nodes: list[int] = []
+    for i, gradient in enumerate(gradients(graph, outputs, inputs)):
+        entries = sorted((column[x], node) for x, node in gradient.items() if node != graph.zero)
+        rows += [i] * len(entries)
+        cols += [j for j, _ in entries]
+        nodes += [node for _, node in entries]
+    return SparseJacobian((len(outputs), len(inputs)), rows, cols, nodes)
+
+
+def gradients(graph: Graph, outputs: Sequence[int], inputs: Iterable[int]) -> list[Gradient]:
+    """Differentiate each output: one dictionary per output, from inputs to derivatives."""
+    cone = graph.cone(outputs)
+    uses = _count_uses(graph, cone, outputs)
+    seeds = set(inputs)
+    known: dict[int, Gradient] = {}
+    for node in cone:
+        if node in seeds:
+            known[node] = {node: graph.one}
+        elif graph.nodes[node][0] in op.LEAVES:
+            known[node] = _NOTHING
+        else:
+            known[node] = _gradient(graph, node, known, uses)
+    return [known[node] for node in outputs]
+
+
+def directional(graph: Graph, outputs: Sequence[int], seeds: dict[int, int]) -> list[int]:
+    """Jacobian times vector: derivatives in the direction that gives each input its seed."""
+    return _directional(graph, outputs, seeds, {})
+
+
+def total_derivative(graph: Graph, outputs: Sequence[int], times: int = 1) -> list[int]:
+    """Differentiate along a solution: t goes to 1, the derivative k of an unknown to k + 1.
+
+    Examples
+    --------
+    >>> from tether.trace.derive import total_derivative
+    >>> from tether.trace.graph import Graph
+    >>> g = Graph()
+    >>> total_derivative(g, [g.add(g.time(), g.y(0))]) == [g.add(g.one, g.y(0, 1))]
+    True
+    """
+    nodes = list(outputs)
+    for _ in range(times):
+        seeds = {}
+        for leaf in graph.inputs(nodes):
+            code, component, order, _ = graph.nodes[leaf]
+            if code == op.TIME:
+                seeds[leaf] = graph.one
+            elif code == op.Y:
+                seeds[leaf] = graph.y(component, order + 1)
+        nodes = _directional(graph, nodes, seeds, graph.rates)
+    return nodes
+
+
+def switches(graph: Graph, outputs: Iterable[int]) -> list[int]:
+    """Nodes at which the outputs may have a kink or a jump."""
+    rough = op.COMPARISONS | {op.ABS, op.SIGN, op.FLOOR, op.CEIL, op.MIN, op.MAX, op.MOD}
+    return [node for node in graph.cone(outputs) if graph.nodes[node][0] in rough]
+
+
+def switching_function(graph: Graph, switch: int) -> int:
+    """Expression that passes zero where a switch turns."""
+    code, a, b, _ = graph.nodes[switch]
+    if code in (op.ABS, op.SIGN):
+        return a
+    if code in (op.FLOOR, op.CEIL, op.MOD):
+        periods = graph.div(a, b) if code == op.MOD else a
+        return graph.unary(op.SIN, graph.mul(graph.constant(math.pi), periods))
+    return graph.sub(a, b)
+
+
+# --- rules --------------------------------------------------------------------------------
+
+
+def _square(g: Graph, a: int) -> int:
+    return g.mul(a, a)
+
+
+def _one_over_root(g: Graph, radicand: int) -> int:
+    return g.div(g.one, g.unary(op.SQRT, radicand))
+
+
+def _of_quotient(g: Graph, v: int, a: int, b: int) -> tuple[int, int]:
+    inverse = g.div(g.one, b)
+    return inverse, g.neg(g.mul(v, inverse))
+
+
+def _of_power(g: Graph, v: int, a: int, b: int) -> tuple[int, int]:
+    slope = g.mul(b, g.pow(a, g.sub(b, g.one)))
+    return slope, g.mul(v, g.unary(op.LOG, a)) if g.level[b] else g.zero
+
+
+def _of_integer_power(g: Graph, v: int, a: int, k: int) -> tuple[int]:
+    return (g.mul(g.constant(float(k)), g.powi(a, k - 1)),)
+
+
+def _of_angle(g: Graph, v: int, a: int, b: int) -> tuple[int, int]:
+    square = g.add(_square(g, a), _square(g, b))
+    return g.div(b, square), g.neg(g.div(a, square))
+
+
+def _of_remainder(g: Graph, v: int, a: int, b: int) -> tuple[int, int]:
+    return g.one, g.neg(g.unary(op.FLOOR, g.div(a, b)))
+
+
+def _of_error_function(g: Graph, v: int, a: int) -> tuple[int]:
+    factor = g.constant(2 / math.sqrt(math.pi))
+    return (g.mul(factor, g.unary(op.EXP, g.neg(_square(g, a)))),)
+
+
+def _of_opaque(g: Graph, v: int, a: int, number: int) -> tuple[int]:
+    return (g.opaque(g.opaques[number].derivative(), a),)
+
+
+# Derivative of a node v with respect to each of its operands. Comparisons and other step
+# functions have none; those that choose an operand stand in _choose.
+_PARTIALS: dict[int, Callable[..., tuple[int, ...]]] = {
+    op.ADD: lambda g, v, a, b: (g.one, g.one),
+    op.SUB: lambda g, v, a, b: (g.one, g.constant(-1.0)),
+    op.MUL: lambda g, v, a, b: (b, a),
+    op.DIV: _of_quotient,
+    op.NEG: lambda g, v, a: (g.constant(-1.0),),
+    op.POW: _of_power,
+    op.POWI: _of_integer_power,
+    op.SQRT: lambda g, v, a: (g.div(g.constant(0.5), v),),
+    op.EXP: lambda g, v, a: (v,),
+    op.LOG: lambda g, v, a: (g.div(g.one, a),),
+    op.SIN: lambda g, v, a: (g.unary(op.COS, a),),
+    op.COS: lambda g, v, a: (g.neg(g.unary(op.SIN, a)),),
+    op.TAN: lambda g, v, a: (g.add(_square(g, v), g.one),),
+    op.ASIN: lambda g, v, a: (_one_over_root(g, g.sub(g.one, _square(g, a))),),
+    op.ACOS: lambda g, v, a: (g.neg(_one_over_root(g, g.sub(g.one, _square(g, a)))),),
+    op.ATAN: lambda g, v, a: (g.div(g.one, g.add(_square(g, a), g.one)),),
+    op.SINH: lambda g, v, a: (g.unary(op.COSH, a),),
+    op.COSH: lambda g, v, a: (g.unary(op.SINH, a),),
+    op.TANH: lambda g, v, a: (g.sub(g.one, _square(g, v)),),
+    op.ASINH: lambda g, v, a: (_one_over_root(g, g.add(_square(g, a), g.one)),),
+    op.ACOSH: lambda g, v, a: (_one_over_root(g, g.sub(_square(g, a), g.one)),),
+    op.ATANH: lambda g, v, a: (g.div(g.one, g.sub(g.one, _square(g, a))),),
+    op.ATAN2: _of_angle,
+    op.ABS: lambda g, v, a: (g.unary(op.SIGN, a),),
+    op.LOG1P: lambda g, v, a: (g.div(g.one, g.add(a, g.one)),),
+    op.EXPM1: lambda g, v, a: (g.add(v, g.one),),
+    op.ERF: _of_error_function,
+    op.MOD: _of_remainder,
+    op.OPAQUE: _of_opaque,
+}
+
+
+def _choose(g: Graph, node: int) -> tuple[int, int, int] | None:
+    """Condition and the two operands for nodes that choose one of them, or None."""
+    code, a, b, c = g.nodes[node]
+    if code == op.SELECT:
+        return a, b, c
+    if code == op.MIN:
+        return g.binary(op.LE, a, b), a, b
+    if code == op.MAX:
+        return g.binary(op.LE, b, a), a, b
+    return None
+
+
+def _partials(g: Graph, node: int) -> tuple[int, ...]:
+    """Differentiate a node by its operands; nothing for step functions."""
+    code, a, b, _ = g.nodes[node]
+    rule = _PARTIALS.get(code)
+    if rule is None:
+        return ()
+    return rule(g, node, a) if b < 0 and code != op.POWI else rule(g, node, a, b)
+
+
+# --- sweeps -------------------------------------------------------------------------------
+
+
+def _count_uses(graph: Graph, cone: list[int], outputs: Sequence[int]) -> dict[int, int]:
+    uses = dict.fromkeys(cone, 0)
+    for node in cone:
+        for operand in graph.operands(node):
+            uses[operand] += 1
+    for node in outputs:
+        uses[node] += 1
+    return uses
+
+
+def _gradient(
+    graph: Graph, node: int, known: dict[int, Gradient], uses: dict[int, int]
+) -> Gradient:
+    code, a, b, _ = graph.nodes[node]
+    if not any(known[operand] for operand in graph.operands(node)):
+        return _NOTHING
+    choice = _choose(graph, node)
+    if choice is not None:
+        return _chosen_gradient(graph, choice, known)
+    if code == op.ADD or code == op.SUB:
+        return _sum_gradient(graph, code, a, b, known, uses)
+    if a == b and code == op.MUL:
+        return _scaled(graph, graph.mul(graph.constant(2.0), a), known[a])
+    result: Gradient = {}
+    for operand, partial in zip(graph.operands(node), _partials(graph, node), strict=False):
+        if partial != graph.zero and known[operand]:
+            result = _joined(graph, result, _scaled(graph, partial, known[operand]))
+    return result
+
+
+def _scaled(graph: Graph, factor: int, gradient: Gradient) -> Gradient:
+    mul = graph.mul
+    return {x: mul(factor, d) for x, d in gradient.items()}
+
+
+def _joined(graph: Graph, target: Gradient, other: Gradient) -> Gradient:
+    """Sum of two gradients; the first, which nobody else holds, is changed."""
+    if not target:
+        return other
+    for x, d in other.items():
+        target[x] = graph.add(target[x], d) if x in target else d
+    return target
+
+
+def _sum_gradient(
+    graph: Graph, code: int, a: int, b: int, known: dict[int, Gradient], uses: dict[int, int]
+) -> Gradient:
+    """Gradient of a sum or difference.
+
+    A partial sum that nobody else uses gives its dictionary away: a sum of n terms then costs n,
+    not n squared.
+    """
+    first, second = known[a], known[b]
+    if code == op.ADD and len(second) > len(first):
+        a, b, first, second = b, a, second, first
+    result = first if uses[a] == 1 and first is not _NOTHING else dict(first)
+    if code == op.ADD:
+        return _joined(graph, result, second) if result else dict(second)
+    for x, d in second.items():
+        result[x] = graph.sub(result[x], d) if x in result else graph.neg(d)
+    return result
+
+
+def _chosen_gradient(
+    graph: Graph, choice: tuple[int, int, int], known: dict[int, Gradient]
+) -> Gradient:
+    condition, a, b = choice
+    first, second, zero = known[a], known[b], graph.zero
+    return {
+        x: graph.select(condition, first.get(x, zero), second.get(x, zero))
+        for x in first | second
+    }
+
+
+def _directional(
+    graph: Graph, outputs: Sequence[int], seeds: dict[int, int], known: dict[int, int]
+) -> list[int]:
+    for node in graph.cone(outputs):
+        if node in known:
+            continue
+        if graph.nodes[node][0] in op.LEAVES:
+            known[node] = seeds.get(node, graph.zero)
+        else:
+            known[node] = _rate(graph, node, known)
+    return [known[node] for node in outputs]
+
+
+def _rate(graph: Graph, node: int, known: dict[int, int]) -> int:
+    operands = graph.operands(node)
+    if all(known[operand] == graph.zero for operand in operands):
+        return graph.zero
+    choice = _choose(graph, node)
+    if choice is not None:
+        condition, a, b = choice
+        return graph.select(condition, known[a], known[b])
+    total = graph.zero
+    for operand, partial in zip(operands, _partials(graph, node), strict=False):
+        if known[operand] != graph.zero:
+            total = graph.add(total, graph.mul(partial, known[operand]))
+    return total

@@ -1,0 +1,156 @@
+"""Expressions as formulas that a reader recognises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tether.trace import opcodes as op
+from tether.trace.graph import Graph
+
+# How tightly an operation binds, as in Python.
+_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)
+
+_INFIX = {
+    op.ADD: (" + ", _SUM),
+    op.MUL: ("*", _PRODUCT),
+    op.DIV: ("/", _PRODUCT),
+    op.MOD: (" % ", _PRODUCT),
+    op.LT: (" < ", _COMPARE),
+    op.LE: (" <= ", _COMPARE),
+    op.EQ: (" == ", _COMPARE),
+    op.NE: (" != ", _COMPARE),
+    op.AND: (" and ", _AND),
+    op.OR: (" or ", _OR),
+}
+
+_SHORTENED = "(...)"
+
+
+def formula(
+    graph: Graph,
+    node: int,
+    names: Sequence[str],
+    arg_names: Sequence[str] = (),
+    longest: int = 500,
+) -> str:
+    """Write an expression with the given names of the unknowns.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where the expression lives.
+    node : int
+        The expression.
+    names : sequence of str
+        Names of the unknowns; derivatives get primes.
+    arg_names : sequence of str
+        Names of the arguments; ``p[0]``, ``p[1]``, ... when left out.
+    longest : int
+        A part that is longer than this many characters is written as ``(...)``.
+
+    Examples
+    --------
+    >>> from tether.trace import formula, total_derivative, trace
+    >>> circle = trace(lambda t, y, yp: [y[0]**2 + y[1]**2 - 1.21, yp[1]], 2)
+    >>> formula(circle.graph, circle.outputs[0], ["x", "z"])
+    'x**2 + z**2 - 1.21'
+    >>> formula(circle.graph, *total_derivative(circle.graph, circle.outputs[:1]), ["x", "z"])
+    "2*x*x' + 2*z*z'"
+    """
+    written: dict[int, tuple[str, int]] = {}
+    for part in graph.cone([node]):
+        text, strength = _write(graph, part, written, names, arg_names)
+        written[part] = (text, strength) if len(text) <= longest else (_SHORTENED, _ATOM)
+    return written[node][0]
+
+
+def _write(
+    graph: Graph,
+    node: int,
+    written: dict[int, tuple[str, int]],
+    names: Sequence[str],
+    arg_names: Sequence[str],
+) -> tuple[str, int]:
+    code, a, b, c = graph.nodes[node]
+
+    def operand(x: int, least: int) -> str:
+        text, strength = written[x]
+        return text if strength >= least else f"({text})"
+
+    if code in op.LEAVES:
+        return _leaf(graph, node, names, arg_names)
+    if code == op.NEG:
+        inner, x, y, _ = graph.nodes[a]
+        if inner == op.SUB:
+            return f"{operand(y, _SUM)} - {operand(x, _PRODUCT)}", _SUM
+        return f"-{operand(a, _PRODUCT)}", _SIGN if written[a][1] > _PRODUCT else _PRODUCT
+    if code == op.SUB:
+        return f"{operand(a, _SUM)} - {operand(b, _PRODUCT)}", _SUM
+    if code == op.MUL and a == b:
+        return f"{operand(a, _ATOM)}**2", _POWER
+    if code == op.POWI:
+        exponent = b if b >= 0 else f"({b})"
+        return f"{operand(a, _ATOM)}**{exponent}", _POWER
+    if code == op.POW:
+        return f"{operand(a, _ATOM)}**{operand(b, _POWER)}", _POWER
+    if code in (op.ADD, op.MUL):
+        strength = _SUM if code == op.ADD else _PRODUCT
+        if _swapped(graph, code, a, b, written):
+            a, b = b, a
+        symbol = _INFIX[code][0]
+        # x*(y % z) is the one product on the right that needs its parentheses
+        right = strength + (code == op.ADD or graph.nodes[b][0] == op.MOD)
+        return f"{operand(a, strength)}{symbol}{operand(b, right)}", strength
+    if code in _INFIX:
+        symbol, strength = _INFIX[code]
+        # division and remainder do not associate to the right
+        right = strength + 1 if code in (op.DIV, op.MOD) else strength
+        if code in op.COMPARISONS:
+            return f"{operand(a, _SUM)}{symbol}{operand(b, _SUM)}", strength
+        return f"{operand(a, strength)}{symbol}{operand(b, right)}", strength
+    if code == op.NOT:
+        return f"not {operand(a, _NOT)}", _NOT
+    if code == op.SELECT:
+        condition, then, other = (written[x][0] for x in (a, b, c))
+        return f"({then} if {condition} else {other})", _ATOM
+    if code == op.OPAQUE:
+        function = graph.opaques[b]
+        name = getattr(function, "__name__", type(function).__name__)
+        return f"{name}({written[a][0]})", _ATOM
+    inside = ", ".join(written[x][0] for x in graph.operands(node))
+    return f"{op.NAMES[code].lower()}({inside})", _ATOM
+
+
+def _swapped(graph: Graph, code: int, a: int, b: int, written: dict[int, tuple[str, int]]) -> bool:
+    """Tell whether to write b first: constants end sums and begin products, chains begin both."""
+    if graph.is_constant(a):
+        return code == op.ADD
+    chain = _SUM if code == op.ADD else _PRODUCT
+    return written[b][1] == chain and written[a][1] != chain
+
+
+def _leaf(
+    graph: Graph, node: int, names: Sequence[str], arg_names: Sequence[str]
+) -> tuple[str, int]:
+    code, a, order, _ = graph.nodes[node]
+    if code == op.CONST:
+        return format_number(a), _ATOM if a >= 0 else _SIGN
+    if code == op.TIME:
+        return "t", _ATOM
+    if code == op.ARG:
+        return (arg_names[a] if a < len(arg_names) else f"p[{a}]"), _ATOM
+    return names[a] + "'" * order, _ATOM
+
+
+def format_number(value: float) -> str:
+    """Shortest text of a number, without a decimal point where there are no decimals.
+
+    Examples
+    --------
+    >>> from tether.trace.formula import format_number
+    >>> format_number(2.0), format_number(1.21), format_number(1e22)
+    ('2', '1.21', '1e+22')
+    """
+    if value == value and abs(value) < 1e15 and value == int(value):
+        return str(int(value))
+    return repr(float(value))

@@ -1,0 +1,198 @@
+"""Mathematical functions of one number, traced or not, by their names in NumPy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tether.trace import opcodes as op
+from tether.trace.scalar import (
+    Scalar,
+    apply,
+    arctan2,
+    floor_divide,
+    is_traced,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    select,
+    truncate,
+)
+
+Function = Callable[..., Any]
+
+_OPERATIONS = {
+    "sqrt": op.SQRT,
+    "exp": op.EXP,
+    "log": op.LOG,
+    "sin": op.SIN,
+    "cos": op.COS,
+    "tan": op.TAN,
+    "arcsin": op.ASIN,
+    "arccos": op.ACOS,
+    "arctan": op.ATAN,
+    "sinh": op.SINH,
+    "cosh": op.COSH,
+    "tanh": op.TANH,
+    "arcsinh": op.ASINH,
+    "arccosh": op.ACOSH,
+    "arctanh": op.ATANH,
+    "absolute": op.ABS,
+    "sign": op.SIGN,
+    "floor": op.FLOOR,
+    "ceil": op.CEIL,
+    "log1p": op.LOG1P,
+    "expm1": op.EXPM1,
+}
+
+
+def _operation(name: str, code: int) -> Function:
+    plain = getattr(np, name)
+
+    def function(x: Any) -> Any:
+        return apply(code, x) if type(x) is Scalar else plain(x)
+
+    function.__name__ = name
+    return function
+
+
+UNARY: dict[str, Function] = {name: _operation(name, code) for name, code in _OPERATIONS.items()}
+
+
+def erf(x: Any) -> Any:
+    """Error function."""
+    return apply(op.ERF, x) if is_traced(x) else math.erf(x)
+
+
+def log2(x: Any) -> Any:
+    """Logarithm to base 2."""
+    return UNARY["log"](x) / math.log(2.0) if is_traced(x) else np.log2(x)
+
+
+def log10(x: Any) -> Any:
+    """Logarithm to base 10."""
+    return UNARY["log"](x) / math.log(10.0) if is_traced(x) else np.log10(x)
+
+
+def exp2(x: Any) -> Any:
+    """Power of two."""
+    return 2.0**x
+
+
+def cbrt(x: Any) -> Any:
+    """Real cube root."""
+    if not is_traced(x):
+        return np.cbrt(x)
+    return UNARY["sign"](x) * UNARY["absolute"](x) ** (1 / 3)
+
+
+def hypot(x: Any, y: Any) -> Any:
+    """Length of the hypotenuse."""
+    return UNARY["sqrt"](x * x + y * y) if is_traced(x, y) else np.hypot(x, y)
+
+
+def heaviside(x: Any, at_zero: Any) -> Any:
+    """Step from 0 to 1."""
+    if not is_traced(x, at_zero):
+        return np.heaviside(x, at_zero)
+    return select(x < 0.0, 0.0, select(x == 0.0, at_zero, 1.0))
+
+
+def copysign(x: Any, y: Any) -> Any:
+    """Size of x with the sign of y."""
+    if not is_traced(x, y):
+        return np.copysign(x, y)
+    size = abs(x)
+    return select(y < 0.0, -size, size)
+
+
+def fmod(x: Any, y: Any) -> Any:
+    """Remainder with the sign of x."""
+    if not is_traced(x, y):
+        return np.fmod(x, y)
+    size = abs(x) % abs(y)
+    return select(x < 0.0, -size, size)
+
+
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """Limit a number from below and above."""
+    if low is not None:
+        x = maximum(x, low)
+    return x if high is None else minimum(x, high)
+
+
+def isnan(x: Any) -> Any:
+    """Say whether x is not a number."""
+    return x != x
+
+
+def isfinite(x: Any) -> Any:
+    """Say whether x is a number and not infinite."""
+    return abs(x) < math.inf
+
+
+def isinf(x: Any) -> Any:
+    """Say whether x is infinite."""
+    return abs(x) == math.inf
+
+
+def expit(x: Any) -> Any:
+    """Logistic function, without overflow on either side."""
+    small = UNARY["exp"](-abs(x))
+    return select(x < 0.0, small / (1.0 + small), 1.0 / (1.0 + small))
+
+
+def xlogy(x: Any, y: Any) -> Any:
+    """``x log y``, zero where x is."""
+    return select(x == 0.0, 0.0, x * UNARY["log"](y))
+
+
+UNARY |= {
+    "abs": UNARY["absolute"],
+    "fabs": UNARY["absolute"],
+    "log2": log2,
+    "log10": log10,
+    "exp2": exp2,
+    "cbrt": cbrt,
+    "trunc": truncate,
+    "fix": truncate,
+    "isnan": isnan,
+    "isfinite": isfinite,
+    "isinf": isinf,
+    "square": lambda x: x * x,
+    "reciprocal": lambda x: 1.0 / x,
+    "deg2rad": lambda x: x * (math.pi / 180.0),
+    "radians": lambda x: x * (math.pi / 180.0),
+    "rad2deg": lambda x: x * (180.0 / math.pi),
+    "degrees": lambda x: x * (180.0 / math.pi),
+    "conjugate": lambda x: x,
+    "logical_not": logical_not,
+}
+
+BINARY: dict[str, Function] = {
+    "minimum": minimum,
+    "maximum": maximum,
+    "fmin": minimum,
+    "fmax": maximum,
+    "arctan2": arctan2,
+    "hypot": hypot,
+    "heaviside": heaviside,
+    "copysign": copysign,
+    "fmod": fmod,
+    "floor_divide": floor_divide,
+    "logical_and": logical_and,
+    "logical_or": logical_or,
+    "logical_xor": logical_xor,
+    "logaddexp": lambda x, y: maximum(x, y) + UNARY["log1p"](UNARY["exp"](-abs(x - y))),
+}
+
+# NumPy calls these methods on the elements of arrays that hold objects.
+for _name, _function in UNARY.items():
+    if _name not in ("conjugate", "abs"):
+        setattr(Scalar, _name, _function)

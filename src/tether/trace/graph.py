@@ -1,0 +1,419 @@
+"""Expression graphs: hash-consed nodes, simplified a little as they are made.
+
+A node is an int, its position in `Graph.nodes`. Operands are older than the nodes that use
+them, so ascending order is a topological order and nothing here recurses over a graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tether.trace import opcodes as op
+
+# What a node depends on: nothing but constants, arguments, time, unknowns.
+CONSTANT, STATIC, TIMED, FULL = 0, 1, 2, 3
+
+_LARGEST_POWER = 64  # beyond it a power by multiplication loses too many digits
+
+_ODD = frozenset((op.SIN, op.TAN, op.ASIN, op.ATAN, op.SINH, op.TANH, op.ASINH, op.ATANH,
+                  op.SIGN, op.ERF))  # fmt: skip
+_EVEN = frozenset((op.COS, op.COSH, op.ABS))
+
+
+def _sign(x: float) -> float:
+    return x if x != x or x == 0 else math.copysign(1.0, x)
+
+
+_FOLD: dict[int, Callable[..., float]] = {
+    op.ADD: lambda x, y: x + y,
+    op.SUB: lambda x, y: x - y,
+    op.MUL: lambda x, y: x * y,
+    op.DIV: lambda x, y: x / y,
+    op.MOD: lambda x, y: x % y,
+    op.POW: math.pow,
+    op.POWI: lambda x, k: x**k,
+    op.ATAN2: math.atan2,
+    op.MIN: min,
+    op.MAX: max,
+    op.SQRT: math.sqrt,
+    op.EXP: math.exp,
+    op.LOG: math.log,
+    op.SIN: math.sin,
+    op.COS: math.cos,
+    op.TAN: math.tan,
+    op.ASIN: math.asin,
+    op.ACOS: math.acos,
+    op.ATAN: math.atan,
+    op.SINH: math.sinh,
+    op.COSH: math.cosh,
+    op.TANH: math.tanh,
+    op.ASINH: math.asinh,
+    op.ACOSH: math.acosh,
+    op.ATANH: math.atanh,
+    op.ABS: abs,
+    op.SIGN: _sign,
+    op.FLOOR: lambda x: float(math.floor(x)),
+    op.CEIL: lambda x: float(math.ceil(x)),
+    op.LOG1P: math.log1p,
+    op.EXPM1: math.expm1,
+    op.ERF: math.erf,
+    op.LT: lambda x, y: float(x < y),
+    op.LE: lambda x, y: float(x <= y),
+    op.EQ: lambda x, y: float(x == y),
+    op.NE: lambda x, y: float(x != y),
+}
+
+
+class Graph:
+    """A growing set of expressions over t, y, y' (and higher derivatives) and arguments.
+
+    Attributes
+    ----------
+    nodes : list of tuple
+        ``(opcode, a, b, c)`` per node; see `tether.trace.opcodes` for the meaning of the fields.
+    level : list of int
+        What each node depends on: 0 constants, 1 arguments, 2 time, 3 unknowns.
+    opaques : list of callable
+        Functions of one number that opaque nodes call; each has a method ``derivative()``.
+
+    Examples
+    --------
+    >>> from tether.trace.graph import Graph
+    >>> g = Graph()
+    >>> x = g.y(0)
+    >>> g.add(x, g.constant(0.0)) == x, g.mul(x, g.time()) == g.mul(g.time(), x)
+    (True, True)
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple] = []
+        self.level: list[int] = []
+        self.opaques: list[Any] = []
+        self.rates: dict[int, int] = {}  # total time derivatives that are known
+        self._index: dict[tuple, int] = {}
+        self.zero = self.constant(0.0)
+        self.one = self.constant(1.0)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    # --- leaves ---------------------------------------------------------------------------
+
+    def constant(self, value: float) -> int:
+        """Node of a number."""
+        value = float(value)
+        if value == 0.0 or value != value:
+            # equal as keys though different, or different though the same
+            key: tuple = (op.CONST, "nan" if value != value else str(value))
+            if key not in self._index:
+                self._index[key] = self._append((op.CONST, value, -1, -1), CONSTANT)
+            return self._index[key]
+        return self._intern((op.CONST, value, -1, -1), CONSTANT)
+
+    def time(self) -> int:
+        """Node of t."""
+        return self._intern((op.TIME, -1, -1, -1), TIMED)
+
+    def y(self, component: int, order: int = 0) -> int:
+        """Node of the derivative of that order of one unknown."""
+        return self._intern((op.Y, component, order, -1), FULL)
+
+    def arg(self, number: int) -> int:
+        """Node of an argument."""
+        return self._intern((op.ARG, number, -1, -1), STATIC)
+
+    def is_constant(self, node: int) -> bool:
+        """Tell whether a node is a number."""
+        return self.nodes[node][0] == op.CONST
+
+    def value(self, node: int) -> float:
+        """Value of a constant node."""
+        return self.nodes[node][1]
+
+    # --- arithmetic -----------------------------------------------------------------------
+
+    def add(self, a: int, b: int) -> int:
+        """Make a + b."""
+        x, y = self.nodes[a], self.nodes[b]
+        if x[0] == op.CONST:
+            if y[0] == op.CONST:
+                return self._fold(op.ADD, a, b)
+            if x[1] == 0.0:
+                return b
+        elif y[0] == op.CONST and y[1] == 0.0:
+            return a
+        if x[0] == op.NEG:
+            return self.sub(b, x[1])
+        if y[0] == op.NEG:
+            return self.sub(a, y[1])
+        if a == b:
+            return self.mul(self.constant(2.0), a)
+        return self._operation(op.ADD, *((a, b) if a < b else (b, a)))
+
+    def sub(self, a: int, b: int) -> int:
+        """Make a - b."""
+        if a == b:
+            return self.zero
+        x, y = self.nodes[a], self.nodes[b]
+        if x[0] == op.CONST:
+            if y[0] == op.CONST:
+                return self._fold(op.SUB, a, b)
+            if x[1] == 0.0:
+                return self.neg(b)
+        elif y[0] == op.CONST and y[1] == 0.0:
+            return a
+        if y[0] == op.NEG:
+            return self.add(a, y[1])
+        if x[0] == op.NEG:
+            return self.neg(self.add(x[1], b))
+        reverse = self._index.get((op.SUB, b, a, -1))
+        if reverse is not None:
+            return self.neg(reverse)
+        return self._operation(op.SUB, a, b)
+
+    def mul(self, a: int, b: int) -> int:
+        """Make a * b; constants stand first, signs outside."""
+        x, y = self.nodes[a], self.nodes[b]
+        if y[0] == op.CONST:
+            a, b, x, y = b, a, y, x
+        if x[0] == op.CONST:
+            return self._scale(a, x[1], b, y)
+        if x[0] == op.NEG:
+            return self.neg(self.mul(x[1], b))
+        if y[0] == op.NEG:
+            return self.neg(self.mul(a, y[1]))
+        return self._operation(op.MUL, *((a, b) if a < b else (b, a)))
+
+    def _scale(self, a: int, factor: float, b: int, y: tuple) -> int:
+        """Make factor * b, where a is the node of the factor and y the fields of b."""
+        if y[0] == op.CONST:
+            return self._fold(op.MUL, a, b)
+        if factor == 0.0:
+            return self.zero
+        if factor == 1.0:
+            return b
+        if factor < 0.0:
+            return self.neg(self.mul(self.constant(-factor), b))
+        if y[0] == op.NEG:
+            return self.neg(self.mul(a, y[1]))
+        if y[0] == op.MUL and self.nodes[y[1]][0] == op.CONST:
+            product = factor * self.nodes[y[1]][1]
+            if 1e-290 < abs(product) < 1e290:
+                return self.mul(self.constant(product), y[2])
+        return self._operation(op.MUL, a, b)
+
+    def div(self, a: int, b: int) -> int:
+        """Make a / b; signs outside."""
+        x, y = self.nodes[a], self.nodes[b]
+        if y[0] == op.CONST:
+            if x[0] == op.CONST:
+                return self._fold(op.DIV, a, b)
+            if y[1] == 1.0:
+                return a
+            if y[1] < 0.0:
+                return self.neg(self.div(a, self.constant(-y[1])))
+        elif x[0] == op.CONST:
+            if x[1] == 0.0:
+                return self.zero
+            if x[1] < 0.0:
+                return self.neg(self.div(self.constant(-x[1]), b))
+        if x[0] == op.NEG:
+            return self.neg(self.div(x[1], b))
+        if y[0] == op.NEG:
+            return self.neg(self.div(a, y[1]))
+        return self._operation(op.DIV, a, b)
+
+    def neg(self, a: int) -> int:
+        """Make -a."""
+        x = self.nodes[a]
+        if x[0] == op.CONST:
+            return self.constant(-x[1])
+        if x[0] == op.NEG:
+            return x[1]
+        return self._operation(op.NEG, a)
+
+    def powi(self, a: int, k: int) -> int:
+        """Make a**k with an integer k."""
+        x = self.nodes[a]
+        if k == 0:
+            return self.one
+        if k == 1:
+            return a
+        if k == 2:
+            return self.mul(a, a)
+        if k in (-1, -2):
+            return self.div(self.one, self.powi(a, -k))
+        if x[0] == op.NEG:
+            power = self.powi(x[1], k)
+            return self.neg(power) if k % 2 else power
+        if x[0] == op.CONST and (folded := _try_fold(op.POWI, x[1], k)) is not None:
+            return self.constant(folded)
+        return self._intern((op.POWI, a, k, -1), self.level[a])
+
+    def pow(self, a: int, b: int) -> int:
+        """Make a**b."""
+        y = self.nodes[b]
+        if y[0] == op.CONST:
+            if abs(y[1]) <= _LARGEST_POWER and y[1] == int(y[1]):
+                return self.powi(a, int(y[1]))
+            if y[1] == 0.5:
+                return self.unary(op.SQRT, a)
+            if self.nodes[a][0] == op.CONST:
+                return self._fold(op.POW, a, b)
+        return self._operation(op.POW, a, b)
+
+    def unary(self, code: int, a: int) -> int:
+        """Make a function of one operand."""
+        x = self.nodes[a]
+        if x[0] == op.CONST:
+            return self._fold(code, a)
+        if x[0] == op.NEG:
+            if code in _ODD:
+                return self.neg(self.unary(code, x[1]))
+            if code in _EVEN:
+                return self.unary(code, x[1])
+        return self._operation(code, a)
+
+    def binary(self, code: int, a: int, b: int) -> int:
+        """Make a function of two operands that has no method of its own."""
+        if self.nodes[a][0] == op.CONST and self.nodes[b][0] == op.CONST:
+            return self._fold(code, a, b)
+        if code in (op.MIN, op.MAX):
+            if a == b:
+                return a
+            if b < a:
+                a, b = b, a
+        return self._operation(code, a, b)
+
+    def opaque(self, function: Any, a: int) -> int:
+        """Make a call of a function about which only its derivative is known."""
+        if not any(known is function for known in self.opaques):
+            self.opaques.append(function)
+        number = next(i for i, known in enumerate(self.opaques) if known is function)
+        return self._intern((op.OPAQUE, a, number, -1), max(self.level[a], STATIC))
+
+    # --- logic ----------------------------------------------------------------------------
+
+    def logical_and(self, a: int, b: int) -> int:
+        """Make the conjunction of two conditions."""
+        if a == b or self._is(b, 1.0):
+            return a
+        if self._is(a, 1.0):
+            return b
+        if self._is(a, 0.0) or self._is(b, 0.0):
+            return self.zero
+        return self._operation(op.AND, *((a, b) if a < b else (b, a)))
+
+    def logical_or(self, a: int, b: int) -> int:
+        """Make the disjunction of two conditions."""
+        if a == b or self._is(b, 0.0):
+            return a
+        if self._is(a, 0.0):
+            return b
+        if self._is(a, 1.0) or self._is(b, 1.0):
+            return self.one
+        return self._operation(op.OR, *((a, b) if a < b else (b, a)))
+
+    def logical_not(self, a: int) -> int:
+        """Make the negation of a condition."""
+        x = self.nodes[a]
+        if x[0] == op.CONST:
+            return self.constant(float(x[1] == 0.0))
+        return x[1] if x[0] == op.NOT else self._operation(op.NOT, a)
+
+    def select(self, condition: int, a: int, b: int) -> int:
+        """Make ``a if condition else b``."""
+        x = self.nodes[condition]
+        if x[0] == op.CONST:
+            return a if x[1] != 0.0 else b
+        if a == b:
+            return a
+        if x[0] == op.NOT:
+            condition, a, b = x[1], b, a
+        level = max(self.level[condition], self.level[a], self.level[b])
+        return self._intern((op.SELECT, condition, a, b), level)
+
+    # --- questions ------------------------------------------------------------------------
+
+    def operands(self, node: int) -> tuple[int, ...]:
+        """Nodes that a node uses directly."""
+        fields = self.nodes[node]
+        return fields[1 : 1 + op.ARITY[fields[0]]]
+
+    def cone(self, outputs: Iterable[int]) -> list[int]:
+        """All nodes that the outputs use, themselves included, in topological order."""
+        nodes, arity = self.nodes, op.ARITY
+        seen = set(outputs)
+        stack = list(seen)
+        while stack:
+            fields = nodes[stack.pop()]
+            for operand in fields[1 : 1 + arity[fields[0]]]:
+                if operand not in seen:
+                    seen.add(operand)
+                    stack.append(operand)
+        return sorted(seen)
+
+    def inputs(self, outputs: Iterable[int]) -> list[int]:
+        """Leaves other than constants that the outputs use."""
+        return [i for i in self.cone(outputs) if self.nodes[i][0] in (op.TIME, op.Y, op.ARG)]
+
+    def supports(self, outputs: Iterable[int]) -> list[frozenset[int]]:
+        """Leaves other than constants that each of the outputs uses."""
+        outputs = list(outputs)
+        cone = self.cone(outputs)
+        leaves = [i for i in cone if self.nodes[i][0] in (op.TIME, op.Y, op.ARG)]
+        mask = {leaf: 1 << bit for bit, leaf in enumerate(leaves)}
+        for node in cone:
+            if node not in mask:
+                mask[node] = 0
+                for operand in self.operands(node):
+                    mask[node] |= mask[operand]
+        return [_members(mask[node], leaves) for node in outputs]
+
+    # --- making nodes ---------------------------------------------------------------------
+
+    def _is(self, node: int, value: float) -> bool:
+        x = self.nodes[node]
+        return x[0] == op.CONST and x[1] == value
+
+    def _fold(self, code: int, a: int, b: int = -1) -> int:
+        values = [self.nodes[i][1] for i in (a, b) if i >= 0]
+        folded = _try_fold(code, *values)
+        return self._operation(code, a, b) if folded is None else self.constant(folded)
+
+    def _operation(self, code: int, a: int, b: int = -1) -> int:
+        level = self.level[a]
+        if b >= 0 and self.level[b] > level:
+            level = self.level[b]
+        return self._intern((code, a, b, -1), level)
+
+    def _intern(self, key: tuple, level: int) -> int:
+        found = self._index.get(key)
+        if found is None:
+            found = self._index[key] = self._append(key, level)
+        return found
+
+    def _append(self, fields: tuple, level: int) -> int:
+        self.nodes.append(fields)
+        self.level.append(level)
+        return len(self.nodes) - 1
+
+
+def _try_fold(code: int, *values: float) -> float | None:
+    """Value of an operation on numbers; None where it is not finite, so that it shows later."""
+    try:
+        folded = _FOLD[code](*values)
+    except (ArithmeticError, ValueError):
+        return None
+    return folded if math.isfinite(folded) else None
+
+
+def _members(mask: int, leaves: list[int]) -> frozenset[int]:
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(leaves[lowest.bit_length() - 1])
+        mask ^= lowest
+    return frozenset(found)

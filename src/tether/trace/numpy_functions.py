@@ -1,0 +1,250 @@
+"""Functions of NumPy whose own implementation cannot handle traced numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tether.trace.arrays import (
+    HANDLERS,
+    TracedArray,
+    as_dtype,
+    demoted,
+    has_traced,
+    is_float_dtype,
+    lifted,
+    plain,
+    where,
+)
+from tether.trace.functions import UNARY
+from tether.trace.scalar import is_traced, refuse, select
+
+# Beyond these sizes the expressions get long.
+_LARGEST_TABLE = 64
+_LARGEST_SYSTEM = 8
+
+
+def handles(function: Any) -> Callable[[Callable], Callable]:
+    """Register what is called in place of a function of NumPy."""
+
+    def register(handler: Callable) -> Callable:
+        HANDLERS[function] = handler
+        return handler
+
+    return register
+
+
+def objects(value: Any) -> np.ndarray:
+    """Array of objects from anything array-like."""
+    return np.asarray(plain(lifted(value))).astype(object)
+
+
+# --- arrays like others ---------------------------------------------------------------------
+
+
+def filled(shape: Any, value: Any, dtype: Any = None) -> Any:
+    """Make an array of one value that may hold traced numbers, unless it holds whole numbers."""
+    if not is_float_dtype(dtype):
+        return np.full(shape, value, dtype=as_dtype(dtype))
+    result = np.empty(shape, dtype=object).view(TracedArray)
+    result.fill(value if is_traced(value) else float(value))
+    return result
+
+
+def _like(value: float) -> Callable[..., Any]:
+    def make(prototype: Any, dtype: Any = None, *, shape: Any = None, **_: Any) -> Any:
+        prototype = lifted(prototype)
+        own = np.asarray(plain(prototype)).dtype
+        chosen = own if dtype is None else dtype
+        return filled(np.shape(prototype) if shape is None else shape, value, chosen)
+
+    return make
+
+
+zeros_like, ones_like, empty_like = _like(0.0), _like(1.0), _like(math.nan)
+HANDLERS |= {np.zeros_like: zeros_like, np.ones_like: ones_like, np.empty_like: empty_like}
+
+
+@handles(np.full_like)
+def full_like(prototype: Any, value: Any, dtype: Any = None, *, shape: Any = None) -> Any:
+    """Make an array of one value with the shape of another."""
+    own = np.asarray(plain(lifted(prototype))).dtype
+    if is_traced(value) and not is_float_dtype(own if dtype is None else dtype):
+        refuse("stores traced numbers as integers")
+    chosen = own if dtype is None else dtype
+    return filled(np.shape(prototype) if shape is None else shape, value, chosen)
+
+
+# --- choices ----------------------------------------------------------------------------------
+
+
+@handles(np.where)
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        refuse("np.where of a traced condition gives an unknown number of places")
+    return where(condition, *choices)
+
+
+@handles(np.select)
+def _select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0.0) -> Any:
+    result = default
+    for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
+        result = where(condition, choice, result)
+    return result
+
+
+@handles(np.piecewise)
+def _piecewise(x: Any, conditions: Any, functions: Sequence[Any], *args: Any) -> Any:
+    conditions = list(conditions) if np.ndim(objects(conditions)) > np.ndim(x) else [conditions]
+    values = [f(x, *args) if callable(f) else f for f in functions]
+    result = values.pop() if len(values) > len(conditions) else 0.0
+    # a later condition wins over an earlier one
+    for condition, value in zip(conditions, values, strict=True):
+        result = where(condition, value, result)
+    return result
+
+
+@handles(np.interp)
+def _interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    xs, fs = np.asarray(demoted(lifted(xp))), objects(fp)
+    if period is not None or has_traced(xp) or len(xs) > _LARGEST_TABLE:
+        refuse(f"np.interp with a period, traced nodes or more than {_LARGEST_TABLE} of them "
+               "is not known to tracing")  # fmt: skip
+    left, right = (fs[0] if left is None else left), (fs[-1] if right is None else right)
+    points = list(zip(xs.tolist(), fs, strict=True))
+
+    def value(u: Any) -> Any:
+        result = select(u <= xs[-1], fs[-1], right)
+        for (x0, f0), (x1, f1) in reversed(list(itertools.pairwise(points))):
+            result = select(u < x1, (f1 - f0) / (x1 - x0) * (u - x0) + f0, result)
+        return select(u < xs[0], left, result)
+
+    return np.frompyfunc(value, 1, 1)(plain(lifted(x)))
+
+
+@handles(np.sinc)
+def _sinc(x: Any) -> Any:
+    def value(u: Any) -> Any:
+        return select(u == 0.0, 1.0, UNARY["sin"](math.pi * u) / (math.pi * u))
+
+    return np.frompyfunc(value, 1, 1)(plain(x))
+
+
+# --- linear algebra -----------------------------------------------------------------------
+
+
+@handles(np.linalg.norm)
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    x = objects(x).view(TracedArray)
+    if axis is None and (ord is None or (x.ndim == 1 and ord == 2)):
+        x, axis, ord = x.ravel(), 0, 2
+    if ord in (None, 2) and isinstance(axis, int):
+        return np.sqrt((x * x).sum(axis=axis, keepdims=keepdims))
+    if ord == 1 and x.ndim == 1:
+        return abs(x).sum()
+    if ord == math.inf and x.ndim == 1:
+        return abs(x).max()
+    refuse("this norm is not known to tracing")
+
+
+@handles(np.linalg.solve)
+def _solve(matrix: Any, right: Any) -> Any:
+    rows, columns = _square(matrix), objects(right)
+    if columns.shape[:1] != rows.shape[:1] or columns.ndim > 2:
+        refuse("np.linalg.solve of stacked systems is not known to tracing")
+    flat = columns.reshape(len(rows), -1)
+    if not has_traced(rows):
+        solution = objects(np.linalg.inv(rows.astype(float))) @ flat
+    elif len(rows) <= 3:
+        determinant = _expand(rows)
+        solution = _adjugate(rows) @ flat / determinant
+    elif len(rows) <= _LARGEST_SYSTEM and _is_symmetric(rows):
+        solution = _eliminate([list(row) for row in rows], [list(row) for row in flat])
+    else:
+        refuse(f"np.linalg.solve with more than 3 traced rows, or {_LARGEST_SYSTEM} if they are "
+               "symmetric, is not known to tracing")  # fmt: skip
+    return np.asarray(solution, dtype=object).reshape(columns.shape)
+
+
+@handles(np.linalg.inv)
+def _inv(matrix: Any) -> Any:
+    matrix = _square(matrix)
+    return _solve(matrix, np.eye(len(matrix)))
+
+
+@handles(np.linalg.det)
+def _det(matrix: Any) -> Any:
+    rows = _square(matrix)
+    if len(rows) > 4:
+        refuse("np.linalg.det of more than four traced rows is not known to tracing")
+    return _expand(rows)
+
+
+def _square(matrix: Any) -> np.ndarray:
+    matrix = objects(matrix)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        refuse("stacked matrices are not known to tracing")
+    return matrix
+
+
+def _expand(rows: np.ndarray) -> Any:
+    """Compute a determinant along the first row."""
+    if len(rows) == 0:
+        return 1.0
+    minors = (_expand(np.delete(rows[1:], j, axis=1)) for j in range(len(rows)))
+    signs = itertools.cycle((1.0, -1.0))
+    terms = (s * x * m for s, x, m in zip(signs, rows[0], minors, strict=False))
+    return sum(terms, start=0.0)
+
+
+def _adjugate(rows: np.ndarray) -> np.ndarray:
+    """Matrix of cofactors, transposed: the inverse times the determinant."""
+    result = np.empty(rows.shape, dtype=object)
+    for i, j in np.ndindex(rows.shape):
+        minor = np.delete(np.delete(rows, i, axis=0), j, axis=1)
+        result[j, i] = (-1.0) ** (i + j) * _expand(minor)
+    return result
+
+
+def _is_symmetric(rows: np.ndarray) -> bool:
+    def same(x: Any, y: Any) -> bool:
+        return x.node == y.node if is_traced(x) and is_traced(y) else x is y or _equal(x, y)
+
+    return all(same(rows[i, j], rows[j, i]) for i in range(len(rows)) for j in range(i))
+
+
+def _equal(x: Any, y: Any) -> bool:
+    return not is_traced(x, y) and x == y
+
+
+def _eliminate(rows: list[list], right: list[list]) -> list[list]:
+    """Gaussian elimination down the diagonal.
+
+    Safe for positive definite matrices, and those bordered by constraints, the symmetric ones
+    that occur in residuals. A pivot that is identically zero is passed over.
+    """
+    n = len(rows)
+    for k in range(n):
+        best = next((i for i in range(k, n) if not _is_zero(rows[i][k])), k)
+        rows[k], rows[best], right[k], right[best] = rows[best], rows[k], right[best], right[k]
+        for i in range(k + 1, n):
+            if not _is_zero(rows[i][k]):
+                factor = rows[i][k] / rows[k][k]
+                for target, source in ((rows[i], rows[k]), (right[i], right[k])):
+                    target[:] = [x - factor * y for x, y in zip(target, source, strict=True)]
+                rows[i][k] = 0.0
+    for k in reversed(range(n)):
+        for i in range(k + 1, n):
+            right[k] = [x - rows[k][i] * y for x, y in zip(right[k], right[i], strict=True)]
+        right[k] = [x / rows[k][k] for x in right[k]]
+    return right
+
+
+def _is_zero(entry: Any) -> bool:
+    return entry.node == entry.recorder.graph.zero if is_traced(entry) else entry == 0.0

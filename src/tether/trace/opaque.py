@@ -1,0 +1,128 @@
+"""Objects that are called or multiplied with as a whole: splines and sparse matrices."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from tether.trace.arrays import TracedArray, has_traced, lifted, plain
+from tether.trace.scalar import Scalar, refuse
+
+
+def is_differentiable(value: Any) -> bool:
+    """Tell whether a value is an interpolant of SciPy: callable, with a derivative."""
+    return (
+        type(value).__module__.startswith("scipy.interpolate")
+        and callable(value)
+        and callable(getattr(value, "derivative", None))
+    )
+
+
+def is_sparse(value: Any) -> bool:
+    """Tell whether a value is a sparse matrix or array of SciPy."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(value)
+
+
+class OpaqueFunction:
+    """Stands for an interpolant; a call with a traced number becomes a node of its own."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._call = _Call(function)
+
+    def __call__(self, x: Any, *args: Any, **options: Any) -> Any:
+        """Evaluate, or make a node."""
+        x = lifted(x)
+        if isinstance(x, TracedArray) and has_traced(x):
+            loop = np.frompyfunc(lambda u: self(u, *args, **options), 1, 1)
+            return np.asarray(loop(plain(x)), dtype=object).view(TracedArray)
+        if type(x) is not Scalar:
+            return self._function(x, *args, **options)
+        if options or len(args) > 1:
+            refuse("an interpolant with options is not known to tracing")
+        call = self._call
+        for _ in range(args[0] if args else 0):
+            call = call.derivative()
+        if np.ndim(self._function(0.0)) != 0:
+            refuse("an interpolant with several values is not known to tracing")
+        return Scalar(x.recorder, x.recorder.graph.opaque(call, x.node))
+
+    def derivative(self, order: int = 1) -> OpaqueFunction:
+        """Differentiate the interpolant."""
+        result = OpaqueFunction(self._function)
+        for _ in range(order):
+            result._call = result._call.derivative()
+        result._function = result._call.function
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+
+class _Call:
+    """One number in, one out; equal when they call the same interpolant."""
+
+    def __init__(self, function: Any, order: int = 0) -> None:
+        self.function, self.order = function, order
+        self._derivative: _Call | None = None
+        self.__name__ = type(function).__name__ + "'" * order
+
+    def __call__(self, x: float) -> float:
+        return float(self.function(x))
+
+    def derivative(self) -> _Call:
+        """Differentiate once; always the same object, so that nodes are shared."""
+        if self._derivative is None:
+            self._derivative = _Call(self.function.derivative(), self.order + 1)
+        return self._derivative
+
+
+class SparseMatrix:
+    """Stands for a sparse matrix: its products with traced vectors are sums over the entries."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, matrix: Any) -> None:
+        self._matrix = matrix
+
+    def __matmul__(self, other: Any) -> Any:
+        other = lifted(other)
+        if not has_traced(other):
+            return self._matrix @ np.asarray(plain(other), dtype=float)
+        rows = self._matrix.tocsr()
+        columns = plain(other)
+        result = np.zeros((rows.shape[0], *columns.shape[1:]), dtype=object)
+        for i in range(rows.shape[0]):
+            for k in range(rows.indptr[i], rows.indptr[i + 1]):
+                result[i] = result[i] + float(rows.data[k]) * columns[rows.indices[k]]
+        return result.view(TracedArray)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return (self.T @ np.asarray(other).T).T
+
+    def dot(self, other: Any) -> Any:
+        """Multiply from the left."""
+        return self @ other
+
+    def __mul__(self, other: Any) -> Any:
+        if np.ndim(other) == 0:
+            refuse("a sparse matrix times a traced number is not known to tracing")
+        if hasattr(self._matrix, "A1") or type(self._matrix).__name__.endswith("matrix"):
+            return self @ other
+        refuse("the elementwise product with a sparse array is not known to tracing")
+
+    @property
+    def T(self) -> SparseMatrix:  # noqa: N802
+        """Transpose."""
+        return SparseMatrix(self._matrix.T)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._matrix.shape
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._matrix, name)

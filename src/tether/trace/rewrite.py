@@ -1,0 +1,66 @@
+"""Expressions with some of their leaves replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tether.trace import opcodes as op
+from tether.trace.graph import Graph
+
+_METHODS: dict[int, Callable[..., int]] = {
+    op.ADD: Graph.add,
+    op.SUB: Graph.sub,
+    op.MUL: Graph.mul,
+    op.DIV: Graph.div,
+    op.NEG: Graph.neg,
+    op.POW: Graph.pow,
+    op.POWI: Graph.powi,
+    op.AND: Graph.logical_and,
+    op.OR: Graph.logical_or,
+    op.NOT: Graph.logical_not,
+    op.SELECT: Graph.select,
+}
+
+
+def substitute(graph: Graph, outputs: Sequence[int], replacements: dict[int, int]) -> list[int]:
+    """Replace nodes in expressions, all at once.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where the expressions live; it grows.
+    outputs : sequence of int
+        Expressions.
+    replacements : dict
+        What to put in place of which node.
+
+    Examples
+    --------
+    >>> from tether.trace import Graph, substitute
+    >>> g = Graph()
+    >>> x, y = g.y(0), g.y(1)
+    >>> substitute(g, [g.sub(x, y)], {x: y, y: x}) == [g.sub(y, x)]
+    True
+    """
+    new = dict(replacements)
+    for node in graph.cone(outputs):
+        if node not in new:
+            new[node] = _rebuilt(graph, node, new)
+    return [new[node] for node in outputs]
+
+
+def _rebuilt(graph: Graph, node: int, new: dict[int, int]) -> int:
+    code, _, b, _ = graph.nodes[node]
+    old = graph.operands(node)
+    operands = [new[x] for x in old]
+    if operands == list(old):
+        return node
+    if code == op.POWI:
+        return graph.powi(operands[0], b)
+    if code == op.OPAQUE:
+        return graph.opaque(graph.opaques[b], operands[0])
+    if code in _METHODS:
+        return _METHODS[code](graph, *operands)
+    if len(operands) == 2:
+        return graph.binary(code, *operands)
+    return graph.unary(code, *operands)

@@ -1,0 +1,307 @@
+"""Trace a residual: run its private copy on symbols and read off the expressions."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import traceback
+import types
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tether.trace.arguments import ArgumentLayout
+from tether.trace.arrays import TracedArray
+from tether.trace.branches import BranchRecorder, enumerate_paths, merge
+from tether.trace.derive import SparseJacobian, jacobian, switches
+from tether.trace.emit import Program, emit
+from tether.trace.graph import Graph
+from tether.trace.naming import guess_names
+from tether.trace.private import PrivateCopy
+from tether.trace.scalar import NUMBERS, Scalar, Untraceable, refusals
+
+
+class TraceFailure(Exception):  # noqa: N818  (nothing is wrong with the function)
+    """A function cannot be traced; it runs as a callback instead.
+
+    Attributes
+    ----------
+    file : str or None
+        Where it is written.
+    line : int or None
+        Line of the construct that cannot be traced.
+    """
+
+    def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.file, self.line = file, line
+
+
+class Trace:
+    """A residual as expressions.
+
+    Attributes
+    ----------
+    graph : Graph
+        Where the expressions live.
+    n : int
+        Number of unknowns.
+    outputs : list of int
+        One expression per equation.
+    args : ArgumentLayout
+        Which arguments are inputs.
+    notes : list of str
+        What a reader of a report may want to know.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        outputs: list[int],
+        n: int,
+        fun: Callable[..., Any],
+        args: ArgumentLayout,
+    ) -> None:
+        self.graph, self.outputs, self.n = graph, outputs, n
+        self.args = args
+        self.notes: list[str] = []
+        self._fun = fun
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the unknowns as the function unpacks them, or ``y[0]``, ``y[1]``, ..."""
+        return guess_names(self._fun, self.n)
+
+    def unknowns(self, order: int = 0) -> list[int]:
+        """Nodes of y (order 0), y' (order 1) or higher derivatives."""
+        return [self.graph.y(j, order) for j in range(self.n)]
+
+    @cached_property
+    def switches(self) -> list[int]:
+        """Nodes at which the residual may have a kink or a jump."""
+        return switches(self.graph, self.outputs)
+
+    @cached_property
+    def f_y(self) -> SparseJacobian:
+        """Derivative with respect to y."""
+        return self._jacobians[0]
+
+    @cached_property
+    def f_yp(self) -> SparseJacobian:
+        """Derivative with respect to y'."""
+        return self._jacobians[1]
+
+    @cached_property
+    def f_t(self) -> SparseJacobian:
+        """Derivative with respect to t, one column."""
+        return jacobian(self.graph, self.outputs, [self.graph.time()])
+
+    @cached_property
+    def f_args(self) -> SparseJacobian:
+        """Derivative with respect to the arguments."""
+        arguments = [self.graph.arg(i) for i in range(self.args.size)]
+        return jacobian(self.graph, self.outputs, arguments)
+
+    @cached_property
+    def _jacobians(self) -> tuple[SparseJacobian, SparseJacobian]:
+        both = jacobian(self.graph, self.outputs, self.unknowns() + self.unknowns(1))
+        parts = []
+        for first in (0, self.n):
+            inside = [k for k, j in enumerate(both.cols) if first <= j < first + self.n]
+            parts.append(
+                SparseJacobian(
+                    (len(self.outputs), self.n),
+                    [both.rows[k] for k in inside],
+                    [both.cols[k] - first for k in inside],
+                    [both.nodes[k] for k in inside],
+                )
+            )
+        return parts[0], parts[1]
+
+    def program(self, outputs: Sequence[int] | None = None, opaque: bool = False) -> Program:
+        """Flatten expressions, by default the residual; see `emit`.
+
+        Raises
+        ------
+        NoProgram
+            Where the expressions call something that only Python can.
+        """
+        chosen = self.outputs if outputs is None else outputs
+        return emit(self.graph, chosen, self.n, self.args.size, opaque)
+
+    def jacobian_program(self) -> Program:
+        """Program of all entries of F_y, then of F_y', without the residual."""
+        return self.program(self.f_y.nodes + self.f_yp.nodes)
+
+
+def trace(
+    fun: Callable[..., Any],
+    n: int,
+    args: Sequence[Any] = (),
+    fills: bool = False,
+    max_paths: int = 64,
+) -> Trace:
+    """Trace a residual.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(t, y, yp, *args)`` returns the residual, or ``fun(t, y, yp, out, *args)`` fills it.
+    n : int
+        Number of unknowns.
+    args : sequence
+        Further arguments. Floats and arrays of floats, also inside lists, tuples and
+        dictionaries, become inputs of the program; everything else counts as constant.
+    fills : bool
+        The function fills its fourth argument.
+    max_paths : int
+        How many ways through branches on traced values to follow.
+
+    Raises
+    ------
+    TraceFailure
+        With the line and the construct that cannot be traced.
+
+    Examples
+    --------
+    >>> from tether.trace import trace
+    >>> pendulum = trace(lambda t, y, yp: [yp[0] - y[1], yp[1] + 9.8 * y[0]], 2)
+    >>> pendulum.f_y.rows, pendulum.f_y.cols
+    ([0, 1], [1, 0])
+    """
+    try:
+        return _trace(fun, n, args, fills, max_paths, fixed=False)
+    except TraceFailure as failure:
+        layout = ArgumentLayout(args)
+        if not layout.size:
+            raise
+        # an argument may be needed as a number, say for the size of an array
+        try:
+            result = _trace(fun, n, args, fills, max_paths, fixed=True)
+        except TraceFailure:
+            raise failure from None
+        result.notes.append(f"traced for these arguments only: {failure}")
+        return result
+
+
+def _trace(
+    fun: Callable[..., Any],
+    n: int,
+    args: Sequence[Any],
+    fills: bool,
+    max_paths: int,
+    fixed: bool,
+) -> Trace:
+    graph = Graph()
+    recorder = BranchRecorder(graph)
+    layout = ArgumentLayout(args, fixed)
+    private = PrivateCopy()
+
+    def run() -> list[int]:
+        t = Scalar(recorder, graph.time())
+        y = _vector(recorder, [graph.y(j) for j in range(n)])
+        yp = _vector(recorder, [graph.y(j, 1) for j in range(n)])
+        inputs = layout.replace(constants, lambda i: Scalar(recorder, graph.arg(i)))
+        before = [*y, *yp]
+        result = np.full(n, _UNSET, dtype=object).view(TracedArray)
+        if fills:
+            copy(t, y, yp, result, *inputs)
+        else:
+            result = copy(t, y, yp, *inputs)
+        if any(x is not z for x, z in zip(before, [*y, *yp], strict=True)):
+            raise Untraceable("the function writes to y or yp")
+        return _nodes(graph, result, n)
+
+    refusals.last = None
+    try:
+        with np.errstate(all="ignore"):
+            copy = private.copy(fun)
+            constants = private.copy(tuple(args))
+            found = enumerate_paths(recorder, run, max_paths)
+            if what := private.writes():
+                raise Untraceable(f"the function writes to {what}")
+            if refusals.last:
+                raise Untraceable(f"the function swallows an exception: {refusals.last}")
+    except (Untraceable, SystemExit, Exception) as problem:
+        raise _failure(problem, private.codes) from None
+    return Trace(graph, merge(graph, found), n, fun, layout)
+
+
+class _Unset:
+    """Fills `out` until the function does; every operation with it fails."""
+
+    def __repr__(self) -> str:
+        return "a value of out that was not set"
+
+
+_UNSET = _Unset()
+
+
+def _vector(recorder: BranchRecorder, nodes: list[int]) -> TracedArray:
+    result = np.empty(len(nodes), dtype=object)
+    result[:] = [Scalar(recorder, node) for node in nodes]
+    return result.view(TracedArray)
+
+
+def _nodes(graph: Graph, result: Any, n: int) -> list[int]:
+    """Nodes of what the function returned."""
+    if not isinstance(result, (list, tuple, np.ndarray)):
+        raise Untraceable(f"the function returns a {type(result).__name__}, not a list or an array")
+    values = list(result)
+    if len(values) != n:
+        raise Untraceable(f"the function returns {len(values)} values for {n} unknowns")
+    return [_node(graph, i, value) for i, value in enumerate(values)]
+
+
+def _node(graph: Graph, i: int, value: Any) -> int:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if type(value) is Scalar:
+        return value.node
+    if isinstance(value, NUMBERS):
+        return graph.constant(float(value))
+    if value is _UNSET:
+        raise Untraceable(f"the function does not set equation {i}, out[{i}]")
+    raise Untraceable(f"equation {i} is a {type(value).__name__}, not a number")
+
+
+# --- words ------------------------------------------------------------------------------------
+
+
+def _failure(problem: BaseException, codes: set[types.CodeType]) -> TraceFailure:
+    """Say where in the user's code tracing ended, and why."""
+    files = {code.co_filename for code in codes}
+    place = None
+    for frame in traceback.extract_tb(problem.__traceback__):
+        if frame.filename in files:
+            place = frame
+    reason = str(problem) if isinstance(problem, Untraceable) else _words(problem)
+    if place is None:
+        return TraceFailure(reason)
+    construct = _construct(place)
+    text = f"{construct} {reason}" if construct else reason
+    message = f"{os.path.basename(place.filename)}, line {place.lineno}: {text}"
+    return TraceFailure(message, place.filename, place.lineno)
+
+
+def _words(problem: BaseException) -> str:
+    text = str(problem)
+    if "read-only" in text:
+        return "writes to an array from outside the function"
+    if "_Unset" in text:
+        return "reads a value of out before it is set"
+    if isinstance(problem, IndexError) and "arrays used as indices" in text:
+        return "picks elements by a traced condition"
+    name = type(problem).__name__
+    return f"raises {name}: {text}" if text else f"raises {name}"
+
+
+def _construct(place: traceback.FrameSummary) -> str:
+    """Text of the expression that failed, if it stands on one line."""
+    line = place.line or ""
+    if place.lineno != place.end_lineno or place.colno is None or place.end_colno is None:
+        return line
+    original = linecache.getline(place.filename, place.lineno or 0).encode()
+    return original[place.colno : place.end_colno].decode() or line

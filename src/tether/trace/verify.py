@@ -1,0 +1,195 @@
+"""Compare a trace with its function before it is trusted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tether.trace import opcodes as op
+from tether.trace.emit import Program
+from tether.trace.interpret import FUNCTIONS, evaluate, instructions
+from tether.trace.tracer import Trace, TraceFailure
+
+_ULP = 2.0**-52
+# Mathematical libraries differ by a few units in the last place.
+_FUNCTION_ULPS = 4
+_SAFETY = 4.0
+# Sizes of the perturbations, each to both sides.
+_SIZES = (1e-6, 1e-3, 0.1, 0.5, 1.0)
+
+_EXACT = op.CONDITIONS | {op.NEG, op.ABS, op.SIGN, op.FLOOR, op.CEIL, op.MIN, op.MAX}
+_ROUNDED = frozenset((op.DIV, op.SQRT))
+
+
+def verify(
+    trace: Trace,
+    fun: Callable[..., Any],
+    t: float,
+    y: Any,
+    yp: Any,
+    args: Sequence[Any] = (),
+    fills: bool = False,
+) -> None:
+    """Compare a trace with its function at the start and around it.
+
+    The difference may not exceed the rounding errors that the program itself can make, which are
+    estimated along with its values. Points where the function raises are left out, apart from the
+    start.
+
+    Parameters
+    ----------
+    trace : Trace
+        What `fun` was traced to.
+    fun, args, fills
+        As given to `trace`.
+    t, y, yp : float, array_like, array_like
+        The start.
+
+    Raises
+    ------
+    TraceFailure
+        With the equation that differs, or when the function gives different values for equal
+        arguments.
+
+    Examples
+    --------
+    >>> from tether.trace import trace, verify
+    >>> def fun(t, y, yp):
+    ...     return [yp[0] + y[0]**2]
+    >>> verify(trace(fun, 1), fun, 0.0, [1.0], [0.0])
+    """
+    program = trace.program(opaque=True)
+    points = list(_points(t, np.asarray(y, float), np.asarray(yp, float), trace.args.flatten(args)))
+    times, *columns = (np.stack(part, axis=-1) for part in zip(*points, strict=True))
+    values = evaluate(program, times, *columns).T
+    for k, (time, unknowns, slopes, inputs) in enumerate(points):
+        passed = trace.args.replace(args, inputs.tolist().__getitem__)
+        try:
+            expected = _call(fun, trace.n, time, unknowns, slopes, passed, fills)
+        except TraceFailure:
+            raise
+        except Exception as problem:
+            if k == 0:
+                name = type(problem).__name__
+                raise TraceFailure(f"the function raises {name} at the start") from problem
+            continue
+        if k == 0:
+            again = _call(fun, trace.n, time, unknowns, slopes, passed, fills)
+            if not np.array_equal(expected, again, equal_nan=True):
+                raise TraceFailure("the function gives different values when called again")
+        if not np.array_equal(expected, values[k], equal_nan=True):
+            _compare(expected, *evaluate_with_error(program, time, unknowns, slopes, inputs))
+
+
+def _points(
+    t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray
+) -> Iterator[tuple[float, np.ndarray, np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(20)
+    yield t, y, yp, args
+    for size in _SIZES:
+        dy, dyp = (rng.uniform(-size, size, x.shape) * (np.abs(x) + 0.5) for x in (y, yp))
+        # arguments are often lengths or masses: keep their sign
+        inputs = args * rng.uniform(1 - 0.3 * size, 1 + 0.3 * size, args.shape)
+        yield t + size * rng.uniform(), y + dy, yp + dyp, inputs
+        yield t + size * rng.uniform(), y - dy, yp - dyp, inputs
+
+
+def _call(
+    fun: Callable[..., Any],
+    n: int,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray,
+    args: tuple,
+    fills: bool,
+) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        if fills:
+            result = np.full(n, np.nan)
+            fun(t, y.copy(), yp.copy(), result, *args)
+        else:
+            result = np.asarray(fun(t, y.copy(), yp.copy(), *args), dtype=float)
+    if result.shape != (n,):
+        raise TraceFailure(f"the function returns an array of shape {result.shape}, not ({n},)")
+    return result
+
+
+def _compare(expected: np.ndarray, values: np.ndarray, errors: np.ndarray) -> None:
+    with np.errstate(invalid="ignore"):
+        wrong = np.abs(values - expected) > _SAFETY * errors + 1e-300
+    # where the function gives no number, the simplified program may
+    wrong |= np.isnan(values) & np.isfinite(expected)
+    wrong |= np.isinf(expected) & (values != expected)
+    for i in np.flatnonzero(wrong & ~np.isinf(errors)):
+        raise TraceFailure(
+            f"equation {i} was traced to something else: {values[i]!r} instead of {expected[i]!r}"
+        )
+
+
+def evaluate_with_error(
+    program: Program, t: float, y: Any, yp: Any, args: Any = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run a program at one point along with a bound of its rounding errors.
+
+    An error is followed by evaluating every operation at the ends of its operands' intervals:
+    jumps then show as large errors where they are within reach, and nowhere else.
+    """
+    values = [*program.constants.tolist(), float(t)]
+    values += [float(x) for part in (y, yp, args) for x in np.asarray(part, dtype=float)]
+    errors = [_ULP * abs(c) for c in program.constants] + [0.0] * (len(values) - program.n_const)
+    with np.errstate(all="ignore"):
+        for instruction in instructions(program):
+            value, error = _step(program, instruction, values, errors)
+            values.append(value)
+            errors.append(error)
+    chosen = program.outputs.tolist()
+    return np.array([values[i] for i in chosen]), np.array([errors[i] for i in chosen])
+
+
+def _step(
+    program: Program, instruction: tuple[int, int, int, int], values: list, errors: list
+) -> tuple[float, float]:
+    code, a, b, c = instruction
+    if code == op.SELECT:
+        chosen, other = (b, c) if values[a] else (c, b)
+        doubt = abs(values[b] - values[c]) if errors[a] else 0.0
+        return values[chosen], errors[chosen] + (doubt + errors[other] if errors[a] else 0.0)
+    if code in (op.ADD, op.SUB, op.MUL):
+        return _fast_step(code, values[a], values[b], errors[a], errors[b])
+    if code == op.POWI or code == op.OPAQUE:
+        operands = [a]
+        inner = program.opaques[b] if code == op.OPAQUE else lambda x: np.float64(x) ** b
+    else:
+        operands = [x for x in (a, b) if x >= 0]
+        inner = FUNCTIONS[code]
+    value = float(inner(*(np.float64(values[x]) for x in operands)))
+    ends = [
+        (values[x],) if errors[x] == 0.0 else (values[x] - errors[x], values[x] + errors[x])
+        for x in operands
+    ]
+    error = 0.0
+    for corner in itertools.product(*ends):
+        change = abs(float(inner(*map(np.float64, corner))) - value)
+        error = max(error, change if change == change else 0.0)
+    return value, error + _rounding(code, b) * _ULP * abs(value)
+
+
+def _fast_step(code: int, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:
+    """Do what `_step` does, for the commonest operations."""
+    if code == op.MUL:
+        value = x * y
+        return value, abs(x) * dy + abs(y) * dx + dx * dy + _ULP * abs(value)
+    value = x + y if code == op.ADD else x - y
+    return value, dx + dy + _ULP * abs(value)
+
+
+def _rounding(code: int, b: int) -> int:
+    """Units in the last place by which an operation itself may be wrong."""
+    if code in _EXACT:
+        return 0
+    if code in _ROUNDED:
+        return 1
+    return abs(b) + 1 if code == op.POWI else _FUNCTION_ULPS
