@@ -77,7 +77,13 @@ def _library_folder() -> str:
 
 
 def tether(
-    problem: GalleryProblem, rtol: float, *, compiled: bool = False, every_step: bool = False
+    problem: GalleryProblem,
+    rtol: float,
+    *,
+    compiled: bool = False,
+    every_step: bool = False,
+    form: str = "auto",
+    trace: str = "auto",
 ) -> Solve:
     from tether import solve_dae
 
@@ -91,7 +97,8 @@ def tether(
 
     def solve() -> Run:
         sol = solve_dae(
-            fun, problem.t_span, problem.y0, problem.yp0, rtol=rtol, atol=atol, t_eval=t_eval
+            fun, problem.t_span, problem.y0, problem.yp0, rtol=rtol, atol=atol, t_eval=t_eval,
+            form=form, trace=trace,
         )
         failure = "" if sol.success else sol.message
         return Run(sol.y[:, -1], sol.stats.steps, sol.nfev, failure)

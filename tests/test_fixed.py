@@ -10,6 +10,15 @@ from scipy import LowLevelCallable
 from tether import Constraint, Problem, Status
 from tether.fixed import differentiation, extrapolate, radau_nodes, solve_fixed
 from tether.studies import arevalo
+from tether.studies.orders import (
+    LEAST_ORDER,
+    PROBLEMS,
+    circuit,
+    circuit_exact,
+    flow,
+    flow_exact,
+    late_error,
+)
 
 CIRCLE, SPHERE = arevalo.EXAMPLES
 
@@ -18,66 +27,7 @@ def errors(sol, exact):
     return np.abs(sol.y - exact(sol.t))
 
 
-# --- problems with known solutions --------------------------------------------------------------
-
-
-def circuit(t, y, yp):
-    """A capacitor between two nodes with linear and cubic resistors to ground: index 1.
-
-    No column of F_y' vanishes, as with the node voltages of any circuit.
-    """
-    through = yp[0] - yp[1]
-    v1, v2 = circuit_exact(t)
-    s1 = 2 * math.cos(2 * t) + 3 * math.sin(3 * t)
-    return [through - s1 + y[0] - v1, s1 - through + (y[1] + y[1] ** 3) - (v2 + v2**3)]
-
-
-def circuit_exact(t):
-    t = np.asarray(t, float)
-    return np.array([1 + np.sin(2 * t), np.cos(3 * t)])
-
-
-def flow(t, y, yp):
-    """Quadratic momentum equations, a pressure and a prescribed inflow: index 2."""
-    u, p = y[:3], y[3]
-    exact, slope = flow_exact(t), flow_slope(t)
-    balance = [
-        yp[i] - slope[i] + u[i] * u[(i + 1) % 3] - exact[i] * exact[(i + 1) % 3]
-        + FLOW_DIVERGENCE[i] * (p - exact[3])
-        for i in range(3)
-    ]
-    return [*balance, float(FLOW_DIVERGENCE @ (u - exact[:3]))]
-
-
-FLOW_DIVERGENCE = np.array([1.0, -2.0, 0.5])
-
-
-def flow_exact(t):
-    t = np.asarray(t, float)
-    return np.array([np.sin(4 * t), np.cos(3 * t), np.exp(-t), 2 + np.sin(5 * t)])
-
-
-def flow_slope(t):
-    return np.array([4 * math.cos(4 * t), -3 * math.sin(3 * t), -math.exp(-t)])
-
-
-PROBLEMS = {
-    "circuit": (circuit, circuit_exact),
-    "flow": (flow, flow_exact),
-    "mechanism": (CIRCLE.residual, CIRCLE.exact),
-}
-# LP1: k, less what 80 and 160 steps are short of the limit by
-LEAST_ORDER = {1: 0.8, 2: 1.9, 3: 2.7, 4: 3.8, 5: 4.8, 6: 5.6}
-
-
-def late_error(name, k, n, with_history):
-    fun, exact = PROBLEMS[name]
-    h = 1 / n
-    history = exact(h * np.arange(k)) if with_history else None
-    sol = solve_fixed(fun, (0, 1), exact(0.0), order=k, step=h, history=history)
-    assert sol.success
-    assert len(sol.t) == n + 1
-    return errors(sol, exact)[:, sol.t >= 0.5 - 1e-12].max()
+# --- orders -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", LEAST_ORDER)
@@ -102,7 +52,7 @@ def test_order_is_k_from_y0_alone(name, k):
     [("circuit", 3, [4, 4]), ("flow", 3, [4, 4, 4, 4]), ("mechanism", 3, [4, 4, 4, 4, 3])],
 )
 def test_starting_values_have_the_order_that_is_promised(name, k, orders):
-    fun, exact = PROBLEMS[name]
+    fun, exact = PROBLEMS[name].residual, PROBLEMS[name].exact
     coarse, fine = (
         errors(solve_fixed(fun, (0, k * h), exact(0.0), order=k, step=h), exact)[:, 1:k].max(axis=1)
         for h in (1 / 10, 1 / 20)

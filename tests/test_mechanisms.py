@@ -9,37 +9,18 @@ from scipy.integrate import solve_ivp
 
 from tether import gallery, solve_dae, solve_fixed
 from tether.models.mechanisms import FORMULATIONS, Mechanism
+from tether.studies.formulations import double_pendulum_exact
 
 INDEX = {"index 3": 3, "index 2": 2, "index 1": 1, "ggl": 2, "baumgarte": 1, "projection": 1}
-WITHOUT_DRIFT = {"index 3", "ggl", "projection"}
-
-LOW_INDEX = [name for name in FORMULATIONS if INDEX[name] == 1]
-HIGH_INDEX = [name for name in FORMULATIONS if INDEX[name] > 1]
-# Whether solve_dae can solve these, and with which arguments.
-HIGH_INDEX_CAN_BE_SOLVED = False
-HIGH_INDEX_ARGUMENTS = {"form": "given"}
-SOLVED = LOW_INDEX + [
-    pytest.param(
-        name,
-        marks=pytest.mark.skipif(
-            not HIGH_INDEX_CAN_BE_SOLVED, reason="solve_dae takes index 0 and 1 only"
-        ),
-    )
-    for name in HIGH_INDEX
-]
-
-# What is asked of the solutions below; a numerical solution of higher index loses digits.
-LOOSER = {1: 1.0, 2: 10.0, 3: 100.0}
 
 GRAVITY = 9.8
 
 
 def solve(mechanism, formulation, t_end, q0, v0, rtol=1e-7, **options):
     y0, yp0 = mechanism.start(q0, v0, formulation)
-    if formulation in HIGH_INDEX:
-        options |= HIGH_INDEX_ARGUMENTS
     sol = solve_dae(
-        mechanism.problem(formulation), (0, t_end), y0, yp0, rtol=rtol, atol=rtol, **options
+        mechanism.problem(formulation), (0, t_end), y0, yp0, rtol=rtol, atol=rtol, form="given",
+        **options,
     )
     assert sol.success, sol.message
     return sol
@@ -131,30 +112,7 @@ def double_pendulum():
     )
 
 
-DOUBLE_START = (
-    np.array([math.sin(1.0), -math.cos(1.0), math.sin(1.0) + 0.5, -math.cos(1.0)]),
-    np.array([0.3 * math.cos(1.0), 0.3 * math.sin(1.0), 0.3 * math.cos(1.0), -0.5]),
-)
-
-
-def double_pendulum_positions(t_end):
-    """From Lagrange's equations in the two angles."""
-
-    def rhs(t, x):
-        a, b, da, db = x
-        matrix = [[2.0, 0.25 * math.cos(a - b)], [0.25 * math.cos(a - b), 0.125]]
-        right = [
-            -0.25 * db**2 * math.sin(a - b) - 2.0 * GRAVITY * math.sin(a),
-            0.25 * da**2 * math.sin(a - b) - 0.25 * GRAVITY * math.sin(b),
-        ]
-        return [da, db, *np.linalg.solve(matrix, right)]
-
-    _, v = DOUBLE_START
-    x0 = [1.0, math.pi / 2, 0.3, (v[3] - v[1]) / 0.5]
-    run = solve_ivp(rhs, (0, t_end), x0, "DOP853", rtol=1e-11, atol=1e-11)
-    a, b = run.y[:2, -1]
-    x, z = math.sin(a), -math.cos(a)
-    return np.array([x, z, x + 0.5 * math.sin(b), z - 0.5 * math.cos(b)])
+DOUBLE_START = (double_pendulum_exact(0.0)[:4], double_pendulum_exact(0.0)[4:8])
 
 
 STARTS = {
@@ -555,45 +513,64 @@ def test_order_at_constant_step(formulation):
     assert errors[1] < 0.02
 
 
-@pytest.mark.parametrize("formulation", SOLVED)
+# Below, limits by index: at one tolerance index 2 and 3 are more accurate than index 1, because
+# ordinary unknowns are then held to a share of it.
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_pendulum_is_solved(formulation):
-    exact = gallery.pendulum().exact
+    exact, index = gallery.pendulum().exact, INDEX[formulation]
     sol = solve(pendulum(), formulation, 10.0, [1, 0], [0, 0], rtol=1e-7, t_eval=[5.0, 10.0])
     for t, y in zip(sol.t, sol.y.T, strict=True):
-        assert np.abs(y[:4] - exact(t)[:4]).max() < 2e-4 * LOOSER[INDEX[formulation]]
-        assert abs(y[4] - exact(t)[4]) < 1e-3 * LOOSER[INDEX[formulation]]
-    assert sol.stats.steps < 2500
-    assert sol.nfev < 8000
+        assert np.abs(y[:4] - exact(t)[:4]).max() < {1: 2e-4, 2: 1e-5, 3: 2e-5}[index]
+        assert abs(y[4] - exact(t)[4]) < {1: 4e-4, 2: 3e-5, 3: 3e-4}[index]
+    assert sol.stats.steps < {1: 1900, 2: 6500, 3: 3000}[index]
+    assert sol.nfev < {1: 4500, 2: 14000, 3: 10000}[index]
 
 
-@pytest.mark.parametrize("formulation", SOLVED)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_driven_cart_is_solved(formulation):
     times = np.linspace(0.0, 4.0, 5)
-    sol = solve(driven_cart(), formulation, 4.0, *DRIVEN_START, rtol=1e-8, t_eval=times[1:])
+    mechanism = driven_cart()
+    problem = mechanism.problem(formulation)
+    if formulation == "index 3":
+        # refused without: see the test below
+        problem.var_index = np.array([0, 0, 2, 2, 3])
+    y0, yp0 = mechanism.start(*DRIVEN_START, formulation)
+    sol = solve_dae(
+        problem, (0, 4.0), y0, yp0, rtol=1e-8, atol=1e-8, t_eval=times[1:], form="given"
+    )
+    assert sol.success, sol.message
     expected, _ = driven_cart_motion(4.0, times)
-    atol = 1e-6 * LOOSER[INDEX[formulation]]
+    atol = 1e-7 if INDEX[formulation] == 1 else 2e-8
     np.testing.assert_allclose(sol.y[:4], expected[:4, 1:], rtol=0, atol=atol)
     np.testing.assert_allclose(sol.y[4], expected[4, 1:], rtol=0, atol=10 * atol)
 
 
-@pytest.mark.parametrize("formulation", SOLVED)
+@pytest.mark.xfail(reason="the force of the motor is taken for prescribed", strict=True)
+def test_driven_cart_of_index_3_needs_no_hints():
+    solve(driven_cart(), "index 3", 4.0, *DRIVEN_START)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_double_pendulum_is_solved(formulation):
     sol = solve(double_pendulum(), formulation, 2.0, *DOUBLE_START, rtol=1e-8)
-    atol = 1e-6 * LOOSER[INDEX[formulation]]
-    np.testing.assert_allclose(sol.y[:4, -1], double_pendulum_positions(2.0), rtol=0, atol=atol)
+    atol = 5e-7 if INDEX[formulation] == 1 else 5e-9
+    expected = double_pendulum_exact(2.0)
+    np.testing.assert_allclose(sol.y[:4, -1], expected[:4], rtol=0, atol=atol)
+    np.testing.assert_allclose(sol.y[4:8, -1], expected[4:8], rtol=0, atol=10 * atol)
 
 
-@pytest.mark.parametrize("formulation", SOLVED)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_drift(formulation):
     mechanism = pendulum()
     sol = solve(mechanism, formulation, 10.0, [1, 0], [0, 0], rtol=1e-5)
     off = np.abs(sol.y[0] ** 2 + sol.y[1] ** 2 - 1).max()
-    if formulation in WITHOUT_DRIFT:
-        # at index 3 and in ggl it is as good as Newton's method was
-        assert off < (1e-13 if formulation == "projection" else 1e-4)
-    else:
-        assert off < {"baumgarte": 3e-5, "index 1": 1e-3, "index 2": 1e-3}[formulation]
-        assert off > (0 if formulation == "baumgarte" else 1e-5)
+    # at index 3 and in ggl it is as good as Newton's method was
+    most = {"index 3": 1e-8, "index 2": 1e-5, "index 1": 1e-3, "ggl": 1e-6, "baumgarte": 3e-5,
+            "projection": 1e-13}
+    least = {"index 2": 1e-7, "index 1": 1e-5}
+    assert least.get(formulation, 0.0) <= off < most[formulation]
 
 
 def test_old_iteration_matrices_serve():

@@ -257,8 +257,9 @@ def test_slow_equations_count(slow):
     """x' = slow z, w' = z - w, 0 = x - g(t): a weak coupling determines z nevertheless."""
     E = np.diag([1.0, 1.0, 0.0])
     A = np.array([[0.0, 0.0, -slow], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    E, A = side_by_side((E, A), (np.eye(3), np.eye(3)))
     found = local_pencil(E, A)
-    assert (found.index, found.dof, found.var_index.tolist()) == (2, 1, [0, 0, 2])
+    assert (found.index, found.dof, found.var_index.tolist()) == (2, 4, [0, 0, 2, 0, 0, 0])
 
 
 def test_large_systems():
@@ -301,22 +302,19 @@ def test_repeated_equation(noise):
     assert (found.index, found.dof, found.mechanical, found.prescribed) == (None, 0, False, ())
 
 
-def test_two_repeated_equations():
-    rng = np.random.default_rng(1)
-    E, A = hessenberg(rng, 1, nx=4, m=3)
-    E[2], A[2] = E[5], A[5]
-    E[0], A[0] = -E[3], -A[3]
-    found = local_pencil(E, A)
-    assert (found.singular, found.dependent) == (True, (0, 2, 3, 5))
+def test_several_repeated_equations():
+    pair = np.zeros((2, 2)), np.ones((2, 2))
+    found = local_pencil(*side_by_side(pair, pair, (np.eye(1), np.eye(1)), pair, pair))
+    assert (found.singular, found.dependent) == (True, (0, 1, 2, 3, 5, 6, 7, 8))
+    assert found.undetermined == found.dependent
 
 
 def test_eigenvalues_depend_on_nothing():
     """y' = s y beside two equal equations: s E + A loses more rank there, the pencil does not."""
     for shift in SHIFTS:
-        state = (np.eye(1), np.array([[-shift]]))
-        E, A = side_by_side(state, (np.zeros((2, 2)), np.ones((2, 2))))
-        found = local_pencil(E, A)
-        assert (found.dependent, found.undetermined) == ((1, 2), (1, 2))
+        growing = np.eye(4), np.diag([-shift, 1.0, 1.0, 1.0])
+        found = local_pencil(*side_by_side(growing, (np.zeros((2, 2)), np.ones((2, 2)))))
+        assert (found.dependent, found.undetermined) == ((4, 5), (4, 5))
 
 
 def test_differentiated_equation():

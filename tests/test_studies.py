@@ -1,14 +1,26 @@
-"""The study of Hanson and Krogh in short forms, and the example of projection."""
+"""The studies in short forms, and the example of projection."""
 
+import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import start_python
 
+from tether import bdf
+from tether.models.mechanisms import FORMULATIONS
 from tether.status import Status
+from tether.studies import (
+    conditioning,
+    estimates,
+    formulations,
+    nilpotency,
+    orders,
+    pendulum,
+    steep,
+)
 from tether.studies import hanson_krogh as hk
-from tether.studies import pendulum
 from tether.studies.loader import load_library
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "projection.py"
@@ -331,3 +343,288 @@ def test_full_study(tmp_path, capsys):
             assert run.growth < 20
         else:
             assert 80 < run.growth < 120
+
+
+# --- conditioning (PL2 section 3) -------------------------------------------------------------
+
+UNSCALED = {0: 0, 1: -1, 2: -2, 3: -3}
+# algebraic rows divided by h; index 0 has none
+ROW_SCALED = {0: 0, 1: 0, 2: -1, 3: -2}
+
+
+@pytest.mark.parametrize("name", conditioning.PENDULA)
+def test_condition_grows_with_the_index_and_scaling_takes_it_back(name):
+    index = conditioning.FORMS[name].index
+    expected = {"none": UNSCALED[index], "rows": ROW_SCALED[index],
+                "kinds, rows": ROW_SCALED[index], "matched": 0}
+    for scaling, slope in expected.items():
+        assert conditioning.measure(name, scaling).slope == pytest.approx(slope, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *conditioning.PENDULA[:3],
+        pytest.param(conditioning.PENDULA[3], marks=pytest.mark.xfail(
+            reason="the equations of motion are divided by 1/h, and would need 1/h^2", strict=True,
+        )),
+        "flow, index 2",
+    ],
+)
+def test_scaling_by_kinds_bounds_the_condition(name):
+    assert conditioning.measure(name, "kinds").slope == pytest.approx(0, abs=0.05)
+
+
+def test_scaling_cannot_help_where_no_row_is_algebraic():
+    for scaling in conditioning.SCALINGS:
+        found = conditioning.measure("circuit, index 1", scaling)
+        assert found.slope == pytest.approx(-1, abs=0.05)
+
+
+@pytest.mark.parametrize("scaling", ["none", "rows", "kinds"])
+def test_estimate_of_the_condition_is_close(scaling):
+    """It is a lower bound, and rarely far below."""
+    for name in conditioning.FORMS:
+        found = conditioning.measure(name, scaling)
+        assert np.all(found.estimate < 1.05 * found.exact)
+        assert np.all(found.estimate > 0.5 * found.exact)
+
+
+# --- orders (LP1) -------------------------------------------------------------------------------
+
+
+def test_orders_table():
+    """The orders themselves are asked for in test_fixed.py."""
+    found = orders.measure((1, 2))
+    rows = cells(orders.order_table(found))
+    assert [row[0] for row in rows[:3]] == [
+        "circuit, index 1", "flow, index 2", "mechanism, index 3"
+    ]
+    assert all(float(row[2]) >= orders.LEAST_ORDER[2] for row in rows[:3])
+    assert float(rows[3][1]) == pytest.approx(0, abs=0.1)
+    assert float(rows[3][2]) == pytest.approx(1, abs=0.1)
+
+
+# --- error estimates at index 2 (P82 sections 3 and 4) -------------------------------------------
+
+
+def test_difference_stays_while_the_new_estimate_follows_the_error():
+    last = steep.smooth_steps()[2:]
+    for one, other in pairwise(last):
+        assert one.difference == pytest.approx(other.difference, rel=0.1)
+        assert one.error / other.error == pytest.approx(4, rel=0.05)
+    for step in last:
+        assert step.local == pytest.approx(step.error, rel=0.1)
+        assert step.difference > 5 * step.error
+
+
+def test_estimate_after_a_kink():
+    """The solution is right again, the difference stays at half the jump for ever."""
+    steps = steep.kink_steps()
+    for step in steps:
+        assert step.error < 1e-12
+        assert step.difference == pytest.approx(0.495, rel=0.02)
+    for one, other in pairwise(steps[2:]):
+        assert one.local / other.local == pytest.approx(4, rel=0.1)
+
+
+def test_error_at_order_2_does_not_vanish_with_the_step():
+    """The leading coefficient belongs to equal steps; the estimate knows."""
+    last = steep.smooth_steps(2)[-1]
+    assert last.error > 1e-3
+    assert 1 < last.local / last.error < 2
+
+
+@pytest.mark.parametrize("delta", steep.DELTAS)
+def test_steep_curve(delta):
+    curve = steep.steep(delta)
+    old = steep.run(curve, "classical", max_steps=5000)
+    assert old.status in (Status.MAX_STEPS, Status.ERROR_TEST_FAILED)
+    assert old.t_end < 0.5
+    for estimate, most in (("local", 600), ("auto", 1500)):
+        new = steep.run(curve, estimate)
+        assert new.status == Status.REACHED_END
+        assert new.error < 20
+        assert new.steps < most
+
+
+def test_leaving_the_unknown_out_says_nothing_about_its_error():
+    for delta in steep.DELTAS[1:]:
+        assert steep.run(steep.steep(delta), "exclude").error > 300
+
+
+@pytest.mark.parametrize("estimate", ["classical", "local", "auto"])
+def test_trouble_comes_one_step_after_the_kink(estimate):
+    over, after = steep.failures_at_kink(estimate)
+    assert over == 0
+    assert after >= 4
+
+
+def test_kink_is_found_to_round_off():
+    found = steep.run(steep.kinked(100.0, level=False), "local", 1e-4)
+    assert found.status == Status.ERROR_TEST_FAILED
+    assert abs(found.t_end - found.curve.kink) < 1e-12
+    assert cells(steep.kink_table([found]))[0][2] == "ERROR_TEST_FAILED"
+
+
+# --- nilpotency 3 (P82 section 3) -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ratio", nilpotency.RATIOS)
+def test_error_after_a_change_of_step_is_that_of_the_formula(ratio):
+    expected = nilpotency.predicted_error(ratio)
+    errors = [abs(nilpotency.error_after_change(ratio, h) - expected) for h in (1e-3, 1e-4)]
+    assert errors[1] < 2e-3
+    assert errors[0] / errors[1] == pytest.approx(10, rel=0.05)
+
+
+def test_constant_step_recovers_after_two_steps():
+    for h in nilpotency.STEPS:
+        errors = nilpotency.constant_step_errors(h)
+        assert errors[0] == pytest.approx(math.sin(0.5) / 2, rel=0.1)
+        assert np.all(errors[1:] < 2 * h)
+
+
+def test_estimate_tends_to_a_constant():
+    steps = nilpotency.estimates()
+    assert steps[-1].local == pytest.approx(steps[-2].local, rel=0.02)
+    assert steps[-1].local > 0.2
+    assert steps[-1].error > 100
+
+
+def test_nilpotency_3_is_refused_and_says_why():
+    message = nilpotency.refusal()
+    for words in ("index is 3", "y[0]", "when the step changes", "Differentiate the constraint"):
+        assert words in message
+
+
+def test_given_kinds_are_trusted_at_ones_own_risk():
+    found = nilpotency.trusting_run("auto", 1e-6)
+    assert found.y1_after_change > 1
+    assert found.y1_elsewhere < 1e-5
+    assert found.y2 < 1e-4
+    assert found.y3 < 1e-12
+
+
+# --- formulations (PL2 section 2) -----------------------------------------------------------------
+
+
+def test_double_pendulum_in_angles_obeys_the_equations_in_coordinates():
+    h = 1e-4
+    before, here, ahead = (formulations.double_pendulum_exact(t) for t in (0.5 - h, 0.5, 0.5 + h))
+    yp = (ahead - before) / (2 * h)
+    for formulation in ("index 3", "index 2", "index 1"):
+        fun = formulations.double_pendulum().problem(formulation).fun
+        assert np.abs(fun(0.5, here, yp)).max() < 1e-5
+
+
+@pytest.mark.parametrize("name", formulations.EXAMPLES)
+def test_formulations(name):
+    runs = {run.formulation: run for run in formulations.compare(name, 1e-5, t_end=3.0)}
+    assert list(runs) == list(FORMULATIONS)
+    for run in runs.values():
+        assert run.status == Status.REACHED_END
+        assert run.error < 5e-3
+    assert runs["projection"].position_drift < 1e-13
+    assert runs["projection"].velocity_drift < 1e-12
+    # the constraint that is solved for holds as well as Newton's method does
+    assert runs["index 3"].position_drift < 1e-8
+    assert runs["index 2"].velocity_drift < 1e-5
+    assert runs["index 2"].position_drift > 3 * runs["ggl"].position_drift
+    assert runs["index 1"].position_drift > 2 * runs["baumgarte"].position_drift
+    rows = cells(formulations.run_table(list(runs.values())))
+    assert [row[0] for row in rows] == list(FORMULATIONS)
+
+
+def test_work_at_equal_errors():
+    runs = [formulations.run("pendulum", "projection", rtol, 3.0) for rtol in (1e-4, 1e-5, 1e-6)]
+    middle = formulations.work_at_error(runs, [runs[1].error])[0]
+    assert runs[0].residuals < middle < runs[2].residuals
+    rows = cells(formulations.work_table({"projection": runs}, [runs[1].error]))
+    assert rows == [["projection", f"{middle:,.0f}"]]
+
+
+# --- estimates and the share of the tolerance ---------------------------------------------------
+
+
+def test_share_is_put_back():
+    usual = bdf.HIGH_INDEX_SHARE
+    with estimates.share_of_tolerance(0.5):
+        assert bdf.HIGH_INDEX_SHARE == 0.5
+    assert usual == bdf.HIGH_INDEX_SHARE
+
+
+def test_smaller_shares_bring_digits():
+    found = estimates.compare_shares(estimates.QUICK)
+    for name in estimates.QUICK:
+        digits = [found[name, share].digits for share in estimates.SHARES]
+        assert digits == sorted(digits)
+        assert digits[-1] > 4.5
+    assert min(found[name, 1.0].digits for name in estimates.QUICK) < 3.5
+
+
+def test_default_estimate_is_the_most_accurate_that_always_finishes():
+    found = estimates.compare_estimates(estimates.QUICK)
+    for name in estimates.QUICK:
+        assert found[name, "auto"].digits > max(
+            found[name, "exclude"].digits, found[name, "scaled"].digits
+        )
+    failed = {(name, estimate) for (name, estimate), run in found.items() if run.digits is None}
+    assert {estimate for _, estimate in failed} == {"classical", "local"}
+    assert ("pend-i3", "classical") in failed
+
+
+def test_residuals_at_equal_digits():
+    count = estimates.residuals_at_digits("pend-i3", 4.5, (1e-5, 1e-6, 1e-7))
+    assert 3000 < count < 12000
+    assert estimates.residuals_at_digits("pend-i3", 4.5, (1e-5,), estimate="classical") is None
+    ratios = dict.fromkeys([("pend-i3", choice) for choice in estimates.CHOICES], 2.0)
+    ratios["pend-i3", "local"] = None
+    rows = cells(estimates.ratio_table({**ratios, ("pend-i2", "local"): 3.0}))
+    assert rows[0][-1] == "failed"
+    assert rows[-1][-2:] == ["2.00", "3.00"]
+
+
+# --- the commands of these ------------------------------------------------------------------------
+
+COMMANDS = {
+    conditioning: ("Slopes of the condition number", True),
+    orders: ("Observed orders", False),
+    steep: ("Steep curves", True),
+    nilpotency: ("What solve_dae says", False),
+    formulations: ("double pendulum on", True),
+    estimates: ("Share of the tolerance", False),
+}
+
+
+@pytest.mark.parametrize("study", COMMANDS, ids=lambda study: study.__name__.split(".")[-1])
+def test_command(study, capsys, monkeypatch, tmp_path):
+    heading, draws = COMMANDS[study]
+    picture = tmp_path / "pictures" / "study.png"
+    if draws:
+        pytest.importorskip("matplotlib")
+        monkeypatch.setattr(formulations, "RTOLS", np.array([1e-3, 1e-4]))
+    monkeypatch.setattr(steep, "MAX_STEPS", 2000)
+    monkeypatch.setattr(orders, "ORDERS", (1, 2))
+    study.main(["--plot", str(picture)] if draws else [])
+    printed = capsys.readouterr()
+    assert heading in printed.out
+    assert "| ---: |" in printed.out
+    assert printed.err == ""
+    assert picture.exists() == draws
+
+
+@pytest.mark.slow
+def test_full_study_of_the_formulations(capsys):
+    formulations.main(["--full"])
+    out = capsys.readouterr().out
+    assert out.count("# pendulum on [0, 100]") == 3
+    assert out.count("residuals at equal errors") == 2
+
+
+@pytest.mark.slow
+def test_full_study_of_the_estimates():
+    """At equal digits no share and no other estimate is much cheaper than the default."""
+    ratios = estimates.compare_at_digits()
+    for ratio in ratios.values():
+        assert ratio is None or ratio > 0.8

@@ -10,6 +10,8 @@ from tether.solve import solve_dae
 from tether.start.consistent import Start
 from tether.start.search import consistent_start
 from tether.status import ConsistencyWarning, Status
+from tether.structure.analyze import analyze
+from tether.structure.report import IndexReport
 
 __version__ = "0.1.0"
 
@@ -18,12 +20,14 @@ __all__ = [
     "ConsistencyWarning",
     "Constraint",
     "DaeResult",
+    "IndexReport",
     "Interpolant",
     "Options",
     "Problem",
     "Start",
     "Statistics",
     "Status",
+    "analyze",
     "consistent_start",
     "solve_dae",
     "solve_fixed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tether._core import project as project_core
 from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.linear.condition import condition_number
+from tether.model import ReducedProblem, TracedProblem, find_model
 from tether.options import (
     CONTROLLERS,
     ESTIMATES,
@@ -110,8 +112,10 @@ class Bdf:
         y = check_vector("y0", y0)
         yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
         self.problem.prepare(t0, y)
-        self._state = new_state(self.problem, len(y), self.options)
-        self.problem.constraints.attach(self._state, t0, y, self.problem.args, self.options)
+        self.n, self.note = len(y), ""
+        self.model = self._find_model(t0, y, yp)
+        self._state = new_state(self.model, self.n, self.options)
+        self.model.constraints.attach(self._state, t0, y, self.problem.args, self.options)
         self._state.t_end = t_bound
         self._state.direction = math.copysign(1.0, t_bound - t0)
         if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
@@ -125,6 +129,30 @@ class Bdf:
         if history is not None:
             begin.add_history(self._state, *_check_history(history, self._state))
 
+    def _find_model(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Problem:
+        """Trace the problem where that is wanted and can be done."""
+        if self.options.trace == "never":
+            return self.problem
+        options = self.options
+        model, note = find_model(self.problem, t, y, yp, options.form, options.backend)
+        if note and self.options.trace == "always":
+            raise ValueError(f"trace='always', but fun cannot be traced: {note}")
+        self.note = note
+        return model
+
+    @property
+    def how(self) -> str:
+        """How the equations are run, in words."""
+        if isinstance(self.model, ReducedProblem):
+            index = self.model.plan.analysis.index if self.model.plan.analysis else None
+            return (
+                f"traced; index {index} reduced to {self.model.reduced.form}, kept on "
+                f"{len(self.model.reduced.constraints)} constraints of the equations"
+            )
+        if isinstance(self.model, TracedProblem):
+            return "traced, as written"
+        return "called as it is" + (f": {self.note}" if self.note else "")
+
     def restart(
         self,
         t: float,
@@ -135,7 +163,6 @@ class Bdf:
     ) -> None:
         """Begin anew at (t, y) with a consistent y' and order 1; `mode` as in `Options.start`."""
         s = self._state
-        self.problem.constraints.set_references(s, t, y)
         self.start: Start = self._find_start(t, y, yp, mode)
         if self._use_kinds(self.start.pencil):
             probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
@@ -149,20 +176,54 @@ class Bdf:
             self.status = Status.RUNNING if code == codes.OK else Status(code)
 
     def _find_start(self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str) -> Start:
+        if isinstance(self.model, ReducedProblem):
+            return self._find_reduced_start(t, y, yp, mode)
+        self.model.constraints.set_references(self._state, t, y)
         if mode == "assume":
             given = np.zeros_like(y) if yp is None else yp
             return Start(y, given, True, "assumed to be consistent", pencil=self._look(t, y, given))
+        found = self._from_constraints(t, Start(y, y, True, ""), yp)
+        return refuse_changes(self._state, found, y, yp) if mode == "check" else found
+
+    def _from_constraints(self, t: float, begin: Start, yp: np.ndarray | None) -> Start:
+        """Move onto the constraints, then find what else makes the values consistent."""
         on_constraints = start_on_constraints(
-            self._state, t, y, self.problem.constraints, self.options.accept_projected_start
+            self._state, t, begin.y, self.model.constraints, self.options.accept_projected_start
         )
         if not on_constraints.success:
             return on_constraints
-        found = make_consistent(self._state, t, on_constraints.y, yp)
+        y = on_constraints.y
+        found = make_consistent(self._state, t, y, yp)
         if found is None or (not found.success and self._is_above_index_1(t, y, yp)):
             trusted = self.problem.var_index is not None
-            found = start_above_index_1(self._state, t, on_constraints.y, yp, trusted)
-        found = merge_starts(on_constraints, found)
-        return refuse_changes(self._state, found, y, yp) if mode == "check" else found
+            found = start_above_index_1(self._state, t, y, yp, trusted)
+        return merge_starts(on_constraints, found)
+
+    def _find_reduced_start(
+        self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str
+    ) -> Start:
+        """Let the reduced equations say what belongs to the user's values.
+
+        Values on the constraints are completed as those of any system of index 1; others are
+        first brought there, positions before velocities.
+        """
+        assert isinstance(self.model, ReducedProblem)
+        s = self._state
+        if s.n == self.n:
+            self.model.constraints.set_references(s, t, y)
+            found = self._from_constraints(t, Start(y, y, True, ""), yp)
+            if found.success:
+                return refuse_changes(s, found, y, yp) if mode == "check" else found
+        lifted = self.model.lift(t, y, yp)
+        if not lifted.success:
+            return lifted
+        self.model.constraints.set_references(s, t, lifted.y)
+        found = self._from_constraints(t, lifted, lifted.yp)
+        if found.success:
+            found = replace(found, moved=lifted.moved, message=lifted.message)
+        if mode == "check":
+            return refuse_changes(s, found, np.append(y, found.y[len(y):]), None)
+        return found
 
     def _use_kinds(self, pencil: Pencil | None) -> bool:
         """Let the core treat the unknowns by kind; False if that is what it does already."""
@@ -190,6 +251,16 @@ class Bdf:
         Takes a few solutions with the factors. NaN before the first step.
         """
         return condition_number(self._state)
+
+    def refresh(self) -> None:
+        """Take notice if somebody's code has changed what the residual reads."""
+        s = self._state
+        if self.model.is_current(self.n):
+            return
+        self.model = self._find_model(self.t, self.y, self.yp)
+        s.fyp_known = s.fyp_exists = s.fyp_constant = s.jacobian_exists = False
+        s.cj_factored = 0.0
+        self.model.attach(s)
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
         """Return the point on the constraints next to (t, y); where there is none, y itself."""
@@ -241,7 +312,7 @@ class Bdf:
     def _look_again(self) -> bool:
         """After a failure: go on from here if the unknowns turn out to be of other kinds."""
         s = self._state
-        t, y, yp = self.t, self.y, self.yp
+        t, y, yp = s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
         s.look_after = 2 * s.steps + 100
         pencil = self._look(t, y, yp)
         if pencil is None or refuse_pencil(pencil) is not None or not self._use_kinds(pencil):
@@ -257,12 +328,12 @@ class Bdf:
     @property
     def y(self) -> np.ndarray:
         """Solution at the current time (a copy)."""
-        return self._state.array("phi")[: self._state.n].copy()
+        return self._state.array("phi")[: self.n].copy()
 
     @property
     def yp(self) -> np.ndarray:
         """Derivative at the current time (a copy)."""
-        return self._state.array("yp_n").copy()
+        return self._state.array("yp_n")[: self.n].copy()
 
     @property
     def order(self) -> int:
@@ -288,12 +359,19 @@ class Bdf:
         """Return the polynomial over the last step: ``dense_output()(t) -> (y, yp)``."""
         if self._state.steps == 0:
             raise RuntimeError("dense_output needs a step first")
+        return self.polynomial().restricted(self.n)
+
+    def polynomial(self) -> LocalInterpolant:
+        """Return the same for all unknowns that are integrated."""
         return LocalInterpolant(*interpolate.last_step_polynomial(self._state))
 
 
 def new_state(problem: Problem, n: int, options: Options) -> State:
     """Make the core's memory for a problem of n unknowns and attach its functions."""
-    state = State(n, *options.tolerances(n))
+    owner = problem.owner(n)
+    rtol, atol = options.tolerances(n)
+    n = len(owner)
+    state = State(n, rtol[owner], atol[owner])
     state.max_order = options.max_order
     state.max_step = options.max_step
     state.controller = CONTROLLERS.index(options.controller)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,14 @@ class Constraints:
     def __init__(self, constraints: Any, invariants: Any) -> None:
         self.constraints = as_constraints("constraints", constraints)
         self.invariants = as_constraints("invariants", invariants)
+        self.found: _Found | None = None
+
+    def with_found(self, program: Any, args: np.ndarray, n_user: int) -> Constraints:
+        """Return the same with constraints that were found in the equations, as a program."""
+        more = Constraints(None, None)
+        more.constraints, more.invariants = self.constraints, self.invariants
+        more.found = _Found(program, args, n_user)
+        return more
 
     @property
     def all(self) -> list[Constraint]:
@@ -100,28 +109,23 @@ class Constraints:
         self, state: State, t: float, y: np.ndarray, args: tuple, options: Options
     ) -> None:
         """Let the state hold the constraints; sizes come from a first call at (t, y)."""
-        if not self.all:
+        found = [] if self.found is None else self.found.pieces()
+        given = [
+            _piece(name, item, t, y, args, options.trace != "never", state.n)
+            for name, item in self._named()
+        ]
+        pieces = [*found, *given]
+        if not pieces:
             return
-        pieces: list[core.PythonPiece | None] = []
-        starts = [0]
-        functions, jacobians, data = [], [], []
-        for name, item in self._named():
-            size = item.size or _size_of(name, item, t, y, args)
-            starts.append(starts[-1] + size)
-            if item.low_level is not None:
-                function, user_data = capsule_address(item.low_level, SIGNATURE, name)
-                functions.append(function)
-                data.append(user_data)
-                jacobians.append(_jacobian_address(name, item, user_data))
-                pieces.append(None)
-            else:
-                functions.append(0)
-                data.append(-1)
-                jacobians.append(0)
-                pieces.append(core.PythonPiece(item.fun, item.jac, len(y), size, args))
         core.use_python_pieces(state)
-        state.constrain(pieces, starts, functions, jacobians, data)
-        state.pieces_have_jacobians = all(item.jac is not None for item in self.all)
+        state.constrain(
+            [piece.adapter for piece in pieces],
+            np.cumsum([0, *(piece.size for piece in pieces)]),
+            [piece.function for piece in pieces],
+            [piece.jacobian for piece in pieces],
+            [piece.data for piece in pieces],
+        )
+        state.pieces_have_jacobians = all(piece.has_jacobian for piece in pieces)
         state.project_before_test = options.projection_placement == "before"
         state.projection_power = float(options.projection_power)
         if options.projection_solver == "orthogonal":
@@ -141,14 +145,20 @@ class Constraints:
         reference[:] = 0.0
         _, values = core.constraints_at(state, t, y)
         raise_users(state)
-        first = state.array("piece_start")[len(self.constraints)]
+        first = state.array("piece_start")[len(self.constraints) + self._n_found]
         reference[first:] = values[first:]
 
     def name_of(self, state: State, row: int) -> str:
         """Name of one row of G: which constraint or invariant, and which of its values."""
         piece = int(np.searchsorted(state.array("piece_start"), row, side="right")) - 1
-        name = list(self._named())[piece][0]
+        if piece < self._n_found:
+            return f"constraint {row} of the equations"
+        name = list(self._named())[piece - self._n_found][0]
         return f"{name}, value {row - state.array('piece_start')[piece]}"
+
+    @property
+    def _n_found(self) -> int:
+        return 0 if self.found is None else len(self.found.pieces())
 
     def _named(self) -> list[tuple[str, Constraint]]:
         return [
@@ -156,6 +166,86 @@ class Constraints:
             for kind, items in (("constraints", self.constraints), ("invariants", self.invariants))
             for number, item in enumerate(items)
         ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """One constraint function as the core calls it."""
+
+    size: int
+    adapter: Any                 # of a Python function; kept alive for a program
+    function: int = 0            # address of a C function
+    jacobian: int = 0
+    data: int = -1
+    has_jacobian: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Constraints that were found in the equations."""
+
+    program: Any                 # Backend, or None where there are none
+    args: np.ndarray
+    n_user: int
+
+    def pieces(self) -> list[_Piece]:
+        return [] if self.program is None else [_program_piece(self.program, self.args)]
+
+
+def _program_piece(program: Any, args: np.ndarray) -> _Piece:
+    runner = program.new(args)
+    function, jacobian, data = runner.constraint_addresses()
+    if function:
+        return _Piece(program.n_values, runner, function, jacobian, data, True)
+    # the interpreted core has no addresses
+    n, size = runner.n, program.n_values
+
+    def values(t: float, y: np.ndarray) -> np.ndarray:
+        return runner.values(t, y, y)
+
+    def slopes(t: float, y: np.ndarray) -> np.ndarray:
+        matrix = np.zeros(size * n)
+        runner.entries_into(t, y, y, matrix, matrix)
+        return matrix.reshape(size, n)
+
+    return _Piece(size, core.PythonPiece(values, slopes, n, size, ()), has_jacobian=True)
+
+
+def _piece(
+    name: str, item: Constraint, t: float, y: np.ndarray, args: tuple, traced: bool, n: int
+) -> _Piece:
+    """A constraint of the user's, who sees the first len(y) of the n unknowns."""
+    size = item.size or _size_of(name, item, t, y, args)
+    if item.low_level is not None:
+        function, data = capsule_address(item.low_level, SIGNATURE, name)
+        jacobian = _jacobian_address(name, item, data)
+        return _Piece(size, None, function, jacobian, data, item.jac is not None)
+    fun, jac = _restricted(item, len(y), n)
+    if traced and jac is None:
+        from tether.model import traced_values
+
+        whole = np.concatenate([y, np.zeros(n - len(y))])
+        found = traced_values(fun, False, t, whole, size, args)
+        if found is not None:
+            return _program_piece(*found)
+    return _Piece(size, core.PythonPiece(fun, jac, n, size, args), has_jacobian=jac is not None)
+
+
+def _restricted(item: Constraint, n_user: int, n: int) -> tuple[Any, Any]:
+    """Functions of all unknowns that hand the user's part on."""
+    if n_user == n:
+        return item.fun, item.jac
+    fun, jac = item.fun, item.jac
+
+    def values(t: float, y: Any, *args: Any) -> Any:
+        return fun(t, y[:n_user], *args)
+
+    def slopes(t: float, y: Any, *args: Any) -> np.ndarray:
+        part = jac(t, y[:n_user], *args)
+        dense = np.asarray(part.toarray() if hasattr(part, "toarray") else part).reshape(-1, n_user)
+        return np.hstack([dense, np.zeros((len(dense), n - n_user))])
+
+    return values, None if jac is None else slopes
 
 
 def _jacobian_address(name: str, item: Constraint, user_data: int) -> int:

@@ -101,6 +101,7 @@ class Driver:
         point = self.cut_at or (self.bdf.t, self.bdf.y, self.bdf.yp)
         if self.callback(*point) and self.bdf.status == Status.RUNNING:
             self.bdf.status = Status.STOPPED
+        self.bdf.refresh()
 
     def _position(self) -> tuple[float, int, int, float]:
         return self.t_reached, self.state.steps, self.bdf.order, self.bdf.step_size
@@ -125,9 +126,10 @@ class Driver:
         The first that ends the run or changes the state cuts the step; what would have
         happened later in the step has not happened.
         """
-        polynomial = self.bdf.dense_output()
+        whole = self.bdf.polynomial()
+        polynomial = whole.restricted(self.bdf.n)
         if self.state.steps == self.segment_step + 1:
-            polynomial.t_old = self.segment_t      # t - h is this only up to round-off
+            polynomial.t_old = whole.t_old = self.segment_t    # t - h is this up to round-off
         g_old, g_new = self.state.array("g_old"), self.state.array("g_new")
         found = []
         for number, event in enumerate(self.events):
@@ -158,10 +160,11 @@ class Driver:
             if self.state.t == self.state.t_end:
                 self.bdf.status = Status.REACHED_END
         else:
-            self._cut(cut, acting, polynomial)
+            self._cut(cut, acting, whole)
 
     def _cut(self, t: float, acting: list[int], polynomial: LocalInterpolant) -> None:
         """End the step at `t`; let the events change the state and end the run if they want."""
+        n = self.bdf.n
         y, yp = polynomial(t)
         store.store_outputs_until(self.state, t)
         y = self.bdf.project(t, y)
@@ -170,16 +173,17 @@ class Driver:
         changing = False
         for number in acting:
             if (apply := self.events[number].apply) is not None:
-                changed = apply(t, y.copy(), yp.copy(), *self.args)
-                y = check_vector(f"events[{number}].apply(t, y, yp)", changed, self.state.n)
+                changed = apply(t, y[:n].copy(), yp[:n].copy(), *self.args)
+                y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
                 changing = True
         if changing:
-            self.bdf.restart(t, y, yp)
+            self.bdf.refresh()
+            self.bdf.restart(t, y[:n].copy(), yp[:n])
             self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
             self.segment_t, self.segment_step = t, self.state.steps
             self._arm_events(acting)
         else:
-            self.cut_at = t, y, yp
+            self.cut_at = t, y[:n], yp[:n]
         if self.bdf.status.failed:
             return
         if any(self.events[number].wants_to_stop for number in acting):

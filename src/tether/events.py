@@ -71,6 +71,13 @@ def _check_event(number: int, fun: Any, args: tuple) -> Event:
     return Event(fun, sign, stops_after, apply)
 
 
+def restricted(fun: Callable[..., Any], n_user: int, n: int) -> Callable[..., Any]:
+    """Hand the first of n unknowns on to a function of the user's."""
+    if n_user == n:
+        return fun
+    return lambda t, y, yp, *args: fun(t, y[:n_user], yp[:n_user], *args)
+
+
 def locate(
     event: Event, interpolant: LocalInterpolant, args: tuple, old: float, new: float
 ) -> float:

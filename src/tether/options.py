@@ -18,6 +18,9 @@ NORMS = ("max", "rms")
 ESTIMATES = ("classical", "exclude", "scaled", "local", "mechanical")
 SCALINGS = ("none", "rows", "kinds")
 NEWTON_TESTS = ("y", "yp")
+FORMS = ("auto", "given", 2)
+TRACES = ("auto", "never", "always")
+BACKENDS = ("auto", "machine", "c")
 STARTS = ("auto", "assume", "check")
 PROJECTION_SOLVERS = ("orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
@@ -60,6 +63,14 @@ class Options:
     scaling : {"none", "rows", "kinds"}
         Scaling of the iteration matrix: none, every row to largest entry 1, or rows and columns by
         powers of h according to their kind (PL2 section 3).
+    form : {"auto", "given", 2}
+        Integrate a traced system of index 2 or more at index 1, on all of its constraints; as it
+        is written; or reduced to index 2.
+    trace : {"auto", "never", "always"}
+        Run `fun` as a program where it can be traced, never, or refuse what cannot be traced.
+    backend : {"auto", "machine", "c"}
+        What runs the program: the core's machine, a C compiler's output (with the machine to fall
+        back on), or the one that will pay.
     start : {"auto", "assume", "check"}
         Make the starting values consistent, take them as they are, or refuse inconsistent ones.
     projection_power : float
@@ -94,6 +105,9 @@ class Options:
     newton_test: str = "y"            # P82 eq. 5.9
     estimate: str = "auto"            # measured, docs/high_index.md
     scaling: str = "none"             # measured, docs/high_index.md
+    form: str | int = "auto"          # measured, docs/high_index.md
+    trace: str = "auto"
+    backend: str = "auto"             # measured, benchmarks/results/machine.md
     start: str = "auto"               # repair what is free, keep the rest
     projection_power: float = 1.0     # measured, docs/projection.md
     projection_solver: str = "orthogonal"   # HK
@@ -119,6 +133,9 @@ class Options:
             ("newton_test", NEWTON_TESTS),
             ("estimate", ("auto", *ESTIMATES)),
             ("scaling", SCALINGS),
+            ("form", FORMS),
+            ("trace", TRACES),
+            ("backend", BACKENDS),
             ("start", STARTS),
             ("projection_solver", PROJECTION_SOLVERS),
             ("projection_placement", PLACEMENTS),

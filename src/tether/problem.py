@@ -201,6 +201,21 @@ class Problem:
         if self.fyp is not None and self.fyp.shape[0] != len(y):
             raise ValueError(f"y0 has {len(y)} values, but M has {self.fyp.shape[0]} rows")
 
+    def size(self, n: int) -> int:
+        """Number of unknowns that are integrated, for n of the user's."""
+        return n
+
+    def owner(self, n: int) -> np.ndarray:
+        """Of every unknown, the user's variable that it belongs to."""
+        return np.arange(n)
+
+    def count(self, state: State) -> None:
+        """Take notice of the work of a run."""
+
+    def is_current(self, n: int) -> bool:
+        """Whether what was attached is what the functions say now: they are called, so it is."""
+        return True
+
     def attach(self, state: State) -> None:
         """Put the problem's functions behind the core's seams."""
         if self.capsule is not None:

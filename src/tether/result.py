@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from tether.status import Status
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from tether.structure.report import IndexReport
 
 __all__ = ["DaeResult", "Interpolant", "LocalInterpolant", "Statistics"]
 
@@ -89,6 +93,15 @@ class LocalInterpolant:
         self.t, self.k, self.t_old = t, k, t - psi[1]
         self._psi, self._phi = psi, phi
         self._n = len(phi) // (k + 1)
+
+    def restricted(self, n: int) -> LocalInterpolant:
+        """Return the polynomial of the first n unknowns."""
+        if n == self._n:
+            return self
+        part = np.ascontiguousarray(self._phi.reshape(self.k + 1, self._n)[:, :n]).ravel()
+        fewer = LocalInterpolant(self.t, self.k, self._psi, part)
+        fewer.t_old = self.t_old
+        return fewer
 
     def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return y and y' at a time or at an array of times (as columns)."""
@@ -190,6 +203,8 @@ class DaeResult:
         Starting values and what was changed to get them.
     stats : Statistics
         Work of the run.
+    how : str
+        How the equations were run: traced or called, as written or reduced.
     drift : ndarray, shape (m, nt) or None
         Residual of the constraints, and of the invariants less their starting values, at `t`.
 
@@ -215,6 +230,13 @@ class DaeResult:
     start: Start = field(repr=False)
     stats: Statistics = field(repr=False)
     drift: np.ndarray | None = field(default=None, repr=False)
+    how: str = field(default="", repr=False)
+    analysis: Callable[[], IndexReport] | None = field(default=None, repr=False)
+
+    @cached_property
+    def index(self) -> IndexReport | None:
+        """What kind of DAE it is; worked out when asked for."""
+        return None if self.analysis is None else self.analysis()
 
     @property
     def success(self) -> bool:

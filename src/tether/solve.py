@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +14,16 @@ from numpy.typing import ArrayLike
 from tether._core import adapters
 from tether.bdf import Bdf, check_time
 from tether.drive import Driver
-from tether.events import Event, check_events
+from tether.events import Event, check_events, restricted
 from tether.options import Options, as_numbers, merge
 from tether.problem import as_problem, check_signature
 from tether.progress import ProgressBar
 from tether.record import Record
 from tether.result import DaeResult, Interpolant, Statistics
 from tether.status import ConsistencyWarning, Status
+
+if TYPE_CHECKING:
+    from tether.structure.report import IndexReport
 
 __all__ = ["solve_dae"]
 
@@ -40,6 +44,8 @@ def solve_dae(
     constraints: Any = None,
     invariants: Any = None,
     var_index: ArrayLike | None = None,
+    form: str | int = "auto",
+    trace: str = "auto",
     start: str = "auto",
     first_step: float | None = None,
     max_step: float = math.inf,
@@ -97,6 +103,16 @@ def solve_dae(
         mechanism); 3 for those that lose two (multipliers of position constraints). Found from the
         equations when left out. Whoever gives it answers for the index: a system that would be
         refused is then integrated.
+    form : {"auto", "given", 2}
+        "auto" differentiates the constraints of a traced system of index 2 or more until its index
+        is 1, integrates that, and keeps it on all constraints, given and hidden, at every step;
+        `y0` may then be approximate. "given" integrates exactly what is written, up to index 3, and
+        2 reduces to index 2 only. A system that cannot be traced is integrated as written, and so
+        is one with a `var_index`.
+    trace : {"auto", "never", "always"}
+        "auto" runs `fun` once on symbols and integrates the expressions found, at compiled speed
+        and with exact Jacobians; a function that cannot be traced is called as it is. "never" calls
+        it always, "always" refuses what cannot be traced, with the line that stands in the way.
     start : {"auto", "assume", "check"}
         "auto" makes the starting values consistent: the differential part of `y0` is kept, the
         algebraic part and y' are found. "assume" takes `y0` and `yp0` as they are, "check" fails
@@ -143,7 +159,8 @@ def solve_dae(
     t0, t_end = _check_span(t_span)
     settings = merge(
         options, rtol=rtol, atol=atol, start=start, first_step=first_step, max_step=max_step,
-        max_order=max_order, max_steps=max_steps, max_seconds=max_seconds,
+        max_order=max_order, max_steps=max_steps, max_seconds=max_seconds, form=form,
+        trace=trace,
     )
     times = _check_t_eval(t_eval, t0, t_end)
     watched = check_events(events, problem.args)
@@ -157,7 +174,8 @@ def solve_dae(
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
         if watched:
-            adapters.use_python_events(bdf._state, [event.fun for event in watched], problem.args)
+            functions = [restricted(event.fun, bdf.n, bdf._state.n) for event in watched]
+            adapters.use_python_events(bdf._state, functions, problem.args)
             bdf._state.watch_events([event.direction for event in watched])
         bar = ProgressBar(t0, t_end) if progress else None
         driver = Driver(bdf, record, watched, callback, bar)
@@ -180,17 +198,26 @@ def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
         ends = np.flatnonzero(k > 0)
         history = {"t": t[ends], "h": t[ends] - t[ends - 1], "order": k[ends]}
         if dense_output and len(ends):
-            interpolant = Interpolant(t, y, k)
+            interpolant = Interpolant(t, np.ascontiguousarray(y[:, : bdf.n]), k)
     if record.t_eval is not None:
         t, y, yp = record.outputs()
+    bdf.model.count(bdf._state)
     return DaeResult(
-        t=t, y=y.T, yp=yp.T, sol=interpolant,
+        t=t, y=y.T[: bdf.n], yp=yp.T[: bdf.n], sol=interpolant,
         t_events=_gather(events, "t"), y_events=_gather(events, "y"),
         yp_events=_gather(events, "yp"),
-        status=status, message=_message(driver, status), start=driver.start,
+        status=status, message=_message(driver, status), start=driver.start.restricted(bdf.n),
         stats=Statistics.of(bdf._state, seconds=driver.seconds, **history),
-        drift=record.drift(),
+        drift=record.drift(), how=bdf.how, analysis=partial(_report, bdf, driver),
     )
+
+
+def _report(bdf: Bdf, driver: Driver) -> IndexReport:
+    """Analyse the equations where the run began."""
+    from tether.structure.analyze import analyze
+
+    start = driver.start.restricted(bdf.n)
+    return analyze(bdf.problem, driver.t_start, start.y, start.yp)
 
 
 def _message(driver: Driver, status: Status) -> str:
@@ -235,7 +262,7 @@ def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
     start = bdf.start
     if not start.success or bdf.options.accept_projected_start:
         return
-    change = np.abs(start.y - np.asarray(y0, float)) * bdf._state.array("weight")
+    change = np.abs(start.y[: bdf.n] - np.asarray(y0, float)) * bdf._state.array("weight")[: bdf.n]
     worst = int(np.argmax(change))
     if change[worst] > 1.0:
         warnings.warn(

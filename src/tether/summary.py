@@ -22,6 +22,8 @@ def summary(result: DaeResult) -> str:
         lines.append(f"  t        {result.t[0]:.6g} to {result.t[-1]:.6g}, {len(result.t)} points, "
                      f"{n} unknowns")
         lines.append(f"  y(end)   {_values(result.y[:, -1])}")
+    if result.how:
+        lines.append(f"  run      {result.how}")
     lines.append(f"  start    {result.start.message}")
     steps = f"  steps    {stats.steps} accepted"
     if stats.h is not None and stats.order is not None and len(stats.h):

@@ -83,6 +83,17 @@ class Start:
     status: Status = Status.NO_CONSISTENT_START     # of a run from here, if there was no success
 
 
+    def restricted(self, n: int) -> Start:
+        """Return the part of the first n unknowns."""
+        if n == len(self.y):
+            return self
+        ypp = None if self.ypp is None else self.ypp[:n]
+        return replace(
+            self, y=self.y[:n], yp=self.yp[:n], ypp=ypp,
+            moved={j: change for j, change in self.moved.items() if j < n},
+        )
+
+
 def merge_starts(projected: Start, consistent: Start) -> Start:
     """Put together what the constraints and then the equations changed."""
     moved = dict(projected.moved)

@@ -378,8 +378,12 @@ def _block_form(E: np.ndarray, A: np.ndarray, tolerance: float) -> tuple[np.ndar
 
 def _null_support(E: np.ndarray, A: np.ndarray, tolerance: float) -> tuple[int, ...]:
     """Columns that take part in the null vectors of s E + A, whatever s."""
-    decompositions = [np.linalg.svd(shift * E + A)[1:] for shift in SHIFTS]
-    # An eigenvalue of the regular part may add null vectors to one of them, not to all.
-    nullity = min(int(np.sum(values <= tolerance * values[0])) for values, _ in decompositions)
-    null_vectors = np.vstack([basis[-max(nullity, 1) :] for _, basis in decompositions])
+    spaces = []
+    for shift in SHIFTS:
+        _, values, basis = np.linalg.svd(shift * E + A)
+        nullity = int(np.sum(values <= tolerance * values[0]))
+        spaces.append(basis[-max(nullity, 1) :])
+    # A shift that meets an eigenvalue of the regular part has null vectors too many.
+    smallest = min(len(space) for space in spaces)
+    null_vectors = np.vstack([space for space in spaces if len(space) == smallest])
     return tuple(np.flatnonzero(np.abs(null_vectors).max(axis=0) > PARTICIPATES).tolist())

@@ -49,9 +49,9 @@ class Curve:
         """Evaluate y2' = y1, 0 = y2 - g(t)."""
         return [yp[1] - y[0], y[1] - self.value(t)]
 
-    def start(self, t: float) -> list[float]:
-        """Return y1 and y2 at a time."""
-        return [float(self.slope(t)), float(self.value(t))]
+    def exact(self, t: Any) -> np.ndarray:
+        """Return y1 and y2 at a time, or in columns at several."""
+        return np.array([self.slope(t), self.value(t)])
 
 
 def steep(delta: float) -> Curve:
@@ -73,7 +73,7 @@ def kinked(jump: float = 1.0, level: bool = True, at: float = 0.4371) -> Curve:
         return (0.0 if level else np.sin(t)) + jump * np.maximum(t - at, 0.0)
 
     def slope(t: Any) -> Any:
-        return (0.0 if level else np.cos(t)) + jump * (np.asarray(t) > at)
+        return (0.0 if level else np.cos(t)) + jump * np.greater(t, at)
 
     return Curve(f"kink, slope + {jump:g}", value, slope, at)
 
@@ -90,6 +90,7 @@ class Run:
     status: Status
     t_end: float
     steps: int
+    order: float                      # mean of all steps
     failures: int
     error: float
 
@@ -117,18 +118,20 @@ def run(
     True
     """
     sol = solve_dae(
-        curve.residual, (0.0, 1.0), curve.start(0.0), rtol=tolerance, atol=tolerance,
-        max_steps=max_steps, options={"estimate": estimate},
+        curve.residual, (0.0, 1.0), curve.exact(0.0), rtol=tolerance, atol=tolerance,
+        max_steps=max_steps, form="given", options={"estimate": estimate},
     )
-    exact = np.array([curve.slope(sol.t), curve.value(sol.t)])
+    exact = curve.exact(sol.t)
     error = np.max(np.abs(sol.y - exact) / (tolerance * (1.0 + np.abs(exact))))
+    orders = sol.stats.order
+    assert orders is not None
     return Run(
         curve, estimate, sol.status, float(sol.t[-1]), sol.stats.steps,
-        sol.stats.error_test_failures, float(error),
+        float(orders.mean()), sol.stats.error_test_failures, float(error),
     )
 
 
-def steep_runs(deltas: Sequence[float] = DELTAS, max_steps: int = MAX_STEPS) -> list[Run]:
+def steep_runs(deltas: Sequence[float], max_steps: int) -> list[Run]:
     """All estimates on all steep curves."""
     return [
         run(steep(delta), estimate, max_steps=max_steps)
@@ -156,43 +159,53 @@ class OneStep:
     local: float
 
 
-def one_step(curve: Curve, past: np.ndarray, h: float, order: int = 1) -> OneStep:
-    """Step on by h after equal steps to the times `past`, all of them computed.
+def one_step(
+    residual: Callable[..., Any],
+    exact: Callable[[Any], np.ndarray],
+    past: np.ndarray,
+    h: float,
+    order: int = 1,
+    var_index: Sequence[int] | None = None,
+) -> OneStep:
+    """Step on by h after equal steps to the times `past`, all computed but the first `order`.
 
     Parameters
     ----------
-    curve : Curve
-        The function g.
+    residual : callable
+        The equations, with y1 as the first unknown.
+    exact : callable
+        ``exact(t)``, the solution at a vector of times.
     past : ndarray
-        Times of the equal steps so far, 2 k + 1 at least.
+        Times of the equal steps so far.
     h : float
         Size of the next step.
     order : int
         Order k of all of them.
+    var_index : sequence of int, optional
+        As in `tether.solve_dae`.
     """
-    history = np.array([curve.slope(past[:order]), curve.value(past[:order])])
     sol = solve_fixed(
-        curve.residual, (past[0], past[-1]), None, order=order, step=past[1] - past[0],
-        history=history,
+        residual, (past[0], past[-1]), None, order=order, step=past[1] - past[0],
+        history=exact(past[:order]),
     )
     t, y = sol.t[-order - 1 :], sol.y[:, -order - 1 :]
     bdf = Bdf(
-        Problem(curve.residual), t[-1], y[:, -1], sol.yp[:, -1], t_bound=t[-1] + 1.0,
+        Problem(residual, var_index=var_index), t[-1], y[:, -1], sol.yp[:, -1],
+        t_bound=t[-1] + 1.0,
         options={"rtol": 1e9, "atol": 1e9, "first_step": h, "max_order": order,
-                 "estimate": "local", "start": "assume"},
+                 "estimate": "local", "start": "assume", "form": "given"},
         history=(t[:-1], y[:, :-1]),
     )
     bdf.step()
     s = bdf._state
-    correction = s.array("phi").reshape(-1, 2)[order + 1]
-    filtered = s.array("filtered")
+    correction = float(s.array("phi")[(order + 1) * s.n])
     constant = error_constant(h / (bdf.t - t[::-1]))
     return OneStep(
         h=h,
-        error=float(abs(bdf.y[0] - curve.slope(bdf.t))),
-        difference=float(abs(correction[0])) / (order + 1),
-        classical=constant * float(abs(correction[0])),
-        local=constant * float(abs(filtered[0])),
+        error=float(abs(bdf.y[0] - exact(np.array([bdf.t]))[0, 0])),
+        difference=abs(correction) / (order + 1),
+        classical=constant * abs(correction),
+        local=constant * abs(float(s.array("filtered")[0])),
     )
 
 
@@ -216,7 +229,10 @@ def error_constant(alpha: np.ndarray) -> float:
 def smooth_steps(order: int = 1, ratios: np.ndarray = RATIOS) -> list[OneStep]:
     """One step of every size after steps of 0.02 on the flank of tanh(10 t - 5)."""
     past = 0.45 + PAST_STEP * np.arange(-2 * order - 2, 1)
-    return [one_step(steep(0.1), past, PAST_STEP * ratio, order) for ratio in ratios]
+    curve = steep(0.1)
+    return [
+        one_step(curve.residual, curve.exact, past, PAST_STEP * ratio, order) for ratio in ratios
+    ]
 
 
 def kink_steps(ratios: np.ndarray = RATIOS, passed: float = 0.01) -> list[OneStep]:
@@ -224,7 +240,7 @@ def kink_steps(ratios: np.ndarray = RATIOS, passed: float = 0.01) -> list[OneSte
     curve = kinked()
     assert curve.kink is not None
     past = curve.kink + passed * PAST_STEP + PAST_STEP * np.arange(-4, 1)
-    return [one_step(curve, past, PAST_STEP * ratio) for ratio in ratios]
+    return [one_step(curve.residual, curve.exact, past, PAST_STEP * ratio) for ratio in ratios]
 
 
 # --- failures next to a kink --------------------------------------------------------------------
@@ -245,15 +261,15 @@ def failures_at_kink(
     bdf = Bdf(
         Problem(curve.residual), t[1], y[:, 1], t_bound=1.0,
         options={"rtol": tolerance, "atol": tolerance, "first_step": PAST_STEP, "max_order": 1,
-                 "estimate": estimate, "start": "assume"},
+                 "estimate": estimate, "start": "assume", "form": "given"},
         history=(t[:1], y[:, :1]),
     )
-    counts = []
-    for _ in range(2):
-        before = bdf.stats.error_test_failures
-        bdf.step()
-        counts.append(bdf.stats.error_test_failures - before)
-    return counts[0], counts[1]
+    failures = [0]
+    for steps in (1, 2):
+        while bdf.stats.steps < steps and not bdf.status.failed:
+            bdf.step()
+        failures.append(bdf.stats.error_test_failures)
+    return failures[1], failures[2] - failures[1]
 
 
 # --- tables and picture ---------------------------------------------------------------------------
@@ -261,10 +277,11 @@ def failures_at_kink(
 
 def run_table(runs: Sequence[Run]) -> str:
     """How the runs went."""
-    head = ["g", "estimate", "ended by", "at t", "steps", "failed tests", "error / tolerance"]
+    head = ["g", "estimate", "ended by", "at t", "steps", "mean order", "failed tests",
+            "error / tolerance"]
     rows = [
-        [r.curve.name, r.estimate, r.status.name, f"{r.t_end:.6g}", f"{r.steps:,}",
-         f"{r.failures:,}", f"{r.error:.2g}"]
+        [r.curve.name, r.estimate, r.status.name, f"{r.t_end:.2f}", f"{r.steps:,}",
+         f"{r.order:.1f}", f"{r.failures:,}", f"{r.error:.2g}"]
         for r in runs
     ]
     return markdown(head, rows)
@@ -274,18 +291,19 @@ def kink_table(runs: Sequence[Run]) -> str:
     """How far from the kink the runs ended, and what happened on the step after it."""
     head = ["g", "estimate", "ended by", "at t - kink", "steps", "failed tests"]
     rows = [
-        [r.curve.name, r.estimate, r.status.name, f"{r.t_end - (r.curve.kink or 0.0):.0e}",
+        [r.curve.name, r.estimate, r.status.name,
+         "" if r.t_end == 1.0 else f"{r.t_end - (r.curve.kink or 0.0):.0e}",
          f"{r.steps:,}", f"{r.failures:,}"]
         for r in runs
     ]
     return markdown(head, rows)
 
 
-def step_table(steps: Sequence[OneStep]) -> str:
+def step_table(steps: Sequence[OneStep], last: float = PAST_STEP) -> str:
     """Estimates and true error of y1, one row per step size."""
     head = ["h / last h", "true error", "(4.5)", "classical", "difference / (k + 1)"]
     rows = [
-        [f"1/{PAST_STEP / s.h:.0f}", f"{s.error:.1e}", f"{s.local:.1e}", f"{s.classical:.1e}",
+        [f"1/{last / s.h:.0f}", f"{s.error:.1e}", f"{s.local:.1e}", f"{s.classical:.1e}",
          f"{s.difference:.1e}"]
         for s in steps
     ]
@@ -325,7 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("\n# One step after equal steps on a steep flank, order 2: y1\n")
     print(step_table(smooth_steps(2)))
     print(f"\n# Steep curves, rtol = atol = {TOLERANCE:g}, at most {MAX_STEPS:,} steps\n")
-    print(run_table(steep_runs()))
+    print(run_table(steep_runs(DELTAS, MAX_STEPS)))
     print("\n# A kink just before the end of a step, order 1: failed error tests\n")
     print(markdown(
         ["estimate", "step over the kink", "step after it"],

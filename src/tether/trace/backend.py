@@ -30,6 +30,8 @@ class Backend:
         "machine" or "c".
     reason : str
         Why it is not C; empty if it is, or if nobody asked.
+    program : Program
+        What it runs.
     n_values : int
         Number of values; the rest of the outputs are entries.
     fy, fyp : pair of sequences
@@ -38,6 +40,7 @@ class Backend:
 
     name: str
     reason: str
+    program: Program
     n_values: int
     fy: tuple[Sequence[int], Sequence[int]]
     fyp: tuple[Sequence[int], Sequence[int]]
@@ -121,11 +124,11 @@ def prepare(
                     program, n_values, fy_positions.tolist(), fyp_positions.tolist(),
                     only_cached=not wanted,
                 )
-                return Backend("c", "", n_values, fy, fyp, plan, fy_positions, fyp_positions)
+                return Backend("c", "", program, n_values, fy, fyp, plan, fy_positions, fyp_positions)
         except NotCompiled as error:
             reason = str(error)
     plan = schedule(program, n_values)
-    return Backend("machine", reason, n_values, fy, fyp, plan, fy_positions, fyp_positions)
+    return Backend("machine", reason, program, n_values, fy, fyp, plan, fy_positions, fyp_positions)
 
 
 def prepare_system(traced: Trace, **options: Any) -> Backend:

@@ -142,8 +142,9 @@ def trace(
     args: Sequence[Any] = (),
     fills: bool = False,
     max_paths: int = 64,
+    size: int | None = None,
 ) -> Trace:
-    """Trace a residual.
+    """Trace a residual, or another function of the same arguments.
 
     Parameters
     ----------
@@ -158,6 +159,8 @@ def trace(
         The function fills its fourth argument.
     max_paths : int
         How many ways through branches on traced values to follow.
+    size : int, optional
+        Number of values it returns, `n` by default.
 
     Raises
     ------
@@ -172,14 +175,14 @@ def trace(
     ([0, 1], [1, 0])
     """
     try:
-        return _trace(fun, n, args, fills, max_paths, fixed=False)
+        return _trace(fun, n, args, fills, max_paths, size or n, fixed=False)
     except TraceFailure as failure:
         layout = ArgumentLayout(args)
         if not layout.size:
             raise
         # an argument may be needed as a number, say for the size of an array
         try:
-            result = _trace(fun, n, args, fills, max_paths, fixed=True)
+            result = _trace(fun, n, args, fills, max_paths, size or n, fixed=True)
         except TraceFailure:
             raise failure from None
         result.notes.append(f"traced for these arguments only: {failure}")
@@ -192,6 +195,7 @@ def _trace(
     args: Sequence[Any],
     fills: bool,
     max_paths: int,
+    size: int,
     fixed: bool,
 ) -> Trace:
     graph = Graph()
@@ -212,7 +216,7 @@ def _trace(
             result = copy(t, y, yp, *inputs)
         if any(x is not z for x, z in zip(before, [*y, *yp], strict=True)):
             raise Untraceable("the function writes to y or yp")
-        return _nodes(graph, result, n)
+        return _nodes(graph, result, size)
 
     refusals.last = None
     try:
@@ -245,13 +249,13 @@ def _vector(recorder: BranchRecorder, nodes: list[int]) -> TracedArray:
     return result.view(TracedArray)
 
 
-def _nodes(graph: Graph, result: Any, n: int) -> list[int]:
+def _nodes(graph: Graph, result: Any, size: int) -> list[int]:
     """Nodes of what the function returned."""
     if not isinstance(result, (list, tuple, np.ndarray)):
         raise Untraceable(f"the function returns a {type(result).__name__}, not a list or an array")
     values = list(result)
-    if len(values) != n:
-        raise Untraceable(f"the function returns {len(values)} values for {n} unknowns")
+    if len(values) != size:
+        raise Untraceable(f"the function returns {len(values)} values instead of {size}")
     return [_node(graph, i, value) for i, value in enumerate(values)]
 
 

@@ -68,7 +68,7 @@ def verify(
     for k, (time, unknowns, slopes, inputs) in enumerate(points):
         passed = trace.args.replace(args, inputs.tolist().__getitem__)
         try:
-            expected = _call(fun, trace.n, time, unknowns, slopes, passed, fills)
+            expected = _call(fun, len(trace.outputs), time, unknowns, slopes, passed, fills)
         except TraceFailure:
             raise
         except Exception as problem:
@@ -77,7 +77,7 @@ def verify(
                 raise TraceFailure(f"the function raises {name} at the start") from problem
             continue
         if k == 0:
-            again = _call(fun, trace.n, time, unknowns, slopes, passed, fills)
+            again = _call(fun, len(trace.outputs), time, unknowns, slopes, passed, fills)
             if not np.array_equal(expected, again, equal_nan=True):
                 raise TraceFailure("the function gives different values when called again")
         if not np.array_equal(expected, values[k], equal_nan=True):

@@ -1,0 +1,284 @@
+"""What is integrated for a problem: its equations as a program of the core, reduced to index 1.
+
+A function is traced, checked, analysed and prepared once; what was found out is kept under a key
+of all that the function depends on, so that a fit that calls `solve_dae` thousands of times with
+other arguments pays for it once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tether._core import adapters
+from tether._core.state import State
+from tether.problem import Problem
+from tether.start.consistent import Start
+from tether.structure.analyze import Analysis, analyze_trace
+from tether.structure.hidden import Reduced
+from tether.structure.start import reduced_start
+from tether.trace.backend import Backend, prepare, prepare_system
+from tether.trace.cache import cache_key
+from tether.trace.compile_c import worth_compiling
+from tether.trace.derive import SparseJacobian, jacobian
+from tether.trace.emit import NoProgram, Program, emit
+from tether.trace.tracer import Trace, TraceFailure, trace
+from tether.trace.verify import verify
+
+__all__ = ["ReducedProblem", "TracedProblem", "find_model", "traced_values"]
+
+KEPT = 64
+
+
+@dataclass(eq=False)
+class Plan:
+    """What is known about a function, and the programs that come of it."""
+
+    traced: Trace | None = None
+    analysis: Analysis | None = None
+    reduced: Reduced | None = None   # None: the equations as they are written
+    make_system: Callable[[str], Backend] | None = None
+    system: Backend | None = None
+    constraints: Backend | None = None
+    note: str = ""                   # why there is no program
+    evaluations: int = 0             # in the runs so far
+
+    def args(self, args: Sequence[Any]) -> np.ndarray:
+        """Values of the programs' inputs."""
+        assert self.traced is not None
+        return self.traced.args.flatten(args)
+
+    def backend(self, wanted: str) -> Backend:
+        """Program of the system; compiled to C when the runs so far say that it pays."""
+        assert self.system is not None
+        assert self.make_system is not None
+        if wanted == "auto" and self.system.name == "machine" and not self.system.reason:
+            if worth_compiling(self.system.program, self.evaluations):
+                self.system = self.make_system("c")
+        elif wanted != "auto" and wanted != self.system.name and not self.system.reason:
+            self.system = self.make_system(wanted)
+        return self.system
+
+
+class Shelf:
+    """The plans used last; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable | None, make: Callable[[], Plan]) -> Plan:
+        """Return the plan of this key; make it at the first time."""
+        if key is None:
+            return make()
+        with self._lock:
+            plan = self._plans.get(key)
+            if plan is not None:
+                self._plans.move_to_end(key)
+                return plan
+        plan = make()
+        with self._lock:
+            self._plans[key] = plan
+            while len(self._plans) > KEPT:
+                self._plans.popitem(last=False)
+        return plan
+
+
+_shelf = Shelf()
+
+
+class TracedProblem(Problem):
+    """A problem whose residual and Jacobian run as a program in the core."""
+
+    def __init__(self, problem: Problem, plan: Plan, key: Hashable | None, backend: str) -> None:
+        self.__dict__.update(problem.__dict__)
+        self.plan, self.key, self.wanted = plan, key, backend
+
+    def prepare(self, t: float, y: np.ndarray) -> None:
+        """Do nothing: the problem was prepared before it was traced."""
+
+    def is_current(self, n: int) -> bool:
+        """Whether what the residual reads is still what it was when it was traced."""
+        key = cache_key(self.fun, n, self.args, self.fills)
+        return key is not None and key == self.key
+
+    def attach(self, state: State) -> None:
+        """Put the program behind the core's seams; a Jacobian of the user's stays in place."""
+        self.plan.backend(self.wanted).attach(state, self.plan.args(self.args))
+        if self.jac is not None:
+            adapters.use_python_jacobian(state, self.jac, self.args)
+
+    def count(self, state: State) -> None:
+        """Take notice of the work of a run."""
+        self.plan.evaluations += state.nfev
+
+
+class ReducedProblem(TracedProblem):
+    """A problem of index 2 or more that is integrated at index 1, on all of its constraints."""
+
+    def __init__(self, problem: Problem, plan: Plan, key: Hashable | None, backend: str) -> None:
+        super().__init__(problem, plan, key, backend)
+        assert plan.reduced is not None
+        self.reduced = replace(plan.reduced, args=plan.args(self.args))
+        self.var_index = None
+        self.constraints = self.constraints.with_found(
+            plan.constraints, plan.args(self.args), self.reduced.n_user
+        )
+
+    def size(self, n: int) -> int:
+        """Number of unknowns that are integrated, for n of the user's."""
+        return self.reduced.n
+
+    def owner(self, n: int) -> np.ndarray:
+        """Of every unknown, the user's variable that it is a derivative of."""
+        return np.array([j for j, _ in self.reduced.unknowns])
+
+    def attach(self, state: State) -> None:
+        """Put the program behind the core's seams."""
+        self.plan.backend(self.wanted).attach(state, self.plan.args(self.args))
+
+    def lift(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
+        """Consistent values of all unknowns near the user's."""
+        found = reduced_start(self.reduced, t, y, yp)
+        return Start(
+            found.y, found.yp, found.success, found.message, found.moved, found.residual
+        )
+
+
+def find_model(
+    problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any, backend: str
+) -> tuple[Problem, str]:
+    """Return the problem as it will be integrated, and why it is not a program if it is not."""
+    if problem.capsule is not None:
+        return problem, "it is a C function"
+    n = len(y)
+    if problem.var_index is not None:
+        form = "given"
+
+    def make() -> Plan:
+        return _make_plan(problem, n, t, y, yp, form)
+
+    key = cache_key(problem.fun, n, problem.args, problem.fills)
+    plan = _shelf.find(None if key is None else (key, form), make)
+    if plan.traced is not None and plan.traced.args.fixed:
+        constants = cache_key(_nothing, n, _as_constants(problem.args))
+        plan = _shelf.find((key, form, constants), make)
+    if plan.system is None:
+        return problem, plan.note
+    if plan.reduced is None:
+        return TracedProblem(problem, plan, key, backend), ""
+    return ReducedProblem(problem, plan, key, backend), ""
+
+
+def _nothing() -> None:
+    """Stand in for a function where only arguments matter."""
+
+
+def _as_constants(args: Sequence[Any]) -> tuple:
+    return tuple(np.asarray(x).tobytes() if isinstance(x, (float, np.ndarray)) else x for x in args)
+
+
+def _make_plan(
+    problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any
+) -> Plan:
+    slopes = np.zeros(n) if yp is None else yp
+    try:
+        traced = trace(problem.fun, n, problem.args, problem.fills)
+        verify(traced, problem.fun, t, y, slopes, problem.args, problem.fills)
+    except TraceFailure as failure:
+        return Plan(note=str(failure))
+    plan = Plan(traced)
+    try:
+        if form != "given":
+            plan.analysis = analyze_trace(
+                traced, t, y, yp, problem.args, form=1 if form == "auto" else form
+            )
+            found = plan.analysis.reduced
+            if found is not None and not found.as_given:
+                return _reduce(plan, found)
+
+        def as_written(wanted: str) -> Backend:
+            return prepare_system(traced, backend=wanted)
+
+        plan.make_system, plan.system = as_written, as_written("machine")
+    except NoProgram as failure:
+        plan.note = str(failure)
+    return plan
+
+
+def _reduce(plan: Plan, found: Reduced) -> Plan:
+    """Prepare the programs of a reduced system and of its constraints."""
+    graph, n, p = found.graph, found.n, len(found.args)
+    y, yp = ([graph.y(j, order) for j in range(n)] for order in (0, 1))
+    both = jacobian(graph, found.equations, y + yp)
+    places = [_places(both, 0, n), _places(both, n, 2 * n)]
+    nodes = [both.nodes[k] for inside in places for k in inside]
+    program = emit(graph, [*found.equations, *nodes], n, p)
+    f_y, f_yp = (
+        ([both.rows[k] for k in inside], [both.cols[k] - first for k in inside])
+        for inside, first in zip(places, (0, n), strict=True)
+    )
+
+    def reduced(wanted: str) -> Backend:
+        return prepare(program, n, f_y, f_yp, backend=wanted)
+
+    plan.reduced, plan.make_system, plan.system = found, reduced, reduced("machine")
+    if found.constraints:
+        g_y = jacobian(graph, found.constraints, y)
+        plan.constraints = _with_rows(emit(graph, [*found.constraints, *g_y.nodes], n, p), g_y)
+    return plan
+
+
+def _places(matrix: SparseJacobian, first: int, last: int) -> list[int]:
+    return [k for k, j in enumerate(matrix.cols) if first <= j < last]
+
+
+def _with_rows(program: Program, g_y: SparseJacobian) -> Backend:
+    return prepare(program, g_y.shape[0], (g_y.rows, g_y.cols), layout="rows")
+
+
+# --- constraints and events -------------------------------------------------------------------
+
+
+def traced_values(
+    fun: Callable[..., Any], takes_yp: bool, t: float, y: np.ndarray, size: int, args: Sequence[Any]
+) -> tuple[Backend, np.ndarray] | None:
+    """Program of a function of (t, y, *args) or (t, y, yp, *args) with its derivative by y, and args.
+
+    None where it cannot be traced.
+    """
+    n = len(y)
+
+    def make() -> Plan:
+        single = np.ndim(fun(t, y.copy(), *([np.zeros(n)] if takes_yp else []), *args)) == 0
+        residual = _as_residual(fun, takes_yp, single)
+        try:
+            traced = trace(residual, n, args, size=size)
+            verify(traced, residual, t, y, np.zeros(n), args)
+            program = traced.program(traced.outputs + traced.f_y.nodes)
+        except (TraceFailure, NoProgram) as failure:
+            return Plan(note=str(failure))
+        return Plan(traced, constraints=_with_rows(program, traced.f_y))
+
+    key = cache_key(fun, n, args)
+    plan = _shelf.find(None if key is None else (key, takes_yp, size), make)
+    if plan.constraints is None or plan.traced is None or plan.traced.args.fixed:
+        return None
+    return plan.constraints, plan.args(args)
+
+
+def _as_residual(fun: Callable[..., Any], takes_yp: bool, single: bool) -> Callable[..., Any]:
+    """Give a function the arguments of a residual and a list as its result."""
+
+    def of_slopes(t: float, y: Any, yp: Any, *args: Any) -> Any:
+        return [fun(t, y, yp, *args)] if single else fun(t, y, yp, *args)
+
+    def of_values(t: float, y: Any, yp: Any, *args: Any) -> Any:
+        return [fun(t, y, *args)] if single else fun(t, y, *args)
+
+    return of_slopes if takes_yp else of_values

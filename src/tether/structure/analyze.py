@@ -1,0 +1,280 @@
+"""analyze: find out what kind of DAE a system is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether.structure.equations import MOST_DENSE, Equations, Points, general_points
+from tether.structure.freedom import free_unknowns
+from tether.structure.hidden import Reduced, reduce_index
+from tether.structure.pencil import Pencil, local_pencil
+from tether.structure.redundant import Redundancy, find_redundancy
+from tether.structure.repair import Repaired, repair, shuffle
+from tether.structure.report import IndexReport
+from tether.structure.sigma import Signature, Unmatched
+from tether.structure.start import ReducedStart, reduced_start
+from tether.trace import Trace, TraceFailure, trace, verify
+
+__all__ = ["Analysis", "analyze", "analyze_trace"]
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """All that is found out about a traced system.
+
+    Attributes
+    ----------
+    traced : Trace
+        The equations.
+    t : float
+        Starting time.
+    given : Equations
+        The equations as written.
+    repaired : Repaired or None
+        The same with combinations in place of some; None if they are structurally singular.
+    index : int or None
+        Differentiation index; None where it could not be found.
+    dof : int or None
+        Number of free initial values.
+    reduced : Reduced or None
+        What to integrate; None if there is no unique solution or the structure is not understood.
+    start : ReducedStart or None
+        Consistent values for ``reduced.full``; None where they were not looked for.
+    redundancy : Redundancy or None
+        What repeats, where that was looked for.
+    pencil : Pencil or None
+        The linearised system near the start, where that was asked for.
+    """
+
+    traced: Trace
+    t: float
+    given: Equations
+    repaired: Repaired | None = None
+    index: int | None = None
+    dof: int | None = None
+    reduced: Reduced | None = None
+    start: ReducedStart | None = None
+    redundancy: Redundancy | None = None
+    pencil: Pencil | None = None
+    names: Sequence[str] | None = None
+
+    @cached_property
+    def report(self) -> IndexReport:
+        """The same for the user, in words."""
+        from tether.structure.describe import describe
+
+        return describe(self)
+
+    @property
+    def structural_index(self) -> int | None:
+        """Index by the pattern of the equations as written."""
+        signature = self.given.signature
+        return signature.structural_index if isinstance(signature, Signature) else None
+
+    @property
+    def local_index(self) -> int | None:
+        """Index of the linearised system."""
+        return None if self.pencil is None else self.pencil.index
+
+    @property
+    def undetermined(self) -> bool:
+        """Tell whether the equations do not determine slopes and multipliers, near the start."""
+        return self.redundancy is not None and self.redundancy.kind == "open"
+
+    @property
+    def redundant(self) -> bool:
+        """Tell whether equations repeat each other while the motion is determined."""
+        return self.redundancy is not None and self.redundancy.kind == "redundant"
+
+
+def analyze(
+    fun: Any,
+    t0: float,
+    y0: ArrayLike,
+    yp0: ArrayLike | None = None,
+    *,
+    args: Sequence[Any] = (),
+    names: Sequence[str] | None = None,
+) -> IndexReport:
+    """Find index, hidden constraints and free initial values of F(t, y, y') = 0.
+
+    Parameters
+    ----------
+    fun : callable or Problem
+        The residual, as in `solve_dae`.
+    t0 : float
+        Starting time.
+    y0, yp0 : array_like, shape (n,)
+        Starting values; they may be approximate.
+    args : sequence
+        Further arguments of `fun`.
+    names : sequence of str, optional
+        Names of the variables; read off the function when left out.
+
+    Returns
+    -------
+    IndexReport
+        Also for systems that have no or no unique solution: `singular` is then true, and the
+        report says why.
+
+    Examples
+    --------
+    >>> from tether.structure.analyze import analyze
+    >>> def pendulum(t, y, yp):
+    ...     x, z, u, w, lam = y
+    ...     return [yp[0] - u, yp[1] - w, yp[2] + lam*x, yp[3] + lam*z + 9.81, x*x + z*z - 1]
+    >>> report = analyze(pendulum, 0.0, [1.0, 0.0, 0.0, 0.0, 0.0])
+    >>> report.index, report.dof, str(report.hidden[0])
+    (3, 2, 'x*u + z*w = 0')
+    """
+    from tether.bdf import check_time, check_vector
+    from tether.problem import as_problem
+    from tether.structure.describe import describe_local
+
+    problem = as_problem(fun, args=args)
+    t = check_time("t0", t0)
+    y = check_vector("y0", y0)
+    yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
+    labels = _check_names(names, len(y))
+    problem.prepare(t, y)
+    if problem.capsule is not None:
+        return describe_local(problem, t, y, yp, labels, "the residual is a C function")
+    slopes = np.zeros_like(y) if yp is None else yp
+    try:
+        traced = trace(problem.fun, len(y), problem.args, problem.fills)
+        verify(traced, problem.fun, t, y, slopes, problem.args, problem.fills)
+    except TraceFailure as failure:
+        return describe_local(problem, t, y, yp, labels, f"not traced: {failure}")
+    found = analyze_trace(traced, t, y, yp, problem.args, names=labels, thorough=True)
+    return found.report
+
+
+def analyze_trace(
+    traced: Trace,
+    t0: float,
+    y0: np.ndarray,
+    yp0: np.ndarray | None = None,
+    args: Sequence[Any] = (),
+    *,
+    names: Sequence[str] | None = None,
+    form: int = 1,
+    thorough: bool = False,
+) -> Analysis:
+    """Analyse and reduce a traced system.
+
+    Parameters
+    ----------
+    traced : Trace
+        The equations.
+    t0, y0, yp0 : float, ndarray, ndarray
+        Starting values, possibly approximate.
+    args : sequence
+        Further arguments of the residual.
+    names : sequence of str, optional
+        Names of the variables; read off the function when left out.
+    form : {1, 2}
+        Index to which the system is reduced.
+    thorough : bool
+        Set the local index beside the structural one, and look for consistent values also
+        where the system is left as it is.
+
+    Returns
+    -------
+    Analysis
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.analyze import analyze_trace
+    >>> from tether.trace import trace
+    >>> found = analyze_trace(trace(lambda t, y, yp: [yp[0] - y[1], y[0] - t], 2), 0.0, np.ones(2))
+    >>> found.index, found.reduced.n, found.start.y
+    (2, 2, array([0., 1.]))
+    """
+    y = np.asarray(y0, float)
+    yp = None if yp0 is None else np.asarray(yp0, float)
+    found = Analysis(traced, float(t0), Equations.of_trace(traced, args), names=names)
+    if isinstance(found.given.signature, Unmatched):
+        return found
+    points = general_points(found.t, y, np.zeros_like(y) if yp is None else yp)
+    pencil = _linearised(found.given, points) if thorough else None
+    repaired = _repaired(found.given, points, pencil)
+    found = replace(found, repaired=repaired, pencil=pencil)
+    signature = repaired.system.signature
+    if isinstance(signature, Unmatched):
+        return found
+    reduced = reduce_index(repaired.system, signature, form)
+    found = replace(
+        found, index=repaired.system.index(signature), dof=signature.dof, reduced=reduced
+    )
+    if reduced.n <= MOST_DENSE and (thorough or not reduced.as_given or not repaired.regular):
+        found = _at_the_start(found, y, yp)
+    understood = found.redundant if not repaired.regular else not found.undetermined
+    if understood:
+        return found
+    # the offsets are wrong, and nothing that depends on them is right
+    local = pencil is not None and not pencil.singular
+    return replace(
+        found, reduced=None, start=None, index=found.local_index,
+        dof=pencil.dof if local and pencil is not None else None,
+    )
+
+
+def _repaired(given: Equations, points: Points, pencil: Pencil | None) -> Repaired:
+    repaired = repair(given, points)
+    signature = repaired.system.signature
+    if pencil is None or pencil.index is None or isinstance(signature, Unmatched):
+        return repaired
+    if repaired.regular and pencil.index < repaired.system.index(signature):
+        shuffled = shuffle(repaired.system, points)
+        if shuffled.combinations and shuffled.regular:
+            return shuffled
+    return repaired
+
+
+def _linearised(given: Equations, points: Points) -> Pencil | None:
+    """Linearise at the first general point where the equations are finite."""
+    n = given.n
+    if n > MOST_DENSE:
+        return None
+    values = given.values(points)
+    for k in np.flatnonzero(np.isfinite(values).all(axis=0)):
+        matrices = np.zeros((2, n, n))
+        for (i, j, order, _), value in zip(given.entries, values[:, k], strict=True):
+            matrices[order, i, j] = value
+        return local_pencil(matrices[1], matrices[0])
+    return None
+
+
+def _at_the_start(found: Analysis, y: np.ndarray, yp: np.ndarray | None) -> Analysis:
+    """Look for consistent values, and for equations that repeat each other there."""
+    assert found.reduced is not None
+    full = found.reduced.full
+    start = reduced_start(full, found.t, y, yp)
+    if not start.success:
+        return replace(found, start=start)
+    redundancy = find_redundancy(full, found.t, start.y, start.yp)
+    found = replace(found, start=start, redundancy=redundancy)
+    if not found.redundant:
+        return found
+    assert redundancy.left is not None
+    assert redundancy.right is not None
+    unique = full.with_fixed_gauge(redundancy.left, redundancy.right)
+    start = reduced_start(unique, found.t, y, yp)
+    dof = len(free_unknowns(unique, found.t, start.y))
+    return replace(found, reduced=unique, start=start, dof=dof)
+
+
+def _check_names(names: Sequence[str] | None, n: int) -> Sequence[str] | None:
+    if names is None:
+        return None
+    names = list(names)
+    if len(names) != n or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"names must be {n} strings, one per variable")
+    return names

@@ -1,0 +1,286 @@
+"""What was found out about a system, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tether.structure.freedom import free_unknowns
+from tether.structure.hidden import Reduced
+from tether.structure.report import HiddenConstraint, Incidence, IndexReport
+from tether.structure.sigma import Signature, Unmatched
+from tether.trace import opcodes as op
+from tether.trace.derive import switches
+
+if TYPE_CHECKING:
+    from tether.problem import Problem
+    from tether.structure.analyze import Analysis
+
+__all__ = ["describe", "describe_local"]
+
+NOT_RUN = "not possible: the equations do not determine one solution"
+MOST_LISTED = 8
+MOST_COMBINATIONS = 3
+
+
+def describe(found: Analysis) -> IndexReport:
+    """Make the report of a traced system."""
+    names = list(found.names or found.traced.names)
+    full = None if found.reduced is None else found.reduced.plain or found.reduced.full
+    signature = found.given.signature
+    incidence = Incidence(
+        tuple((i, j, k) for i, row in enumerate(found.given.orders) for j, k in row.items()),
+        signature.match if isinstance(signature, Signature) else (),
+    )
+    dependent, undetermined = _singular_parts(found)
+    return IndexReport(
+        n=found.given.n,
+        index=found.index,
+        structural_index=found.structural_index,
+        local_index=found.local_index,
+        agree=found.index is not None and found.index == found.local_index,
+        dof=found.dof,
+        free=_free(found, names),
+        hidden=[] if full is None else _hidden(found, full, names),
+        singular=bool(dependent or undetermined),
+        dependent=tuple(sorted(dependent)),
+        undetermined=tuple(names[j] for j in sorted(undetermined)),
+        constraints=[] if full is None else [*_constraints(found, full, names)],
+        traced=True,
+        notes=(*found.traced.notes, *_notes(found, names)),
+        how=_how(found),
+        names=tuple(names),
+        incidence=incidence,
+    )
+
+
+def describe_local(
+    problem: Problem,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray | None,
+    names: Sequence[str] | None,
+    reason: str,
+) -> IndexReport:
+    """Make the report of a residual that is only known by its values."""
+    from tether.bdf import new_state
+    from tether.options import Options
+    from tether.start.high_index import find_kinds
+
+    n = len(y)
+    labels = tuple(names or [f"y[{j}]" for j in range(n)])
+    state = new_state(problem, n, Options())
+    pencil = find_kinds(state, t, y, np.zeros_like(y) if yp is None else yp)
+    notes = [reason, "the index is local: that of the system linearised near the start"]
+    if pencil is None:
+        notes.append("the residual is not finite at the start")
+    singular = pencil is not None and pencil.singular
+    index = None if pencil is None else pencil.index
+    return IndexReport(
+        n=n,
+        index=index,
+        structural_index=None,
+        local_index=index,
+        agree=True,
+        dof=None if pencil is None or singular else pencil.dof,
+        free=(),
+        hidden=[],
+        singular=singular,
+        dependent=() if pencil is None else pencil.dependent,
+        undetermined=() if pencil is None else tuple(labels[j] for j in pencil.undetermined),
+        constraints=[],
+        traced=False,
+        notes=tuple(notes),
+        how=NOT_RUN if singular else "as written",
+        names=labels,
+    )
+
+
+def _singular_parts(found: Analysis) -> tuple[set[int], set[int]]:
+    """Equations that depend on each other and variables that are left open."""
+    n = found.given.n
+    for signature in (found.given.signature, _repaired_signature(found)):
+        if isinstance(signature, Unmatched):
+            last = found.repaired.combinations[-1].factors if found.repaired else {}
+            return set(last or signature.equations), set(signature.variables)
+    redundancy = found.redundancy
+    if redundancy is not None and redundancy.kind in ("redundant", "open"):
+        return (
+            {i for i in redundancy.equations if i < n}, {j for j in redundancy.unknowns if j < n}
+        )
+    if found.repaired is not None and found.repaired.dependent:
+        return {i for part in found.repaired.dependent for i in part.factors}, set()
+    if found.reduced is None and found.pencil is not None and found.pencil.singular:
+        return set(found.pencil.dependent), set(found.pencil.undetermined)
+    return set(), set()
+
+
+def _repaired_signature(found: Analysis) -> Signature | Unmatched | None:
+    return None if found.repaired is None else found.repaired.system.signature
+
+
+# --- notes ------------------------------------------------------------------------------------
+
+
+def _notes(found: Analysis, names: Sequence[str]) -> Iterator[str]:
+    given = found.given
+    if isinstance(given.signature, Unmatched):
+        yield from _on_unmatched(given.signature, given.orders, names)
+        return
+    if found.repaired is None:
+        return
+    combinations = found.repaired.combinations
+    if isinstance(found.repaired.system.signature, Unmatched):
+        numbers = _listed(map(str, sorted(combinations[-1].factors)))
+        yield f"equations {numbers}, combined, leave no variable"
+        return
+    for combination in combinations[:MOST_COMBINATIONS]:
+        numbers = _listed(map(str, sorted(combination.factors)))
+        yield f"leading derivatives cancel between equations {numbers}"
+    if len(combinations) > MOST_COMBINATIONS:
+        yield f"and in {len(combinations) - MOST_COMBINATIONS} further combinations"
+    yield from _on_start(found, names)
+    if found.reduced is None:
+        if found.index is not None:
+            yield (
+                "leading derivatives cancel in a way that was not resolved; index and freedom are "
+                "those of the linearised system"
+            )
+        return
+    if not found.reduced.as_given and _kinks(found.reduced):
+        yield (
+            "equations that are differentiated have kinks (abs, max, if, ...); the solution may "
+            "jump there"
+        )
+    if found.pencil is not None and found.local_index != found.index and not found.redundant:
+        local = "singular" if found.local_index is None else f"of index {found.local_index}"
+        yield f"the system linearised near the start is {local}"
+
+
+def _on_unmatched(
+    singular: Unmatched, orders: Sequence[dict[int, int]], names: Sequence[str]
+) -> Iterator[str]:
+    used = {j for row in orders for j in row}
+    nowhere = [names[j] for j in singular.variables if j not in used]
+    if nowhere:
+        yield f"in no equation: {_listed(nowhere)}"
+    inside = sorted({j for i in singular.equations for j in orders[i]})
+    variables = f" ({_listed(names[j] for j in inside)})" if inside else ""
+    yield (
+        f"structurally singular: {len(singular.equations)} equations "
+        f"({_listed(map(str, singular.equations))}) for {len(inside)} "
+        f"variable{_plural(len(inside))}{variables}"
+    )
+
+
+def _on_start(found: Analysis, names: Sequence[str]) -> Iterator[str]:
+    if found.start is not None and not found.start.success:
+        yield f"no consistent start: {found.start.message}"
+    redundancy = found.redundancy
+    if redundancy is None or redundancy.kind == "none":
+        return
+    n = found.given.n
+    equations = _listed(str(i) for i in redundancy.equations if i < n)
+    variables = _listed(names[j] for j in redundancy.unknowns if j < n)
+    if redundancy.kind == "redundant":
+        yield (
+            f"{variables}: not unique, because equations {equations} repeat each other; the "
+            "smallest values are taken, the motion is not affected"
+        )
+    elif redundancy.kind == "point":
+        yield f"equations {equations} depend on each other at the start, but not next to it"
+    else:
+        yield (
+            f"equations {equations} depend on each other on the solutions and leave {variables} "
+            "open"
+        )
+
+
+def _kinks(reduced: Reduced) -> bool:
+    system, signature = reduced.source
+    rows = [system.rows[i] for i, c in enumerate(signature.c) if c > 0]
+    return bool(switches(system.graph, rows))
+
+
+def _how(found: Analysis) -> str:
+    reduced = found.reduced
+    if reduced is None:
+        return NOT_RUN if found.index is None else "as written"
+    if reduced.as_given:
+        return "as written"
+    more = reduced.n - reduced.n_user
+    extra = f" with {more} further unknown{_plural(more)}" if more else ""
+    count = len(reduced.levels)
+    onto = f", projected onto {count} constraint{_plural(count)} in every step" if count else ""
+    return f"reduced to index {reduced.form}{extra}{onto}"
+
+
+def _plural(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+def _listed(words: Iterable[str]) -> str:
+    words = list(words)
+    shown = ", ".join(words[:MOST_LISTED])
+    return shown + (f" and {len(words) - MOST_LISTED} more" if len(words) > MOST_LISTED else "")
+
+
+# --- freedom and constraints --------------------------------------------------------------------
+
+
+def _free(found: Analysis, names: Sequence[str]) -> tuple[str, ...]:
+    start = found.start
+    if found.reduced is None or start is None or not start.success or not found.dof:
+        return ()
+    full = found.reduced.full
+    labels = full.names(names)
+    return tuple(labels[j] for j in free_unknowns(full, found.t, start.y))
+
+
+def _hidden(found: Analysis, full: Reduced, names: Sequence[str]) -> list[HiddenConstraint]:
+    """Equations that are implied: derivatives, and combinations in place of given ones."""
+    system, signature = full.source
+    entries = [
+        (level.equation, level.order, level.node)
+        for level in full.levels
+        if level.order > 0 or system.rows[level.equation] != system.given[level.equation]
+    ]
+    algebraic = 0 in signature.d
+    graph = full.graph
+    for i, c in enumerate(signature.c):
+        top = full.tops[i]
+        if top != system.given[i] and (algebraic or not _slopes(graph, top)):
+            entries.append((i, c, top))
+    return [_constraint(found, full, names, *entry) for entry in sorted(entries)]
+
+
+def _constraints(found: Analysis, full: Reduced, names: Sequence[str]) -> list[HiddenConstraint]:
+    """Everything that holds for y alone and is not an equation for multipliers."""
+    every = [
+        _constraint(found, full, names, level.equation, level.order, level.node)
+        for level in full.levels
+    ]
+    return [constraint for constraint in every if constraint.of_y]
+
+
+def _constraint(
+    found: Analysis, full: Reduced, names: Sequence[str], equation: int, order: int, node: int
+) -> HiddenConstraint:
+    return HiddenConstraint(
+        equation=equation,
+        order=order,
+        graph=full.graph,
+        node=node,
+        names=tuple(full.names(names)),
+        n=full.n_user,
+        layout=found.traced.args,
+        values=full.args,
+    )
+
+
+def _slopes(graph: Any, node: int) -> bool:
+    return any(
+        graph.nodes[x][0] == op.Y and graph.nodes[x][2] > 0 for x in graph.inputs([node])
+    )

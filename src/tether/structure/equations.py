@@ -1,0 +1,267 @@
+"""A system of traced equations: what depends on what, and numbers for it at given points.
+
+Points are jets: values of y, y', y'', ... beside each other, as many as the equations need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tether.structure.sigma import Block, Signature, Unmatched, find_signature
+from tether.trace import Trace, emit, evaluate, gradients, substitute
+from tether.trace import opcodes as op
+from tether.trace.graph import Graph
+
+__all__ = [
+    "MOST_DENSE",
+    "Entry",
+    "Equations",
+    "Points",
+    "SparseRows",
+    "dense",
+    "general_points",
+    "is_regular",
+    "values_at",
+]
+
+# Shifts from the start to general points, relative to the sizes of the values.
+SHIFTS = (1e-3, 0.03, 0.1)
+# Smallest size of a value, of 1: zeros are moved too.
+LEAST_SIZE = 0.3
+# Singular values of the scaled system Jacobian below this, of 1, are zero.
+SINGULAR = 1e-10
+# Larger matrices are not treated as dense.
+MOST_DENSE = 400
+
+Entry = tuple[int, int, int, int]
+SparseRows = list[dict[int, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Several points at once.
+
+    Attributes
+    ----------
+    t : ndarray, shape (k,)
+        Times.
+    jets : ndarray, shape (orders, n, k)
+        Values of y, y', y'', ...
+    """
+
+    t: np.ndarray
+    jets: np.ndarray
+
+    def up_to(self, order: int) -> np.ndarray:
+        """Jets with that many derivatives; what is not there is small and arbitrary."""
+        missing = order + 1 - len(self.jets)
+        if missing <= 0:
+            return self.jets[: order + 1]
+        rng = np.random.default_rng(order)
+        more = rng.uniform(0.2, 1.0, (missing, *self.jets.shape[1:]))
+        return np.concatenate([self.jets, more])
+
+
+def general_points(t: float, y: np.ndarray, yp: np.ndarray) -> Points:
+    """Points around a start at which nothing vanishes by accident; the start itself is not one."""
+    rng = np.random.default_rng(7)
+    t_all, jets = [], []
+    for shift in SHIFTS:
+        moved = []
+        for values in (y, yp):
+            size = shift * np.maximum(np.abs(values), LEAST_SIZE)
+            signs = rng.choice([-1.0, 1.0], values.shape)
+            moved.append(values + size * signs * rng.uniform(0.3, 1.0, values.shape))
+        t_all.append(t + shift * rng.uniform(0.3, 1.0))
+        jets.append(moved)
+    return Points(np.array(t_all), np.moveaxis(np.array(jets), 0, -1))
+
+
+def values_at(
+    graph: Graph, nodes: Sequence[int], n: int, args: np.ndarray, points: Points
+) -> np.ndarray:
+    """Values of expressions of t and jets at several points, shape (nodes, points)."""
+    leaves = [graph.nodes[leaf] for leaf in graph.inputs(nodes)]
+    order = max((k for code, _, k, _ in leaves if code == op.Y), default=0)
+    y, yp = points.up_to(1)
+    if order > 1:
+        place = {graph.y(j, k): graph.y(k * n + j)
+                 for code, j, k, _ in leaves if code == op.Y and k > 0}
+        nodes = substitute(graph, nodes, place)
+        y = points.up_to(order).reshape(-1, len(points.t))
+        yp = np.zeros_like(y)
+    program = emit(graph, nodes, len(y), len(args), opaque=True)
+    return evaluate(program, points.t, y, yp, args)
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Equations f_i(t, y, y', ...) = 0 as expressions.
+
+    Attributes
+    ----------
+    graph : Graph
+        Where they live.
+    rows : tuple of int
+        Their nodes.
+    n : int
+        Number of variables.
+    args : ndarray
+        Values of the arguments.
+    entries : list of (i, j, k, node)
+        Derivatives of f_i by y_j^(k) that are not identically zero.
+    given : tuple of int
+        The equations as the user wrote them, where some were replaced.
+    depth : tuple of int
+        How often the given equations were differentiated to make each of these.
+    """
+
+    graph: Graph
+    rows: tuple[int, ...]
+    n: int
+    args: np.ndarray
+    entries: list[Entry]
+    given: tuple[int, ...]
+    depth: tuple[int, ...]
+
+    @classmethod
+    def of_trace(cls, trace: Trace, args: Sequence = ()) -> Equations:
+        """Make the equations of a traced residual."""
+        entries = [
+            (i, j, k, node)
+            for k, part in enumerate((trace.f_y, trace.f_yp))
+            for i, j, node in zip(part.rows, part.cols, part.nodes, strict=True)
+        ]
+        rows, inputs = tuple(trace.outputs), trace.args.flatten(args)
+        return cls(trace.graph, rows, trace.n, inputs, entries, rows, (0,) * trace.n)
+
+    def replaced(self, rows: dict[int, int], depth: dict[int, int]) -> Equations:
+        """Put other expressions in the place of some equations."""
+        kept = [entry for entry in self.entries if entry[0] not in rows]
+        return replace(
+            self,
+            rows=tuple(rows.get(i, node) for i, node in enumerate(self.rows)),
+            depth=tuple(depth.get(i, order) for i, order in enumerate(self.depth)),
+            entries=kept + self._derivatives(rows),
+        )
+
+    def without(self, entries: set[Entry]) -> Equations:
+        """Forget derivatives that are zero though their expressions do not show it."""
+        return replace(self, entries=[x for x in self.entries if x not in entries])
+
+    def index(self, signature: Signature) -> int:
+        """Count the differentiations of the given equations that determine all slopes."""
+        counts = zip(signature.differentiations, self.depth, strict=True)
+        return max((count + depth for count, depth in counts), default=0)
+
+    def _derivatives(self, rows: dict[int, int]) -> list[Entry]:
+        nodes = list(rows.values())
+        graph = self.graph
+        leaves = [x for x in graph.inputs(nodes) if graph.nodes[x][0] == op.Y]
+        found = []
+        for i, gradient in zip(rows, gradients(graph, nodes, leaves), strict=True):
+            for leaf, node in gradient.items():
+                if node != graph.zero:
+                    _, j, k, _ = graph.nodes[leaf]
+                    found.append((i, j, k, node))
+        return found
+
+    @cached_property
+    def orders(self) -> list[dict[int, int]]:
+        """Highest order of every variable in each equation."""
+        orders: list[dict[int, int]] = [{} for _ in self.rows]
+        for i, j, k, _ in self.entries:
+            if k >= orders[i].get(j, 0):
+                orders[i][j] = k
+        return orders
+
+    @cached_property
+    def signature(self) -> Signature | Unmatched:
+        """Offsets, or what is structurally singular."""
+        return find_signature(self.orders)
+
+    def values(self, points: Points) -> np.ndarray:
+        """Values of all entries, shape (entries, points)."""
+        nodes = [entry[3] for entry in self.entries]
+        return values_at(self.graph, nodes, self.n, self.args, points)
+
+    def system_jacobian(self, signature: Signature, values: np.ndarray) -> SparseRows:
+        """Differentiate f_i^(c_i) by y_j^(d_j): entries by row and column, one value per point."""
+        c, d = signature.c, signature.d
+        rows: SparseRows = [{} for _ in self.rows]
+        for (i, j, k, _), value in zip(self.entries, values, strict=True):
+            if k == d[j] - c[i]:
+                rows[i][j] = value
+        return rows
+
+    def regular(self, signature: Signature, values: np.ndarray) -> np.ndarray:
+        """Tell at which points the system Jacobian is regular; False where it is not finite."""
+        J = self.system_jacobian(signature, values)
+        result = np.isfinite(values).all(axis=0)
+        for block in signature.blocks:
+            if len(block.variables) == 1:
+                result &= J[block.equations[0]][block.variables[0]] != 0.0
+            elif len(block.variables) > MOST_DENSE:
+                result &= _is_regular_sparse(J, block, result)
+            else:
+                matrix = dense(J, block.equations, block.variables, len(result))
+                matrix[~result] = 0.0
+                result &= is_regular(matrix)
+        return result
+
+
+def dense(
+    J: SparseRows, rows: Sequence[int], columns: Sequence[int], points: int
+) -> np.ndarray:
+    """Part of a matrix that is given by rows, shape (points, rows, columns)."""
+    place = {j: column for column, j in enumerate(columns)}
+    matrix = np.zeros((points, len(rows), len(columns)))
+    for row, i in enumerate(rows):
+        for j, value in J[i].items():
+            if j in place:
+                matrix[:, row, place[j]] = value
+    return matrix
+
+
+def _is_regular_sparse(J: SparseRows, block: Block, finite: np.ndarray) -> np.ndarray:
+    """Tell at which points a large block is regular, by sparse factors."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.linalg import splu
+
+    place = {j: column for column, j in enumerate(block.variables)}
+    entries = [(row, place[j], value) for row, i in enumerate(block.equations)
+               for j, value in J[i].items() if j in place]
+    rows, columns = (np.array([entry[k] for entry in entries]) for k in (0, 1))
+    regular = finite.copy()
+    for k in np.flatnonzero(finite):
+        data = np.array([value[k] for _, _, value in entries])
+        largest = np.zeros(len(place))
+        np.maximum.at(largest, rows, np.abs(data))
+        if not largest.all():
+            regular[k] = False
+            continue
+        scaled = data / largest[rows]
+        matrix = coo_array((scaled, (rows, columns)), shape=(len(place), len(place)))
+        try:
+            pivots = np.abs(splu(matrix.tocsc()).U.diagonal())
+        except RuntimeError:  # exactly singular
+            regular[k] = False
+        else:
+            regular[k] = pivots.min() > SINGULAR * pivots.max()
+    return regular
+
+
+def is_regular(matrices: np.ndarray) -> np.ndarray:
+    """Tell which of several square matrices are regular, whatever the units of rows and columns."""
+    size = np.abs(matrices)
+    for _ in range(3):
+        for axis in (1, 2):
+            largest = size.max(axis=axis, keepdims=True)
+            scale = np.where(largest > 0.0, largest, 1.0)
+            size, matrices = size / scale, matrices / scale
+    values = np.linalg.svd(matrices, compute_uv=False)
+    return values[:, -1] > SINGULAR * values[:, 0]

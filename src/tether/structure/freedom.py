@@ -1,0 +1,35 @@
+"""Which initial values may be chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tether.structure.hidden import Reduced
+from tether.structure.start import Search
+
+__all__ = ["free_unknowns"]
+
+# Columns of which less than this is left, of the largest, depend on those chosen before.
+DEPENDENT = 1e-9
+
+
+def free_unknowns(reduced: Reduced, t: float, y: np.ndarray) -> list[int]:
+    """One choice of unknowns that may be chosen; the constraints determine the others.
+
+    The constraints are solved, one after the other, for the unknown that they determine best;
+    those that repeat others do not count.
+    """
+    states = [j for j, stage in enumerate(reduced.stages) if stage < 0]
+    C = Search(reduced, t).constraint_jacobian(y)[:, states]
+    largest = np.abs(C).max(axis=1, initial=0.0)
+    C = C / np.where(largest > 0.0, largest, 1.0)[:, None]
+    taken: set[int] = set()
+    for _ in range(len(C)):
+        size = np.linalg.norm(C, axis=0)
+        best = int(np.argmax(np.round(size, 12)))
+        if size[best] <= DEPENDENT:
+            break
+        taken.add(best)
+        direction = C[:, best] / size[best]
+        C = C - np.outer(direction, direction @ C)
+    return [j for k, j in enumerate(states) if k not in taken]

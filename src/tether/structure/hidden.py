@@ -1,0 +1,407 @@
+"""Hidden constraints, and the index-1 form of a system that needs no choice of states.
+
+With the offsets c_i, d_j of `tether.structure.sigma` the derivatives f_i^(c_i) = 0 determine the
+derivatives of order d_j of all variables. As a first-order system in the unknowns y_j^(k),
+k < d_j, they have index 1 at most, and the equations differentiated less, f_i^(k) = 0 for k < c_i,
+hold along its solutions: they are the constraints, given or hidden, onto which it is projected.
+
+Most equations of most systems are explicit, a y_j' = f(t, y) with a constant a. Then y_j' can be
+replaced by f / a wherever a derivative is taken:
+
+    d/dt = d/dt|_y + sum_explicit f_j/a d/dy_j + sum_others y_j' d/dy_j + y_j'' d/dy_j' + ...
+
+so that explicit equations are never differentiated, their variables need no unknowns for their
+derivatives, and the twice differentiated constraint of a mechanism becomes an algebraic equation
+for its multiplier. A pendulum keeps its five unknowns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tether.structure.equations import Equations
+from tether.structure.sigma import Signature
+from tether.trace import Program, SparseJacobian, directional, emit, jacobian, substitute
+from tether.trace import opcodes as op
+from tether.trace.graph import STATIC, Graph
+
+__all__ = ["Level", "Reduced", "ReducedPrograms", "reduce_index"]
+
+
+@dataclass(frozen=True)
+class Level:
+    """An equation of the system, differentiated.
+
+    Attributes
+    ----------
+    equation : int
+        Which one.
+    order : int
+        How often.
+    node : int
+        The expression, in terms of the reduced unknowns.
+    stage : int
+        0 for the highest derivative that is used, -1 for the one below, ...
+    """
+
+    equation: int
+    order: int
+    node: int
+    stage: int
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedPrograms:
+    """What an integration of the reduced system runs.
+
+    Attributes
+    ----------
+    residual : Program
+        The equations.
+    jacobian : Program
+        Entries of F_y, then of F_y', at the places `f_y` and `f_yp` say.
+    f_y, f_yp : SparseJacobian
+        Where they stand.
+    constraints : Program
+        Values of all constraints G(t, y).
+    constraint_jacobian : Program
+        Entries of dG/dy at the places `g_y` says, then dG/dt, one value per constraint.
+    g_y : SparseJacobian
+        Where they stand.
+    """
+
+    residual: Program
+    jacobian: Program
+    f_y: SparseJacobian
+    f_yp: SparseJacobian
+    constraints: Program
+    constraint_jacobian: Program
+    g_y: SparseJacobian
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """A system of index 1 at most (or 2, on request) with the solutions of the one given.
+
+    Attributes
+    ----------
+    graph : Graph
+        Where the expressions live.
+    n_user : int
+        Number of variables of the system as given; they are the first unknowns.
+    unknowns : tuple of (int, int)
+        Variable and order of derivative that each unknown is.
+    equations : tuple of int
+        One expression per unknown, in t, y and y' of the unknowns.
+    levels : tuple of Level
+        Constraints: equations of all orders below the highest, in t and y of the unknowns.
+    stages : tuple of int
+        Of every unknown: 0 where the equations determine it, -1 where they determine its
+        derivative, -2 its second derivative, ...
+    form : int
+        Highest index, 1 or 2.
+    args : ndarray
+        Values of the arguments.
+    source : tuple
+        The system and its offsets.
+    as_given : bool
+        The equations are those of the user.
+    plain : Reduced or None
+        The same before multipliers were made unique.
+    """
+
+    graph: Graph
+    n_user: int
+    unknowns: tuple[tuple[int, int], ...]
+    equations: tuple[int, ...]
+    levels: tuple[Level, ...]
+    stages: tuple[int, ...]
+    form: int
+    args: np.ndarray
+    source: tuple[Equations, Signature]
+    as_given: bool = False
+    plain: Reduced | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return len(self.unknowns)
+
+    @property
+    def tops(self) -> tuple[int, ...]:
+        """Expressions that stand in the place of the user's equations."""
+        return self.equations[: self.n_user]
+
+    @property
+    def constraints(self) -> tuple[int, ...]:
+        """Expressions of the constraints."""
+        return tuple(level.node for level in self.levels)
+
+    def names(self, names: Sequence[str]) -> list[str]:
+        """Names of all unknowns, from those of the user's variables."""
+        return [names[j] + "'" * k for j, k in self.unknowns]
+
+    def lift(self, y: np.ndarray, yp: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Values of the unknowns and their slopes, as far as the user's values tell them."""
+        jets = np.zeros((3, self.n_user))
+        jets[0] = y
+        if yp is not None:
+            jets[1] = yp
+        values = [jets[min(k, 2), j] for j, k in self.unknowns]
+        slopes = [jets[min(k + 1, 2), j] for j, k in self.unknowns]
+        return np.array(values), np.array(slopes)
+
+    def user_part(self, values: np.ndarray) -> np.ndarray:
+        """Pick what belongs to the user's variables, along the first axis."""
+        return values[: self.n_user]
+
+    @cached_property
+    def programs(self) -> ReducedPrograms:
+        """Programs of the equations, the constraints and their derivatives."""
+        graph, n, p = self.graph, self.n, len(self.args)
+        y, yp = ([graph.y(j, order) for j in range(n)] for order in (0, 1))
+        both = jacobian(graph, self.equations, y + yp)
+        f_y, f_yp = _columns(both, 0, n), _columns(both, n, 2 * n)
+        g_both = jacobian(graph, self.constraints, [*y, graph.time()])
+        g_y, g_t = _columns(g_both, 0, n), _columns(g_both, n, n + 1)
+        rates = dict(zip(g_t.rows, g_t.nodes, strict=True))
+        g_t_all = [rates.get(row, graph.zero) for row in range(len(self.levels))]
+
+        def program(nodes: Sequence[int]) -> Program:
+            return emit(graph, nodes, n, p, opaque=True)
+
+        return ReducedPrograms(
+            residual=program(self.equations),
+            jacobian=program(f_y.nodes + f_yp.nodes),
+            f_y=f_y,
+            f_yp=f_yp,
+            constraints=program(self.constraints),
+            constraint_jacobian=program(g_y.nodes + g_t_all),
+            g_y=g_y,
+        )
+
+    @cached_property
+    def full(self) -> Reduced:
+        """The same, differentiated to the end: it determines all slopes and multipliers."""
+        if self.form == 1 and not self.as_given:
+            return self
+        return _differentiate(*self.source, form=1)
+
+    def with_fixed_gauge(self, left: np.ndarray, right: np.ndarray) -> Reduced:
+        """Make multipliers unique that redundant constraints leave open.
+
+        Dependent constraints T(y, z) = 0 with left null vectors U and multipliers z with null
+        vectors V, both constant, become T + U V^T z = 0. Multiplied by the null vectors of any
+        other point this says V^T z = 0, the solution of least length where V was taken; forces
+        do not depend on the choice.
+
+        Parameters
+        ----------
+        left, right : ndarray, shape (n, r)
+            U and V.
+        """
+        graph = self.graph
+        equations = list(self.equations)
+        sums = [_linear_sum(graph, vector) for vector in right.T]
+        for i, row in enumerate(left):
+            for factor, node in zip(row, sums, strict=True):
+                if factor:
+                    equations[i] = graph.add(
+                        equations[i], graph.mul(graph.constant(factor), node)
+                    )
+        return replace(self, equations=tuple(equations), plain=self)
+
+
+def reduce_index(system: Equations, signature: Signature, form: int = 1) -> Reduced:
+    """Reduce a system to index 1, or to index 2.
+
+    Parameters
+    ----------
+    system : Equations
+        The equations.
+    signature : Signature
+        Their offsets; the system Jacobian must be regular.
+    form : {1, 2}
+        Highest index. At 2 every equation is differentiated one time less.
+
+    Returns
+    -------
+    Reduced
+        The equations as they are where no differentiation is needed.
+
+    Examples
+    --------
+    >>> from tether.structure.equations import Equations
+    >>> from tether.structure.hidden import reduce_index
+    >>> from tether.trace import formula, trace
+    >>> def prescribed(t, y, yp):
+    ...     x, v, force = y
+    ...     return [yp[0] - v, yp[1] - force, x - t**3]
+    >>> system = Equations.of_trace(trace(prescribed, 3))
+    >>> reduced = reduce_index(system, system.signature)
+    >>> [formula(system.graph, node, "xvf") for node in reduced.constraints]
+    ['x - t**3', 'v - 3*t**2']
+    """
+    if system.index(signature) <= form:
+        return _as_given(system, signature, form)
+    return _differentiate(system, signature, form)
+
+
+def _as_given(system: Equations, signature: Signature, form: int) -> Reduced:
+    return Reduced(
+        graph=system.graph,
+        n_user=system.n,
+        unknowns=tuple((j, 0) for j in range(system.n)),
+        equations=system.given,
+        levels=(),
+        stages=tuple(-d for d in signature.d),
+        form=form,
+        args=system.args,
+        source=(system, signature),
+        as_given=True,
+    )
+
+
+def _differentiate(system: Equations, signature: Signature, form: int) -> Reduced:
+    graph, c, d = system.graph, signature.c, signature.d
+    explicit, own_rows = _explicit(system, signature)
+    levels = _differentiated(system, signature, explicit, own_rows)
+    tops = list(system.rows)
+    for i, nodes in levels.items():
+        tops[i] = nodes[max(c[i] + 1 - form, 0)]
+    jets = _Jets(graph, system.n, tops, set(explicit))
+    below = [
+        Level(i, k, node, k - c[i])
+        for i, nodes in levels.items()
+        for k, node in zip(range(c[i]), jets.renamed(nodes), strict=False)
+    ]
+    return Reduced(
+        graph=graph,
+        n_user=system.n,
+        unknowns=jets.unknowns,
+        equations=(*jets.renamed(tops), *jets.definitions()),
+        levels=tuple(level for level in below if _is_constraint(graph, level.node)),
+        stages=tuple(k - d[j] for j, k in jets.unknowns),
+        form=form,
+        args=system.args,
+        source=(system, signature),
+    )
+
+
+def _explicit(system: Equations, signature: Signature) -> tuple[dict[int, int], set[int]]:
+    """Variables whose y' is given by an equation of its own, what it is, and those equations.
+
+    The equation has to be differentiated as often as its variable needs: d_j = c_i + 1.
+    """
+    graph, c, d = system.graph, signature.c, signature.d
+    slopes: list[list[tuple[int, int, int]]] = [[] for _ in system.rows]
+    for i, j, k, node in system.entries:
+        if k > 0:
+            slopes[i].append((j, k, node))
+    chosen: dict[int, tuple[int, int]] = {}
+    for i, found in enumerate(slopes):
+        if len(found) == 1:
+            j, k, node = found[0]
+            if k == 1 and d[j] == c[i] + 1 and j not in chosen and graph.level[node] <= STATIC:
+                chosen[j] = i, node
+    rows = [system.rows[i] for i, _ in chosen.values()]
+    rests = substitute(graph, rows, {graph.y(j, 1): graph.zero for j in chosen})
+    explicit, own_rows = {}, set()
+    for (j, (i, factor)), rest, leaves in zip(
+        chosen.items(), rests, graph.supports(rests), strict=True
+    ):
+        if not any(graph.nodes[leaf][0] == op.Y and graph.nodes[leaf][2] > 0 for leaf in leaves):
+            explicit[j] = graph.div(graph.neg(rest), factor)
+            own_rows.add(i)
+    return explicit, own_rows
+
+
+def _differentiated(
+    system: Equations, signature: Signature, explicit: dict[int, int], own_rows: set[int]
+) -> dict[int, list[int]]:
+    """Differentiate equations that are not explicit 0 to c_i times, where c_i > 0."""
+    graph, c = system.graph, signature.c
+    rows = [i for i in range(system.n) if c[i] > 0 and i not in own_rows]
+    slopes = {graph.y(j, 1): node for j, node in explicit.items()}
+    nodes = substitute(graph, [system.rows[i] for i in rows], slopes)
+    levels = {i: [node] for i, node in zip(rows, nodes, strict=True)}
+    for order in range(max(c, default=0)):
+        rows = [i for i in rows if c[i] > order]
+        latest = [levels[i][-1] for i in rows]
+        for i, node in zip(rows, _rates(graph, latest, explicit), strict=True):
+            levels[i].append(node)
+    return levels
+
+
+def _rates(graph: Graph, nodes: Sequence[int], explicit: dict[int, int]) -> list[int]:
+    """Total time derivatives, with the slopes of explicit variables put in."""
+    seeds = {}
+    for leaf in graph.inputs(nodes):
+        code, j, k, _ = graph.nodes[leaf]
+        if code == op.TIME:
+            seeds[leaf] = graph.one
+        elif code == op.Y:
+            seeds[leaf] = explicit[j] if k == 0 and j in explicit else graph.y(j, k + 1)
+    return directional(graph, nodes, seeds)
+
+
+class _Jets:
+    """Unknowns of the reduced system: variables and as many of their derivatives as needed."""
+
+    def __init__(self, graph: Graph, n: int, equations: Sequence[int], explicit: set[int]) -> None:
+        self.graph = graph
+        sizes = [1] * n
+        for leaf in graph.inputs(equations):
+            code, j, k, _ = graph.nodes[leaf]
+            if code == op.Y and j not in explicit:
+                sizes[j] = max(sizes[j], k)
+        further = [(j, k) for j, size in enumerate(sizes) for k in range(1, size)]
+        self.unknowns = (*((j, 0) for j in range(n)), *further)
+        self._place = {unknown: number for number, unknown in enumerate(self.unknowns)}
+        self._names = {}
+        for j, k in further:
+            number = self._place[j, k]
+            self._names[graph.y(j, k)] = graph.y(number)
+            if k + 1 == sizes[j]:
+                self._names[graph.y(j, k + 1)] = graph.y(number, 1)
+
+    def renamed(self, nodes: Sequence[int]) -> list[int]:
+        """Write derivatives as unknowns or as their slopes."""
+        return substitute(self.graph, nodes, self._names) if self._names else list(nodes)
+
+    def definitions(self) -> list[int]:
+        """Equations that make an unknown the slope of the one below."""
+        graph, place = self.graph, self._place
+        return [
+            graph.sub(graph.y(place[j, k - 1], 1), graph.y(place[j, k]))
+            for j, k in self.unknowns if k > 0
+        ]
+
+
+def _is_constraint(graph: Graph, node: int) -> bool:
+    """Tell whether an expression is free of slopes, and not merely a number."""
+    leaves = [graph.nodes[leaf] for leaf in graph.inputs([node])]
+    return bool(leaves) and all(code != op.Y or order == 0 for code, _, order, _ in leaves)
+
+
+def _columns(matrix: SparseJacobian, first: int, last: int) -> SparseJacobian:
+    """Part of a Jacobian: columns from first to before last."""
+    inside = [k for k, j in enumerate(matrix.cols) if first <= j < last]
+    return SparseJacobian(
+        (matrix.shape[0], last - first),
+        [matrix.rows[k] for k in inside],
+        [matrix.cols[k] - first for k in inside],
+        [matrix.nodes[k] for k in inside],
+    )
+
+
+def _linear_sum(graph: Graph, factors: np.ndarray) -> int:
+    """Sum of multiples of the unknowns."""
+    total = graph.zero
+    for j in np.flatnonzero(factors):
+        total = graph.add(total, graph.mul(graph.constant(factors[j]), graph.y(int(j))))
+    return total

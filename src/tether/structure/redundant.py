@@ -1,0 +1,105 @@
+"""Redundant constraints: equations that repeat others along the solution.
+
+They leave the multipliers open, but not the forces: the motion is determined. The multipliers of
+least length at the start are taken and kept unique from there on (`Reduced.with_fixed_gauge`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tether.structure.equations import is_regular
+from tether.structure.hidden import Reduced
+from tether.structure.start import Search, reduced_start
+
+__all__ = ["Redundancy", "find_redundancy"]
+
+# Singular values of the scaled matrix below this, of the largest, are zero.
+RANK = 1e-9
+# Components of unit vectors below this do not take part.
+PARTICIPATES = 1e-7
+# Shift to a second consistent point, relative to the largest value of a kind.
+SHIFT = 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class Redundancy:
+    """What the leading matrix of the fully differentiated equations says.
+
+    Attributes
+    ----------
+    kind : {"none", "redundant", "point", "open"}
+        The matrix is regular; singular because differentiated equations repeat each other, while
+        the motion is determined; singular at the start only; or singular in another way.
+    equations, unknowns : tuple of int
+        What takes part in its null vectors.
+    left, right : ndarray
+        Null vectors, for `Reduced.with_fixed_gauge`.
+    """
+
+    kind: str
+    equations: tuple[int, ...] = ()
+    unknowns: tuple[int, ...] = ()
+    left: np.ndarray | None = None
+    right: np.ndarray | None = None
+
+
+def find_redundancy(reduced: Reduced, t: float, y: np.ndarray, yp: np.ndarray) -> Redundancy:
+    """Judge the equations at a consistent point and beside it.
+
+    Parameters
+    ----------
+    reduced : Reduced
+        The system, fully differentiated.
+    t, y, yp : float, ndarray, ndarray
+        A consistent point.
+    """
+    K = Search(reduced, t).leading_matrix(y, yp)
+    if not np.isfinite(K).all():
+        return Redundancy("open")
+    if is_regular(K[None])[0]:
+        return Redundancy("none")
+    left, right = _null_vectors(K)
+    found = Redundancy("open", _support(left), _support(right), left, right)
+    beside = _beside(reduced, t, y)
+    if beside is None:
+        return found
+    others = _null_vectors(Search(reduced, t).leading_matrix(*beside))[0]
+    if others.shape[1] < left.shape[1]:
+        return Redundancy("point", found.equations, found.unknowns)
+    c = reduced.source[1].c
+    if any(reduced.stages[j] < 0 for j in found.unknowns) or any(
+        i >= len(c) or c[i] == 0 for i in found.equations
+    ):
+        return found
+    return Redundancy("redundant", found.equations, found.unknowns, left, right)
+
+
+def _beside(
+    reduced: Reduced, t: float, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Find another consistent point; None if the equations cannot be solved there."""
+    rng = np.random.default_rng(3)
+    user = y[: reduced.n_user]
+    size = np.maximum(np.abs(user), 0.3 * np.abs(user[np.array(reduced.stages)[: len(user)] < 0])
+                      .max(initial=0.0))
+    moved = user + SHIFT * size * rng.uniform(-1.0, 1.0, user.shape)
+    start = reduced_start(reduced, t, moved)
+    return (start.y, start.yp) if start.success else None
+
+
+def _null_vectors(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Left and right null vectors of a matrix whose rows may have any units."""
+    length = np.abs(K).max(axis=1)
+    length[length == 0.0] = 1.0
+    u, values, vt = np.linalg.svd(K / length[:, None])
+    rank = int(np.sum(values > RANK * values[0])) if values[0] > 0 else 0
+    left, right = u[:, rank:], vt[rank:].T
+    left = np.where(np.abs(left) > PARTICIPATES, left, 0.0) * length[:, None]
+    return left, np.where(np.abs(right) > PARTICIPATES, right, 0.0)
+
+
+def _support(vectors: np.ndarray) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(vectors.any(axis=1)).tolist())

@@ -1,0 +1,282 @@
+"""Repairs where offsets are wrong because leading derivatives cancel between equations.
+
+Structure does not see numbers. Where the system Jacobian J is singular at every point, a left
+null vector u that is constant makes a combination of equations,
+
+    g = sum_i u_i f_i^(c_i - c_l),    c_l the smallest c_i with u_i != 0,
+
+in which no derivative of order d_j - c_l is left. It replaces equation l, and the sum of the
+assignment gets smaller (Tan, Nedialkov and Pryce 2017, the linear combination method). With
+c = 0, d = 1 and J = F_y' this is the shuffle of a constant leading matrix: the equations of the
+transistor amplifier's nodes that are joined by a capacitor, added, are free of derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tether.structure.equations import (
+    MOST_DENSE,
+    Equations,
+    Points,
+    SparseRows,
+    dense,
+    values_at,
+)
+from tether.structure.sigma import Signature, Unmatched
+from tether.trace import substitute, total_derivative
+
+__all__ = ["Combination", "Repaired", "repair", "shuffle"]
+
+# Singular values of the scaled stacked Jacobians below this, of the largest, are zero.
+NULL = 1e-10
+# Factors of a null vector below this, of the largest, do not take part.
+PARTICIPATES = 1e-8
+# A value of a combination below this, of its terms, has cancelled.
+CANCELLED = 1e-11
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Equations that were combined.
+
+    Attributes
+    ----------
+    replaced : int
+        The equation in whose place the combination stands; -1 where nothing was left of it.
+    factors : dict
+        Equations and their factors.
+    """
+
+    replaced: int
+    factors: dict[int, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Repaired:
+    """A system after repair.
+
+    Attributes
+    ----------
+    system : Equations
+        The equations, some replaced by combinations.
+    combinations : tuple of Combination
+        What was done.
+    dependent : tuple of Combination
+        Combinations of which nothing was left: these equations repeat each other.
+    regular : bool
+        The system Jacobian is regular at a general point.
+    """
+
+    system: Equations
+    combinations: tuple[Combination, ...]
+    dependent: tuple[Combination, ...]
+    regular: bool
+
+
+def repair(system: Equations, points: Points) -> Repaired:
+    """Combine equations until the system Jacobian is regular, as far as that goes.
+
+    Parameters
+    ----------
+    system : Equations
+        The equations.
+    points : Points
+        General points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.equations import Equations, general_points
+    >>> from tether.structure.repair import repair
+    >>> from tether.trace import trace
+    >>> def capacitor(t, y, yp):
+    ...     current = yp[0] - yp[1]
+    ...     return [current + y[0], -current + 2*y[1]]
+    >>> points = general_points(0.0, np.ones(2), np.ones(2))
+    >>> fixed = repair(Equations.of_trace(trace(capacitor, 2)), points)
+    >>> fixed.combinations, fixed.system.signature.structural_index
+    ((Combination(replaced=0, factors={0: 1.0, 1: 1.0}),), 1)
+    """
+    signature = system.signature
+    if isinstance(signature, Unmatched) or system.regular(signature, system.values(points)).any():
+        return Repaired(system, (), (), isinstance(signature, Signature))
+    return shuffle(system, points)
+
+
+def shuffle(system: Equations, points: Points) -> Repaired:
+    """Combine equations whose y' cancel, then repair what is left.
+
+    This also lowers the structural index of systems for which it is above the true one though
+    the system Jacobian is regular (Reissig, Martinson and Barton 2000).
+    """
+    changed, done, _ = _without_cancelling_slopes(system, points)
+    repaired = _combine_repeatedly(changed, points)
+    return replace(repaired, combinations=(*done, *repaired.combinations))
+
+
+def _combine_repeatedly(system: Equations, points: Points) -> Repaired:
+    done: list[Combination] = []
+    dependent: list[Combination] = []
+    for _ in range(4 * system.n + 1):
+        signature = system.signature
+        if isinstance(signature, Unmatched):
+            return Repaired(system, tuple(done), tuple(dependent), False)
+        values = system.values(points)
+        if system.regular(signature, values).any():
+            return Repaired(system, tuple(done), tuple(dependent), True)
+        finite = np.isfinite(values).all(axis=0)
+        if not finite.any():
+            break
+        pruned = _without_zeros(system, values[:, finite])
+        if pruned is not None:
+            system = pruned
+            continue
+        J = system.system_jacobian(signature, values[:, finite])
+        changed, new, dependent = _combine(system, signature.c, signature.d, J, points)
+        if not new:
+            break
+        system = changed
+        done += new
+    return Repaired(system, tuple(done), tuple(dependent), False)
+
+
+def _without_cancelling_slopes(
+    system: Equations, points: Points
+) -> tuple[Equations, list[Combination], list[Combination]]:
+    if max((k for _, _, k, _ in system.entries), default=0) > 1:
+        return system, [], []
+    values = system.values(points)
+    values = values[:, np.isfinite(values).all(axis=0)]
+    E: SparseRows = [{} for _ in system.rows]
+    for (i, j, k, _), value in zip(system.entries, values, strict=True):
+        if k == 1:
+            E[i][j] = value
+    return _combine(system, [0] * system.n, [1] * system.n, E, points)
+
+
+def _without_zeros(system: Equations, values: np.ndarray) -> Equations | None:
+    """Forget leading derivatives that vanish at all points; None if there are none."""
+    orders = system.orders
+    zero = {
+        entry for entry, value in zip(system.entries, values, strict=True)
+        if entry[2] == orders[entry[0]][entry[1]] and not value.any()
+    }
+    return system.without(zero) if zero else None
+
+
+def _combine(
+    system: Equations, c: Sequence[int], d: Sequence[int], J: SparseRows, points: Points
+) -> tuple[Equations, list[Combination], list[Combination]]:
+    """Replace equations by combinations from constant left null vectors of J."""
+    done, dependent = [], []
+    nodes: dict[int, int] = {}
+    depth: dict[int, int] = {}
+    for rows in _connected(J):
+        for factors in _null_vectors(J, rows, c):
+            lowest = min(c[i] for i in factors)
+            chosen = next(i for i in factors if c[i] == lowest and i not in nodes)
+            factors = {i: factor / factors[chosen] for i, factor in factors.items()}
+            node, cancelled = _combination(system, factors, c, d, lowest, points)
+            if node is not None:
+                nodes[chosen] = node
+                depth[chosen] = max(system.depth[i] + c[i] - lowest for i in factors)
+                done.append(Combination(chosen, factors))
+            elif cancelled:
+                dependent.append(Combination(-1, factors))
+    return system.replaced(nodes, depth), done, dependent
+
+
+def _connected(J: SparseRows) -> list[list[int]]:
+    """Group the rows that share columns, where they are more than one."""
+    first = list(range(len(J)))  # a row of the same group, or the row itself
+
+    def leader(i: int) -> int:
+        while first[i] != i:
+            first[i] = first[first[i]]
+            i = first[i]
+        return i
+
+    owner: dict[int, int] = {}
+    for i, row in enumerate(J):
+        for j in row:
+            first[leader(i)] = leader(owner.setdefault(j, i))
+    groups: dict[int, list[int]] = {}
+    for i in range(len(J)):
+        groups.setdefault(leader(i), []).append(i)
+    return [rows for rows in groups.values() if 1 < len(rows) <= MOST_DENSE]
+
+
+def _null_vectors(J: SparseRows, rows: list[int], c: Sequence[int]) -> list[dict[int, float]]:
+    """Left null vectors of J with few factors; each has an equation of least c to itself."""
+    rows = sorted(rows, key=lambda i: c[i])
+    columns = sorted({j for i in rows for j in J[i]})
+    matrix = np.hstack(list(dense(J, rows, columns, len(next(iter(J[rows[0]].values()))))))
+    length = np.abs(matrix).max(axis=1)
+    length[length == 0.0] = 1.0
+    scaled = matrix / length[:, None]
+    width = np.abs(scaled).max(axis=0)
+    left, values, _ = np.linalg.svd(scaled / np.where(width > 0.0, width, 1.0))
+    rank = int(np.sum(values > NULL * values[0])) if values[0] > 0 else 0
+    found = []
+    for vector in _reduced_rows(left[:, rank:].T / length):
+        vector = vector / np.abs(vector).max()
+        taking_part = np.flatnonzero(np.abs(vector) > PARTICIPATES)
+        found.append({rows[k]: _snapped(vector[k]) for k in taking_part})
+    return found
+
+
+def _reduced_rows(basis: np.ndarray) -> np.ndarray:
+    """Reduced row echelon form: every row has a column to itself."""
+    basis = basis.copy()
+    remaining = list(range(len(basis)))
+    for column in range(basis.shape[1]):
+        if not remaining:
+            break
+        pivot = max(remaining, key=lambda i: abs(basis[i, column]))
+        if abs(basis[pivot, column]) <= PARTICIPATES * np.abs(basis[pivot]).max():
+            continue
+        remaining.remove(pivot)
+        basis[pivot] /= basis[pivot, column]
+        for i in range(len(basis)):
+            if i != pivot:
+                basis[i] -= basis[i, column] * basis[pivot]
+                basis[i, column] = 0.0
+    return basis
+
+
+def _snapped(x: float) -> float:
+    """Remove round-off from what is a small fraction."""
+    nearest = round(12 * x) / 12
+    return nearest if abs(x - nearest) < 1e-12 else float(x)
+
+
+def _combination(
+    system: Equations,
+    factors: dict[int, float],
+    c: Sequence[int],
+    d: Sequence[int],
+    lowest: int,
+    points: Points,
+) -> tuple[int | None, bool]:
+    """Combine equations; the node, if anything is left, and whether leading derivatives cancel."""
+    graph = system.graph
+    terms = []
+    for i, factor in factors.items():
+        (node,) = total_derivative(graph, [system.rows[i]], c[i] - lowest)
+        terms.append(graph.mul(graph.constant(factor), node))
+    total = terms[0]
+    for term in terms[1:]:
+        total = graph.add(total, term)
+    leading = {graph.y(j, d[j] - lowest): graph.zero for j in range(system.n) if d[j] >= lowest}
+    (node,) = substitute(graph, [total], leading)
+    values = values_at(graph, [*terms, total, node], system.n, system.args, points)
+    values = values[:, np.isfinite(values).all(axis=0)]
+    size = np.abs(values[: len(terms)]).sum(axis=0)
+    if not values.size or np.any(np.abs(values[-1] - values[-2]) > CANCELLED * size):
+        return None, False
+    vanished = bool(np.all(np.abs(values[-1]) <= CANCELLED * size))
+    return None if vanished else node, True
