@@ -1,12 +1,17 @@
 """Index 2 and 3 as written: the gallery, the kinds, the estimates, refusals, Newton in trouble."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
-from tether import Bdf, Options, Problem, Status, consistent_start, gallery, solve_dae
+import tether
+from tether import Bdf, Options, Problem, Status, consistent_start, gallery
 from tether.linear.condition import condition_number
+
+solve_dae = partial(tether.solve_dae, form="given")
+GivenOptions = partial(Options, form="given")
 
 # Correct digits at rtol 1e-6 of the best BDF code that finishes, with all its tricks, less 0.3.
 DIGITS = {
@@ -298,7 +303,7 @@ def test_local_estimate_is_that_of_the_theory():
     problem = Problem(lambda t, y, yp: [yp[1] - y[0], y[1] - math.sin(t)])
     bdf = Bdf(
         problem, 0.5, [math.cos(0.5), math.sin(0.5)], [-math.sin(0.5), math.cos(0.5)],
-        Options(rtol=1e-3, atol=1e-3, first_step=h, estimate="local"), t_bound=1.0,
+        GivenOptions(rtol=1e-3, atol=1e-3, first_step=h, estimate="local"), t_bound=1.0,
     )
     bdf.step()
     estimate = bdf._state.array("filtered")
@@ -314,7 +319,7 @@ def test_wanted_between_the_steps_multipliers_are_followed_there():
     errors = {}
     for wanted in (False, True):
         bdf = Bdf(
-            problem.fun, 0.0, problem.y0, problem.yp0, Options(rtol=1e-4, atol=1e-4), t_bound=10.0
+            problem.fun, 0.0, problem.y0, problem.yp0, GivenOptions(rtol=1e-4, atol=1e-4), t_bound=10.0
         )
         bdf._state.interpolated = wanted
         values = np.empty_like(times)
@@ -346,7 +351,7 @@ def test_scaling_changes_the_matrix_not_the_solution(name, scaling):
 def test_condition_number_is_that_of_the_factored_matrix():
     for scaling in ("none", "rows", "kinds"):
         bdf = Bdf(
-            PENDULUM.fun, 0.0, PENDULUM.y0, PENDULUM.yp0, Options(scaling=scaling), t_bound=1.0
+            PENDULUM.fun, 0.0, PENDULUM.y0, PENDULUM.yp0, GivenOptions(scaling=scaling), t_bound=1.0
         )
         assert math.isnan(bdf.condition())
         for _ in range(20):
@@ -377,7 +382,7 @@ def test_damped_iteration_takes_over_where_smaller_steps_do_not_help():
         target = 0.0 if t < 0.5 else 40.0
         return [yp[0] - 1.0, math.atan(y[1] - target)]
 
-    bdf = Bdf(jumping, 0.0, [0.0, 0.0], None, {"estimate": "exclude"}, t_bound=1.0)
+    bdf = Bdf(jumping, 0.0, [0.0, 0.0], None, {"estimate": "exclude", "form": "given"}, t_bound=1.0)
     bdf._state.use_kinds([0, 2], [0, 1], 1)
     while bdf.step() == Status.RUNNING:
         pass
@@ -392,3 +397,23 @@ def test_a_step_too_small_for_index_3_is_told_apart():
     if not sol.success:
         assert sol.status in (Status.SMALLER_IS_WORSE, Status.NO_CONVERGENCE)
         assert sol.stats.steps < 50
+
+
+def test_split_residual_gives_the_matrix_of_the_estimate():
+    """P82 section 5: the terms with y' alone are enough for F_y' (Problem.split)."""
+
+    def terms(t, y, yp):
+        return [yp[0], yp[1], (1 + y[0] ** 2) * yp[2], yp[3], 0.0]
+
+    def rest(t, y):
+        x, z, u, v, lam = y
+        return [u, v, -(1 + x * x) * lam * x, -lam * z - 9.8, 1 - x * x - z * z]
+
+    split = Problem.split(terms, rest)
+    sol = solve_dae(split, (0, 2), PENDULUM.y0, rtol=1e-6, atol=1e-6, trace="never")
+    assert sol.success
+    np.testing.assert_allclose(sol.y[:4, -1], PENDULUM.exact(2.0)[:4], atol=1e-4)
+    bdf = Bdf(split, 0.0, PENDULUM.y0, None, {"trace": "never", "form": "given"}, t_bound=1.0)
+    np.testing.assert_array_equal(
+        bdf._state.array("fyp").reshape(5, 5).T, np.diag([1.0, 1.0, 2.0, 1.0, 0.0])
+    )

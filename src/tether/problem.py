@@ -65,6 +65,7 @@ class Problem:
         self.fills = False
         self.fun = fun
         self.fyp: np.ndarray | None = None
+        self.terms: Callable[..., Any] | None = None
         low_level = as_low_level(fun)
         if low_level is not None:
             if self.args:
@@ -192,6 +193,55 @@ class Problem:
             raise TypeError(f"n_differential must be an integer, got {n_differential!r}")
         return _SemiExplicit(f, g, n_differential, args, constraints, invariants)
 
+    @classmethod
+    def split(
+        cls,
+        terms: Callable[..., Any],
+        f: Callable[..., Any],
+        *,
+        args: Sequence[Any] = (),
+        constraints: Any = None,
+        invariants: Any = None,
+        var_index: Any = None,
+    ) -> Problem:
+        """Build B(t, y) y' = f(t, y) from the terms with y' and the rest (P82 section 5).
+
+        F_y' then comes from `terms` without differences.
+
+        Parameters
+        ----------
+        terms : callable
+            ``terms(t, y, yp, *args)`` returns B(t, y) yp, only those terms that contain y',
+            one value per equation; linear in yp.
+        f : callable
+            ``f(t, y, *args)``, everything else.
+        args : sequence
+            Further arguments of both.
+        constraints, invariants, var_index : optional
+            As in `solve_dae`.
+
+        Examples
+        --------
+        >>> from tether import Problem, solve_dae
+        >>> p = Problem.split(lambda t, y, yp: [yp[0], 0.0], lambda t, y: [-y[1], y[0] - y[1]])
+        >>> sol = solve_dae(p, (0, 1), [1.0, 1.0])
+        >>> round(float(sol.y[0, -1]), 4)
+        0.3679
+        """
+        args = _check_args(args)
+        check_signature("terms", terms, "(t, y, yp)", 3, args)
+        check_signature("f", f, "(t, y)", 2, args)
+
+        def residual(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
+            return np.asarray(terms(t, y, yp, *args)) - np.asarray(f(t, y, *args))
+
+        problem = cls(
+            residual, args=args, constraints=constraints, invariants=invariants,
+            var_index=var_index,
+        )
+        problem.terms = terms
+        return problem
+
     def prepare(self, t: float, y: np.ndarray) -> None:
         """Settle what can only be known once the starting values are."""
         if self.var_index is not None and len(self.var_index) != len(y):
@@ -226,6 +276,8 @@ class Problem:
             adapters.use_python_jacobian(state, self.jac, self.args)
         else:
             jacobian.use_differences(state)
+            if self.terms is not None:
+                adapters.use_python_terms(state, self.terms, self.args)
             if self.fyp is not None:
                 state.array("fyp")[:] = self.fyp.T.ravel()
                 state.fyp_known = True

@@ -24,6 +24,12 @@ cdef class PythonJacobian:
     cdef int n
     cdef int call(self, State s, double t, double* y, double* yp) except -1
 
+cdef class PythonTerms:
+    cdef object fun, y, yp, args
+    cdef double* y_data
+    cdef int n
+    cdef int call(self, State s, double t, double* y) except -1
+
 cdef class PythonEvents:
     cdef list events
     cdef object y, yp, args

@@ -119,6 +119,34 @@ class PythonJacobian:
         return 0
 
 
+class PythonTerms:
+    """The terms of a residual that contain y', linear in it: ``terms(t, y, yp)`` (P82 section 5)."""
+
+    def __init__(self, fun, n, args):
+        self.fun = fun
+        self.n = n
+        self.args = args
+        self.y = np.zeros(n)
+        self.yp = np.zeros(n)
+        self.y_data = address(self.y)
+
+    def call(self, s, t, y):
+        """Evaluate F_y' column by column, as the terms for unit vectors."""
+        i: cython.int
+        matrix = np.zeros((self.n, self.n))
+        for i in range(self.n):
+            self.y_data[i] = y[i]
+        for i in range(self.n):
+            self.yp[:] = 0.0
+            self.yp[i] = 1.0
+            matrix[i] = self.fun(t, self.y, self.yp, *self.args)
+        known = s.array("fyp")
+        s.fyp_constant = s.fyp_exists and np.array_equal(known, matrix.ravel())
+        known[:] = matrix.ravel()
+        s.fyp_exists = True
+        return 0
+
+
 class PythonEvents:
     """The user's event functions, evaluated together."""
 
@@ -240,6 +268,21 @@ def python_jacobian(
 @cython.cfunc
 @cython.with_gil
 @cython.exceptval(check=False)
+def python_terms(
+    s: State, t: cython.double, y: cython.p_double, yp: cython.p_double
+) -> cython.int:
+    """Call `PythonTerms`."""
+    try:
+        cython.cast(PythonTerms, s.slopes_adapter).call(s, t, y)
+    except BaseException as error:
+        s.error = error
+        return USER_EXCEPTION
+    return OK
+
+
+@cython.cfunc
+@cython.with_gil
+@cython.exceptval(check=False)
 def python_events(
     s: State, t: cython.double, y: cython.p_double, yp: cython.p_double, g: cython.p_double
 ) -> cython.int:
@@ -263,6 +306,12 @@ def use_python_jacobian(s: State, fun, args):
     """Let the state call a Python Jacobian."""
     s.jacobian_adapter = PythonJacobian(fun, s.n, args)
     s.jacobian = python_jacobian
+
+
+def use_python_terms(s: State, fun, args):
+    """Take F_y' of a Jacobian by differences from the terms with y'."""
+    s.slopes_adapter = PythonTerms(fun, s.n, args)
+    s.slopes = python_terms
 
 
 def use_python_events(s: State, events, args):

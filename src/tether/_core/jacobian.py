@@ -25,6 +25,7 @@ UNCHANGED = cython.declare(cython.double, 1e-4)
 def use_differences(s):
     """Install differences as the state's Jacobian."""
     s.jacobian = difference_jacobian
+    s.slopes = difference_fyp
 
 
 def difference_jacobian(s, t, y, yp):
@@ -32,7 +33,7 @@ def difference_jacobian(s, t, y, yp):
     status: cython.int = difference_fy(s, t, y, yp, largest(y, s.n))
     if status == OK and not s.fyp_known and not (s.fyp_constant and s.newton_failures == 0):
         estimate_noise(s, y)
-        status = difference_fyp(s, t, y, yp)
+        status = s.slopes(s, t, y, yp)
     return status
 
 

@@ -17,9 +17,11 @@ cdef class State:
     cdef public double direction      # +1 or -1
     cdef residual_t residual
     cdef jacobian_t jacobian
+    cdef jacobian_t slopes            # F_y' for a Jacobian by differences
     cdef events_t events
     cdef public object residual_adapter
     cdef public object jacobian_adapter
+    cdef public object slopes_adapter
     cdef public object events_adapter
     cdef public bint python_residual  # the residual needs the GIL
     cdef public object error          # the exception a user's function raised

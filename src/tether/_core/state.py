@@ -73,6 +73,7 @@ class State:
         self.pivot = integers(self, "pivot", np.zeros(n, np.intc))
         self.error = None
         self.residual_adapter = self.jacobian_adapter = self.events_adapter = None
+        self.slopes_adapter = None
         self.t_end = np.inf
         self.direction = 1.0
         self.max_step = np.inf

@@ -80,6 +80,7 @@ def find_kinds(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil 
         with np.errstate(all="ignore"):
             beside = _Linearised.at(state, later, moved, yp)
         if beside is not None:
+            state.jacobian_exists = False          # it is that of another point
             return local_pencil(beside.fyp, beside.fy)
     return local_pencil(here.fyp, here.fy)
 
