@@ -40,13 +40,14 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("trace", ["never", "always"])
 @pytest.mark.parametrize(
     ("name", "rtol", "digits", "steps", "nfev", "njev", "nlu"), CASES,
     ids=[f"{case[0]}-{case[1]:.0e}" for case in CASES],
 )
-def test_digits_and_work(name, rtol, digits, steps, nfev, njev, nlu):
+def test_digits_and_work(name, rtol, digits, steps, nfev, njev, nlu, trace):
     problem = gallery.get(name)
-    sol = solve(problem, rtol)
+    sol = solve(problem, rtol, trace=trace)
     assert problem.digits(sol.y[:, -1]) >= digits
     assert sol.stats.steps <= steps
     assert sol.nfev <= nfev
@@ -101,11 +102,13 @@ def test_every_variant_of_the_method_is_as_accurate(name, options):
     assert variant.stats.steps < 1.7 * default.stats.steps
 
 
+@pytest.mark.parametrize("exact", ["user", "user and traced", "traced"])
 @pytest.mark.parametrize("name", ["robertson", "transamp", "pend-i1", "heat1d"])
-def test_users_jacobian_gives_the_same_and_saves_residuals(name):
+def test_an_exact_jacobian_gives_the_same_and_saves_residuals(name, exact):
     problem = gallery.get(name)
-    differences = solve(problem, 1e-6)
-    given = solve(problem, 1e-6, jac=problem.jac)
+    differences = solve(problem, 1e-6, trace="never")
+    given = solve(problem, 1e-6, jac=None if exact == "traced" else problem.jac,
+                  trace="never" if exact == "user" else "always")
     assert problem.digits(given.y[:, -1]) >= min(problem.digits(differences.y[:, -1]), 7.0) - 1.0
     assert given.nfev < differences.nfev
     assert given.njev <= given.nlu

@@ -367,13 +367,16 @@ def test_transistor_amplifier(arguments):
     assert sum(found.equations.values()) == pytest.approx(-0.1 / 1000)
 
 
-@pytest.mark.parametrize("exact", [True, False], ids=["jac", "differences"])
-def test_transistor_amplifier_behind_the_core(exact):
+@pytest.mark.parametrize(
+    ("exact", "trace"), [(True, "never"), (False, "never"), (False, "always")],
+    ids=["jac", "differences", "traced"],
+)
+def test_transistor_amplifier_behind_the_core(exact, trace):
     problem = gallery.get("transamp")
     bdf = Bdf(Problem(problem.fun, jac=problem.jac if exact else None), 0.0, problem.y0,
-              options={"rtol": 1e-6, "atol": 1e-6}, t_bound=0.2)
+              options={"rtol": 1e-6, "atol": 1e-6, "trace": trace}, t_bound=0.2)
     system = StateSystem(bdf._state, 0.0, problem.y0, np.zeros(8))
-    assert system.rank_tolerance == (1e-10 if exact else 1e-7)
+    assert system.rank_tolerance == (1e-10 if exact or trace == "always" else 1e-7)
     found = find_derivative(system, 0.0, problem.y0)
     assert found.success, found.message
     np.testing.assert_allclose(found.yp, problem.yp0, rtol=1e-6, atol=1e-3)

@@ -32,6 +32,15 @@ def reference():
     return solve_dae(relax, SPAN, RELAX_START)
 
 
+@pytest.fixture(scope="module")
+def called():
+    """The same with the residual called from the core, its Jacobian by differences."""
+    return solve_dae(relax, SPAN, RELAX_START, trace="never")
+
+
+called_or_traced = pytest.mark.parametrize("trace", ["never", "auto"])
+
+
 def assert_same(sol, reference, tolerance=0.0):
     """Assert that two runs took the same steps to the same values."""
     assert sol.success
@@ -44,8 +53,9 @@ def assert_same(sol, reference, tolerance=0.0):
 # --- the residual in Python -----------------------------------------------------------------
 
 
-def test_reference_is_accurate(reference):
-    assert error_at_steps(reference, relax_exact) < 2e-5
+def test_reference_is_accurate(reference, called):
+    for sol in (reference, called):
+        assert error_at_steps(sol, relax_exact) < 2e-5
 
 
 def as_tuple(t, y, yp):
@@ -93,31 +103,46 @@ class Callable:
         out[:] = relax(t, y, yp)
 
 
-@pytest.mark.parametrize(
-    "fun",
-    [
-        as_tuple, as_array, as_strided, as_reversed_bytes, as_numpy_scalars, filled,
-        filled_by_default, filled_and_returned, open_ended, Callable(), Callable().method,
-        Problem(relax),
-    ],
-    ids=lambda fun: getattr(fun, "__name__", type(fun).__name__),
-)
-def test_forms_of_the_residual(fun, reference):
-    assert_same(solve_dae(fun, SPAN, RELAX_START), reference)
+FORMS = [
+    as_tuple, as_array, as_strided, as_numpy_scalars, filled, filled_by_default,
+    filled_and_returned, open_ended, Callable(), Callable().method, Problem(relax),
+]
 
 
+def name_of(fun):
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+@pytest.mark.parametrize("fun", [*FORMS, as_reversed_bytes], ids=name_of)
+def test_forms_of_the_residual(fun, called):
+    assert_same(solve_dae(fun, SPAN, RELAX_START, trace="never"), called)
+
+
+@pytest.mark.parametrize("fun", FORMS, ids=name_of)
+def test_forms_of_the_residual_traced(fun, reference):
+    assert_same(solve_dae(fun, SPAN, RELAX_START, trace="always"), reference)
+
+
+def test_a_form_that_cannot_be_traced_is_called(called):
+    assert_same(solve_dae(as_reversed_bytes, SPAN, RELAX_START), called)
+
+
+@called_or_traced
 @pytest.mark.parametrize("kind", [np.int64, np.float32, bool])
-def test_residual_of_another_number_type(kind):
-    sol = solve_dae(lambda t, y, yp: np.array([kind(0)]) + (yp + y), (0, 1), [1.0])
-    assert_same(sol, solve_dae(decay, (0, 1), [1.0]))
+def test_residual_of_another_number_type(kind, trace):
+    sol = solve_dae(lambda t, y, yp: np.array([kind(0)]) + (yp + y), (0, 1), [1.0], trace=trace)
+    assert_same(sol, solve_dae(decay, (0, 1), [1.0], trace=trace))
 
 
+@called_or_traced
 @pytest.mark.parametrize("y0", [[1], (1,), np.array([1]), np.array([1.0], np.float32), [True]])
-def test_forms_of_the_starting_values(y0):
-    assert_same(solve_dae(decay, [0, 1], y0), solve_dae(decay, (0.0, 1.0), [1.0]))
+def test_forms_of_the_starting_values(y0, trace):
+    same = solve_dae(decay, (0.0, 1.0), [1.0], trace=trace)
+    assert_same(solve_dae(decay, [0, 1], y0, trace=trace), same)
 
 
-def test_residual_may_overwrite_and_keep_its_arguments(reference):
+@called_or_traced
+def test_residual_may_overwrite_and_keep_its_arguments(called, trace):
     kept = []
 
     def careless(t, y, yp):
@@ -127,7 +152,7 @@ def test_residual_may_overwrite_and_keep_its_arguments(reference):
         yp[:] = math.nan
         return result
 
-    assert_same(solve_dae(careless, SPAN, RELAX_START), reference)
+    assert_same(solve_dae(careless, SPAN, RELAX_START, trace=trace), called)
 
 
 def test_y0_and_yp0_are_left_alone():
@@ -137,7 +162,8 @@ def test_y0_and_yp0_are_left_alone():
     assert yp0.tolist() == [3.0, 3.0]
 
 
-def test_jac_events_and_callback_may_overwrite_their_arguments(reference):
+@called_or_traced
+def test_jac_events_and_callback_may_overwrite_their_arguments(trace):
     def jac(t, y, yp):
         y[:] = yp[:] = math.nan
         return [[0.0, 1.0], [1.0, -1.0]], [[1.0, 0.0], [0.0, 0.0]]
@@ -149,12 +175,13 @@ def test_jac_events_and_callback_may_overwrite_their_arguments(reference):
     def callback(t, y, yp):
         y[:] = yp[:] = math.nan
 
-    sol = solve_dae(relax, SPAN, RELAX_START, jac=jac, events=event, callback=callback)
-    assert_same(sol, solve_dae(relax, SPAN, RELAX_START, jac=JACOBIAN))
+    sol = solve_dae(relax, SPAN, RELAX_START, jac=jac, events=event, callback=callback, trace=trace)
+    assert_same(sol, solve_dae(relax, SPAN, RELAX_START, jac=JACOBIAN, trace=trace))
 
 
+@called_or_traced
 @pytest.mark.parametrize("args", [(2.0, 3.0), [2.0, 3.0]])
-def test_args(args):
+def test_args(args, trace):
     def with_args(t, y, yp, a, b):
         return [yp[0] + a * b * y[0]]
 
@@ -168,18 +195,19 @@ def test_args(args):
         assert (a, b) == (2.0, 3.0)
         return y[0] - 0.5
 
-    plain = solve_dae(lambda t, y, yp: [yp[0] + 6.0 * y[0]], (0, 1), [1.0])
+    plain = solve_dae(lambda t, y, yp: [yp[0] + 6.0 * y[0]], (0, 1), [1.0], trace=trace)
     for fun in (with_args, fills, lambda t, y, yp, *both: with_args(t, y, yp, *both)):
-        assert_same(solve_dae(fun, (0, 1), [1.0], args=args), plain)
-        assert_same(solve_dae(Problem(fun, args=args), (0, 1), [1.0]), plain)
-    sol = solve_dae(with_args, (0, 1), [1.0], args=args, jac=jac, events=event)
+        assert_same(solve_dae(fun, (0, 1), [1.0], args=args, trace=trace), plain)
+        assert_same(solve_dae(Problem(fun, args=args), (0, 1), [1.0], trace=trace), plain)
+    sol = solve_dae(with_args, (0, 1), [1.0], args=args, jac=jac, events=event, trace=trace)
     assert sol.t_events[0] == pytest.approx([math.log(2) / 6], abs=1e-6)
 
 
-def test_one_problem_serves_many_runs(reference):
+def test_one_problem_serves_many_runs(reference, called):
     problem = Problem(relax)
     for _ in range(2):
         assert_same(solve_dae(problem, SPAN, RELAX_START), reference)
+        assert_same(solve_dae(problem, SPAN, RELAX_START, trace="never"), called)
 
 
 # --- the Jacobian ------------------------------------------------------------------------------
@@ -187,6 +215,7 @@ def test_one_problem_serves_many_runs(reference):
 JACOBIAN = (np.array([[0.0, 1.0], [1.0, -1.0]]), np.array([[1.0, 0.0], [0.0, 0.0]]))
 
 
+@called_or_traced
 @pytest.mark.parametrize(
     "jac",
     [
@@ -199,10 +228,10 @@ JACOBIAN = (np.array([[0.0, 1.0], [1.0, -1.0]]), np.array([[1.0, 0.0], [0.0, 0.0
     ],
     ids=["function", "lists", "fortran", "sparse", "pair", "sparse pair"],
 )
-def test_forms_of_the_jacobian(jac, reference):
-    sol = solve_dae(relax, SPAN, RELAX_START, jac=jac)
-    assert_same(sol, reference, 1e-6)
-    assert sol.nfev < reference.nfev
+def test_forms_of_the_jacobian(jac, called, trace):
+    sol = solve_dae(relax, SPAN, RELAX_START, jac=jac, trace=trace)
+    assert_same(sol, called, 1e-6)
+    assert sol.nfev < called.nfev
     assert sol.njev > 0
 
 
@@ -214,11 +243,25 @@ def test_jacobian_saves_residuals_of_a_nonlinear_problem():
     def jac(t, y, yp):
         return [[0.0, -1.0], [1.0 + 100.0 * y[0] * y[1], -50.0 * (1.0 - y[0] ** 2)]], np.eye(2)
 
-    differences = solve_dae(van_der_pol, (0, 100), [2.0, 0.0])
-    given = solve_dae(van_der_pol, (0, 100), [2.0, 0.0], jac=jac)
+    differences = solve_dae(van_der_pol, (0, 100), [2.0, 0.0], trace="never")
+    given = solve_dae(van_der_pol, (0, 100), [2.0, 0.0], jac=jac, trace="never")
+    traced = solve_dae(van_der_pol, (0, 100), [2.0, 0.0], trace="always")
     assert differences.njev > 10
-    assert given.nfev < differences.nfev - differences.njev
-    np.testing.assert_allclose(given.y[:, -1], differences.y[:, -1], rtol=1e-2)
+    for exact in (given, traced):
+        assert exact.nfev < differences.nfev - differences.njev
+        np.testing.assert_allclose(exact.y[:, -1], differences.y[:, -1], rtol=1e-2)
+
+
+@called_or_traced
+def test_the_users_jacobian_is_used_and_not_another(trace):
+    seen = []
+
+    def jac(t, y, yp):
+        seen.append(t)
+        return [[0.0, -1.0], [1.0 + 100.0 * y[0] * y[1], -50.0 * (1.0 - y[0] ** 2)]], np.eye(2)
+
+    sol = solve_dae(van_der_pol, (0, 100), [2.0, 0.0], jac=jac, trace=trace)
+    assert sol.njev == len(seen) > 10
 
 
 # --- C functions -------------------------------------------------------------------------------
@@ -226,15 +269,15 @@ def test_jacobian_saves_residuals_of_a_nonlinear_problem():
 
 @pytest.mark.parametrize("wrapped", [False, True], ids=["ctypes", "LowLevelCallable"])
 @pytest.mark.parametrize("returns", [None, ctypes.c_int], ids=["void", "int"])
-def test_c_functions(library, reference, returns, wrapped):
+def test_c_functions(library, called, returns, wrapped):
     fun = c_function(library, "relax_status" if returns else "relax", returns)
     sol = solve_dae(LowLevelCallable(fun) if wrapped else fun, SPAN, RELAX_START)
-    assert_same(sol, reference, 1e-9)
-    assert sol.nfev == reference.nfev
+    assert_same(sol, called, 1e-9)
+    assert sol.nfev == called.nfev
 
 
 @pytest.mark.parametrize("returns", [None, ctypes.c_int], ids=["void", "int"])
-def test_c_functions_with_user_data(library, reference, returns):
+def test_c_functions_with_user_data(library, called, returns):
     name = "relax_status_data" if returns else "relax_data"
     fun = c_function(library, name, returns, data=True)
     one, five = ctypes.c_double(1.0), ctypes.c_double(5.0)
@@ -243,34 +286,36 @@ def test_c_functions_with_user_data(library, reference, returns):
         data = ctypes.cast(ctypes.pointer(number), ctypes.c_void_p)
         return solve_dae(LowLevelCallable(fun, data), SPAN, RELAX_START)
 
-    assert_same(solve(one), reference, 1e-9)
+    assert_same(solve(one), called, 1e-9)
     faster = solve_dae(
-        lambda t, y, yp: [yp[0] + 5.0 * y[1], y[0] - y[1] + np.sin(t)], SPAN, RELAX_START
+        lambda t, y, yp: [yp[0] + 5.0 * y[1], y[0] - y[1] + np.sin(t)], SPAN, RELAX_START,
+        trace="never",
     )
     assert_same(solve(five), faster, 1e-6)
 
 
-def test_c_function_with_python_jacobian_and_event(library):
+@called_or_traced
+def test_c_function_with_python_jacobian_and_event(library, trace):
     def event(t, y, yp):
         return y[0]
 
     fun = c_function(library, "relax")
     sol = solve_dae(fun, SPAN, RELAX_START, jac=JACOBIAN, events=event)
-    same = solve_dae(relax, SPAN, RELAX_START, jac=JACOBIAN, events=event)
+    same = solve_dae(relax, SPAN, RELAX_START, jac=JACOBIAN, events=event, trace=trace)
     assert_same(sol, same, 1e-9)
     assert sol.t_events[0] == pytest.approx(same.t_events[0], rel=1e-9)
     assert len(sol.t_events[0]) == 1
 
 
-def test_python_function_behind_a_c_pointer(reference):
+def test_python_function_behind_a_c_pointer(called):
     @ctypes.CFUNCTYPE(None, *C_ARGUMENTS)
     def pointer(t, y, yp, out):
         out[0], out[1] = relax(t, y, yp)
 
-    assert_same(solve_dae(pointer, SPAN, RELAX_START), reference, 1e-9)
+    assert_same(solve_dae(pointer, SPAN, RELAX_START), called, 1e-9)
 
 
-def test_numba_cfunc(reference):
+def test_numba_cfunc(called):
     numba = pytest.importorskip("numba")
     vector = numba.types.CPointer(numba.float64)
 
@@ -285,12 +330,12 @@ def test_numba_cfunc(reference):
         out[1] = y[0] - y[1] + math.sin(t)
         return 0
 
-    assert_same(solve_dae(fun, SPAN, RELAX_START), reference, 1e-9)
-    assert_same(solve_dae(fun_with_status, SPAN, RELAX_START), reference, 1e-9)
-    assert_same(solve_dae(LowLevelCallable(fun.ctypes), SPAN, RELAX_START), reference, 1e-9)
+    assert_same(solve_dae(fun, SPAN, RELAX_START), called, 1e-9)
+    assert_same(solve_dae(fun_with_status, SPAN, RELAX_START), called, 1e-9)
+    assert_same(solve_dae(LowLevelCallable(fun.ctypes), SPAN, RELAX_START), called, 1e-9)
 
 
-def test_c_function_runs_without_the_gil(library, reference):
+def test_c_function_runs_without_the_gil(library, called):
     """The residual waits for what only another Python thread can do."""
     counter = ctypes.c_int.in_dll(library, "counter")
     results = []
@@ -305,7 +350,7 @@ def test_c_function_runs_without_the_gil(library, reference):
         time.sleep(1e-5)
     thread.join()
     assert not ctypes.c_int.in_dll(library, "gave_up").value
-    assert_same(results[0], reference, 1e-9)
+    assert_same(results[0], called, 1e-9)
 
 
 # --- special forms of the problem --------------------------------------------------------------
@@ -325,8 +370,9 @@ def rhs(t, y):
     ],
     ids=["array", "list", "integers", "sparse", "callable", "sparse callable"],
 )
-def test_mass_matrix(M):
-    sol = solve_dae(Problem.mass_matrix(M, rhs), SPAN, RELAX_START)
+@called_or_traced
+def test_mass_matrix(M, trace):
+    sol = solve_dae(Problem.mass_matrix(M, rhs), SPAN, RELAX_START, trace=trace)
     assert sol.success
     assert error_at_steps(sol, relax_exact) < 2e-5
 
@@ -338,11 +384,14 @@ def test_mass_matrix_with_jac_and_args():
     def slope(t, y, k):
         return np.array([[0.0, -k], [1.0, -1.0]])
 
-    differences = solve_dae(Problem.mass_matrix(MASS, f, args=(1.0,)), SPAN, RELAX_START)
+    plain = Problem.mass_matrix(MASS, f, args=(1.0,))
+    differences = solve_dae(plain, SPAN, RELAX_START, trace="never")
     for jac in (slope, lambda t, y, k: sparse.csr_array(slope(t, y, k))):
-        given = solve_dae(Problem.mass_matrix(MASS, f, jac=jac, args=(1.0,)), SPAN, RELAX_START)
-        assert error_at_steps(given, relax_exact) < 2e-5
-        assert given.nfev < differences.nfev
+        problem = Problem.mass_matrix(MASS, f, jac=jac, args=(1.0,))
+        for trace in ("never", "auto"):
+            given = solve_dae(problem, SPAN, RELAX_START, trace=trace)
+            assert error_at_steps(given, relax_exact) < 2e-5
+            assert given.nfev < differences.nfev
 
 
 def test_mass_matrix_that_changes():
@@ -363,12 +412,13 @@ def test_mass_matrix_that_is_not_diagonal():
     assert error_at_steps(sol, lambda t: [np.cos(t), -np.sin(t)]) < 1e-4
 
 
+@called_or_traced
 @pytest.mark.parametrize("n_differential", [None, 1])
-def test_semi_explicit(n_differential):
+def test_semi_explicit(n_differential, trace):
     problem = Problem.semi_explicit(
         lambda t, x, z: -z, lambda t, x, z: x - z + np.sin(t), n_differential=n_differential
     )
-    sol = solve_dae(problem, SPAN, RELAX_START)
+    sol = solve_dae(problem, SPAN, RELAX_START, trace=trace)
     assert sol.success
     assert error_at_steps(sol, relax_exact) < 2e-5
 
@@ -693,11 +743,14 @@ def test_counters_count_the_calls():
         calls["jac"] += 1
         return JACOBIAN
 
-    sol = solve_dae(fun, SPAN, RELAX_START)
+    sol = solve_dae(fun, SPAN, RELAX_START, trace="never")
     assert sol.nfev == calls["fun"]
     calls["fun"] = 0
-    sol = solve_dae(fun, SPAN, RELAX_START, jac=jac)
+    sol = solve_dae(fun, SPAN, RELAX_START, jac=jac, trace="never")
     assert (sol.nfev, sol.njev) == (calls["fun"], calls["jac"])
+    calls["fun"] = calls["jac"] = 0
+    sol = solve_dae(relax, SPAN, RELAX_START, jac=jac)
+    assert sol.njev == calls["jac"]
 
 
 def test_work_is_modest(reference):
@@ -818,9 +871,11 @@ def test_plot_of_a_failed_start(pyplot):
 # --- Bdf ---------------------------------------------------------------------------------------
 
 
-def test_bdf_takes_the_steps_of_solve_dae():
-    sol = solve_dae(relax, SPAN, RELAX_START, rtol=1e-8, dense_output=True)
-    bdf = Bdf(Problem(relax), SPAN[0], RELAX_START, options={"rtol": 1e-8}, t_bound=SPAN[1])
+@called_or_traced
+def test_bdf_takes_the_steps_of_solve_dae(trace):
+    sol = solve_dae(relax, SPAN, RELAX_START, rtol=1e-8, dense_output=True, trace=trace)
+    bdf = Bdf(Problem(relax), SPAN[0], RELAX_START, options={"rtol": 1e-8, "trace": trace},
+              t_bound=SPAN[1])
     assert bdf.t == 0.0
     assert bdf.t_old is None
     assert bdf.status == Status.RUNNING
@@ -870,10 +925,12 @@ def test_bdf_hands_out_copies():
     np.testing.assert_array_equal(polynomial(polynomial.t)[0], before)
 
 
-def test_two_integrations_side_by_side():
+@called_or_traced
+def test_two_integrations_side_by_side(trace):
     """No state is shared: interleaved they go the ways they go alone."""
-    alone = [solve_dae(f, (0, 1), y0) for f, y0 in ((decay, [1.0]), (circle, [1.0, 0.0]))]
-    pair = [Bdf(decay, 0.0, [1.0], t_bound=1.0), Bdf(circle, 0.0, [1.0, 0.0], t_bound=1.0)]
+    problems = ((decay, [1.0]), (circle, [1.0, 0.0]))
+    alone = [solve_dae(fun, (0, 1), y0, trace=trace) for fun, y0 in problems]
+    pair = [Bdf(fun, 0.0, y0, options={"trace": trace}, t_bound=1.0) for fun, y0 in problems]
     while any(bdf.step() == Status.RUNNING for bdf in pair):
         pass
     while pair[1].step() == Status.RUNNING:
@@ -893,12 +950,13 @@ def test_residual_that_integrates_another_problem():
     assert sol.y[0, -1] == pytest.approx(math.exp(-rate), rel=1e-5)
 
 
-def test_runs_in_threads_agree(library):
+@called_or_traced
+def test_runs_in_threads_agree(library, trace):
     fun = c_function(library, "spin")
     results = {}
 
     def run(name, problem):
-        results[name] = solve_dae(problem, (0, 5), [1.0, 0.0])
+        results[name] = solve_dae(problem, (0, 5), [1.0, 0.0], trace=trace)
 
     threads = [threading.Thread(target=run, args=(i, fun if i % 2 else circle)) for i in range(6)]
     for thread in threads:
@@ -916,12 +974,13 @@ def test_one_semi_explicit_problem_serves_two_sizes():
         np.testing.assert_allclose(sol.y[:, -1], np.exp(-1.0), rtol=1e-5)
 
 
-def test_runs_in_threads_do_not_disturb_each_other():
+@called_or_traced
+def test_runs_in_threads_do_not_disturb_each_other(trace):
     from concurrent.futures import ThreadPoolExecutor
 
     def run(rtol):
         return solve_dae(lambda t, y, yp: [yp[0] + y[1], yp[1] - y[0]], (0, 20), [1.0, 0.0],
-                         rtol=rtol)
+                         rtol=rtol, trace=trace)
 
     rtols = [1e-4, 1e-5, 1e-6, 1e-7] * 3
     alone = [run(rtol) for rtol in rtols]

@@ -477,7 +477,8 @@ class Traced(Problem):
 
 
 def solve(problem, gallery_problem, rtol=1e-6):
-    options = {"rtol": rtol, "atol": rtol * gallery_problem.atol_scale}
+    """Integrate a problem as it attaches itself."""
+    options = {"rtol": rtol, "atol": rtol * gallery_problem.atol_scale, "trace": "never"}
     t0, t_end = gallery_problem.t_span
     bdf = Bdf(problem, t0, gallery_problem.y0, gallery_problem.yp0, options, t_bound=t_end)
     while bdf.status == Status.RUNNING:
@@ -531,8 +532,8 @@ def test_other_threads_run_meanwhile():
     """The machine runs without the GIL: a thread counts while the steps are made."""
     given = gallery.get("trivial")
     backend = prepare_system(trace(given.fun, given.n))
-    bdf = Bdf(Traced(given, backend), 0.0, given.y0, given.yp0, {"rtol": 1e-9, "atol": 1e-9},
-              t_bound=1e9)
+    options = {"rtol": 1e-9, "atol": 1e-9, "trace": "never"}
+    bdf = Bdf(Traced(given, backend), 0.0, given.y0, given.yp0, options, t_bound=1e9)
     ticks, stop = [0], threading.Event()
 
     def count():
@@ -557,8 +558,8 @@ def test_other_threads_run_meanwhile():
 def test_steps_allocate_no_python_memory():
     given = gallery.get("trivial")
     backend = prepare_system(trace(given.fun, given.n))
-    bdf = Bdf(Traced(given, backend), 0.0, given.y0, given.yp0, {"rtol": 1e-8, "atol": 1e-8},
-              t_bound=1e6)
+    options = {"rtol": 1e-8, "atol": 1e-8, "trace": "never"}
+    bdf = Bdf(Traced(given, backend), 0.0, given.y0, given.yp0, options, t_bound=1e6)
     bdf.advance(1000)
     tracemalloc.start()
     try:

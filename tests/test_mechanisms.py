@@ -533,9 +533,6 @@ def test_driven_cart_is_solved(formulation):
     times = np.linspace(0.0, 4.0, 5)
     mechanism = driven_cart()
     problem = mechanism.problem(formulation)
-    if formulation == "index 3":
-        # refused without: see the test below
-        problem.var_index = np.array([0, 0, 2, 2, 3])
     y0, yp0 = mechanism.start(*DRIVEN_START, formulation)
     sol = solve_dae(
         problem, (0, 4.0), y0, yp0, rtol=1e-8, atol=1e-8, t_eval=times[1:], form="given"
@@ -545,11 +542,6 @@ def test_driven_cart_is_solved(formulation):
     atol = 1e-7 if INDEX[formulation] == 1 else 2e-8
     np.testing.assert_allclose(sol.y[:4], expected[:4, 1:], rtol=0, atol=atol)
     np.testing.assert_allclose(sol.y[4], expected[4, 1:], rtol=0, atol=10 * atol)
-
-
-@pytest.mark.xfail(reason="the force of the motor is taken for prescribed", strict=True)
-def test_driven_cart_of_index_3_needs_no_hints():
-    solve(driven_cart(), "index 3", 4.0, *DRIVEN_START)
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)

@@ -364,10 +364,7 @@ def test_condition_grows_with_the_index_and_scaling_takes_it_back(name):
 @pytest.mark.parametrize(
     "name",
     [
-        *conditioning.PENDULA[:3],
-        pytest.param(conditioning.PENDULA[3], marks=pytest.mark.xfail(
-            reason="the equations of motion are divided by 1/h, and would need 1/h^2", strict=True,
-        )),
+        *conditioning.PENDULA,
         "flow, index 2",
     ],
 )

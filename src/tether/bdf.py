@@ -275,7 +275,8 @@ class Bdf:
 
     def step(self) -> Status:
         """Take one step and return the status; a finished or failed run stays where it is."""
-        if self.status == Status.RUNNING:
+        taken = self._state.steps
+        while self.status == Status.RUNNING and self._state.steps == taken:
             self.advance(1)
         return self.status
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -124,7 +124,7 @@ class ReducedProblem(TracedProblem):
     def __init__(self, problem: Problem, plan: Plan, key: Hashable | None, backend: str) -> None:
         super().__init__(problem, plan, key, backend)
         assert plan.reduced is not None
-        self.reduced = replace(plan.reduced, args=plan.args(self.args))
+        self.reduced = plan.reduced
         self.var_index = None
         self.constraints = self.constraints.with_found(
             plan.constraints, plan.args(self.args), self.reduced.n_user
@@ -144,7 +144,7 @@ class ReducedProblem(TracedProblem):
 
     def lift(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
         """Consistent values of all unknowns near the user's."""
-        found = reduced_start(self.reduced, t, y, yp)
+        found = reduced_start(self.reduced, t, y, yp, self.plan.args(self.args))
         return Start(
             found.y, found.yp, found.success, found.message, found.moved, found.residual
         )

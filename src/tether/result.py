@@ -238,6 +238,10 @@ class DaeResult:
         """What kind of DAE it is; worked out when asked for."""
         return None if self.analysis is None else self.analysis()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the functions behind: a report that was not asked for cannot be pickled."""
+        return self.__dict__ | {"analysis": None}
+
     @property
     def success(self) -> bool:
         """Whether the run reached its goal."""

@@ -170,7 +170,7 @@ def solve_dae(
     driver = None
     try:
         bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end)
-        bdf._state.interpolated = dense_output or times is not None
+        bdf._state.interpolated = dense_output or (times is not None and np.any(times != t_end))
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
         if watched:

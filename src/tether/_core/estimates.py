@@ -29,21 +29,25 @@ def set_test_weights(s):
     size: cython.double = 0.0
     change: cython.double = change_of_step(s)
     h: cython.double = fabs(s.h)
+    noise: cython.double            # of the iteration, where it is held to y'
     for i in range(s.n):
         if s.kind[i] < 2:
             size = max(size, fabs(s.phi[i]))
+    noise = NOISE_OF_ITERATION * EPS * size / s.newton_tolerance
+    if s.newton_by_step:
+        noise /= h
     for i in range(s.n):
         s.error_weight[i] = s.filtered_weight[i] = s.newton_weight[i] = s.weight[i]
         if s.kind[i] < 2:
+            if s.newton_by_step:
+                s.newton_weight[i] = 1.0 / (s.tolerance[i] + noise)
             continue
         power = 1.0
         share = 1.0
         for v in range(1, s.kind[i]):
             power *= h
             share *= change
-        s.newton_weight[i] = 1.0 / (
-            s.tolerance[i] + NOISE_OF_ITERATION * EPS * size / (power * s.newton_tolerance)
-        )
+        s.newton_weight[i] = 1.0 / (s.tolerance[i] + noise / power)
         s.filtered_weight[i] = 1.0 / (s.tolerance[i] + NOISE_OF_ERROR * EPS * size / power)
         if s.estimate == MECHANICAL and s.reaction[i]:
             s.newton_weight[i] *= share
@@ -113,7 +117,7 @@ def interpolation_error(s):
     error: cython.double = 0.0
     for i in range(s.n):
         x = fabs(s.correction[i]) * s.filtered_weight[i]
-        if s.kind[i] > 1 and not s.reaction[i]:
+        if not s.reaction[i]:           # whose weights have the share in them
             x *= s.share
         error = max(error, x)
     return s.alpha[s.k + 1] * error

@@ -34,24 +34,28 @@ def assemble_and_factor(s):
 def scale_matrix(s):
     """Scale the matrix in `s.lu`, math (25): by kind (PL2 section 3), or rows to largest entry 1.
 
-    A row that contains y' has entries of order c, so it is divided by c; a column of
-    var_index v is multiplied by c^(v-1).
+    A column of var_index v is multiplied by c^(v-1), then every row divided by the largest
+    power of c that stands in it.
     """
     n: cython.int = s.n
     i: cython.int
     j: cython.int
+    power: cython.double
     for i in range(n):
         s.row_scale[i] = 0.0
         s.column_scale[i] = 1.0
     for j in range(n):
-        for i in range(n):
-            if s.scaling_mode == ROWS:
-                s.row_scale[i] = max(s.row_scale[i], fabs(s.lu[j * n + i]))
-            elif s.fyp[j * n + i] != 0.0:
-                s.row_scale[i] = fabs(s.cj)
         if s.scaling_mode == KINDS:
             for i in range(1, s.kind[j]):
                 s.column_scale[j] *= fabs(s.cj)
+        for i in range(n):
+            if s.scaling_mode == ROWS:
+                power = fabs(s.lu[j * n + i])
+            elif s.fyp[j * n + i] != 0.0:
+                power = fabs(s.cj) * s.column_scale[j]
+            else:
+                power = s.column_scale[j] if s.fy[j * n + i] != 0.0 else 0.0
+            s.row_scale[i] = max(s.row_scale[i], power)
     for i in range(n):
         s.row_scale[i] = 1.0 / s.row_scale[i] if s.row_scale[i] > 0.0 else 1.0
     for j in range(n):

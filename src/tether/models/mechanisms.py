@@ -375,6 +375,10 @@ class Mechanism:
         )
 
 
+# var_index of velocities and multipliers where the index is above 1.
+KINDS = {"index 3": (2, 3), "index 2": (0, 2), "ggl": (0, 2)}
+
+
 class _MechanismProblem(Problem):
     """Equations of a mechanism; the number of constraints shows at the first sight of y0."""
 
@@ -448,6 +452,10 @@ class _MechanismProblem(Problem):
                 f"and {m or 'its'} constraints: take y0 and yp0 from Mechanism.start(q0, v0, "
                 f"{self.formulation!r})"
             )
+        if self.formulation in KINDS:          # index 2 or 3 was asked for
+            velocities, multipliers = KINDS[self.formulation]
+            self.var_index = np.zeros(expected, int)
+            self.var_index[n : 2 * n], self.var_index[2 * n :] = velocities, multipliers
         if not callable(mechanism._mass):
             self.fyp = np.zeros((expected, expected))
             self.fyp[:n, :n] = np.eye(n)

@@ -19,6 +19,7 @@ from tether.structure.repair import Repaired, repair, shuffle
 from tether.structure.report import IndexReport
 from tether.structure.sigma import Signature, Unmatched
 from tether.structure.start import ReducedStart, reduced_start
+from tether.structure.varying import repair_varying
 from tether.trace import Trace, TraceFailure, trace, verify
 
 __all__ = ["Analysis", "analyze", "analyze_trace"]
@@ -83,9 +84,13 @@ class Analysis:
         return None if self.pencil is None else self.pencil.index
 
     @property
-    def undetermined(self) -> bool:
-        """Tell whether the equations do not determine slopes and multipliers, near the start."""
-        return self.redundancy is not None and self.redundancy.kind == "open"
+    def understood(self) -> bool:
+        """Tell whether the reduced system determines the motion near the start."""
+        if self.repaired is None or self.reduced is None:
+            return False
+        if not self.repaired.regular:
+            return self.redundant
+        return self.redundancy is None or self.redundancy.kind != "open"
 
     @property
     def redundant(self) -> bool:
@@ -205,25 +210,52 @@ def analyze_trace(
     points = general_points(found.t, y, np.zeros_like(y) if yp is None else yp)
     pencil = _linearised(found.given, points) if thorough else None
     repaired = _repaired(found.given, points, pencil)
-    found = replace(found, repaired=repaired, pencil=pencil)
-    signature = repaired.system.signature
+    found = replace(found, pencil=pencil)
+    tried = _reduced(found, repaired, y, yp, form, thorough)
+    if tried.understood or isinstance(repaired.system.signature, Unmatched):
+        return tried
+    varied = repair_varying(repaired.system, points)
+    if varied.regular:
+        combinations = (*repaired.combinations, *varied.combinations)
+        varied = replace(varied, combinations=combinations)
+        tried_again = _reduced(found, varied, y, yp, form, thorough)
+        if tried_again.understood:
+            return tried_again
+    # the offsets are wrong, and nothing that depends on them is right
+    pencil = pencil or _linearised(found.given, points)
+    known = pencil is not None and not pencil.singular
+    return replace(
+        tried,
+        pencil=pencil,
+        reduced=None,
+        start=None,
+        index=None if pencil is None else pencil.index,
+        dof=pencil.dof if known and pencil is not None else None,
+    )
+
+
+def _reduced(
+    found: Analysis,
+    repaired: Repaired,
+    y: np.ndarray,
+    yp: np.ndarray | None,
+    form: int,
+    thorough: bool,
+) -> Analysis:
+    """Reduce a system and judge the result at the start."""
+    found = replace(found, repaired=repaired)
+    system, signature = repaired.system, repaired.system.signature
     if isinstance(signature, Unmatched):
         return found
-    reduced = reduce_index(repaired.system, signature, form)
-    found = replace(
-        found, index=repaired.system.index(signature), dof=signature.dof, reduced=reduced
-    )
-    if reduced.n <= MOST_DENSE and (thorough or not reduced.as_given or not repaired.regular):
-        found = _at_the_start(found, y, yp)
-    understood = found.redundant if not repaired.regular else not found.undetermined
-    if understood:
-        return found
-    # the offsets are wrong, and nothing that depends on them is right
-    local = pencil is not None and not pencil.singular
-    return replace(
-        found, reduced=None, start=None, index=found.local_index,
-        dof=pencil.dof if local and pencil is not None else None,
-    )
+    index = system.index(signature)
+    local = found.pencil
+    if local is not None and local.index is not None and local.dof == signature.dof:
+        # offsets count differentiations that another combination of equations would save
+        index = min(index, local.index)
+    reduced = reduce_index(system, signature, form, index)
+    found = replace(found, index=index, dof=signature.dof, reduced=reduced)
+    wanted = thorough or not reduced.as_given or not repaired.regular
+    return _at_the_start(found, y, yp) if wanted and reduced.n <= MOST_DENSE else found
 
 
 def _repaired(given: Equations, points: Points, pencil: Pencil | None) -> Repaired:
@@ -234,7 +266,8 @@ def _repaired(given: Equations, points: Points, pencil: Pencil | None) -> Repair
     if repaired.regular and pencil.index < repaired.system.index(signature):
         shuffled = shuffle(repaired.system, points)
         if shuffled.combinations and shuffled.regular:
-            return shuffled
+            combinations = (*repaired.combinations, *shuffled.combinations)
+            return replace(shuffled, combinations=combinations)
     return repaired
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tether.structure.equations import MOST_DENSE
 from tether.structure.freedom import free_unknowns
 from tether.structure.hidden import Reduced
 from tether.structure.report import HiddenConstraint, Incidence, IndexReport
@@ -143,6 +144,8 @@ def _notes(found: Analysis, names: Sequence[str]) -> Iterator[str]:
         yield f"and in {len(combinations) - MOST_COMBINATIONS} further combinations"
     yield from _on_start(found, names)
     if found.reduced is None:
+        if found.pencil is None and found.given.n <= MOST_DENSE:
+            yield "the equations are not finite at the start"
         if found.index is not None:
             yield (
                 "leading derivatives cancel in a way that was not resolved; index and freedom are "
@@ -242,16 +245,17 @@ def _free(found: Analysis, names: Sequence[str]) -> tuple[str, ...]:
 def _hidden(found: Analysis, full: Reduced, names: Sequence[str]) -> list[HiddenConstraint]:
     """Equations that are implied: derivatives, and combinations in place of given ones."""
     system, signature = full.source
+    combinations = () if found.repaired is None else found.repaired.combinations
+    combined = {combination.replaced for combination in combinations}
     entries = [
         (level.equation, level.order, level.node)
         for level in full.levels
-        if level.order > 0 or system.rows[level.equation] != system.given[level.equation]
+        if level.order > 0 or level.equation in combined
     ]
     algebraic = 0 in signature.d
-    graph = full.graph
-    for i, c in enumerate(signature.c):
-        top = full.tops[i]
-        if top != system.given[i] and (algebraic or not _slopes(graph, top)):
+    for i, (c, top) in enumerate(zip(signature.c, full.tops, strict=True)):
+        implied = top != system.rows[i] if c > 0 else i in combined
+        if implied and (algebraic or not _slopes(full.graph, top)):
             entries.append((i, c, top))
     return [_constraint(found, full, names, *entry) for entry in sorted(entries)]
 

@@ -67,7 +67,10 @@ class Points:
 
 
 def general_points(t: float, y: np.ndarray, yp: np.ndarray) -> Points:
-    """Points around a start at which nothing vanishes by accident; the start itself is not one."""
+    """Choose points around a start at which nothing vanishes by accident; the start is the last.
+
+    It is one of them for equations that are finite nowhere else.
+    """
     rng = np.random.default_rng(7)
     t_all, jets = [], []
     for shift in SHIFTS:
@@ -78,6 +81,8 @@ def general_points(t: float, y: np.ndarray, yp: np.ndarray) -> Points:
             moved.append(values + size * signs * rng.uniform(0.3, 1.0, values.shape))
         t_all.append(t + shift * rng.uniform(0.3, 1.0))
         jets.append(moved)
+    t_all.append(t)
+    jets.append([y, yp])
     return Points(np.array(t_all), np.moveaxis(np.array(jets), 0, -1))
 
 
@@ -148,10 +153,6 @@ class Equations:
             depth=tuple(depth.get(i, order) for i, order in enumerate(self.depth)),
             entries=kept + self._derivatives(rows),
         )
-
-    def without(self, entries: set[Entry]) -> Equations:
-        """Forget derivatives that are zero though their expressions do not show it."""
-        return replace(self, entries=[x for x in self.entries if x not in entries])
 
     def index(self, signature: Signature) -> int:
         """Count the differentiations of the given equations that determine all slopes."""

@@ -18,7 +18,7 @@ for its multiplier. A pendulum keeps its five unknowns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,7 @@ from tether.structure.equations import Equations
 from tether.structure.sigma import Signature
 from tether.trace import Program, SparseJacobian, directional, emit, jacobian, substitute
 from tether.trace import opcodes as op
+from tether.trace.backend import Backend, prepare
 from tether.trace.graph import STATIC, Graph
 
 __all__ = ["Level", "Reduced", "ReducedPrograms", "reduce_index"]
@@ -66,6 +67,8 @@ class ReducedPrograms:
         Entries of F_y, then of F_y', at the places `f_y` and `f_yp` say.
     f_y, f_yp : SparseJacobian
         Where they stand.
+    rate : Program
+        Partial derivatives of the equations by t.
     constraints : Program
         Values of all constraints G(t, y).
     constraint_jacobian : Program
@@ -78,9 +81,17 @@ class ReducedPrograms:
     jacobian: Program
     f_y: SparseJacobian
     f_yp: SparseJacobian
+    rate: Program
     constraints: Program
     constraint_jacobian: Program
     g_y: SparseJacobian
+    _backends: dict[str, Backend] = field(default_factory=dict, repr=False)
+
+    def backend(self, name: str) -> Backend:
+        """Program of this name, ready to run."""
+        if name not in self._backends:
+            self._backends[name] = prepare(getattr(self, name))
+        return self._backends[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +174,11 @@ class Reduced:
     def programs(self) -> ReducedPrograms:
         """Programs of the equations, the constraints and their derivatives."""
         graph, n, p = self.graph, self.n, len(self.args)
-        y, yp = ([graph.y(j, order) for j in range(n)] for order in (0, 1))
-        both = jacobian(graph, self.equations, y + yp)
-        f_y, f_yp = _columns(both, 0, n), _columns(both, n, 2 * n)
+        y = [graph.y(j) for j in range(n)]
+        f_y, f_yp = self._jacobians()
         g_both = jacobian(graph, self.constraints, [*y, graph.time()])
         g_y, g_t = _columns(g_both, 0, n), _columns(g_both, n, n + 1)
-        rates = dict(zip(g_t.rows, g_t.nodes, strict=True))
-        g_t_all = [rates.get(row, graph.zero) for row in range(len(self.levels))]
+        f_t = jacobian(graph, self.equations, [graph.time()])
 
         def program(nodes: Sequence[int]) -> Program:
             return emit(graph, nodes, n, p, opaque=True)
@@ -179,10 +188,30 @@ class Reduced:
             jacobian=program(f_y.nodes + f_yp.nodes),
             f_y=f_y,
             f_yp=f_yp,
+            rate=program(_column(f_t, graph)),
             constraints=program(self.constraints),
-            constraint_jacobian=program(g_y.nodes + g_t_all),
+            constraint_jacobian=program(g_y.nodes + _column(g_t, graph)),
             g_y=g_y,
         )
+
+    def _jacobians(self) -> tuple[SparseJacobian, SparseJacobian]:
+        """Differentiate the equations by y and by y'; those not changed need no second sweep."""
+        graph, n, system = self.graph, self.n, self.source[0]
+        same = {i for i, node in enumerate(self.tops) if node == system.rows[i]}
+        entries = [entry for entry in system.entries if entry[0] in same]
+        changed = [i for i in range(n) if i not in same]
+        inputs = [graph.y(j, order) for order in (0, 1) for j in range(n)]
+        found = jacobian(graph, [self.equations[i] for i in changed], inputs)
+        entries += [
+            (changed[row], col % n, col // n, node)
+            for row, col, node in zip(found.rows, found.cols, found.nodes, strict=True)
+        ]
+        parts = [sorted(entry for entry in entries if entry[2] == order) for order in (0, 1)]
+        f_y, f_yp = (
+            SparseJacobian((n, n), *([entry[k] for entry in part] for k in (0, 1, 3)))
+            for part in parts
+        )
+        return f_y, f_yp
 
     @cached_property
     def full(self) -> Reduced:
@@ -216,7 +245,9 @@ class Reduced:
         return replace(self, equations=tuple(equations), plain=self)
 
 
-def reduce_index(system: Equations, signature: Signature, form: int = 1) -> Reduced:
+def reduce_index(
+    system: Equations, signature: Signature, form: int = 1, index: int | None = None
+) -> Reduced:
     """Reduce a system to index 1, or to index 2.
 
     Parameters
@@ -227,6 +258,8 @@ def reduce_index(system: Equations, signature: Signature, form: int = 1) -> Redu
         Their offsets; the system Jacobian must be regular.
     form : {1, 2}
         Highest index. At 2 every equation is differentiated one time less.
+    index : int, optional
+        Index of the system, where it is known to be lower than the offsets say.
 
     Returns
     -------
@@ -246,7 +279,7 @@ def reduce_index(system: Equations, signature: Signature, form: int = 1) -> Redu
     >>> [formula(system.graph, node, "xvf") for node in reduced.constraints]
     ['x - t**3', 'v - 3*t**2']
     """
-    if system.index(signature) <= form:
+    if (system.index(signature) if index is None else index) <= form:
         return _as_given(system, signature, form)
     return _differentiate(system, signature, form)
 
@@ -397,6 +430,12 @@ def _columns(matrix: SparseJacobian, first: int, last: int) -> SparseJacobian:
         [matrix.cols[k] - first for k in inside],
         [matrix.nodes[k] for k in inside],
     )
+
+
+def _column(matrix: SparseJacobian, graph: Graph) -> list[int]:
+    """All entries of a Jacobian with one column."""
+    entries = dict(zip(matrix.rows, matrix.nodes, strict=True))
+    return [entries.get(row, graph.zero) for row in range(matrix.shape[0])]
 
 
 def _linear_sum(graph: Graph, factors: np.ndarray) -> int:

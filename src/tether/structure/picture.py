@@ -43,12 +43,12 @@ def plot_incidence(report: IndexReport) -> Figure:
     axis.imshow(orders, cmap="Blues", vmin=-1.0, vmax=max(1.5, float(np.nanmax(orders))))
     rows = np.flatnonzero(np.array(report.incidence.match, dtype=int) >= 0)
     columns = np.array(report.incidence.match, dtype=int)[rows]
-    axis.plot(columns, rows, "o", markersize=max(2.0, 150.0 / n / 2), fillstyle="none",
+    axis.plot(columns, rows, "o", markersize=float(np.clip(150.0 / n, 3.0, 12.0)), fillstyle="none",
               color="tab:orange")
     axis.set_ylabel("equation")
     axis.set_xlabel("variable")
     if n <= MOST_LABELS:
         axis.set_xticks(range(n), report.names, rotation=90)
         axis.set_yticks(range(n))
-    axis.set_title(f"index {report.index}")
+    axis.set_title(f"index {report.index}; light: y, dark: y', rings: assignment", fontsize=9)
     return figure

@@ -27,9 +27,19 @@ from tether.structure.equations import (
     values_at,
 )
 from tether.structure.sigma import Signature, Unmatched
-from tether.trace import substitute, total_derivative
+from tether.trace import gradients, substitute, total_derivative
+from tether.trace import opcodes as op
+from tether.trace.derive import switches
 
-__all__ = ["Combination", "Repaired", "repair", "shuffle"]
+__all__ = [
+    "Combination",
+    "Repaired",
+    "combination",
+    "connected",
+    "null_vectors",
+    "repair",
+    "shuffle",
+]
 
 # Singular values of the scaled stacked Jacobians below this, of the largest, are zero.
 NULL = 1e-10
@@ -159,13 +169,20 @@ def _without_cancelling_slopes(
 
 
 def _without_zeros(system: Equations, values: np.ndarray) -> Equations | None:
-    """Forget leading derivatives that vanish at all points; None if there are none."""
-    orders = system.orders
-    zero = {
-        entry for entry, value in zip(system.entries, values, strict=True)
-        if entry[2] == orders[entry[0]][entry[1]] and not value.any()
-    }
-    return system.without(zero) if zero else None
+    """Take out derivatives that cancel in their equation, though it does not show; None if none.
+
+    Equations with kinks are left alone: what has no influence here may have it elsewhere.
+    """
+    graph, orders = system.graph, system.orders
+    leaves: dict[int, dict[int, int]] = {}
+    for (i, j, k, _), value in zip(system.entries, values, strict=True):
+        if k == orders[i][j] and not value.any():
+            leaves.setdefault(i, {})[graph.y(j, k)] = graph.zero
+    rows = {}
+    for i, zeros in leaves.items():
+        if not switches(graph, [system.rows[i]]):
+            (rows[i],) = substitute(graph, [system.rows[i]], zeros)
+    return system.replaced(rows, {}) if rows else None
 
 
 def _combine(
@@ -175,12 +192,13 @@ def _combine(
     done, dependent = [], []
     nodes: dict[int, int] = {}
     depth: dict[int, int] = {}
-    for rows in _connected(J):
-        for factors in _null_vectors(J, rows, c):
+    for rows in connected(J):
+        for factors in null_vectors(J, rows, c):
             lowest = min(c[i] for i in factors)
             chosen = next(i for i in factors if c[i] == lowest and i not in nodes)
             factors = {i: factor / factors[chosen] for i, factor in factors.items()}
-            node, cancelled = _combination(system, factors, c, d, lowest, points)
+            weights = {i: system.graph.constant(factor) for i, factor in factors.items()}
+            node, cancelled = combination(system, weights, c, d, lowest, points)
             if node is not None:
                 nodes[chosen] = node
                 depth[chosen] = max(system.depth[i] + c[i] - lowest for i in factors)
@@ -190,7 +208,7 @@ def _combine(
     return system.replaced(nodes, depth), done, dependent
 
 
-def _connected(J: SparseRows) -> list[list[int]]:
+def connected(J: SparseRows) -> list[list[int]]:
     """Group the rows that share columns, where they are more than one."""
     first = list(range(len(J)))  # a row of the same group, or the row itself
 
@@ -210,7 +228,7 @@ def _connected(J: SparseRows) -> list[list[int]]:
     return [rows for rows in groups.values() if 1 < len(rows) <= MOST_DENSE]
 
 
-def _null_vectors(J: SparseRows, rows: list[int], c: Sequence[int]) -> list[dict[int, float]]:
+def null_vectors(J: SparseRows, rows: list[int], c: Sequence[int]) -> list[dict[int, float]]:
     """Left null vectors of J with few factors; each has an equation of least c to itself."""
     rows = sorted(rows, key=lambda i: c[i])
     columns = sorted({j for i in rows for j in J[i]})
@@ -219,7 +237,8 @@ def _null_vectors(J: SparseRows, rows: list[int], c: Sequence[int]) -> list[dict
     length[length == 0.0] = 1.0
     scaled = matrix / length[:, None]
     width = np.abs(scaled).max(axis=0)
-    left, values, _ = np.linalg.svd(scaled / np.where(width > 0.0, width, 1.0))
+    scaled = scaled / np.where(width > 0.0, width, 1.0)
+    left, values, _ = np.linalg.svd(scaled, full_matrices=len(rows) > scaled.shape[1])
     rank = int(np.sum(values > NULL * values[0])) if values[0] > 0 else 0
     found = []
     for vector in _reduced_rows(left[:, rank:].T / length):
@@ -254,9 +273,9 @@ def _snapped(x: float) -> float:
     return nearest if abs(x - nearest) < 1e-12 else float(x)
 
 
-def _combination(
+def combination(
     system: Equations,
-    factors: dict[int, float],
+    weights: dict[int, int],
     c: Sequence[int],
     d: Sequence[int],
     lowest: int,
@@ -265,14 +284,15 @@ def _combination(
     """Combine equations; the node, if anything is left, and whether leading derivatives cancel."""
     graph = system.graph
     terms = []
-    for i, factor in factors.items():
+    for i, weight in weights.items():
         (node,) = total_derivative(graph, [system.rows[i]], c[i] - lowest)
-        terms.append(graph.mul(graph.constant(factor), node))
+        terms.append(graph.mul(weight, node))
     total = terms[0]
     for term in terms[1:]:
         total = graph.add(total, term)
-    leading = {graph.y(j, d[j] - lowest): graph.zero for j in range(system.n) if d[j] >= lowest}
-    (node,) = substitute(graph, [total], leading)
+    leading = {graph.y(j, d[j] - lowest) for j in range(system.n) if d[j] >= lowest}
+    gone = leading | _without_influence(system, terms, total, points)
+    (node,) = substitute(graph, [total], dict.fromkeys(gone, graph.zero))
     values = values_at(graph, [*terms, total, node], system.n, system.args, points)
     values = values[:, np.isfinite(values).all(axis=0)]
     size = np.abs(values[: len(terms)]).sum(axis=0)
@@ -280,3 +300,19 @@ def _combination(
         return None, False
     vanished = bool(np.all(np.abs(values[-1]) <= CANCELLED * size))
     return None if vanished else node, True
+
+
+def _without_influence(
+    system: Equations, terms: Sequence[int], total: int, points: Points
+) -> set[int]:
+    """Find the leaves whose influence cancels in a sum, up to round-off."""
+    graph = system.graph
+    leaves = [x for x in graph.inputs([total]) if graph.nodes[x][0] == op.Y]
+    found = gradients(graph, [*terms, total], leaves)
+    nodes = [gradient.get(leaf, graph.zero) for leaf in leaves for gradient in found]
+    values = values_at(graph, nodes, system.n, system.args, points)
+    finite = np.isfinite(values).all(axis=0)
+    values = values[:, finite].reshape(len(leaves), len(found), int(finite.sum()))
+    size = np.abs(values[:, :-1]).sum(axis=1)
+    cancelled = np.all(np.abs(values[:, -1]) <= CANCELLED * size, axis=1)
+    return {leaf for leaf, gone in zip(leaves, cancelled, strict=True) if gone}

@@ -140,6 +140,16 @@ class IndexReport:
         How `solve_dae` runs it.
     names : tuple of str
         Names of the variables.
+
+    Examples
+    --------
+    >>> from tether import analyze
+    >>> print(analyze(lambda t, y, yp: [yp[0] - y[1], y[0] - t**2], 0.0, [0.0, 0.0]))
+    index 2 (structural 2, local 2): 2 equations
+    no initial value is free
+    hidden constraints, by equation (' for each differentiation)
+      1'  y[1] - 2*t = 0
+    run: reduced to index 1, projected onto 1 constraint in every step
     """
 
     n: int

@@ -8,30 +8,19 @@ and multipliers, which the equations determine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tether.structure.hidden import Reduced
+from tether.structure.least_change import least_change, shortest_solution
 from tether.trace import SparseJacobian, evaluate
 
 __all__ = ["ReducedStart", "Search", "reduced_start"]
 
-MAX_ITERATIONS = 100
-MAX_HALVINGS = 30
-# Singular values of the scaled Jacobian below this, of the largest, are zero.
-RANK = 1e-11
-# A singular value below this, of the one before it, may be meant to be zero.
-GAP = 1e-2
-WELL_CONDITIONED = 1e8
-# No other step is tried when one makes the equations smaller by this factor.
-GOOD_STEP = 0.25
-# What may be left of an equation, of the sum of its linearised terms.
-LEFT_OVER = 1e-9
 # A change below this, of the size of the value, is no change.
 NO_CHANGE = 1e-13
-ROUND_OFF = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +50,11 @@ class ReducedStart:
 
 
 def reduced_start(
-    reduced: Reduced, t0: float, y0: np.ndarray, yp0: np.ndarray | None = None
+    reduced: Reduced,
+    t0: float,
+    y0: np.ndarray,
+    yp0: np.ndarray | None = None,
+    args: np.ndarray | None = None,
 ) -> ReducedStart:
     """Find consistent values near those given.
 
@@ -73,6 +66,8 @@ def reduced_start(
         Starting time.
     y0, yp0 : array_like, shape (n_user,)
         The user's values. What the equations determine, such as multipliers, is replaced.
+    args : ndarray, optional
+        Values of the arguments, where they are others than the system was analysed with.
 
     Returns
     -------
@@ -95,9 +90,11 @@ def reduced_start(
     """
     full = reduced.full
     y, yp = full.lift(np.asarray(y0, float), None if yp0 is None else np.asarray(yp0, float))
-    search = Search(full, float(t0))
+    search = Search(full, float(t0), args)
     before = search.largest(y, yp)
     message = search.satisfy_constraints(y) or search.solve_equations(y, yp)
+    if not message:
+        search.complete_slopes(y, yp)
     after = search.largest(y, yp)
     places = [full.unknowns.index(unknown) for unknown in reduced.unknowns]
     y, yp = y[places], yp[places]
@@ -117,9 +114,11 @@ def _moved(given: np.ndarray, found: np.ndarray) -> dict[int, float]:
 class Search:
     """Newton's method for constraints and equations of one system at one time."""
 
-    def __init__(self, reduced: Reduced, t: float) -> None:
+    def __init__(self, reduced: Reduced, t: float, args: np.ndarray | None = None) -> None:
         self.reduced, self.t = reduced, t
+        self.args = reduced.args if args is None else args
         self.programs = reduced.programs
+        self._runners: dict[str, Any] = {}
         self.stages = np.array(reduced.stages)
         self.level_stages = np.array([level.stage for level in reduced.levels], dtype=int)
 
@@ -133,34 +132,35 @@ class Search:
     def satisfy_constraints(self, y: np.ndarray) -> str:
         """Change y so that all constraints hold; return why that fails, or nothing."""
         for stage in sorted(set(self.level_stages.tolist())):
-            rows = np.flatnonzero(self.level_stages == stage)
-            columns = np.flatnonzero(self.stages == stage)
-            scale = _units(y[columns])
-
-            def values(x: np.ndarray, rows: np.ndarray = rows, columns: np.ndarray = columns,
-                       ) -> np.ndarray:
-                y[columns] = x
-                return self._constraints(y)[rows]
-
-            def slopes(x: np.ndarray, rows: np.ndarray = rows, columns: np.ndarray = columns,
-                       ) -> np.ndarray:
-                y[columns] = x
-                return self.constraint_jacobian(y)[np.ix_(rows, columns)]
-
-            x, failure = _gauss_newton(values, slopes, y[columns].copy(), scale, False)
-            y[columns] = x
-            if failure:
-                worst = self.reduced.levels[rows[failure.row]]
-                return self._words(worst.equation, worst.order, failure.value)
+            if message := self._satisfy_stage(y, stage):
+                return message
         return ""
 
+    def _satisfy_stage(self, y: np.ndarray, stage: int) -> str:
+        rows = np.flatnonzero(self.level_stages == stage)
+        columns = np.flatnonzero(self.stages == stage)
+
+        def values(x: np.ndarray) -> np.ndarray:
+            y[columns] = x
+            return self._constraints(y)[rows]
+
+        def slopes(x: np.ndarray) -> np.ndarray:
+            y[columns] = x
+            return self.constraint_jacobian(y)[np.ix_(rows, columns)]
+
+        x = y[columns].copy()
+        y[columns], failure = least_change(values, slopes, x, _units(x), determined=False)
+        if failure is None:
+            return ""
+        worst = self.reduced.levels[rows[failure.row]]
+        return self._words(worst.equation, worst.order, failure.value)
+
     def _constraints(self, y: np.ndarray) -> np.ndarray:
-        return evaluate(self.programs.constraints, self.t, y, y, self.reduced.args)
+        return self._run("constraints", y, y)
 
     def constraint_jacobian(self, y: np.ndarray) -> np.ndarray:
         """Differentiate the constraints by the unknowns."""
-        program, pattern = self.programs.constraint_jacobian, self.programs.g_y
-        return _dense(pattern, evaluate(program, self.t, y, y, self.reduced.args))
+        return _dense(self.programs.g_y, self._run("constraint_jacobian", y, y))
 
     # --- equations ------------------------------------------------------------------------
 
@@ -177,24 +177,53 @@ class Search:
             y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
             return self.leading_matrix(y, yp)
 
-        x, failure = _gauss_newton(values, slopes, np.where(algebraic, y, yp), scale, True)
+        given = np.where(algebraic, y, yp)
+        x, failure = least_change(values, slopes, given, scale, determined=True)
         y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
         if failure and failure.row < self.reduced.n_user:
             return self._words(failure.row, self.reduced.source[1].c[failure.row], failure.value)
         return "the slopes cannot be found" if failure else ""
 
+    def complete_slopes(self, y: np.ndarray, yp: np.ndarray) -> None:
+        """Find slopes of what has none in the equations from their derivative.
+
+        With x the differential and z the algebraic part of y, it is math (16):
+        F_t + F_x x' + (F_x' x'' + F_z z') = 0, for x'' and z'.
+        """
+        algebraic = self.stages == 0
+        if not algebraic.any():
+            return
+        f_y, f_yp = self._jacobians(y, yp)
+        f_t = self._run("rate", y, yp)
+        f_yp[:, algebraic] = f_y[:, algebraic]
+        right = -(f_t + f_y[:, ~algebraic] @ yp[~algebraic])
+        if np.isfinite(right).all():
+            yp[algebraic] = shortest_solution(f_yp, right)[algebraic]
+
     def leading_matrix(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         """Differentiate the equations by slopes and, where there are none, by values."""
-        programs = self.programs
-        values = evaluate(programs.jacobian, self.t, y, yp, self.reduced.args)
-        count = len(programs.f_y.nodes)
+        f_y, matrix = self._jacobians(y, yp)
         algebraic = self.stages == 0
-        matrix = _dense(programs.f_yp, values[count:])
-        matrix[:, algebraic] = _dense(programs.f_y, values[:count])[:, algebraic]
+        matrix[:, algebraic] = f_y[:, algebraic]
         return matrix
 
+    def _jacobians(self, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        programs = self.programs
+        values = self._run("jacobian", y, yp)
+        count = len(programs.f_y.nodes)
+        return _dense(programs.f_y, values[:count]), _dense(programs.f_yp, values[count:])
+
     def _residual(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
-        return evaluate(self.programs.residual, self.t, y, yp, self.reduced.args)
+        return self._run("residual", y, yp)
+
+    def _run(self, name: str, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """Run a program at a point: by the machine, unless it calls what only Python can."""
+        program = getattr(self.programs, name)
+        if program.opaques:
+            return evaluate(program, self.t, y, yp, self.args)
+        if name not in self._runners:
+            self._runners[name] = self.programs.backend(name).new(self.args)
+        return self._runners[name].values(self.t, y, yp)
 
     def _words(self, equation: int, order: int, value: float) -> str:
         times = ("", ", differentiated once,", ", differentiated twice,")
@@ -213,106 +242,3 @@ def _units(y: np.ndarray) -> np.ndarray:
     size = np.abs(y)
     largest = size.max(initial=0.0) or 1.0
     return np.where(size > 0.0, np.minimum(100.0 * size, largest), largest)
-
-
-@dataclass(frozen=True)
-class _Failure:
-    row: int
-    value: float
-
-
-def _gauss_newton(
-    values: Callable[[np.ndarray], np.ndarray],
-    slopes: Callable[[np.ndarray], np.ndarray],
-    x: np.ndarray,
-    scale: np.ndarray,
-    determined: bool,
-) -> tuple[np.ndarray, _Failure | None]:
-    """Solve equations by shortest steps, measured in `scale`.
-
-    With `determined` there are as many equations as unknowns, normally independent.
-    """
-    r = values(x)
-    if not r.any():
-        return x, None
-    for _ in range(MAX_ITERATIONS):
-        if not np.isfinite(r).all():
-            return x, _Failure(int(np.argmin(np.isfinite(r))), float("nan"))
-        A = slopes(x)
-        terms = np.abs(A) @ (np.abs(x) + scale)
-        if np.all(np.abs(r) <= 2 * ROUND_OFF * terms):
-            return x, None
-        new = None
-        for step in _steps(A * scale, -r, determined):
-            candidate = _damped(values, x, r, step * scale, terms)
-            if candidate is not None and (new is None or candidate.ratio < new.ratio):
-                new = candidate
-                if new.ratio < GOOD_STEP:
-                    break
-        if new is None:
-            break
-        x, r = new.x, new.r
-    left = np.abs(r) - LEFT_OVER * terms
-    worst = int(np.argmax(left))
-    return x, _Failure(worst, float(r[worst])) if left[worst] > 0 else None
-
-
-def _steps(A: np.ndarray, b: np.ndarray, determined: bool) -> Iterator[np.ndarray]:
-    """Shortest solutions of A x = b with rows of any units.
-
-    Where the singular values have a gap, those below it are taken for zero first: where
-    constraints repeat each other on their solutions only, Newton's method itself converges slowly
-    and goes far.
-    """
-    length = np.abs(A).max(axis=1, initial=0.0)
-    length[length == 0.0] = 1.0
-    A, b = A / length[:, None], b / length
-    if determined and _well_conditioned(A):
-        yield np.linalg.solve(A, b)
-        return
-    u, s, vt = np.linalg.svd(A, full_matrices=False)
-    if not len(s) or s[0] == 0.0:
-        yield np.zeros(A.shape[1])
-        return
-    along = u.T @ b
-    full = int(np.sum(s > RANK * s[0]))
-    gaps = s[1:full] / s[: full - 1]
-    ranks = [int(np.argmin(gaps)) + 1] if len(gaps) and gaps.min() < GAP else []
-    for rank in (*ranks, full):
-        yield vt[:rank].T @ (along[:rank] / s[:rank])
-
-
-def _well_conditioned(A: np.ndarray) -> bool:
-    try:
-        inverse = np.linalg.inv(A)
-    except np.linalg.LinAlgError:
-        return False
-    return bool(np.linalg.norm(A, 1) * np.linalg.norm(inverse, 1) < WELL_CONDITIONED)
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    x: np.ndarray
-    r: np.ndarray
-    ratio: float  # of the residuals after and before
-
-
-def _damped(
-    values: Callable[[np.ndarray], np.ndarray],
-    x: np.ndarray,
-    r: np.ndarray,
-    step: np.ndarray,
-    terms: np.ndarray,
-) -> _Point | None:
-    """Take the longest of 1, 1/2, 1/4, ... of a step that makes the equations smaller."""
-    weight = 1.0 / np.where(terms > 0.0, terms, 1.0)
-    size = float(np.linalg.norm(weight * r))
-    for halvings in range(MAX_HALVINGS):
-        new = x + 0.5**halvings * step
-        new_r = values(new)
-        new_size = float(np.linalg.norm(weight * new_r))
-        if new_size < size:
-            return _Point(new, new_r, new_size / size)
-        if size < LEFT_OVER:  # round-off decides from here on
-            break
-    return None

@@ -1,0 +1,163 @@
+"""Equations solved with as little change as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Failure", "least_change", "shortest_solution"]
+
+MAX_ITERATIONS = 100
+MAX_HALVINGS = 30
+# Singular values of the scaled Jacobian below this, of the largest, are zero.
+RANK = 1e-11
+# A singular value below this, of the one before it, may be meant to be zero.
+GAP = 1e-2
+WELL_CONDITIONED = 1e8
+# No other step is tried when one makes the equations smaller by this factor.
+GOOD_STEP = 0.25
+# What may be left of an equation, of the sum of its linearised terms.
+LEFT_OVER = 1e-9
+ROUND_OFF = 2.0**-52
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The equation that is worst satisfied, and what is left of it."""
+
+    row: int
+    value: float
+
+
+def least_change(
+    values: Callable[[np.ndarray], np.ndarray],
+    slopes: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    scale: np.ndarray,
+    determined: bool,
+) -> tuple[np.ndarray, Failure | None]:
+    """Solve equations near given values by damped Gauss-Newton steps.
+
+    Parameters
+    ----------
+    values, slopes : callable
+        The equations and their Jacobian as functions of the unknowns.
+    x : ndarray
+        Where to begin.
+    scale : ndarray
+        Units in which a change of each unknown is measured.
+    determined : bool
+        There are as many equations as unknowns, normally independent.
+
+    Returns
+    -------
+    x : ndarray
+        The solution, or the best that was found.
+    failure : Failure or None
+        None if the equations hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.least_change import least_change
+    >>> x, failure = least_change(
+    ...     lambda x: np.array([x @ x - 1]), lambda x: 2 * x[None], np.array([0.66, 0.88]),
+    ...     np.ones(2), determined=False)
+    >>> x.round(12), failure
+    (array([0.6, 0.8]), None)
+    """
+    r = values(x)
+    if not r.any():
+        return x, None
+    terms = np.zeros_like(r)
+    for _ in range(MAX_ITERATIONS):
+        if not np.isfinite(r).all():
+            return x, Failure(int(np.argmin(np.isfinite(r))), float("nan"))
+        A = slopes(x)
+        if not np.isfinite(A).all():
+            break
+        terms = np.abs(A) @ (np.abs(x) + scale)
+        if np.all(np.abs(r) <= 2 * ROUND_OFF * terms):
+            return x, None
+        new = None
+        for step in _steps(A * scale, -r, determined):
+            candidate = _damped(values, x, r, step * scale, terms)
+            if candidate is not None and (new is None or candidate.ratio < new.ratio):
+                new = candidate
+                if new.ratio < GOOD_STEP:
+                    break
+        if new is None:
+            break
+        x, r = new.x, new.r
+    left = np.abs(r) - LEFT_OVER * terms
+    worst = int(np.argmax(left))
+    return x, Failure(worst, float(r[worst])) if left[worst] > 0 else None
+
+
+def shortest_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Solve A x = b, square, by the shortest x if A is singular."""
+    *_, x = _steps(A, b, determined=True)
+    return x
+
+
+def _steps(A: np.ndarray, b: np.ndarray, determined: bool) -> Iterator[np.ndarray]:
+    """Shortest solutions of A x = b with rows of any units.
+
+    Where the singular values have a gap, those below it are taken for zero first: where
+    constraints repeat each other on their solutions only, Newton's method itself converges slowly
+    and goes far.
+    """
+    length = np.abs(A).max(axis=1, initial=0.0)
+    length[length == 0.0] = 1.0
+    A, b = A / length[:, None], b / length
+    if determined and _well_conditioned(A):
+        yield np.linalg.solve(A, b)
+        return
+    u, s, vt = np.linalg.svd(A, full_matrices=False)
+    if not len(s) or s[0] == 0.0:
+        yield np.zeros(A.shape[1])
+        return
+    along = u.T @ b
+    full = int(np.sum(s > RANK * s[0]))
+    gaps = s[1:full] / s[: full - 1]
+    ranks = [int(np.argmin(gaps)) + 1] if len(gaps) and gaps.min() < GAP else []
+    for rank in (*ranks, full):
+        yield vt[:rank].T @ (along[:rank] / s[:rank])
+
+
+def _well_conditioned(A: np.ndarray) -> bool:
+    try:
+        inverse = np.linalg.inv(A)
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.linalg.norm(A, 1) * np.linalg.norm(inverse, 1) < WELL_CONDITIONED)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    x: np.ndarray
+    r: np.ndarray
+    ratio: float  # of the residuals after and before
+
+
+def _damped(
+    values: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    r: np.ndarray,
+    step: np.ndarray,
+    terms: np.ndarray,
+) -> _Point | None:
+    """Take the longest of 1, 1/2, 1/4, ... of a step that makes the equations smaller."""
+    weight = 1.0 / np.where(terms > 0.0, terms, 1.0)
+    size = float(np.linalg.norm(weight * r))
+    for halvings in range(MAX_HALVINGS):
+        new = x + 0.5**halvings * step
+        new_r = values(new)
+        new_size = float(np.linalg.norm(weight * new_r))
+        if new_size < size:
+            return _Point(new, new_r, new_size / size)
+        if size < LEFT_OVER:  # round-off decides from here on
+            break
+    return None
