@@ -505,7 +505,8 @@ def raising_from(t_from, mishap, value):
 @pytest.mark.parametrize("mishap", [Mishap("mine"), ValueError("mine"), SystemExit(3)], ids=repr)
 @pytest.mark.parametrize("t_from", [0.0, 0.7], ids=["at once", "late"])
 @pytest.mark.parametrize("where", ["fun", "out", "jac", "event", "apply", "callback"])
-def test_exceptions_pass_unchanged(where, t_from, mishap):
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_exceptions_pass_unchanged(where, t_from, mishap, trace):
     arguments = {"fun": decay}
     if where == "fun":
         arguments["fun"] = raising_from(t_from, mishap, decay)
@@ -529,7 +530,7 @@ def test_exceptions_pass_unchanged(where, t_from, mishap):
     else:
         arguments["callback"] = raising_from(t_from, mishap, lambda t, y, yp: False)
     with pytest.raises(type(mishap)) as caught:
-        solve_dae(arguments.pop("fun"), (0, 2), [1.0], **arguments)
+        solve_dae(arguments.pop("fun"), (0, 2), [1.0], trace=trace, **arguments)
     assert caught.value is mishap
 
 

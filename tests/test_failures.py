@@ -68,11 +68,13 @@ def test_a_residual_that_leaves_its_domain_shortens_the_step(bad):
     np.testing.assert_allclose(sol.y[0, before], 1 - sol.t[before], rtol=1e-4)
 
 
-def test_a_square_root_of_numpy_shortens_the_step():
+@pytest.mark.parametrize("trace", ["never", "always"])
+def test_a_square_root_of_numpy_shortens_the_step(trace):
     """y' = -2 sqrt(y) y is never zero, but its predictions may be negative."""
     with np.errstate(invalid="ignore"):
         sol = solve_dae(
-            lambda t, y, yp: yp + 2 * np.sqrt(y) * y, (0, 1e6), [1.0], rtol=1e-3, atol=1e-12
+            lambda t, y, yp: yp + 2 * np.sqrt(y) * y, (0, 1e6), [1.0], rtol=1e-3, atol=1e-12,
+            trace=trace,
         )
     assert sol.success
     assert sol.y[0, -1] == pytest.approx(1 / (1 + 1e6) ** 2, rel=0.1)
@@ -86,8 +88,9 @@ def test_c_function_that_refuses_by_its_status(library):
     assert sol.y[0, -1] == pytest.approx((1 - 1.999 / 2) ** 2, rel=1e-2)
 
 
+@pytest.mark.parametrize("trace", ["never", "always"])
 @pytest.mark.parametrize("in_place", [False, True])
-def test_nan_from_a_time_on(in_place):
+def test_nan_from_a_time_on(in_place, trace):
     edge = 0.7
 
     def fun(t, y, yp):
@@ -96,7 +99,7 @@ def test_nan_from_a_time_on(in_place):
     def fills(t, y, yp, out):
         out[0] = fun(t, y, yp)[0]
 
-    sol = solve_dae(fills if in_place else fun, (0, 1), [1.0])
+    sol = solve_dae(fills if in_place else fun, (0, 1), [1.0], trace=trace)
     assert sol.status == Status.NON_FINITE
     assert_kept(sol, lambda t: np.exp(-t)[None], 1e-5)
     assert edge - 1e-6 < sol.t[-1] <= edge
@@ -129,9 +132,10 @@ def test_nan_in_one_component_at_the_start():
 # --- failures of the solution ---------------------------------------------------------------
 
 
-def test_blow_up():
+@pytest.mark.parametrize("trace", ["never", "always"])
+def test_blow_up(trace):
     """y' = y^2 from 1 has its pole at t = 1."""
-    sol = solve_dae(lambda t, y, yp: [yp[0] - y[0] ** 2], (0, 2), [1.0])
+    sol = solve_dae(lambda t, y, yp: [yp[0] - y[0] ** 2], (0, 2), [1.0], trace=trace)
     assert not sol.success
     assert sol.t[-1] == pytest.approx(1.0, abs=1e-4)
     early = sol.t < 0.9
@@ -140,9 +144,10 @@ def test_blow_up():
     assert f"t = {sol.t[-1]:.10g}" in sol.message
 
 
+@pytest.mark.parametrize("trace", ["never", "auto"])
 @pytest.mark.parametrize("yp0", [None, [0.0, 0.0]])
-def test_an_equation_written_twice(yp0):
-    sol = solve_dae(lambda t, y, yp: [y[0] + y[1] - 2.0] * 2, (0, 1), [1.0, 1.0], yp0)
+def test_an_equation_written_twice(yp0, trace):
+    sol = solve_dae(lambda t, y, yp: [y[0] + y[1] - 2.0] * 2, (0, 1), [1.0, 1.0], yp0, trace=trace)
     assert not sol.success
     assert sol.status == Status.SINGULAR_SYSTEM
     assert "equations 0, 1" in sol.message
@@ -150,15 +155,17 @@ def test_an_equation_written_twice(yp0):
     assert sol.y.tolist() == [[1.0], [1.0]]
 
 
-def test_a_turning_point():
+@pytest.mark.parametrize("trace", ["never", "always"])
+def test_a_turning_point(trace):
     """z^2 = 1 - t has no solution beyond t = 1, where its Jacobian becomes singular."""
-    sol = solve_dae(lambda t, y, yp: [y[0] ** 2 - 1.0 + t], (0, 2), [1.0])
+    sol = solve_dae(lambda t, y, yp: [y[0] ** 2 - 1.0 + t], (0, 2), [1.0], trace=trace)
     assert_kept(sol, lambda t: np.sqrt(1.0 - t)[None], 1e-4)
     assert sol.t[-1] == pytest.approx(1.0, abs=1e-4)
 
 
-def test_a_jump_that_no_step_is_small_enough_for():
-    sol = solve_dae(lambda t, y, yp: [y[0] - (t > 0.5)], (0, 1), [0.0])
+@pytest.mark.parametrize("trace", ["never", "always"])
+def test_a_jump_that_no_step_is_small_enough_for(trace):
+    sol = solve_dae(lambda t, y, yp: [y[0] - (t > 0.5)], (0, 1), [0.0], trace=trace)
     assert not sol.success
     assert sol.t[-1] == pytest.approx(0.5, abs=1e-8)
 
@@ -254,10 +261,11 @@ def test_inconsistent_yp0_is_repaired_without_a_warning():
     assert sol.yp[:, 0] == pytest.approx([-1.5, -0.5], abs=1e-5)
 
 
+@pytest.mark.parametrize("trace", ["never", "always"])
 @pytest.mark.parametrize("t_end", [1e-6, 1.0, 1e6, 1e12, -1e12])
-def test_a_long_interval_hides_no_derivative(t_end):
+def test_a_long_interval_hides_no_derivative(t_end, trace):
     """The differences that tell y' from y must be seen beside the residual at any length."""
-    sol = solve_dae(circle, (0, t_end), [1.0, 0.0], max_steps=30)
+    sol = solve_dae(circle, (0, t_end), [1.0, 0.0], max_steps=30, trace=trace)
     assert sol.start.success
     assert sol.start.moved == {}
     assert sol.yp[:, 0] == pytest.approx([0.0, -1.0], abs=1e-6)
@@ -265,9 +273,10 @@ def test_a_long_interval_hides_no_derivative(t_end):
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e-9, 1e-12, 1e-15, 1e-20, 1e-30, 1e-100, 1e-300])
-def test_a_tiny_guess_of_the_derivative_hides_no_derivative(size):
+@pytest.mark.parametrize("trace", ["never", "always"])
+def test_a_tiny_guess_of_the_derivative_hides_no_derivative(size, trace):
     """The size of yp0 says nothing about that of y'."""
-    sol = solve_dae(circle, (0, 1), [1.0, 0.0], [0.0, size])
+    sol = solve_dae(circle, (0, 1), [1.0, 0.0], [0.0, size], trace=trace)
     assert sol.start.moved == {}
     assert sol.yp[:, 0] == pytest.approx([0.0, -1.0], abs=1e-6)
     assert sol.y[:, -1] == pytest.approx([math.cos(1), -math.sin(1)], abs=1e-4)
@@ -358,8 +367,12 @@ def test_an_interval_of_a_few_bits():
 # --- Ctrl-C -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["fun", "event", "callback"])
-def test_keyboard_interrupt_brings_the_solution_so_far(where):
+@pytest.mark.parametrize(
+    ("where", "trace"),
+    [("fun", "auto"), ("fun", "never"), ("event", "auto"), ("event", "never"),
+     ("callback", "auto"), ("callback", "never")],
+)
+def test_keyboard_interrupt_brings_the_solution_so_far(where, trace):
     interrupt = KeyboardInterrupt()
 
     def interrupted(t, y, yp):
@@ -369,7 +382,7 @@ def test_keyboard_interrupt_brings_the_solution_so_far(where):
 
     more = {} if where == "fun" else {{"event": "events"}.get(where, where): interrupted}
     with pytest.raises(KeyboardInterrupt) as caught:
-        solve_dae(interrupted if where == "fun" else decay, (0, 1), [1.0], **more)
+        solve_dae(interrupted if where == "fun" else decay, (0, 1), [1.0], trace=trace, **more)
     assert caught.value is interrupt
     sol = interrupt.result
     assert sol.status == Status.INTERRUPTED
@@ -379,14 +392,15 @@ def test_keyboard_interrupt_brings_the_solution_so_far(where):
     assert sol.t[-1] - 1e-9 <= float(named[1]) < 0.7
 
 
-def test_keyboard_interrupt_before_the_first_step():
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_keyboard_interrupt_before_the_first_step(trace):
     interrupt = KeyboardInterrupt()
 
     def interrupted(t, y, yp):
         raise interrupt
 
     with pytest.raises(KeyboardInterrupt):
-        solve_dae(interrupted, (0, 1), [1.0])
+        solve_dae(interrupted, (0, 1), [1.0], trace=trace)
     assert interrupt.result is None
 
 
@@ -399,6 +413,9 @@ from tether import Status, solve_dae
 def python(t, y, yp):
     if t > 0.1:
         tell()
+    return [yp[0] - 40.0 * y[1], yp[1] + 40.0 * y[0]]
+
+def plain(t, y, yp):
     return [yp[0] - 40.0 * y[1], yp[1] + 40.0 * y[0]]
 
 def tell(told=[]):
@@ -419,6 +436,11 @@ if kind == "c":
     library = ctypes.CDLL(path)
     fun = c_function(library, "spin")
     threading.Thread(target=tell_when_spinning, daemon=True).start()
+elif kind == "traced":
+    fun = plain
+    options["trace"] = "always"
+    solve_dae(fun, (0, 1), [1.0, 0.0], **options)          # what is prepared once is prepared
+    threading.Timer(0.5, tell).start()
 else:
     fun = python
 if kind != "steps":
@@ -438,7 +460,7 @@ except KeyboardInterrupt as interrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent in another way there")
-@pytest.mark.parametrize("kind", ["c", "python", "steps"])
+@pytest.mark.parametrize("kind", ["c", "python", "steps", "traced"])
 def test_ctrl_c(kind, tmp_path):
     if kind == "c":
         if not has_compiler():

@@ -26,14 +26,14 @@ def residual(t, y, yp):
     return [yp[0] - math.cos(t) * w, z - x * x, w * x - x + 0.3 * (z - forcing)]
 
 
-def integrate(k, steps, pattern):
+def integrate(k, steps, pattern, trace):
     """Errors of y at the end, and of y and y' between the steps, with forced step sizes."""
     h = (T_END - T0) / steps
     before = T0 - h * np.arange(k, 0, -1)
     bdf = Bdf(
         residual, T0, exact(T0), None,
         Options(rtol=1e-3, atol=10.0, first_step=h, max_step=h, max_order=k,
-                newton_tolerance=1e-13),
+                newton_tolerance=1e-13, trace=trace),
         t_bound=T_END, history=(before, exact(before)),
     )
     between_y = between_yp = 0.0
@@ -52,8 +52,9 @@ def integrate(k, steps, pattern):
 
 @pytest.mark.parametrize("pattern", [(1.0,), (0.6, 1.0, 1.0), (0.8, 1.0)], ids=str)
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
-def test_order_of_the_formula(k, pattern):
-    coarse, fine = (np.array(integrate(k, steps, pattern)) for steps in (40, 80))
+@pytest.mark.parametrize("trace", ["never", "always"])
+def test_order_of_the_formula(k, pattern, trace):
+    coarse, fine = (np.array(integrate(k, steps, pattern, trace)) for steps in (40, 80))
     end, between_y, between_yp = np.log2(coarse / fine)
     assert end == pytest.approx(k, abs=0.25)
     assert between_y == pytest.approx(k, abs=0.25)

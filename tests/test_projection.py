@@ -93,6 +93,9 @@ def with_jacobian(fun, jac):
     return constraint
 
 
+called_or_traced = pytest.mark.parametrize("trace", ["never", "auto"])
+
+
 def solve_pendulum(t_end=5.0, tol=1e-7, **options):
     sol = solve_dae(pendulum, (0.0, t_end), START, rtol=tol, atol=tol, **options)
     assert sol.success, sol.message
@@ -198,8 +201,9 @@ def test_projection_keeps_the_order_of_the_tolerance():
         assert np.exp(np.log(ratio).mean()) < bound
 
 
+@called_or_traced
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
-def test_projection_keeps_the_order_of_the_formula(k):
+def test_projection_keeps_the_order_of_the_formula(k, trace):
     """Harmonic oscillator held on its circle: order k in the phase, by step refinement."""
     def exact(t):
         return np.array([np.cos(t), np.sin(t)])
@@ -212,7 +216,7 @@ def test_projection_keeps_the_order_of_the_formula(k):
         before = -h * np.arange(k, 0, -1)
         bdf = Bdf(problem, 0.0, exact(0.0), None,
                   Options(rtol=1e-3, atol=10.0, first_step=h, max_step=h, max_order=k,
-                          newton_tolerance=1e-13),
+                          newton_tolerance=1e-13, trace=trace),
                   t_bound=2.0, history=(before, exact(before)))
         while bdf.status == Status.RUNNING:
             bdf._state.h = h
@@ -266,7 +270,11 @@ def test_python_constraints_alike():
         jac,
         Constraint(rod, jac=jac.jac),
     ]
-    ends = [solve_pendulum(t_end=2.0, constraints=form).y[:, -1] for form in forms]
+    ends = [
+        solve_pendulum(t_end=2.0, constraints=form, trace=trace).y[:, -1]
+        for form in forms
+        for trace in ("never", "auto")
+    ]
     for end in ends[1:]:
         np.testing.assert_allclose(end, ends[0], atol=1e-5)
 
@@ -286,41 +294,47 @@ def test_c_constraints_alike(library):
         np.testing.assert_allclose(sol.y[:, -1], python.y[:, -1], atol=1e-5)
 
 
-def test_args_reach_the_constraints():
+@called_or_traced
+def test_args_reach_the_constraints(trace):
     sol = solve_dae(lambda t, y, yp, r: [yp[0] + y[1], yp[1] - y[0]], (0, 10), [2.0, 0.0],
-                    args=(2.0,), constraints=lambda t, y, r: y[0] ** 2 + y[1] ** 2 - r * r)
+                    args=(2.0,), constraints=lambda t, y, r: y[0] ** 2 + y[1] ** 2 - r * r,
+                    trace=trace)
     assert np.abs(np.hypot(*sol.y) - 2.0).max() < 1e-14
 
 
-def test_twenty_copies_of_one_constraint():
-    one = solve_pendulum(t_end=2.0, constraints=rod)
-    many = solve_pendulum(t_end=2.0, constraints=[rod] * 20)
+@called_or_traced
+def test_twenty_copies_of_one_constraint(trace):
+    one = solve_pendulum(t_end=2.0, constraints=rod, trace=trace)
+    many = solve_pendulum(t_end=2.0, constraints=[rod] * 20, trace=trace)
     assert many.drift.shape[0] == 40
     assert np.abs(many.drift).max() < 1e-13
     np.testing.assert_allclose(many.y[:, -1], one.y[:, -1], atol=1e-6)
 
 
-def test_more_constraints_than_unknowns():
+@called_or_traced
+def test_more_constraints_than_unknowns(trace):
     def circle(t, y):
         r = y[0] ** 2 + y[1] ** 2 - 1.0
         return [r, 2 * r, r * (1 + y[0] ** 2)]
 
     sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], yp[1] - y[0]], (0, 50), [1.0, 0.0],
-                    constraints=circle)
+                    constraints=circle, trace=trace)
     assert np.abs(sol.drift).max() < 1e-14
 
 
-def test_time_dependent_constraint():
+@called_or_traced
+def test_time_dependent_constraint(trace):
     """x' = x cos t with x = exp(sin t) as a constraint."""
     sol = solve_dae(lambda t, y, yp: [yp[0] - y[0] * math.cos(t)], (0, 30), [1.0], rtol=1e-4,
-                    constraints=lambda t, y: y[0] - math.exp(math.sin(t)))
+                    constraints=lambda t, y: y[0] - math.exp(math.sin(t)), trace=trace)
     np.testing.assert_allclose(sol.y[0], np.exp(np.sin(sol.t)), rtol=1e-14)
 
 
-def test_a_constraint_whose_jacobian_loses_rank_on_the_way():
+@called_or_traced
+def test_a_constraint_whose_jacobian_loses_rank_on_the_way(trace):
     """G = y0^2 + y1^2 - 2 t^2... is flat at t = 0, which the solution y = (t, t) passes."""
     sol = solve_dae(lambda t, y, yp: [yp[0] - 1.0, yp[1] - 1.0], (-1, 1), [-1.0, -1.0],
-                    constraints=lambda t, y: y[0] ** 2 + y[1] ** 2 - 2 * t * t)
+                    constraints=lambda t, y: y[0] ** 2 + y[1] ** 2 - 2 * t * t, trace=trace)
     assert sol.success
     np.testing.assert_allclose(sol.y, np.array([sol.t, sol.t]), atol=1e-7)
 
@@ -393,9 +407,10 @@ def test_double_pendulum_keeps_its_energy():
 # --- start, outputs, events -------------------------------------------------------------------
 
 
-def test_a_start_off_the_constraints_is_refused():
+@called_or_traced
+def test_a_start_off_the_constraints_is_refused(trace):
     with pytest.raises(ValueError, match=r"constraints\[0\], value 0 is -0\.105.*y0\[0\] by 0\.1"):
-        solve_dae(pendulum, (0, 1), [1.0, 0, 0, 0, 0], constraints=rod)
+        solve_dae(pendulum, (0, 1), [1.0, 0, 0, 0, 0], constraints=rod, trace=trace)
 
 
 def test_a_start_off_the_constraints_can_be_accepted():
@@ -483,7 +498,8 @@ def test_drift_is_shown_in_print_and_plot():
     assert [axis.get_ylabel() for axis in figure.axes] == ["y", "step size", "order", "drift"]
 
 
-def test_event_point_and_restart_are_on_the_constraints():
+@called_or_traced
+def test_event_point_and_restart_are_on_the_constraints(trace):
     def bottom(t, y, yp):
         return y[0]
 
@@ -491,7 +507,7 @@ def test_event_point_and_restart_are_on_the_constraints():
         return [y[0], y[1], 0.9 * y[2], 0.9 * y[3], y[4]]
 
     bottom.apply = slow_down
-    sol = solve_pendulum(constraints=rod, invariants=energy, events=bottom)
+    sol = solve_pendulum(constraints=rod, invariants=energy, events=bottom, trace=trace)
     assert len(sol.t_events[0]) >= 4
     assert np.abs(sol.drift[0]).max() < 1e-13
     # the energy is another one after each change, and kept in between
@@ -502,15 +518,16 @@ def test_event_point_and_restart_are_on_the_constraints():
     assert energies[-1] < energies[0] - 1.0
 
 
-def test_a_failing_constraint_function():
+@called_or_traced
+def test_a_failing_constraint_function(trace):
     def raising(t, y):
         if t > 0.5:
             raise RuntimeError("mine")
         return rod(t, y)
 
     with pytest.raises(RuntimeError, match="mine"):
-        solve_pendulum(constraints=raising)
-    sol = solve_dae(pendulum, (0, 1), START,
+        solve_pendulum(constraints=raising, trace=trace)
+    sol = solve_dae(pendulum, (0, 1), START, trace=trace,
                     constraints=lambda t, y: rod(t, y) if t < 0.5 else [math.nan] * 2)
     assert sol.status == Status.NON_FINITE
     assert sol.t[-1] == pytest.approx(0.5, abs=1e-3)
@@ -532,9 +549,10 @@ def test_constraint_that_returns_nonsense(values):
         solve_dae(pendulum, (0, 1), START, constraints=lambda t, y: values)
 
 
-def test_constraint_of_changing_length():
+@called_or_traced
+def test_constraint_of_changing_length(trace):
     with pytest.raises(ValueError, match="constraint"):
-        solve_dae(pendulum, (0, 1), START,
+        solve_dae(pendulum, (0, 1), START, trace=trace,
                   constraints=lambda t, y: rod(t, y) if t < 0.5 else rod(t, y)[:1])
 
 

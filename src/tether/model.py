@@ -138,6 +138,10 @@ class ReducedProblem(TracedProblem):
         """Of every unknown, the user's variable that it is a derivative of."""
         return np.array([j for j, _ in self.reduced.unknowns])
 
+    def determined(self, n: int) -> np.ndarray:
+        """Multipliers and whatever else the equations determine: a user can only guess them."""
+        return np.array(self.reduced.stages[:n]) == 0
+
     def attach(self, state: State) -> None:
         """Put the program behind the core's seams."""
         self.plan.backend(self.wanted).attach(state, self.plan.args(self.args))

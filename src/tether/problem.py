@@ -259,6 +259,10 @@ class Problem:
         """Of every unknown, the user's variable that it belongs to."""
         return np.arange(n)
 
+    def determined(self, n: int) -> np.ndarray:
+        """Which of the user's starting values are replaced without a word."""
+        return np.zeros(n, bool)
+
     def count(self, state: State) -> None:
         """Take notice of the work of a run."""
 

@@ -263,6 +263,7 @@ def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
     if not start.success or bdf.options.accept_projected_start:
         return
     change = np.abs(start.y[: bdf.n] - np.asarray(y0, float)) * bdf._state.array("weight")[: bdf.n]
+    change[bdf.model.determined(bdf.n)] = 0.0
     worst = int(np.argmax(change))
     if change[worst] > 1.0:
         warnings.warn(

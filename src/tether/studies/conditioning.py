@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 STEPS = 10.0 ** -np.arange(3.0, 4.51, 0.25)
 TIME = 0.3                            # where the matrices are taken: no entry vanishes there
-# "kinds, rows" leaves out the columns of "kinds"; "matched" is PL2's remark below eq. 3.10.
-SCALINGS = ("none", "rows", "kinds, rows", "kinds", "matched")
+# "kinds, rows" leaves out the columns of "kinds".
+SCALINGS = ("none", "rows", "kinds, rows", "kinds")
 
 
 # --- the problems -------------------------------------------------------------------------------
@@ -104,25 +104,11 @@ def scaled_matrix(form: Form, h: float, scaling: str) -> tuple[np.ndarray, float
     s = bdf._state
     fy, fyp = (s.array(name).reshape(s.n, s.n).T for name in ("fy", "fyp"))
     matrix = fy + fyp / h
-    if scaling == "matched":
-        return matched(fy, fyp, s.array("kind"), h), np.nan
     if scaling != "none":
         matrix = s.array("row_scale")[:, None] * matrix
     if scaling in ("rows", "kinds"):
         matrix = matrix * s.array("column_scale")
     return matrix, bdf.condition() if scaling == option else np.nan
-
-
-def matched(fy: np.ndarray, fyp: np.ndarray, kind: np.ndarray, h: float) -> np.ndarray:
-    """Scale columns by kind, and each row by the largest power of 1/h that then occurs in it.
-
-    For the equations of motion of an index-3 mechanism that is h^2, not h: the columns of
-    velocities and multipliers have brought in another 1/h.
-    """
-    power = np.maximum(kind - 1, 0)
-    in_fy, in_fyp = np.where(fy != 0, power, 0), np.where(fyp != 0, power + 1, 0)
-    rows = np.maximum(in_fy, in_fyp).max(axis=1)
-    return h ** rows[:, None] * (fy + fyp / h) * h ** -power.astype(float)
 
 
 def measure(name: str, scaling: str, steps: Sequence[float] | np.ndarray = STEPS) -> Conditions:
@@ -183,8 +169,8 @@ def size_table(found: dict[tuple[str, str], Conditions]) -> str:
 def draw(found: dict[tuple[str, str], Conditions]) -> Figure:
     """Condition numbers over h for the pendulum, unscaled and scaled."""
     figure, axes = new_figure(3)
-    titles = ("as it is", "rows divided by their largest entry", "rows and columns, matched")
-    for axis, scaling, title in zip(axes, ("none", "rows", "matched"), titles, strict=True):
+    titles = ("as it is", "rows divided by their largest entry", "rows and columns by kind")
+    for axis, scaling, title in zip(axes, ("none", "rows", "kinds"), titles, strict=True):
         for name in PENDULA:
             run = found[name, scaling]
             axis.loglog(run.h, run.exact, "o-", markersize=3, label=name)
