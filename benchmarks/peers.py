@@ -247,7 +247,11 @@ SOLVERS: dict[str, Adapter] = {
     name: adapter
     for name, module, adapter in (
         ("tether", "tether.solve", tether),
-        ("tether, lists", "tether.solve", on_lists(tether)),
+        ("tether, callback", "tether.solve", functools.partial(tether, trace="never")),
+        (
+            "tether, callback, lists", "tether.solve",
+            on_lists(functools.partial(tether, trace="never")),
+        ),
         ("tether, C residual", "tether.solve", functools.partial(tether, compiled=True)),
         ("scikit-sundae", "sksundae", sksundae),
         ("scikit-sundae, lists", "sksundae", on_lists(sksundae)),

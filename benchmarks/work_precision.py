@@ -19,16 +19,20 @@ from benchmarks.peers import SOLVERS
 from tether import gallery
 
 RESULTS = Path(__file__).parent / "results"
-PROBLEMS = ("robertson", "akzo", "pend-i1", "caraxis-i1", "heat1d")
+PROBLEMS = (
+    "robertson", "akzo", "transamp", "pend-i1", "caraxis-i1", "andrews-i1", "heat1d",
+)
 LIMIT = 30.0  # seconds for one run
 BUDGET = 2.0  # seconds over all rounds; slow cases make fewer of them
 PAIRS = (
     ("tether", "scikit-sundae"),
-    ("tether, lists", "scikit-sundae, lists"),
-    ("tether, C residual", "casadi idas"),
-    ("tether, C residual", "pydiffsol bdf"),
+    ("tether", "scikit-sundae, lists"),
+    ("tether", "casadi idas"),
+    ("tether", "pydiffsol bdf"),
+    ("tether, callback", "scikit-sundae"),
+    ("tether, callback, lists", "scikit-sundae, lists"),
 )
-STYLES = ("o-", "o:", "s-", "^--", "^:", "v--", "D:", "x:")
+STYLES = ("o-", "o:", "o--", "s-", "^--", "^:", "v--", "D:", "x:")
 
 
 def tolerances(per_decade: int) -> list[float]:

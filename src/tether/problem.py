@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -440,6 +441,14 @@ def _check_jac(jac: Any, n_args: int) -> Callable[..., Any] | None:
 
 def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
     """Tell ``fun(t, y, yp, out)`` from ``fun(t, y, yp)``; refuse what is neither."""
+    if isinstance(fun, types.FunctionType) and not hasattr(fun, "__wrapped__"):
+        code = fun.__code__            # a look at it takes a tenth of the time of a signature
+        names = code.co_varnames[: code.co_argcount]
+        if not (code.co_kwonlyargcount or fun.__defaults__ or code.co_flags & inspect.CO_VARARGS):
+            if len(names) == 3 + n_args and "out" not in names[3:4]:
+                return False
+            if len(names) == 4 + n_args:
+                return True
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
