@@ -1,28 +1,30 @@
-"""A pendulum in Cartesian coordinates, solved, summarised and drawn.
+"""A pendulum as physics gives it: analysed, solved, summarised and drawn.
 
     python examples/pendulum.py [picture.png]
 
-The rod keeps x^2 + z^2 = L^2. Differentiated twice, this becomes an equation for the tension
-lambda: an index-1 system of four differential equations and one algebraic equation.
+Newton's law for a bob at (x, z) with the velocity (u, w), the force of the rod as an unknown, and
+the length of the rod as an equation: a system of index 3. Nothing in it says how large the force
+is, except that the bob has to stay on its circle.
 """
 
 import sys
 
-from tether import solve_dae
+from tether import analyze, solve_dae
 
 G, L = 9.80665, 1.1
+START = [L, 0.0, 0.0, 0.0, 0.0]
 
 
 def pendulum(t, y, yp):
-    """Equations of motion, and the second derivative of the rod's constraint."""
+    """Equations of motion of a unit mass, and the rod."""
     x, z, u, w, lam = y
-    return [
-        yp[0] - u,
-        yp[1] - w,
-        yp[2] + lam * x,
-        yp[3] + lam * z + G,
-        u * u + w * w - lam * (x * x + z * z) - G * z,
-    ]
+    return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + G, x * x + z * z - L * L]
+
+
+def energy(t, y):
+    """Kinetic and potential energy: it keeps its starting value."""
+    x, z, u, w, lam = y
+    return (u * u + w * w) / 2 + G * z
 
 
 def lowest_point(t, y, yp):
@@ -31,13 +33,14 @@ def lowest_point(t, y, yp):
 
 
 def main(picture):
-    """Solve, print, draw."""
-    sol = solve_dae(pendulum, (0.0, 10.0), [L, 0.0, 0.0, 0.0, 0.0], events=lowest_point,
-                    rtol=1e-8, atol=1e-8, dense_output=True)
+    """Analyse, solve, print, draw."""
+    print(analyze(pendulum, 0.0, START), "\n")
+    sol = solve_dae(pendulum, (0.0, 10.0), START, invariants=energy, events=lowest_point,
+                    rtol=1e-6, atol=1e-6)
     print(sol)
     x, z = sol.y[:2]
     print(f"  rod      length off by at most {abs((x**2 + z**2) ** 0.5 - L).max():.1e}")
-    figure = sol.plot(labels=["x", "z", "x'", "z'", "tension"])
+    figure = sol.plot(labels=["x", "z", "x'", "z'", "force / length"])
     figure.suptitle("Pendulum, released from the horizontal")
     figure.savefig(picture)
     print(f"  picture  {picture}")

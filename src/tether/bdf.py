@@ -116,6 +116,7 @@ class Bdf:
         self.model = self._find_model(t0, y, yp)
         self._state = new_state(self.model, self.n, self.options)
         self.model.constraints.attach(self._state, t0, y, self.problem.args, self.options)
+        self._constraint_key = self.model.constraints.key(self.n, self.problem.args)
         self._state.t_end = t_bound
         self._state.direction = math.copysign(1.0, t_bound - t0)
         if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
@@ -255,12 +256,21 @@ class Bdf:
     def refresh(self) -> None:
         """Take notice if somebody's code has changed what the residual reads."""
         s = self._state
-        if self.model.is_current(self.n):
+        key = self.model.constraints.key(self.n, self.problem.args)
+        if self.model.is_current(self.n) and key == self._constraint_key:
             return
-        self.model = self._find_model(self.t, self.y, self.yp)
+        self._constraint_key = key
+        y, n_constraints = self.y, s.n_constraints
+        self.model = self._find_model(self.t, y, self.yp)
         s.fyp_known = s.fyp_exists = s.fyp_constant = s.jacobian_exists = False
         s.cj_factored = 0.0
+        if self.model.size(self.n) != s.n:
+            self.status = Status.EQUATIONS_CHANGED
+            return
         self.model.attach(s)
+        self.model.constraints.attach(s, self.t, y, self.problem.args, self.options)
+        if s.n_constraints != n_constraints:
+            self.status = Status.EQUATIONS_CHANGED
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
         """Return the point on the constraints next to (t, y); where there is none, y itself."""
@@ -276,6 +286,7 @@ class Bdf:
     def step(self) -> Status:
         """Take one step and return the status; a finished or failed run stays where it is."""
         taken = self._state.steps
+        self.refresh()
         while self.status == Status.RUNNING and self._state.steps == taken:
             self.advance(1)
         return self.status

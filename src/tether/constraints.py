@@ -116,6 +116,7 @@ class Constraints:
         ]
         pieces = [*found, *given]
         if not pieces:
+            state.n_constraints = state.n_pieces = 0
             return
         core.use_python_pieces(state)
         state.constrain(
@@ -136,6 +137,14 @@ class Constraints:
             from tether.linear.compound import CompoundSystem
 
             project.use_sparse(state, CompoundSystem())
+
+    def key(self, n: int, args: tuple) -> tuple:
+        """Key of all that the user's functions depend on."""
+        from tether.trace.cache import cache_key
+
+        return tuple(
+            cache_key(item.fun, n, args) for item in self.all if item.low_level is None
+        )
 
     def set_references(self, state: State, t: float, y: np.ndarray) -> None:
         """Take the invariants' values at (t, y) as those to keep."""

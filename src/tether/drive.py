@@ -178,6 +178,8 @@ class Driver:
                 changing = True
         if changing:
             self.bdf.refresh()
+            if self.bdf.status.failed:
+                return
             self.bdf.restart(t, y[:n].copy(), yp[:n])
             self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
             self.segment_t, self.segment_step = t, self.state.steps

@@ -23,7 +23,7 @@ from tether.structure.analyze import Analysis, analyze_trace
 from tether.structure.hidden import Reduced
 from tether.structure.start import reduced_start
 from tether.trace.backend import Backend, prepare, prepare_system
-from tether.trace.cache import cache_key
+from tether.trace.cache import cache_key, value_key
 from tether.trace.compile_c import worth_compiling
 from tether.trace.derive import SparseJacobian, jacobian
 from tether.trace.emit import NoProgram, Program, emit
@@ -33,6 +33,8 @@ from tether.trace.verify import verify
 __all__ = ["ReducedProblem", "TracedProblem", "find_model", "traced_values"]
 
 KEPT = 64
+# Beyond this a function that works on whole arrays is faster than a program of single numbers.
+MOST_NODES = 100_000
 
 
 @dataclass(eq=False)
@@ -47,6 +49,16 @@ class Plan:
     constraints: Backend | None = None
     note: str = ""                   # why there is no program
     evaluations: int = 0             # in the runs so far
+
+    @property
+    def only_here(self) -> bool:
+        """Whether it was made with the values at hand, not with the structure alone."""
+        if self.traced is not None and self.traced.args.fixed:
+            return True
+        found = self.analysis
+        if found is None or self.reduced is None:
+            return False
+        return found.repaired is None or found.repaired.system is not found.given or found.redundant
 
     def args(self, args: Sequence[Any]) -> np.ndarray:
         """Values of the programs' inputs."""
@@ -72,10 +84,8 @@ class Shelf:
         self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable | None, make: Callable[[], Plan]) -> Plan:
+    def find(self, key: Hashable, make: Callable[[], Plan]) -> Plan:
         """Return the plan of this key; make it at the first time."""
-        if key is None:
-            return make()
         with self._lock:
             plan = self._plans.get(key)
             if plan is not None:
@@ -95,9 +105,10 @@ _shelf = Shelf()
 class TracedProblem(Problem):
     """A problem whose residual and Jacobian run as a program in the core."""
 
-    def __init__(self, problem: Problem, plan: Plan, key: Hashable | None, backend: str) -> None:
+    def __init__(self, problem: Problem, plan: Plan, key: Hashable, backend: str) -> None:
         self.__dict__.update(problem.__dict__)
         self.plan, self.key, self.wanted = plan, key, backend
+        self.values = plan.args(self.args)
 
     def prepare(self, t: float, y: np.ndarray) -> None:
         """Do nothing: the problem was prepared before it was traced."""
@@ -105,11 +116,11 @@ class TracedProblem(Problem):
     def is_current(self, n: int) -> bool:
         """Whether what the residual reads is still what it was when it was traced."""
         key = cache_key(self.fun, n, self.args, self.fills)
-        return key is not None and key == self.key
+        return key == self.key and np.array_equal(self.values, self.plan.args(self.args))
 
     def attach(self, state: State) -> None:
         """Put the program behind the core's seams; a Jacobian of the user's stays in place."""
-        self.plan.backend(self.wanted).attach(state, self.plan.args(self.args))
+        self.plan.backend(self.wanted).attach(state, self.values)
         if self.jac is not None:
             adapters.use_python_jacobian(state, self.jac, self.args)
 
@@ -121,13 +132,13 @@ class TracedProblem(Problem):
 class ReducedProblem(TracedProblem):
     """A problem of index 2 or more that is integrated at index 1, on all of its constraints."""
 
-    def __init__(self, problem: Problem, plan: Plan, key: Hashable | None, backend: str) -> None:
+    def __init__(self, problem: Problem, plan: Plan, key: Hashable, backend: str) -> None:
         super().__init__(problem, plan, key, backend)
         assert plan.reduced is not None
         self.reduced = plan.reduced
         self.var_index = None
         self.constraints = self.constraints.with_found(
-            plan.constraints, plan.args(self.args), self.reduced.n_user
+            plan.constraints, self.values, self.reduced.n_user
         )
 
     def size(self, n: int) -> int:
@@ -144,11 +155,11 @@ class ReducedProblem(TracedProblem):
 
     def attach(self, state: State) -> None:
         """Put the program behind the core's seams."""
-        self.plan.backend(self.wanted).attach(state, self.plan.args(self.args))
+        self.plan.backend(self.wanted).attach(state, self.values)
 
     def lift(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
         """Consistent values of all unknowns near the user's."""
-        found = reduced_start(self.reduced, t, y, yp, self.plan.args(self.args))
+        found = reduced_start(self.reduced, t, y, yp, self.values)
         return Start(
             found.y, found.yp, found.success, found.message, found.moved, found.residual
         )
@@ -168,23 +179,17 @@ def find_model(
         return _make_plan(problem, n, t, y, yp, form)
 
     key = cache_key(problem.fun, n, problem.args, problem.fills)
-    plan = _shelf.find(None if key is None else (key, form), make)
-    if plan.traced is not None and plan.traced.args.fixed:
-        constants = cache_key(_nothing, n, _as_constants(problem.args))
-        plan = _shelf.find((key, form, constants), make)
+    if key is None:
+        return problem, "what it depends on cannot be compared from call to call"
+    plan = _shelf.find((key, form), make)
+    if plan.only_here:
+        here = t, y.tobytes(), None if yp is None else yp.tobytes(), value_key(problem.args)
+        plan = _shelf.find((key, form, here), make)
     if plan.system is None:
         return problem, plan.note
     if plan.reduced is None:
         return TracedProblem(problem, plan, key, backend), ""
     return ReducedProblem(problem, plan, key, backend), ""
-
-
-def _nothing() -> None:
-    """Stand in for a function where only arguments matter."""
-
-
-def _as_constants(args: Sequence[Any]) -> tuple:
-    return tuple(np.asarray(x).tobytes() if isinstance(x, (float, np.ndarray)) else x for x in args)
 
 
 def _make_plan(
@@ -193,6 +198,8 @@ def _make_plan(
     slopes = np.zeros(n) if yp is None else yp
     try:
         traced = trace(problem.fun, n, problem.args, problem.fills)
+        if len(traced.graph.nodes) > MOST_NODES:
+            return Plan(note=f"it has {len(traced.graph.nodes)} operations: arrays are faster")
         verify(traced, problem.fun, t, y, slopes, problem.args, problem.fills)
     except TraceFailure as failure:
         return Plan(note=str(failure))
@@ -270,7 +277,9 @@ def traced_values(
         return Plan(traced, constraints=_with_rows(program, traced.f_y))
 
     key = cache_key(fun, n, args)
-    plan = _shelf.find(None if key is None else (key, takes_yp, size), make)
+    if key is None:
+        return None
+    plan = _shelf.find((key, takes_yp, size), make)
     if plan.constraints is None or plan.traced is None or plan.traced.args.fixed:
         return None
     return plan.constraints, plan.args(args)

@@ -58,6 +58,7 @@ class Status(IntEnum):
     SMALLER_IS_WORSE = -13
     INDEX_TOO_HIGH = -14
     SINGULAR_SYSTEM = -15
+    EQUATIONS_CHANGED = -16
 
     @property
     def text(self) -> str:
@@ -127,6 +128,10 @@ TEXTS = {
     Status.SINGULAR_SYSTEM: (
         "The equations do not determine a solution: some depend on others, or an unknown is left "
         "open."
+    ),
+    Status.EQUATIONS_CHANGED: (
+        "An event, a callback or something else changed the equations so that they have other "
+        "hidden constraints than before. Solve in two parts, or pass trace='never'."
     ),
     Status.INTERRUPTED: "The run was interrupted from the keyboard.",
 }

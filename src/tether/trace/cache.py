@@ -8,9 +8,12 @@ reaches, and the shapes of its arguments. A changed number, list or array gives 
 from __future__ import annotations
 
 import array
+import decimal
 import enum
+import fractions
 import functools
 import hashlib
+import sys
 import threading
 import types
 from collections import OrderedDict, deque
@@ -19,7 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from tether.trace.private import attributes, is_library, names_used
+from tether.trace.private import (
+    attributes,
+    globals_used,
+    is_library,
+    names_used,
+    plain_function,
+)
 from tether.trace.tracer import Trace, TraceFailure, trace
 
 _KEPT = 64
@@ -64,7 +73,15 @@ def cache_key(
     reader = _Reader()
     try:
         return n, fills, reader.read(fun), tuple(reader.read_argument(x) for x in args)
-    except _TooLarge:
+    except (_TooLarge, RecursionError):
+        return None
+
+
+def value_key(args: Sequence[Any]) -> Hashable | None:
+    """Key of arguments by their values; None if they cannot be compared."""
+    try:
+        return _Reader().read(tuple(args))
+    except (_TooLarge, RecursionError):
         return None
 
 
@@ -121,28 +138,40 @@ class _Reader:
         if isinstance(value, bytearray):
             return bytearray, bytes(value)
         if isinstance(value, (list, tuple, deque)):
-            return type(value), tuple(self.read(part) for part in value)
+            own = self.read(attributes(value)) if type(value) not in (list, tuple, deque) else None
+            return type(value), tuple(self.read(part) for part in value), own
         if isinstance(value, (set, frozenset)):
             return type(value), frozenset(self.read(part) for part in value)
         if isinstance(value, dict):
             return type(value), tuple((self.read(k), self.read(v)) for k, v in value.items())
         if isinstance(value, type):
             return self._class(value)
-        inner = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
+        if isinstance(value, types.BuiltinFunctionType):
+            owner = value.__self__
+            if owner is None or isinstance(owner, types.ModuleType):
+                return _Same(value)
+            return "method", value.__name__, self.read(owner)
+        if isinstance(value, (np.ufunc, np.dtype, enum.Enum, *_DESCRIPTORS)):
+            return _Same(value)
+        if isinstance(value, (fractions.Fraction, decimal.Decimal)):
+            return type(value), value
+        inner = plain_function(value)
         if callable(inner):
             return self.read(inner)
-        state = {} if isinstance(value, enum.Enum) else attributes(value)
-        if state:
-            return "object", self.read(type(value)), self.read(state)
-        return _Same(value)
+        state = attributes(value)
+        if not state and (is_library(type(value).__module__) or is_installed(type(value))):
+            raise _TooLarge            # it may have a state that nothing shows
+        return "object", self.read(type(value)), self.read(state)
 
     def _function(self, function: types.FunctionType) -> Hashable:
         code = function.__code__
-        if is_library(function.__module__):
+        if is_library(function.__module__) or is_installed(function):
             return _Same(function)
         names = _names_of(code)
         variables = function.__globals__
-        used = tuple(self.read(variables[k], names) for k in names if k in variables)
+        used = tuple(
+            self.read(variables[k], names) for k in globals_used(code) if k in variables
+        )
         cells = tuple(map(self._cell, function.__closure__ or ()))
         extra = (function.__defaults__, function.__kwdefaults__, function.__dict__ or None)
         return (_Same(code), used, cells, *(self.read(x) for x in extra))
@@ -154,13 +183,13 @@ class _Reader:
             return "empty"
 
     def _module(self, module: types.ModuleType, names: Sequence[str]) -> Hashable:
-        if is_library(module.__name__):
+        if is_library(module.__name__) or is_installed(module):
             return _Same(module)
         members = vars(module)
         return _Same(module), tuple(self.read(members[k], names) for k in names if k in members)
 
     def _class(self, cls: type) -> Hashable:
-        if is_library(cls.__module__):
+        if is_library(cls.__module__) or is_installed(cls):
             return _Same(cls)
         members = [
             self.read(getattr(member, "__func__", None) or getattr(member, "fget", None) or member)
@@ -180,6 +209,10 @@ class _Reader:
         return values.dtype.str, values.shape, content
 
 
+_DESCRIPTORS = (
+    types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType,
+    types.MethodDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
+)
 _BY_VALUE = frozenset((int, bool, str, bytes, complex, type(None), type(...), range))
 _code_names: dict[types.CodeType, tuple[str, ...]] = {}
 
@@ -189,6 +222,15 @@ def _names_of(code: types.CodeType) -> tuple[str, ...]:
     if names is None:
         names = _code_names[code] = tuple(dict.fromkeys(names_used(code)))
     return names
+
+
+def is_installed(thing: Any) -> bool:
+    """Tell whether a function, class or module belongs to an installed package: it stays as it is."""
+    module = thing if isinstance(thing, types.ModuleType) else sys.modules.get(
+        getattr(thing, "__module__", None) or ""
+    )
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and ("site-packages" in file or "dist-packages" in file)
 
 
 class TraceCache:
@@ -243,4 +285,4 @@ class TraceCache:
                 self._entries.popitem(last=False)
 
 
-__all__ = ["TraceCache", "cache_key"]
+__all__ = ["TraceCache", "cache_key", "value_key"]

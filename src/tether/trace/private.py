@@ -8,10 +8,13 @@ writes to is a copy too, so that tracing leaves no effects behind; a write is fo
 from __future__ import annotations
 
 import abc
+import array
 import collections
 import copy
 import enum
+import dis
 import functools
+import inspect
 import io
 import math
 import sys
@@ -38,7 +41,7 @@ from tether.trace.shims import (
 _IMMUTABLE = (int, float, complex, str, bytes, type(None), slice, range, Scalar, np.generic)
 _CHANGING_OBJECTS = ("numpy.random", "random", "logging")  # modules of their classes
 _CHANGING_MODULES_TEXT = """
-    random time datetime os io sys pathlib secrets uuid socket subprocess threading
+    random time datetime warnings os io sys pathlib secrets uuid socket subprocess threading
     multiprocessing logging shutil tempfile urllib pickle sqlite3 ctypes gc inspect
 """
 _CHANGING_MODULES = frozenset(_CHANGING_MODULES_TEXT.split())
@@ -53,6 +56,44 @@ def names_used(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from names_used(constant)
+
+
+@functools.cache
+def globals_used(code: types.CodeType) -> tuple[str, ...]:
+    """Global names that a code object and those nested in it look up, without attributes."""
+    own = [
+        step.argval for step in dis.get_instructions(code)
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    ]
+    nested = [
+        name for part in code.co_consts if isinstance(part, types.CodeType)
+        for name in globals_used(part)
+    ]
+    return tuple(dict.fromkeys([*own, *nested]))
+
+
+@functools.cache
+def handles_exceptions(code: types.CodeType) -> bool:
+    """Tell whether a code object or one nested in it has an `except`.
+
+    A program does not raise where Python does, so that a handler would never be reached.
+    """
+    steps = {step.opname for step in dis.get_instructions(code)}
+    if "CHECK_EXC_MATCH" in steps or ("PUSH_EXC_INFO" in steps and "WITH_EXCEPT_START" not in steps):
+        return True
+    return any(handles_exceptions(part) for part in code.co_consts
+               if isinstance(part, types.CodeType))
+
+
+def plain_function(value: Any) -> Any:
+    """What Numba or a decorator keeps of the plain function, if anything; nothing is run."""
+    for name in ("py_func", "__wrapped__"):
+        try:
+            if inspect.getattr_static(value, name, None) is not None:
+                return getattr(value, name, None)
+        except Exception:
+            return None
+    return None
 
 
 @functools.cache
@@ -108,6 +149,8 @@ class PrivateCopy:
         return result
 
     def _make(self, value: Any) -> Any:
+        if isinstance(value, (bytearray, memoryview, array.array)):
+            refuse(f"a {type(value).__name__} may be written to unnoticed")
         if isinstance(value, types.ModuleType):
             return self._module(value)
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, np.ufunc)):
@@ -130,7 +173,7 @@ class PrivateCopy:
         return self._object(value)
 
     def _object(self, value: Any) -> Any:
-        if callable(inner := getattr(value, "py_func", None)):  # Numba keeps the plain function
+        if callable(inner := plain_function(value)):  # Numba keeps the plain function
             return self.copy(inner)
         if isinstance(value, np.vectorize):
             return vectorised(self.copy(value.pyfunc))
@@ -182,6 +225,10 @@ class PrivateCopy:
         return function
 
     def _user_function(self, function: types.FunctionType) -> types.FunctionType:
+        if handles_exceptions(function.__code__):
+            text = f"{function.__name__} handles exceptions, and a program raises none"
+            self.codes.add(function.__code__)
+            return self._remember(function, refusing(text))
         namespace = self._namespace(function.__globals__)
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
         result = types.FunctionType(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import traceback
@@ -228,9 +229,22 @@ def _trace(
                 raise Untraceable(f"the function writes to {what}")
             if refusals.last:
                 raise Untraceable(f"the function swallows an exception: {refusals.last}")
-    except (Untraceable, SystemExit, Exception) as problem:
+    except BaseException as problem:
+        if not isinstance(problem, (Exception, Untraceable)) and not raised_on_purpose(problem):
+            raise
         raise _failure(problem, private.codes) from None
     return Trace(graph, merge(graph, found), n, fun, layout)
+
+
+def raised_on_purpose(problem: BaseException) -> bool:
+    """Tell a `raise` that is written in the function from a real Ctrl-C."""
+    place = problem.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is None:
+        return False
+    code = place.tb_frame.f_code.co_code
+    return dis.opname[code[place.tb_lasti]] == "RAISE_VARARGS"
 
 
 class _Unset:
