@@ -319,7 +319,8 @@ def test_wanted_between_the_steps_multipliers_are_followed_there():
     errors = {}
     for wanted in (False, True):
         bdf = Bdf(
-            problem.fun, 0.0, problem.y0, problem.yp0, GivenOptions(rtol=1e-4, atol=1e-4), t_bound=10.0
+            problem.fun, 0.0, problem.y0, problem.yp0, GivenOptions(rtol=1e-4, atol=1e-4),
+            t_bound=10.0,
         )
         bdf._state.interpolated = wanted
         values = np.empty_like(times)

@@ -223,7 +223,7 @@ def _program_piece(program: Any, args: np.ndarray) -> _Piece:
 def _piece(
     name: str, item: Constraint, t: float, y: np.ndarray, args: tuple, traced: bool, n: int
 ) -> _Piece:
-    """A constraint of the user's, who sees the first len(y) of the n unknowns."""
+    """Prepare a constraint of the user's, who sees the first len(y) of the n unknowns."""
     size = item.size or _size_of(name, item, t, y, args)
     if item.low_level is not None:
         function, data = capsule_address(item.low_level, SIGNATURE, name)
@@ -244,7 +244,8 @@ def _restricted(item: Constraint, n_user: int, n: int) -> tuple[Any, Any]:
     """Functions of all unknowns that hand the user's part on."""
     if n_user == n:
         return item.fun, item.jac
-    fun, jac = item.fun, item.jac
+    fun = item.fun
+    jac: Any = item.jac
 
     def values(t: float, y: Any, *args: Any) -> Any:
         return fun(t, y[:n_user], *args)

@@ -142,7 +142,7 @@ class ReducedProblem(TracedProblem):
         )
 
     def size(self, n: int) -> int:
-        """Number of unknowns that are integrated, for n of the user's."""
+        """Return the number of unknowns that are integrated, for n of the user's."""
         return self.reduced.n
 
     def owner(self, n: int) -> np.ndarray:
@@ -259,7 +259,7 @@ def _with_rows(program: Program, g_y: SparseJacobian) -> Backend:
 def traced_values(
     fun: Callable[..., Any], takes_yp: bool, t: float, y: np.ndarray, size: int, args: Sequence[Any]
 ) -> tuple[Backend, np.ndarray] | None:
-    """Program of a function of (t, y, *args) or (t, y, yp, *args) with its derivative by y, and args.
+    """Make a program of a function of (t, y[, yp], *args) and its derivative by y; return it with args.
 
     None where it cannot be traced.
     """

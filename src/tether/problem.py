@@ -253,7 +253,7 @@ class Problem:
             raise ValueError(f"y0 has {len(y)} values, but M has {self.fyp.shape[0]} rows")
 
     def size(self, n: int) -> int:
-        """Number of unknowns that are integrated, for n of the user's."""
+        """Return the number of unknowns that are integrated, for n of the user's."""
         return n
 
     def owner(self, n: int) -> np.ndarray:
@@ -323,7 +323,7 @@ class _SemiExplicit(Problem):
         invariants: Any,
     ) -> None:
         self.f, self.g, self.n_differential = f, g, n_differential
-        self.split = 0                 # length of x, for the y0 at hand
+        self.n_x = 0                 # length of x, for the y0 at hand
         super().__init__(
             self._residual, args=args, constraints=constraints, invariants=invariants
         )
@@ -332,7 +332,7 @@ class _SemiExplicit(Problem):
     def _residual(
         self, t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray, *args: Any
     ) -> None:
-        k = self.split
+        k = self.n_x
         x, z = y[:k], y[k:]
         out[:k] = yp[:k] - np.asarray(self.f(t, x, z, *args))
         out[k:] = self.g(t, x, z, *args)
@@ -353,7 +353,7 @@ class _SemiExplicit(Problem):
                 f"f and g must return {k} and {n - k} values for n_differential = {k} and "
                 f"{n} values in y0, but returned {lengths[0]} and {lengths[1]}"
             )
-        self.split = k
+        self.n_x = k
         self.fyp = np.diag(np.arange(n) < k).astype(float)
 
     def _lengths(self, t: float, y: np.ndarray, k: int, swallow: bool = True) -> tuple[int, int]:

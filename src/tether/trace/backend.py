@@ -48,13 +48,13 @@ class Backend:
     _fy_positions: np.ndarray
     _fyp_positions: np.ndarray
 
-    def new(self, args: Sequence[float] = ()) -> Any:
+    def new(self, args: Sequence[float] | np.ndarray = ()) -> Any:
         """Make a memory of its own to run in: a `Machine` or a `Native`."""
         if self.name == "c":
             return native.Native(self._plan, args)
         return machine.Machine(self._plan, args, self._fy_positions, self._fyp_positions)
 
-    def attach(self, state: State, args: Sequence[float] = ()) -> None:
+    def attach(self, state: State, args: Sequence[float] | np.ndarray = ()) -> None:
         """Let a state compute its residual and, if there are entries, its Jacobian with it."""
         if self.name == "c":
             native.use_native(state, self.new(args))
@@ -124,7 +124,9 @@ def prepare(
                     program, n_values, fy_positions.tolist(), fyp_positions.tolist(),
                     only_cached=not wanted,
                 )
-                return Backend("c", "", program, n_values, fy, fyp, plan, fy_positions, fyp_positions)
+                return Backend(
+                    "c", "", program, n_values, fy, fyp, plan, fy_positions, fyp_positions
+                )
         except NotCompiled as error:
             reason = str(error)
     plan = schedule(program, n_values)

@@ -225,7 +225,7 @@ def _names_of(code: types.CodeType) -> tuple[str, ...]:
 
 
 def is_installed(thing: Any) -> bool:
-    """Tell whether a function, class or module belongs to an installed package: it stays as it is."""
+    """Tell whether a function, class or module is of an installed package: it stays as it is."""
     module = thing if isinstance(thing, types.ModuleType) else sys.modules.get(
         getattr(thing, "__module__", None) or ""
     )

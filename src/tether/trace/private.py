@@ -11,8 +11,8 @@ import abc
 import array
 import collections
 import copy
-import enum
 import dis
+import enum
 import functools
 import inspect
 import io
@@ -79,14 +79,15 @@ def handles_exceptions(code: types.CodeType) -> bool:
     A program does not raise where Python does, so that a handler would never be reached.
     """
     steps = {step.opname for step in dis.get_instructions(code)}
-    if "CHECK_EXC_MATCH" in steps or ("PUSH_EXC_INFO" in steps and "WITH_EXCEPT_START" not in steps):
+    bare = "PUSH_EXC_INFO" in steps and "WITH_EXCEPT_START" not in steps
+    if bare or "CHECK_EXC_MATCH" in steps:
         return True
     return any(handles_exceptions(part) for part in code.co_consts
                if isinstance(part, types.CodeType))
 
 
 def plain_function(value: Any) -> Any:
-    """What Numba or a decorator keeps of the plain function, if anything; nothing is run."""
+    """Return what Numba or a decorator keeps of the plain function, if anything."""
     for name in ("py_func", "__wrapped__"):
         try:
             if inspect.getattr_static(value, name, None) is not None:
