@@ -234,7 +234,7 @@ def _piece(
         from tether.model import traced_values
 
         whole = np.concatenate([y, np.zeros(n - len(y))])
-        found = traced_values(fun, False, t, whole, size, args)
+        found = traced_values(fun, t, whole, size, args)
         if found is not None:
             return _program_piece(*found)
     return _Piece(size, core.PythonPiece(fun, jac, n, size, args), has_jacobian=jac is not None)

@@ -253,21 +253,20 @@ def _with_rows(program: Program, g_y: SparseJacobian) -> Backend:
     return prepare(program, g_y.shape[0], (g_y.rows, g_y.cols), layout="rows")
 
 
-# --- constraints and events -------------------------------------------------------------------
+# --- constraints --------------------------------------------------------------------------------
 
 
 def traced_values(
-    fun: Callable[..., Any], takes_yp: bool, t: float, y: np.ndarray, size: int, args: Sequence[Any]
+    fun: Callable[..., Any], t: float, y: np.ndarray, size: int, args: Sequence[Any]
 ) -> tuple[Backend, np.ndarray] | None:
-    """Make a program of a function of (t, y[, yp], *args) and its derivative by y; return it with args.
+    """Make a program of a function of (t, y, *args) and its derivative; return it with its inputs.
 
     None where it cannot be traced.
     """
     n = len(y)
 
     def make() -> Plan:
-        single = np.ndim(fun(t, y.copy(), *([np.zeros(n)] if takes_yp else []), *args)) == 0
-        residual = _as_residual(fun, takes_yp, single)
+        residual = _as_residual(fun, np.ndim(fun(t, y.copy(), *args)) == 0)
         try:
             traced = trace(residual, n, args, size=size)
             verify(traced, residual, t, y, np.zeros(n), args)
@@ -279,19 +278,16 @@ def traced_values(
     key = cache_key(fun, n, args)
     if key is None:
         return None
-    plan = _shelf.find((key, takes_yp, size), make)
+    plan = _shelf.find((key, size), make)
     if plan.constraints is None or plan.traced is None or plan.traced.args.fixed:
         return None
     return plan.constraints, plan.args(args)
 
 
-def _as_residual(fun: Callable[..., Any], takes_yp: bool, single: bool) -> Callable[..., Any]:
+def _as_residual(fun: Callable[..., Any], single: bool) -> Callable[..., Any]:
     """Give a function the arguments of a residual and a list as its result."""
 
-    def of_slopes(t: float, y: Any, yp: Any, *args: Any) -> Any:
-        return [fun(t, y, yp, *args)] if single else fun(t, y, yp, *args)
-
-    def of_values(t: float, y: Any, yp: Any, *args: Any) -> Any:
+    def residual(t: float, y: Any, yp: Any, *args: Any) -> Any:
         return [fun(t, y, *args)] if single else fun(t, y, *args)
 
-    return of_slopes if takes_yp else of_values
+    return residual

@@ -120,7 +120,7 @@ class PythonJacobian:
 
 
 class PythonTerms:
-    """The terms of a residual that contain y': ``terms(t, y, yp)``, linear in yp (P82 section 5)."""
+    """The terms of a residual that contain y', ``terms(t, y, yp)``, linear in yp."""
 
     def __init__(self, fun, n, args):
         self.fun = fun

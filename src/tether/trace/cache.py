@@ -229,6 +229,8 @@ def is_installed(thing: Any) -> bool:
     module = thing if isinstance(thing, types.ModuleType) else sys.modules.get(
         getattr(thing, "__module__", None) or ""
     )
+    if module is sys.modules.get("__main__"):      # may be pytest or a notebook's kernel
+        return False
     file = getattr(module, "__file__", None)
     return isinstance(file, str) and ("site-packages" in file or "dist-packages" in file)
 
