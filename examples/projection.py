@@ -33,28 +33,10 @@ def energy(t, y):
     return 0.5 * (u * u + w * w) - 1 / math.hypot(x, z)
 
 
-def energy_jac(t, y):
-    """Return the derivatives of the energy."""
-    x, z, u, w = y
-    cube = math.hypot(x, z) ** 3
-    return [x / cube, z / cube, u, w]
-
-
 def momentum(t, y):
     """Angular momentum."""
     x, z, u, w = y
     return x * w - z * u
-
-
-def momentum_jac(t, y):
-    """Return the derivatives of the angular momentum."""
-    x, z, u, w = y
-    return [w, -u, -z, x]
-
-
-# optional: without them tether takes differences
-energy.jac = energy_jac
-momentum.jac = momentum_jac
 
 
 def solve(invariants):

@@ -1109,7 +1109,7 @@ def known_gap(make, reason):
     return pytest.param(make, marks=pytest.mark.xfail(reason=reason, strict=True))
 
 
-UNNOTICED = (into_array_by_ufunc, into_class, into_list_of_a_class)
+UNNOTICED = (into_array_by_ufunc,)
 
 
 @pytest.mark.parametrize(

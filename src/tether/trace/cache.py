@@ -13,9 +13,9 @@ import enum
 import fractions
 import functools
 import hashlib
-import sys
 import threading
 import types
+import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ from tether.trace.private import (
 from tether.trace.tracer import Trace, TraceFailure, trace
 
 _KEPT = 64
-_MOST_PARTS = 20_000
+_MOST_PARTS = 5_000
 _LONGEST_BYTES = 4096
 
 
@@ -70,10 +70,15 @@ def cache_key(
     >>> cache_key(make(2.0), 1) == cache_key(make(3.0), 1)
     False
     """
+    code = getattr(fun, "__code__", None)
+    if code in _hopeless:
+        return None
     reader = _Reader()
     try:
         return n, fills, reader.read(fun), tuple(reader.read_argument(x) for x in args)
     except (_TooLarge, RecursionError):
+        if code is not None:
+            _hopeless[code] = True
         return None
 
 
@@ -159,13 +164,13 @@ class _Reader:
         if callable(inner):
             return self.read(inner)
         state = attributes(value)
-        if not state and (is_library(type(value).__module__) or is_installed(type(value))):
+        if not state and not _is_plain(type(value)):
             raise _TooLarge            # it may have a state that nothing shows
         return "object", self.read(type(value)), self.read(state)
 
     def _function(self, function: types.FunctionType) -> Hashable:
         code = function.__code__
-        if is_library(function.__module__) or is_installed(function):
+        if is_library(function.__module__):
             return _Same(function)
         names = _names_of(code)
         variables = function.__globals__
@@ -183,13 +188,13 @@ class _Reader:
             return "empty"
 
     def _module(self, module: types.ModuleType, names: Sequence[str]) -> Hashable:
-        if is_library(module.__name__) or is_installed(module):
+        if is_library(module.__name__):
             return _Same(module)
         members = vars(module)
         return _Same(module), tuple(self.read(members[k], names) for k in names if k in members)
 
     def _class(self, cls: type) -> Hashable:
-        if is_library(cls.__module__) or is_installed(cls):
+        if is_library(cls.__module__):
             return _Same(cls)
         members = [
             self.read(getattr(member, "__func__", None) or getattr(member, "fget", None) or member)
@@ -209,6 +214,9 @@ class _Reader:
         return values.dtype.str, values.shape, content
 
 
+# Code of functions that depend on too much, or on what cannot be seen.
+_hopeless: weakref.WeakKeyDictionary[types.CodeType, bool] = weakref.WeakKeyDictionary()
+_HEAP_TYPE = 1 << 9                # a class made by a class statement
 _DESCRIPTORS = (
     types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
@@ -224,15 +232,12 @@ def _names_of(code: types.CodeType) -> tuple[str, ...]:
     return names
 
 
-def is_installed(thing: Any) -> bool:
-    """Tell whether a function, class or module is of an installed package: it stays as it is."""
-    module = thing if isinstance(thing, types.ModuleType) else sys.modules.get(
-        getattr(thing, "__module__", None) or ""
+def _is_plain(cls: type) -> bool:
+    """Tell whether all that a class and its bases can hold shows in attributes."""
+    return all(
+        base is object or (not is_library(base.__module__) and base.__flags__ & _HEAP_TYPE)
+        for base in cls.__mro__
     )
-    if module is sys.modules.get("__main__"):      # may be pytest or a notebook's kernel
-        return False
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and ("site-packages" in file or "dist-packages" in file)
 
 
 class TraceCache:
