@@ -23,7 +23,7 @@ def pendulum(t, y, yp):
 
 def energy(t, y):
     """Kinetic and potential energy: it keeps its starting value."""
-    x, z, u, w, lam = y
+    _, z, u, w, _ = y
     return (u * u + w * w) / 2 + G * z
 
 
