@@ -127,7 +127,7 @@ def test_error_is_that_of_an_ode_in_minimal_coordinates(mechanism):
 
 @pytest.mark.parametrize(
     ("name", "digits"),
-    [("caraxis-i3", (1.5, 3.2, 4.5)), ("andrews-i3", (3.7, 5.5, 7.5))],
+    [("caraxis-i3", (1.5, 3.2, 4.5)), ("andrews-i3", (3.0, 4.5, 6.5))],
 )
 def test_reference_values(name, digits):
     problem = gallery.get(name)
@@ -272,3 +272,20 @@ def test_what_cannot_be_satisfied_is_named():
     assert not sol.success
     assert sol.status in (Status.NO_CONSISTENT_START, Status.SINGULAR_SYSTEM)
     assert "equation" in sol.message
+
+
+def test_a_multiplier_that_is_zero_does_not_decide_the_step():
+    """The second multiplier of the stabilised pendulum is round-off, with atol = 1e-9 or less."""
+    problem = gallery.get("pend-ggl")
+    sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0)
+    assert sol.success
+    assert sol.stats.steps < 2000
+    assert problem.digits(sol.y[:, -1]) > 3
+
+
+def test_start_as_assumed():
+    problem = gallery.get("pend-i3")
+    start = [1.0, 1e-7, 0.0, 0.0, 0.0]
+    sol = solve_dae(problem.fun, (0, 1), start, problem.yp0, start="assume")
+    assert sol.success
+    assert sol.y[:, 0].tolist() == start

@@ -210,6 +210,10 @@ class Bdf:
         """
         assert isinstance(self.model, ReducedProblem)
         s = self._state
+        if mode == "assume":
+            whole, slopes = self.model.reduced.lift(y, yp)
+            self.model.constraints.set_references(s, t, whole)
+            return Start(whole, slopes, True, "assumed to be consistent")
         if s.n == self.n:
             self.model.constraints.set_references(s, t, y)
             found = self._from_constraints(t, Start(y, y, True, ""), yp)
@@ -234,6 +238,8 @@ class Bdf:
             kinds = pencil.var_index
         if kinds is None:
             kinds = np.zeros(s.n, int)
+        if isinstance(self.model, ReducedProblem) and max(kinds) < 2:
+            return self._leave_multipliers_out()
         if np.array_equal(kinds, s.array("kind")):
             return False
         estimate = options.estimate
@@ -244,6 +250,19 @@ class Bdf:
         if pencil is not None and pencil.dof == 0:     # nothing evolves: they are the result
             reaction[:] = False
         s.use_kinds(kinds, reaction, ESTIMATES.index(estimate))
+        return True
+
+    def _leave_multipliers_out(self) -> bool:
+        """Keep what a reduced system determines at every step out of the error test.
+
+        Multipliers are exact where the rest is and do not influence what follows (PL2 section 5).
+        """
+        s = self._state
+        determined = np.array(self.model.reduced.stages) == 0
+        kinds = np.where(determined, 2, 0)
+        if np.array_equal(kinds, s.array("kind")):
+            return False
+        s.use_kinds(kinds, determined, ESTIMATES.index("exclude"))
         return True
 
     def condition(self) -> float:
@@ -324,6 +343,8 @@ class Bdf:
     def _look_again(self) -> bool:
         """After a failure: go on from here if the unknowns turn out to be of other kinds."""
         s = self._state
+        if isinstance(self.model, ReducedProblem) and self.model.reduced.form == 1:
+            return False                       # its kinds follow from the reduction
         t, y, yp = s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
         s.look_after = 2 * s.steps + 100
         pencil = self._look(t, y, yp)

@@ -105,7 +105,7 @@ class Options:
     newton_test: str = "y"            # P82 eq. 5.9
     estimate: str = "auto"            # measured, docs/high_index.md
     scaling: str = "none"             # measured, docs/high_index.md
-    form: str | int = "auto"          # measured, docs/high_index.md
+    form: str | int = "auto"          # measured, docs/index_reduction.md
     trace: str = "auto"
     backend: str = "auto"             # measured, benchmarks/results/machine.md
     start: str = "auto"               # repair what is free, keep the rest

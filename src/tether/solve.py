@@ -58,7 +58,8 @@ def solve_dae(
 ) -> DaeResult:
     """Solve F(t, y, y') = 0 from t_span[0] to t_span[1].
 
-    The index may be 0, 1, 2, or 3 in the form of a constrained mechanism.
+    A function that can be traced may have any index; another 0, 1, 2, or 3 in the form of a
+    constrained mechanism.
 
     Parameters
     ----------
@@ -89,7 +90,8 @@ def solve_dae(
     rtol, atol : float or array_like
         Tolerances: the error of each step is kept below ``rtol * abs(y) + atol``.
     jac : callable or pair of matrices, optional
-        ``jac(t, y, yp, *args) -> (F_y, F_yp)``; differences when left out.
+        ``jac(t, y, yp, *args) -> (F_y, F_yp)``; when left out exact for a traced function, by
+        differences for others. Not used where the equations are reduced.
     constraints : callable, Constraint or list of them, optional
         Functions ``(t, y, *args)`` of one or several values that are zero along the exact
         solution. Every accepted step is projected onto them. A start that has to be moved by more
