@@ -51,6 +51,7 @@ HOT = {
     "project": ["project", "move_onto", "linearise", "set_scaling", "scaled_rows",
                 "factor_orthogonal", "clean", "solve_orthogonal", "factor_cholesky",
                 "solve_cholesky"],
+    "ring": ["remember", "worst_component"],
     "step": ["step", "complete", "run"],
     "store": ["store", "store_outputs", "project_output", "store_row"],
 }

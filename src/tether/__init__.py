@@ -1,7 +1,9 @@
 """tether solves differential-algebraic equations F(t, y, y') = 0."""
 
 from tether.bdf import Bdf
+from tether.causes import Cause
 from tether.constraints import Constraint
+from tether.diagnosis import Diagnosis
 from tether.fixed import solve_fixed
 from tether.options import Options
 from tether.problem import Problem
@@ -17,9 +19,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Bdf",
+    "Cause",
     "ConsistencyWarning",
     "Constraint",
     "DaeResult",
+    "Diagnosis",
     "IndexReport",
     "Interpolant",
     "Options",

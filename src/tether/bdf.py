@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.linear.condition import condition_number
 from tether.model import ReducedProblem, TracedProblem, find_model
+from tether.names import Names, check_names
 from tether.options import (
     CONTROLLERS,
     ESTIMATES,
@@ -67,6 +69,8 @@ class Bdf:
     history : pair of array_like, optional
         Times before `t0`, oldest first, and the solution there as columns. With m of them the
         integration begins at order m (at most `max_order`) instead of 1.
+    names, equation_names : sequence of str, optional
+        Names of variables and equations for messages; see `solve_dae`.
 
     Attributes
     ----------
@@ -103,6 +107,8 @@ class Bdf:
         *,
         t_bound: float = math.inf,
         history: tuple[ArrayLike, ArrayLike] | None = None,
+        names: Any = None,
+        equation_names: Any = None,
     ) -> None:
         self.options = merge(options)
         self.problem = as_problem(problem)
@@ -113,6 +119,9 @@ class Bdf:
         yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
         self.problem.prepare(t0, y)
         self.n, self.note = len(y), ""
+        self._names_given = check_names("names", names, self.n), check_names(
+            "equation_names", equation_names, self.n
+        )
         self.model = self._find_model(t0, y, yp)
         self._state = new_state(self.model, self.n, self.options)
         self.model.constraints.attach(self._state, t0, y, self.problem.args, self.options)
@@ -126,7 +135,8 @@ class Bdf:
         self.t_old: float | None = None
         self.restart(t0, y, yp, self.options.first_step, self.options.start)
         if not self.start.on_constraints:
-            raise ValueError(f"y0 is not on the constraints: {self.start.message}")
+            reason = self.names.translate(self.start.message)
+            raise ValueError(f"y0 is not on the constraints: {reason}")
         if history is not None:
             begin.add_history(self._state, *_check_history(history, self._state))
 
@@ -140,6 +150,11 @@ class Bdf:
             raise ValueError(f"trace='always', but fun cannot be traced: {note}")
         self.note = note
         return model
+
+    @cached_property
+    def names(self) -> Names:
+        """Names of variables and equations, given or read off the function."""
+        return Names.of(self.problem, self.n, *self._names_given)
 
     @property
     def how(self) -> str:
@@ -164,6 +179,7 @@ class Bdf:
     ) -> None:
         """Begin anew at (t, y) with a consistent y' and order 1; `mode` as in `Options.start`."""
         s = self._state
+        self.given = t, y, yp
         self.start: Start = self._find_start(t, y, yp, mode)
         if self._use_kinds(self.start.pencil):
             probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
@@ -257,6 +273,7 @@ class Bdf:
 
         Multipliers are exact where the rest is and do not influence what follows (PL2 section 5).
         """
+        assert isinstance(self.model, ReducedProblem)
         s = self._state
         determined = np.array(self.model.reduced.stages) == 0
         kinds = np.where(determined, 2, 0)

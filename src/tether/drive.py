@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tether._core import codes, store
+from tether._core import begin, codes, store
 from tether._core import events as core_events
 from tether._core.adapters import raise_users
 from tether.bdf import Bdf, check_vector
 from tether.events import EPS, Event, locate
+from tether.pace import Pace, Storm
 from tether.progress import ProgressBar
 from tether.record import Record
 from tether.result import LocalInterpolant
@@ -31,6 +32,7 @@ class Driver:
         events: list[Event],
         callback: Callable | None,
         progress: ProgressBar | None,
+        breaks: Sequence[float] = (),
     ) -> None:
         self.bdf, self.record, self.events = bdf, record, events
         self.callback, self.progress = callback, progress
@@ -41,6 +43,10 @@ class Driver:
         self.cut_at: tuple[float, np.ndarray, np.ndarray] | None = None
         self.start = bdf.start
         self.began = time.perf_counter()
+        self.t_final, self.breaks = self.state.t_end, list(breaks)
+        self.far_side: dict[int, float] = {}               # of events that have just acted
+        self.storm, self.pace = Storm(bdf.t), Pace(bdf.t, self.t_final)
+        self._next_break()
 
     @property
     def seconds(self) -> float:
@@ -64,17 +70,22 @@ class Driver:
         while self.bdf.status == Status.RUNNING:
             self.record.reserve(1)     # also the answer to STORE_FULL
             before, since = self.state.steps, time.perf_counter()
+            allowed = self._allowed(count)
             try:
-                code = self.bdf.advance(self._allowed(count))
+                code = self.bdf.advance(allowed)
             finally:
                 self.t_reached = self.bdf.t
+            if self.far_side and code != codes.EVENT_FOUND:
+                self._check_missed()
             if code == codes.EVENT_FOUND:
                 self._serve_events()
             if self.callback is not None and self.state.steps > before:
                 self._call_back()
+            if self.bdf.status == Status.REACHED_END and self.state.t_end != self.t_final:
+                self._pass_break()
             self._check_limits()
             self._show_progress()
-            if self.callback is None:
+            if self.callback is None and allowed == count:
                 spent = time.perf_counter() - since
                 if spent >= PATIENCE / 2:
                     count = max(1, count // 2)
@@ -85,6 +96,7 @@ class Driver:
 
     def _allowed(self, count: int) -> int:
         limit = self.bdf.options.max_steps
+        count = 1 if self.far_side else count
         return count if limit is None else min(count, limit - self.state.steps)
 
     def _check_limits(self) -> None:
@@ -95,6 +107,47 @@ class Driver:
             self.bdf.status = Status.MAX_STEPS
         elif options.max_seconds is not None and self.seconds > options.max_seconds:
             self.bdf.status = Status.MAX_SECONDS
+        elif self._unlimited and self.pace.creeps(self.state):
+            self.bdf.status = Status.NO_PROGRESS
+
+    @property
+    def _unlimited(self) -> bool:
+        """Nobody but the end of the interval will stop the run."""
+        options = self.bdf.options
+        return (
+            options.max_steps is None and options.max_seconds is None and self.callback is None
+            and all(event.stops_after == np.inf for event in self.events)
+        )
+
+    # --- times where the run begins anew --------------------------------------------------
+
+    def _beside(self, t: float) -> float:
+        """Next to nothing, as far as times go."""
+        return 2.0 * EPS * max(abs(t), 1e-3 * abs(self.t_final - self.t_start))
+
+    def _next_break(self) -> None:
+        """Let the core stop just before the next break: at it a forcing may already have jumped."""
+        s = self.state
+        while self.breaks and s.direction * (self.breaks[0] - s.t) <= 2.0 * self._beside(s.t):
+            self.breaks.pop(0)
+        s.t_end = self.t_final
+        if self.breaks:
+            t = self.breaks[0]
+            s.t_end = t - s.direction * self._beside(t)
+
+    def _pass_break(self) -> None:
+        """Begin anew just behind the break; what is kept belongs to the break itself."""
+        s, t = self.state, self.breaks.pop(0)
+        if self.record.keep_steps:
+            self.record.t[s.stored - 1] = t
+        store.store_outputs_until(s, t)
+        self._next_break()
+        y, yp = self.bdf.y, self.bdf.yp
+        self.bdf.restart(t + s.direction * self._beside(t), y, yp)
+        self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
+        self.t_reached = t
+        self.segment_t, self.segment_step = s.t, s.steps
+        self._arm_events([])
 
     def _call_back(self) -> None:
         assert self.callback is not None
@@ -171,6 +224,7 @@ class Driver:
         self.record.append(t, y, yp, self.state.last_k)
         self.t_reached = t
         changing = False
+        self.far_side = {number: -np.sign(self.state.array("g_old")[number]) for number in acting}
         for number in acting:
             if (apply := self.events[number].apply) is not None:
                 changed = apply(t, y[:n].copy(), yp[:n].copy(), *self.args)
@@ -181,10 +235,12 @@ class Driver:
             if self.bdf.status.failed:
                 return
             self.bdf.restart(t, y[:n].copy(), yp[:n])
+            self._note_change(t)
             self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
             self.segment_t, self.segment_step = t, self.state.steps
             self._arm_events(acting)
         else:
+            self.far_side = {}
             self.cut_at = t, y[:n], yp[:n]
         if self.bdf.status.failed:
             return
@@ -192,3 +248,19 @@ class Driver:
             self.bdf.status = Status.EVENT
         elif t == self.state.t_end:
             self.bdf.status = Status.REACHED_END
+
+    def _note_change(self, t: float) -> None:
+        """Go on carefully after the state was changed; notice when such changes accumulate."""
+        s, gap = self.state, self.storm.gap_to(t)
+        if self.bdf.status == Status.RUNNING and abs(s.h) > gap > 16 * EPS * abs(t):
+            begin.begin(s, t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy(), gap)
+        if self.storm.note(t, abs(self.t_final - t)) and not self.bdf.status.failed:
+            self.bdf.status = Status.EVENT_STORM
+
+    def _check_missed(self) -> None:
+        """Notice a next event that came too soon to be seen, as the last of a series."""
+        g = self.state.array("g_old")
+        missed = any(g[number] * side > 0.0 for number, side in self.far_side.items())
+        self.far_side = {}
+        if missed and self.bdf.status == Status.RUNNING and self.storm.would_go_on():
+            self.bdf.status = Status.EVENT_STORM

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from tether.diagnosis import Diagnosis
     from tether.result import DaeResult, Statistics
 
 MOST_LINES = 10
@@ -87,3 +88,44 @@ def _plot_drift(axis: Axes, t: np.ndarray, drift: np.ndarray) -> None:
     for row in size:
         axis.semilogy(t, np.maximum(row, floor), linewidth=0.8)
     axis.set_ylabel("drift")
+
+
+def plot_diagnosis(diagnosis: Diagnosis) -> Figure:
+    """Plot step size and error of the last attempts; those that failed are marked.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        Of a solution.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not shown; call ``figure.show()`` or ``figure.savefig(...)``.
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("plot() needs matplotlib: pip install tether[plot]") from error
+    from tether.steps import OUTCOMES
+
+    figure, (size_axis, error_axis) = pyplot.subplots(
+        2, 1, sharex=True, layout="constrained", figsize=(8, 5)
+    )
+    steps = diagnosis.steps
+    if steps is not None and len(steps):
+        attempt = np.arange(len(steps)) - len(steps) + 1
+        for code in np.unique(steps["outcome"]):
+            rows = steps["outcome"] == code
+            name = OUTCOMES.get(int(code), f"code {int(code)}")
+            style = {"marker": "." if code == 0 else "x", "linestyle": "none", "label": name}
+            size_axis.semilogy(attempt[rows], np.abs(steps["h"][rows]), **style)
+            tested = rows & (steps["error"] > 0)
+            error_axis.semilogy(attempt[tested], steps["error"][tested], **style)
+        size_axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    error_axis.axhline(1.0, color="0.8", zorder=0)
+    size_axis.set_ylabel("step size")
+    error_axis.set_ylabel("error / tolerance")
+    error_axis.set_xlabel("attempt, the last is 0")
+    size_axis.set_title(diagnosis.cause.value)
+    return figure

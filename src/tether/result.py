@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from tether._core import interpolate
 from tether._core.state import State
+from tether.diagnosis import Diagnosis
 from tether.start.consistent import Start
 from tether.status import Status
 
@@ -205,6 +206,10 @@ class DaeResult:
         Work of the run.
     how : str
         How the equations were run: traced or called, as written or reduced.
+    diagnosis : Diagnosis
+        Why a run failed, where, and what to do next; ``print`` it.
+    warnings : tuple of str
+        What is doubtful about a result that was reached; empty for almost all.
     drift : ndarray, shape (m, nt) or None
         Residual of the constraints, and of the invariants less their starting values, at `t`.
 
@@ -232,6 +237,8 @@ class DaeResult:
     drift: np.ndarray | None = field(default=None, repr=False)
     how: str = field(default="", repr=False)
     analysis: Callable[[], IndexReport] | None = field(default=None, repr=False)
+    diagnosis: Diagnosis | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def index(self) -> IndexReport | None:

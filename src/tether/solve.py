@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike
 
 from tether._core import adapters
 from tether.bdf import Bdf, check_time
+from tether.causes import Cause
+from tether.diagnosis import Diagnosis, Where, write
+from tether.doubts import doubts
 from tether.drive import Driver
 from tether.events import Event, check_events, restricted
 from tether.options import Options, as_numbers, merge
@@ -21,6 +24,7 @@ from tether.progress import ProgressBar
 from tether.record import Record
 from tether.result import DaeResult, Interpolant, Statistics
 from tether.status import ConsistencyWarning, Status
+from tether.steps import read_steps
 
 if TYPE_CHECKING:
     from tether.structure.report import IndexReport
@@ -44,6 +48,9 @@ def solve_dae(
     constraints: Any = None,
     invariants: Any = None,
     var_index: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    equation_names: Sequence[str] | None = None,
+    t_breaks: ArrayLike | None = None,
     form: str | int = "auto",
     trace: str = "auto",
     start: str = "auto",
@@ -105,6 +112,13 @@ def solve_dae(
         mechanism); 3 for those that lose two (multipliers of position constraints). Found from the
         equations when left out. Whoever gives it answers for the index: a system that would be
         refused is then integrated.
+    names, equation_names : sequence of str, optional
+        Names of variables and equations for messages; the variables' are read off the function
+        when left out, as in ``x, v = y``.
+    t_breaks : array_like, optional
+        Times at which a forcing jumps or has a kink. The integration stops there exactly and
+        begins anew, at order 1, with the algebraic part made consistent with what holds after the
+        break; the values before it are those returned for that time.
     form : {"auto", "given", 2}
         "auto" differentiates the constraints of a traced system of index 2 or more until its index
         is 1, integrates that, and keeps it on all constraints, given and hidden, at every step;
@@ -165,13 +179,15 @@ def solve_dae(
         trace=trace,
     )
     times = _check_t_eval(t_eval, t0, t_end)
+    breaks = _check_t_breaks(t_breaks, t0, t_end)
     watched = check_events(events, problem.args)
     if callback is not None:
         check_signature("callback", callback, "(t, y, yp)", 3)
 
     driver = None
     try:
-        bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end)
+        bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end, names=names,
+                  equation_names=equation_names)
         bdf._state.interpolated = dense_output or (times is not None and np.any(times != t_end))
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
@@ -180,7 +196,7 @@ def solve_dae(
             adapters.use_python_events(bdf._state, functions, problem.args)
             bdf._state.watch_events([event.direction for event in watched])
         bar = ProgressBar(t0, t_end) if progress else None
-        driver = Driver(bdf, record, watched, callback, bar)
+        driver = Driver(bdf, record, watched, callback, bar, breaks)
         status = driver.run()
     except KeyboardInterrupt as interrupt:
         interrupt.result = (  # type: ignore[attr-defined]
@@ -204,13 +220,22 @@ def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
     if record.t_eval is not None:
         t, y, yp = record.outputs()
     bdf.model.count(bdf._state)
+    found: tuple[str, ...] = ()
+    if status == Status.INTERRUPTED:
+        bdf.status = status
+    elif not status.failed:
+        found = doubts(driver)
+    stats = Statistics.of(bdf._state, seconds=driver.seconds, **history)
+    drift = record.drift()
+    diagnosis = _diagnosis(driver, status, found)
     return DaeResult(
         t=t, y=y.T[: bdf.n], yp=yp.T[: bdf.n], sol=interpolant,
         t_events=_gather(events, "t"), y_events=_gather(events, "y"),
         yp_events=_gather(events, "yp"),
-        status=status, message=_message(driver, status), start=driver.start.restricted(bdf.n),
-        stats=Statistics.of(bdf._state, seconds=driver.seconds, **history),
-        drift=record.drift(), how=bdf.how, analysis=partial(_report, bdf, driver),
+        status=status, message=_message(driver, status, diagnosis),
+        start=driver.start.restricted(bdf.n),
+        stats=stats, drift=drift, how=bdf.how, analysis=partial(_report, bdf, driver),
+        diagnosis=diagnosis, warnings=found,
     )
 
 
@@ -222,12 +247,28 @@ def _report(bdf: Bdf, driver: Driver) -> IndexReport:
     return analyze(bdf.problem, driver.t_start, start.y, start.yp)
 
 
-def _message(driver: Driver, status: Status) -> str:
-    if status in (Status.NO_CONSISTENT_START, Status.INDEX_TOO_HIGH, Status.SINGULAR_SYSTEM):
-        return f"{status.text} At t = {driver.t_reached:.6g}: {driver.bdf.start.message}."
+def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Diagnosis:
+    """Find out why a run failed, at once: what it used is still there."""
     if status.failed:
-        return f"{status.text} (t = {driver.t_reached:.10g}, step size {driver.bdf.next_step:.3g})"
-    return status.text
+        from tether.examine import diagnose
+
+        return diagnose(driver.bdf, driver)
+    steps = read_steps(driver.state)
+    if not warnings:
+        return write(Cause.NONE, Where(), steps=steps)
+    return write(Cause.DOUBTFUL, Where(driver.t_reached), "; ".join(warnings), steps=steps)
+
+
+def _message(driver: Driver, status: Status, diagnosis: Diagnosis) -> str:
+    if not status.failed:
+        return status.text + (f" {diagnosis.summary}" if diagnosis.cause != Cause.NONE else "")
+    bdf = driver.bdf
+    if not bdf.start.success:
+        reason = bdf.names.translate(bdf.start.message)
+        text = f"{status.text} At t = {driver.t_reached:.6g}: {reason}."
+    else:
+        text = f"{status.text} (t = {driver.t_reached:.10g}, step size {bdf.next_step:.3g})"
+    return text if diagnosis.cause == Cause.STOPPED else f"{text} {diagnosis.summary}"
 
 
 def _gather(events: list[Event], name: str) -> list[np.ndarray] | None:
@@ -260,6 +301,20 @@ def _check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
     return times
 
 
+def _check_t_breaks(t_breaks: Any, t0: float, t_end: float) -> list[float]:
+    """Return the times within the interval, in the order in which they are reached."""
+    if t_breaks is None:
+        return []
+    times = as_numbers("t_breaks", t_breaks)
+    if times.ndim != 1 or (len(times) and times.dtype.kind not in "fiu"):
+        raise TypeError(f"t_breaks must be a vector of real numbers, got {t_breaks!r}")
+    if not np.all(np.isfinite(times.astype(float))):
+        raise ValueError(f"t_breaks must be finite, got {t_breaks!r}")
+    low, high = min(t0, t_end), max(t0, t_end)
+    inside = sorted({float(t) for t in times if low < t < high})
+    return inside if t_end > t0 else inside[::-1]
+
+
 def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
     start = bdf.start
     if not start.success or bdf.options.accept_projected_start:
@@ -268,8 +323,10 @@ def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
     change[bdf.model.determined(bdf.n)] = 0.0
     worst = int(np.argmax(change))
     if change[worst] > 1.0:
+        name = bdf.names.variable(worst)
+        called = "" if name == f"y[{worst}]" else f" ({name})"
         warnings.warn(
-            f"y0 does not satisfy the algebraic equations; y0[{worst}] was changed by "
+            f"y0 does not satisfy the algebraic equations; y0[{worst}]{called} was changed by "
             f"{start.moved[worst]:.3g} to {start.y[worst]:.6g} (all changes in sol.start.moved)",
             ConsistencyWarning,
             stacklevel=3,

@@ -59,6 +59,8 @@ class Status(IntEnum):
     INDEX_TOO_HIGH = -14
     SINGULAR_SYSTEM = -15
     EQUATIONS_CHANGED = -16
+    EVENT_STORM = -17
+    NO_PROGRESS = -18
 
     @property
     def text(self) -> str:
@@ -132,6 +134,14 @@ TEXTS = {
     Status.EQUATIONS_CHANGED: (
         "An event, a callback or something else changed the equations so that they have other "
         "hidden constraints than before. Solve in two parts, or pass trace='never'."
+    ),
+    Status.EVENT_STORM: (
+        "Events that change the state follow each other faster and faster. Stop, or change to "
+        "another model, before they accumulate."
+    ),
+    Status.NO_PROGRESS: (
+        "The steps succeed, but are so short that the run would never end. If that is meant, pass "
+        "max_steps or max_seconds."
     ),
     Status.INTERRUPTED: "The run was interrupted from the keyboard.",
 }

@@ -18,6 +18,8 @@ def summary(result: DaeResult) -> str:
     n = result.y.shape[0]
     head = "success" if result.success else "FAILED"
     lines = [f"{head}: {result.message}"]
+    if result.diagnosis is not None:
+        lines += [f"  try      {remedy}" for remedy in result.diagnosis.remedies]
     if len(result.t):
         lines.append(f"  t        {result.t[0]:.6g} to {result.t[-1]:.6g}, {len(result.t)} points, "
                      f"{n} unknowns")

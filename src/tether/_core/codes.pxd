@@ -46,3 +46,8 @@ cdef enum:
     UNSCALED = 0
     ROWS = 1
     KINDS = 2
+
+# The ring of the last attempts (ring.py).
+cdef enum:
+    RING_ROWS = 64
+    RING_COLUMNS = 10

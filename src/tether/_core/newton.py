@@ -105,10 +105,12 @@ def iterate(s):
         if m == 0:
             first = size
             s.first_increment = size
+            s.rate = 0.0
             if UNKNOWN_RATE * size <= s.newton_tolerance:
                 return OK
         else:
             rate = size / last if s.highest_kind > 1 else pow(size / first, 1.0 / m)
+            s.rate = rate
             if m == 1 and s.highest_kind > 1:
                 # A first correction of the positions turns up in the velocities, divided by h,
                 # only with the second increment: too early for a verdict.

@@ -1,4 +1,4 @@
-from tether._core.codes cimport COLUMNS
+from tether._core.codes cimport COLUMNS, RING_COLUMNS, RING_ROWS
 
 # The seams of the core: anything that differs from problem to problem is one of these.
 ctypedef int (*residual_t)(State s, double t, double* y, double* yp, double* out) noexcept nogil
@@ -151,6 +151,11 @@ cdef class State:
     cdef public int in_vain           # failures in a row that a smaller step made no better
     cdef public int damped_steps
     cdef public long long look_after  # steps before the next look at the kinds
+
+    # --- the last attempts, for a diagnosis
+    cdef double* ring
+    cdef public long long attempts
+    cdef public double rate           # of convergence, last measured
 
     # --- statistics
     cdef public long long steps, nfev, njev, nlu, iterations

@@ -4,7 +4,7 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from tether._core.codes import COLUMNS
+    from tether._core.codes import COLUMNS, RING_COLUMNS, RING_ROWS
 
 
 def doubles(s, name, array):
@@ -88,6 +88,9 @@ class State:
         self.jacobian_step = 0
         self.in_vain = self.damped_steps = self.look_after = 0
         self.first_increment = self.failed_increment = 0.0
+        self.ring = doubles(self, "ring", np.zeros(RING_ROWS * RING_COLUMNS))
+        self.attempts = 0
+        self.rate = 0.0
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
 

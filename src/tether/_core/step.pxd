@@ -10,6 +10,7 @@ from tether._core.norms cimport set_weights
 from tether._core.order cimport lower_order, next_order
 from tether._core.predict cimport predict
 from tether._core.project cimport project
+from tether._core.ring cimport remember
 from tether._core.state cimport State
 from tether._core.store cimport store
 

@@ -21,6 +21,7 @@ if not cython.compiled:
     from tether._core.order import lower_order, next_order
     from tether._core.predict import predict
     from tether._core.project import project
+    from tether._core.ring import remember
     from tether._core.state import State
     from tether._core.store import store
 
@@ -53,6 +54,7 @@ def step(s):
             status = test_error(s)
         if status == OK and not s.project_before_test:
             status = project(s)
+        remember(s, status)
         if status == OK:
             break
         if status < 0:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tether.names import check_names
 from tether.structure.equations import MOST_DENSE, Equations, Points, general_points
 from tether.structure.freedom import free_unknowns
 from tether.structure.hidden import Reduced, reduce_index
@@ -21,6 +22,10 @@ from tether.structure.sigma import Signature, Unmatched
 from tether.structure.start import ReducedStart, reduced_start
 from tether.structure.varying import repair_varying
 from tether.trace import Trace, TraceFailure, trace, verify
+
+if TYPE_CHECKING:
+    from tether.diagnosis import Diagnosis
+    from tether.problem import Problem
 
 __all__ = ["Analysis", "analyze", "analyze_trace"]
 
@@ -140,14 +145,40 @@ def analyze(
     """
     from tether.bdf import check_time, check_vector
     from tether.problem import as_problem
-    from tether.structure.describe import describe_local
 
     problem = as_problem(fun, args=args)
     t = check_time("t0", t0)
     y = check_vector("y0", y0)
     yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
-    labels = _check_names(names, len(y))
+    labels = check_names("names", names, len(y))
     problem.prepare(t, y)
+    report = _report(problem, t, y, yp, labels)
+    return replace(report, examine=partial(_examine, problem, t, y, yp, labels))
+
+
+def _examine(
+    problem: Problem,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray | None,
+    names: Sequence[str] | None,
+) -> Diagnosis:
+    """Begin a run and see what becomes of it."""
+    from tether.bdf import Bdf
+    from tether.examine import diagnose
+
+    return diagnose(Bdf(problem, t, y, yp, names=names), before=True)
+
+
+def _report(
+    problem: Problem,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray | None,
+    labels: Sequence[str] | None,
+) -> IndexReport:
+    from tether.structure.describe import describe_local
+
     if problem.capsule is not None:
         return describe_local(problem, t, y, yp, labels, "the residual is a C function")
     slopes = np.zeros_like(y) if yp is None else yp
@@ -303,11 +334,3 @@ def _at_the_start(found: Analysis, y: np.ndarray, yp: np.ndarray | None) -> Anal
     dof = len(free_unknowns(unique, found.t, start.y))
     return replace(found, reduced=unique, start=start, dof=dof)
 
-
-def _check_names(names: Sequence[str] | None, n: int) -> Sequence[str] | None:
-    if names is None:
-        return None
-    names = list(names)
-    if len(names) != n or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"names must be {n} strings, one per variable")
-    return names

@@ -18,6 +18,8 @@ from tether.trace.arguments import ArgumentLayout
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from tether.diagnosis import Diagnosis
+
 __all__ = ["HiddenConstraint", "Incidence", "IndexReport"]
 
 # A report fits one screen.
@@ -169,6 +171,12 @@ class IndexReport:
     how: str
     names: tuple[str, ...]
     incidence: Incidence = field(default_factory=Incidence, repr=False)
+    examine: Callable[[], Diagnosis] | None = field(default=None, repr=False)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """What a run from here would fail for at once; worked out when asked for."""
+        return None if self.examine is None else self.examine()
 
     def __str__(self) -> str:
         lines = [self._headline(), *self._freedom()]

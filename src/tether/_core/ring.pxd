@@ -1,0 +1,5 @@
+from tether._core.codes cimport ERROR_TEST, LOCAL, OK, RING_COLUMNS, RING_ROWS
+from tether._core.state cimport State
+
+cdef void remember(State s, int outcome) noexcept nogil
+cdef int worst_component(State s) noexcept nogil

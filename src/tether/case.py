@@ -1,0 +1,232 @@
+"""A run at the point where it stopped, and ways to ask about it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether._core import codes, probe
+from tether.causes import Cause
+from tether.diagnosis import Diagnosis, Where, write
+from tether.discontinuity import Break, find_break
+from tether.model import TracedProblem
+from tether.steps import read_steps
+
+if TYPE_CHECKING:
+    from tether._core.state import State
+    from tether.bdf import Bdf
+    from tether.drive import Driver
+    from tether.structure.pencil import Pencil
+
+__all__ = ["Case"]
+
+EPS = float(np.finfo(float).eps)
+# No matrices are made of more unknowns than this.
+MOST_UNKNOWNS = 300
+# Of the time so far: how far from the last point a jump is looked for, and may be.
+WIDER = (1e-9, 1e-6, 1e-3)
+NEARBY = 1e-5
+ACROSS = 1e3                         # tolerances
+# Of the tolerance: what round-off in the residual may leave in y.
+ROUND_OFF_SHARE = 0.1
+# Formulas longer than this are not shown.
+LONGEST_FORMULA = 60
+
+
+class Case:
+    """A run at the point where it stopped, and ways to ask about it."""
+
+    def __init__(self, bdf: Bdf, driver: Driver | None = None) -> None:
+        self.bdf, self.driver, self.state = bdf, driver, bdf._state
+        self.n, self.names, self.status = bdf.n, bdf.names, bdf.status
+        s = self.state
+        # what follows must be read before anything is probed
+        self.t, self.y, self.yp = bdf.t, bdf.y, bdf.yp
+        self.tried = s.t_new, s.array("y")[: self.n].copy(), s.array("yp")[: self.n].copy()
+        self.predicted = (
+            s.t_new, s.array("y_predicted")[: self.n].copy(),
+            s.array("yp_predicted")[: self.n].copy(),
+        )
+        self.steps = read_steps(s)
+        rtol, atol = bdf.options.tolerances(self.n)
+        self.tolerance = np.maximum(rtol * np.abs(self.y) + atol, 1e-300)
+
+    @cached_property
+    def plain(self) -> State:
+        """A state for the user's own function, with differences instead of a Jacobian."""
+        from tether.bdf import new_state
+
+        problem = copy.copy(self.bdf.problem)
+        problem.jac = None
+        state = new_state(problem, self.n, self.bdf.options)
+        state.t_end, state.direction = self.state.t_end, self.state.direction
+        state.h = self.longest or self.state.h or 1.0
+        state.t = self.t
+        return state
+
+    def residual(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
+        """Return the residual, with what is not finite in it; None if the function raises."""
+        status, r = probe.residual_at(self.plain, t, y, yp)
+        if not self._quiet():
+            return None
+        if status != 0 and np.isfinite(r).all():
+            r[:] = np.nan               # a C function refused by its status
+        return r
+
+    def jacobian(
+        self, t: float, y: np.ndarray, yp: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """F_y and F_y' by differences; None where they are not finite or too large."""
+        if self.n > MOST_UNKNOWNS or probe.move_to(self.plain, t, y, yp) != 0:
+            return None
+        status, fy, fyp = probe.jacobian_at(self.plain, t, y, yp)
+        if not self._quiet() or status != 0:
+            return None
+        return (fy, fyp) if np.isfinite(fy).all() and np.isfinite(fyp).all() else None
+
+    def _quiet(self) -> bool:
+        """Take note of an exception of the user's; only those that end a program pass."""
+        error, self.plain.error = self.plain.error, None
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return error is None
+
+    @cached_property
+    def here(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """F_y and F_y' at the last point."""
+        return self.jacobian(self.t, self.y, self.yp)
+
+    @cached_property
+    def pencil(self) -> Pencil | None:
+        """Local index next to the last point."""
+        from tether.start.high_index import find_kinds
+
+        if self.n > MOST_UNKNOWNS or probe.move_to(self.plain, self.t, self.y, self.yp) != 0:
+            return None
+        try:
+            return find_kinds(self.plain, self.t, self.y, self.yp)
+        except Exception:               # the user's function, at a point next to the solution
+            self.plain.error = None
+            return None
+
+    @cached_property
+    def longest(self) -> float:
+        """Longest of the last attempts."""
+        return float(np.abs(self.steps["h"]).max()) if len(self.steps) else 0.0
+
+    @cached_property
+    def brk(self) -> Break | None:
+        """Jump or kink of the residual at the last steps."""
+        elapsed = abs(self.t - self.t0)
+        nearby = max(2.0 * self.longest, NEARBY * elapsed)
+        # steps of a run that creeps are too short to see anything
+        for reach in (2.0 * self.longest, *(share * elapsed for share in WIDER)):
+            if reach >= 2.0 * self.longest > 0.0:
+                found = self.break_within(reach)
+                if found is not None and abs(found.t - self.t) <= nearby:
+                    return found
+        return None
+
+    @cached_property
+    def slopes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of F_y and F_y', the smallest of three: a difference across a jump is no slope."""
+        assert self.here is not None
+        fy, fyp = (np.abs(matrix) for matrix in self.here)
+        for shift in (ACROSS, -ACROSS):
+            beside = self.jacobian(self.t, self.y + shift * self.tolerance, self.yp)
+            if beside is not None:
+                fy = np.minimum(fy, np.abs(beside[0]))
+                fyp = np.minimum(fyp, np.abs(beside[1]))
+        return fy, fyp
+
+    def break_within(self, reach: float) -> Break | None:
+        """Jump or kink of the residual along the solution, this far from the last point."""
+        if self.here is None:
+            return None
+        fy, fyp = self.slopes
+        terms = fy @ np.abs(self.y) + fyp @ np.abs(self.yp)
+        size = np.maximum(fy @ self.tolerance + fyp @ (self.tolerance / reach), 1e-300)
+        low, high = sorted((self.t0, self.state.t_end))
+        first, last = max(self.t - reach, low), min(self.t + reach, high)
+        most = (np.abs(self.y) + np.abs(self.y - self.bdf.given[1]) + self.tolerance) / reach
+        # along the solution; in time alone; and across a surface that the solution rests on
+        across = ACROSS * self.tolerance / reach
+        for slope in (np.clip(self.yp, -most, most), np.zeros(self.n), across):
+
+            def along(t: float, slope: np.ndarray = slope) -> np.ndarray | None:
+                return self.residual(t, self.y + (t - self.t) * slope, self.yp)
+
+            found = find_break(along, first, last, size, terms)
+            if found is not None:
+                return found
+        return None
+
+    @cached_property
+    def drowned(self) -> bool:
+        """At index 2 and 3 short steps make round-off look like anything."""
+        beyond = self.round_off
+        return self.state.highest_kind > 1 and beyond is not None and (
+            beyond.max() >= ROUND_OFF_SHARE
+        )
+
+    @cached_property
+    def round_off(self) -> np.ndarray | None:
+        """What round-off in the equations moves each unknown by, over its tolerance."""
+        if self.here is None or not self.longest:
+            return None
+        fy, fyp = self.here
+        try:
+            inverse = np.linalg.inv(fy + fyp / self.longest)
+        except np.linalg.LinAlgError:
+            return None
+        noise = EPS * (np.abs(fy) @ np.abs(self.y) + np.abs(fyp) @ np.abs(self.yp))
+        return np.abs(inverse) @ noise / self.tolerance
+
+    @property
+    def t0(self) -> float:
+        """Where the present piece of the run began."""
+        return self.bdf.given[0]
+
+    def failed_attempts(self) -> np.ndarray:
+        """Return the attempts after the last step that was accepted."""
+        accepted = np.flatnonzero(self.steps["outcome"] == codes.OK)
+        return self.steps[accepted[-1] + 1 :] if len(accepted) else self.steps
+
+    def formula(self, row: int) -> str:
+        """Write an equation in the user's names; empty where it is not known or too long."""
+        model = self.bdf.model
+        if not isinstance(model, TracedProblem) or model.plan.traced is None:
+            return ""
+        from tether.structure.tidy import tidy_formula
+
+        traced = model.plan.traced
+        try:
+            text = tidy_formula(
+                traced.graph, traced.outputs[row], self.names.variables, traced.args.names
+            )
+        except (OverflowError, ValueError):     # a constant that is not finite
+            return ""
+        return text if len(text) <= LONGEST_FORMULA else ""
+
+    def value(self, row: int, value: float) -> str:
+        """Say that an equation does not hold."""
+        formula = self.formula(row)
+        if formula:
+            return f"0 is not {value:.4g} = {formula} ({self.names.equation(row)})"
+        return f"{self.names.equation(row)} has the value {value:.4g} instead of 0"
+
+    def say(
+        self, cause: Cause, what: str = "", evidence: Iterable[str] = (),
+        t: float | None = None, rows: tuple | list = (), columns: tuple | list = (),
+    ) -> Diagnosis:
+        """Write a diagnosis with the names of equations and variables."""
+        rows, columns = tuple(map(int, rows)), tuple(map(int, columns))
+        where = Where(
+            t, tuple(self.names.equation(i) for i in rows),
+            tuple(self.names.variable(j) for j in columns), rows, columns,
+        )
+        return write(cause, where, what, list(evidence), self.steps)

@@ -1,0 +1,290 @@
+"""Why a run fails: one table for the messages and for docs/messages.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["CAUSES", "Cause"]
+
+
+class Cause(StrEnum):
+    """Why a run failed, or what is doubtful about its result.
+
+    Examples
+    --------
+    >>> from tether import Cause
+    >>> Cause.BLOW_UP
+    <Cause.BLOW_UP: 'blow-up'>
+    """
+
+    NONE = "none"
+    STRUCTURE = "structure"
+    SINGULAR = "singular"
+    INDEX = "index"
+    START = "start"
+    DISCONTINUITY = "discontinuity"
+    BLOW_UP = "blow-up"
+    FOLD = "fold"
+    CONDITION = "condition"
+    JACOBIAN = "jacobian"
+    NON_FINITE = "non-finite"
+    NOISE = "noise"
+    TOLERANCE = "tolerance"
+    CONTRADICTION = "contradiction"
+    EVENT_STORM = "event-storm"
+    CREEPING = "creeping"
+    CHANGED = "changed"
+    LIMIT = "limit"
+    STOPPED = "stopped"
+    DOUBTFUL = "doubtful"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is said about a cause; ``{...}`` is filled in where it happens."""
+
+    title: str
+    sentence: str                    # what happened and where, in one sentence
+    meaning: str                     # what lies behind it, for the documentation
+    remedies: tuple[str, ...] = ()
+    example: str = ""                # of {what}, for the documentation
+
+
+CAUSES = {
+    Cause.NONE: Text(
+        "Nothing is wrong",
+        "Nothing is wrong.",
+        "The run reached its goal, and its result passed the checks that follow every run.",
+    ),
+    Cause.STRUCTURE: Text(
+        "Equations are missing or repeated",
+        "The equations do not fit the unknowns: {what}.",
+        "Whatever the numbers are, these equations cannot determine these unknowns: an unknown "
+        "stands in no equation, or several equations share too few unknowns. Usually an equation "
+        "was written twice with small changes, or one was forgotten.",
+        (
+            "look for an equation that was forgotten for {variables}",
+            "look for one too many among {equations}",
+        ),
+        example="current stands in no equation and equations 0, 1 share too few unknowns",
+    ),
+    Cause.SINGULAR: Text(
+        "The equations depend on each other",
+        "The equations do not determine the solution{at}: {what}.",
+        "Linearised, some equations are combinations of others (the pencil F_y + c F_y' is "
+        "singular for every c), so that some unknowns are left open. Typical are the same balance "
+        "written twice, a floating electrical network without a ground, a pressure that is only "
+        "determined up to a constant, and a dropped term.",
+        (
+            "remove one of {equations}, or replace it by an equation that says something new",
+            "fix one of {variables}: a ground, a reference, a prescribed value",
+        ),
+        example="equations 0, 1 depend on each other and leave voltage, current open",
+    ),
+    Cause.INDEX: Text(
+        "The index is too high",
+        "The index is too high{at}: {what}.",
+        "Some unknowns are found by differentiating others twice or more. The error of such an "
+        "unknown does not shrink with the step, and as h goes to zero the iteration diverges as "
+        "well (P82 section 5). BDF integrates index 2, and index 3 in the form of a mechanism; "
+        "everything above must be reduced first.",
+        (
+            "let tether reduce the index: form='auto' with a function that can be traced, "
+            "and no var_index",
+            "differentiate the constraint that determines {variables} by hand",
+            "leave {variables} out and compute them afterwards",
+        ),
+        example="it is 3, and current would be found by differentiating what is given",
+    ),
+    Cause.START: Text(
+        "The start is inconsistent",
+        "There are no consistent values near the given start: {what}.",
+        "The starting values violate an equation without derivatives, or one that follows from the "
+        "equations by differentiation, and no values close by satisfy all of them.",
+        (
+            "correct y0 so that {equations} can hold",
+            "call consistent_start to see which values can be kept",
+        ),
+        example="0 is not 8 = 3*voltage - current (equation 1)",
+    ),
+    Cause.DISCONTINUITY: Text(
+        "A discontinuity",
+        "{what} at t = {t}.",
+        "A forcing, a table or an `if` jumps, or has a kink where its derivative is needed (an "
+        "unknown of index 2 is the derivative of the forcing). No step across it is small enough. "
+        "The failure is reported one step later, when the jump has entered the history "
+        "(P82 section 3); the time given is that of the jump itself, found by bisection.",
+        (
+            "pass t_breaks=[{t}] if the time is known beforehand: the run stops there and starts "
+            "again with a consistent start",
+            "add an event with `apply` if it depends on the solution",
+            "make the transition smooth, with a width that matters to the problem",
+        ),
+        example="equation 1 jumps by 2",
+    ),
+    Cause.BLOW_UP: Text(
+        "The solution blows up",
+        "The solution blows up: {variables} grows without bound as t approaches {t}.",
+        "The solution has a pole or another singularity in finite time: steps get shorter and "
+        "shorter, always in proportion to the distance that is left.",
+        (
+            "check the sign of the term that makes {variables} grow",
+            "end the interval before t = {t}, or stop with a terminal event at a large value",
+            "integrate another quantity, such as the reciprocal or the logarithm of {variables}",
+        ),
+    ),
+    Cause.FOLD: Text(
+        "The solution ends",
+        "The solution ends at t = {t}: the slope of {variables} grows without bound while its "
+        "value does not.",
+        "An algebraic equation turns back (a fold, or impasse point: two of its solutions "
+        "meet and vanish), or a root or logarithm reaches the end of its domain. The Jacobian is "
+        "singular there, and there is no solution beyond.",
+        (
+            "end the interval before t = {t}",
+            "add what carries the real system across: an inductance, a mass, another regime",
+            "check which of several solutions of the algebraic equation y0 lies on",
+        ),
+    ),
+    Cause.CONDITION: Text(
+        "The iteration matrix is too ill-conditioned",
+        "The iteration matrix is too ill-conditioned{at}: {what}.",
+        "For index 2 and 3 the condition number of the matrix grows as the step shrinks, and "
+        "round-off keeps the iteration from converging: a smaller step makes it worse (P82 section "
+        "5, PL2 section 3). The same comes from equations in very different units.",
+        (
+            "pass a larger first_step, or options={{'scaling': 'rows'}}",
+            "loosen rtol and atol",
+            "write {equations} in units that make its terms of size one",
+        ),
+        example="the iteration does not converge, and shorter steps make it worse",
+    ),
+    Cause.JACOBIAN: Text(
+        "The Jacobian is wrong",
+        "The Jacobian passed as jac is wrong{at}: {what}.",
+        "It was compared with differences of the residual. A wrong entry makes the "
+        "iteration converge slowly or not at all.",
+        (
+            "correct the derivative of {equations} with respect to {variables}",
+            "leave jac out: traced functions have an exact Jacobian, others are differenced",
+        ),
+        example="the entry of F_y for equation 1 and current is -1, differences give 1",
+    ),
+    Cause.NON_FINITE: Text(
+        "The residual is not a number",
+        "The residual of {equations} is {what} at t = {t}.",
+        "A logarithm, root, power or division left its domain, however small the step became.",
+        (
+            "check the signs in {equations}: does the solution really go there?",
+            "end the interval or stop with a terminal event before the domain is left",
+            "continue the function beyond its domain in a smooth way",
+        ),
+        example="nan with current = -1",
+    ),
+    Cause.NOISE: Text(
+        "The residual is noisy",
+        "The residual of {equations} is noisy{at}: {what}.",
+        "Called twice with the same arguments, the function returns different values: it "
+        "draws random numbers, or remembers earlier calls, such as the last iterate of a solver "
+        "inside it. Differences of it are meaningless, and no step is small enough.",
+        (
+            "let {equations} depend on t, y and y' alone",
+            "draw random numbers beforehand and interpolate between them",
+            "loosen the tolerances beyond the noise, and solve inner problems to round-off",
+        ),
+        example="two calls with the same arguments differ by 0.003",
+    ),
+    Cause.TOLERANCE: Text(
+        "The tolerance is below round-off",
+        "The tolerance of {variables} is below round-off{at}: {what}.",
+        "Double precision has about 16 digits, and the residual loses some of them to "
+        "cancellation. A component without atol has no tolerance at all where it passes through "
+        "zero.",
+        (
+            "raise rtol or atol of {variables}",
+            "choose units in which {variables} is not tiny beside what it is computed from",
+        ),
+        example="current is 0 and its atol is zero",
+    ),
+    Cause.CONTRADICTION: Text(
+        "A constraint contradicts the equations",
+        "The equations and {what} contradict each other at t = {t}.",
+        "The projection undoes what the equations ask for, step after step, or finds no point at "
+        "all. A constraint must hold along the exact solution; an invariant must keep its value.",
+        (
+            "check the constraint with the solution of the equations alone, solved without it",
+            "check that the equations conserve what is called an invariant: friction does not",
+        ),
+        example="invariants[0], value 0",
+    ),
+    Cause.EVENT_STORM: Text(
+        "Events accumulate",
+        "Events accumulate at t = {t}: {what}.",
+        "Every event comes sooner after the last than the one before (Zeno's paradox: a ball that "
+        "bounces infinitely often in finite time), or two events switch back and forth. "
+        "No integration passes such a point.",
+        (
+            "stop, or change to another model (the ball at rest), when the rebound is too small",
+            "leave a gap between the thresholds at which the events switch",
+        ),
+        example="the last 16 changes of the state came within 0.9",
+    ),
+    Cause.CREEPING: Text(
+        "No progress",
+        "No progress: {what}.",
+        "Steps succeed, but at this pace the run would never end. Typical are a right-hand side "
+        "that switches back and forth on a surface that the solution cannot leave (dry friction, "
+        "relays), oscillations that become infinitely fast, and noise in the residual.",
+        (
+            "replace a switch on a surface by a smooth transition or by the sliding solution",
+            "loosen the tolerance of {variables}",
+            "pass max_steps or max_seconds if the pace is right and the run is to go on",
+        ),
+        example="100000 steps advanced the time by less than a millionth of what is left",
+    ),
+    Cause.CHANGED: Text(
+        "The equations changed during the run",
+        "The equations changed during the run{at}: they have other hidden constraints than before.",
+        "An event, a callback or a global variable changed what the residual reads, and the "
+        "reduced system that is integrated no longer belongs to it.",
+        (
+            "solve in two parts, before and after the change",
+            "pass trace='never'",
+        ),
+    ),
+    Cause.LIMIT: Text(
+        "A limit was reached",
+        "{what} at t = {t}.",
+        "The limit was passed as max_steps or max_seconds.",
+        ("raise the limit", "loosen the tolerances, or shorten the interval"),
+        example="the limit of 1000 steps was reached",
+    ),
+    Cause.STOPPED: Text(
+        "Interrupted",
+        "The run was interrupted at t = {t}.",
+        "By Ctrl-C. What was computed so far is in the exception's attribute `result`.",
+    ),
+    Cause.DOUBTFUL: Text(
+        "The result is doubtful",
+        "The result is doubtful: {what}.",
+        "The run reached its goal, but its result fails a check: a residual or a constraint is "
+        "larger than the tolerance explains, or the order stayed at one amid failures.",
+        (
+            "compare with a run at a tenth of the tolerances",
+            "do not pass start='assume' unless the start is consistent",
+        ),
+        example="the start was assumed to be consistent, but equation 1 has the value 0.3 there",
+    ),
+    Cause.UNKNOWN: Text(
+        "No cause was found",
+        "No cause was found{at}: {what}.",
+        "None of the known patterns fits.",
+        (
+            "look at the last values and at sol.diagnosis.plot()",
+            "try tolerances ten times looser and ten times tighter",
+        ),
+        example="the error of current stays above the tolerance",
+    ),
+}

@@ -1,0 +1,128 @@
+"""Check the result of a run that reached its goal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether._core import codes, probe
+from tether._core.adapters import raise_users
+from tether.steps import read_steps
+
+if TYPE_CHECKING:
+    from tether.drive import Driver
+
+__all__ = ["doubts"]
+
+MOST_UNKNOWNS = 60
+# Of the tolerance: what Newton's iteration, the projection and an old Jacobian may leave.
+RESIDUAL = 100.0
+DRIFT = 100.0
+# The order stayed at one while this share of the last attempts failed.
+FAILING = 0.3
+# Newton failed in more than this share of the steps: a Jacobian of the user's is looked at.
+NOT_CONVERGING = 0.2
+
+
+def doubts(driver: Driver) -> tuple[str, ...]:
+    """Say what is doubtful about the result; nothing for almost all."""
+    evaluations = driver.state.nfev
+    found = [_start(driver), _residual(driver), _drift(driver), _order(driver), _jacobian(driver)]
+    driver.state.nfev = evaluations        # those of the run
+    return tuple(text for text in found if text)
+
+
+def _start(driver: Driver) -> str:
+    """Check a start that was taken on trust."""
+    bdf, s = driver.bdf, driver.state
+    start = driver.start
+    if bdf.options.start != "assume" or s.n > MOST_UNKNOWNS or s.steps == 0:
+        return ""
+    status, r = probe.residual_at(s, driver.t_start, start.y, start.yp)
+    raise_users(s)
+    if status != 0:
+        return "the residual is not finite at the start that was assumed to be consistent"
+    fy, fyp = (np.abs(s.array(name).reshape(s.n, s.n).T) for name in ("fy", "fyp"))
+    tolerance = s.array("tolerance")
+    longest = max(abs(s.last_h), 1e-300)
+    allowed = fy @ tolerance + fyp @ (tolerance / longest + 1e-3 * np.abs(start.yp))
+    beyond = np.abs(r) / np.maximum(allowed, 1e-300)
+    worst = int(np.argmax(beyond))
+    if beyond[worst] < RESIDUAL:
+        return ""
+    return (
+        f"the start was assumed to be consistent, but {bdf.names.equation(worst)} has the value "
+        f"{r[worst]:.3g} there"
+    )
+
+
+def _residual(driver: Driver) -> str:
+    """Bring the residual at the last step back to changes of y."""
+    s = driver.state
+    if s.n > MOST_UNKNOWNS or s.steps == 0 or s.cj_factored == 0.0 or s.python_residual:
+        return ""                      # not at the price of a further call of a Python function
+    y, yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+    status, r = probe.residual_at(s, s.t, y, yp)
+    raise_users(s)
+    if status != 0:
+        return "the residual is not finite at the end"
+    matrix = (s.array("fy") + s.cj_factored * s.array("fyp")).reshape(s.n, s.n).T
+    try:
+        change = np.linalg.solve(matrix, r)
+    except np.linalg.LinAlgError:
+        return ""
+    beyond = np.abs(change) * s.array("newton_weight" if s.highest_kind > 1 else "weight")
+    worst = int(np.argmax(beyond))
+    if not beyond[worst] > RESIDUAL * (1.0 + s.projection_size):
+        return ""
+    name = driver.bdf.names.variable(int(driver.bdf.model.owner(driver.bdf.n)[worst]))
+    return (
+        f"at the end the equations do not hold: {name} would have to change by "
+        f"{change[worst]:.2g}, {beyond[worst]:.2g} times its tolerance"
+    )
+
+
+def _drift(driver: Driver) -> str:
+    """Compare what is left of the constraints with what the tolerance allows."""
+    s = driver.state
+    m = s.n_constraints
+    if m == 0 or s.worst_drift == 0.0 or s.steps == 0:
+        return ""
+    allowed = np.abs(s.array("gy").reshape(m, s.n)) @ s.array("tolerance")
+    if s.worst_drift <= DRIFT * allowed.max():
+        return ""
+    worst = int(np.argmax(np.abs(s.array("g"))))
+    name = driver.bdf.model.constraints.name_of(s, worst)
+    return (
+        f"a constraint was left with {s.worst_drift:.2g} where the tolerance allows "
+        f"{allowed.max():.2g}; at the end the largest is {name}, {s.array('g')[worst]:.2g}"
+    )
+
+
+def _order(driver: Driver) -> str:
+    """Notice a run that could not get beyond order one."""
+    s = driver.state
+    if s.max_order == 1 or s.attempts < 4 * codes.RING_ROWS:
+        return ""
+    steps = read_steps(s)
+    failing = np.mean(steps["outcome"] != codes.OK)
+    if np.any(steps["order"] > 1) or failing < FAILING:
+        return ""
+    return (
+        f"the order stayed at one at the end, and {failing:.0%} of the last attempts failed: the "
+        "solution may not be smooth"
+    )
+
+
+def _jacobian(driver: Driver) -> str:
+    """Look at a user's Jacobian that made the iteration fail all the time."""
+    s = driver.state
+    if driver.bdf.problem.jac is None or s.convergence_failures < 10 + NOT_CONVERGING * s.steps:
+        return ""
+    from tether.case import Case
+    from tether.examine import wrong_jacobian
+
+    with np.errstate(all="ignore"):
+        found = wrong_jacobian(Case(driver.bdf, driver))
+    return "" if found is None else found.summary[:1].lower() + found.summary[1:].rstrip(".")

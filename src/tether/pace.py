@@ -1,0 +1,140 @@
+"""Runs that would never end: steps that do not advance, events that accumulate."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from tether._core import codes
+from tether._core.state import State
+from tether.steps import read_steps
+
+__all__ = ["Pace", "Storm"]
+
+EPS = float(np.finfo(float).eps)
+# Creeping: so many steps advance by less than this share of what is left, time after time, and
+# the steps do not grow. Such a run would take 1e10 steps.
+STEPS = 10_000
+SHARE = 1e-6
+TIMES = 10
+# ... of the last attempts, or so low an order: a run with many periods ahead has neither.
+FAILING = 0.1
+LOW_ORDER = 2
+# Events accumulate: so many changes of the state in a row, each sooner than the last, at intervals
+# below this share of the time so far; or so many without any progress.
+CHANGES = 12
+CLOSE = 1e-7
+CREEPING = 1000
+KEPT = 64
+# A series of intervals that shrink at least by this has an end; so many show it.
+SHRINKING = 0.99
+SERIES = 4
+# Of the last interval: the first step after a change of the state, lest it pass the next.
+CAREFUL = 0.25
+
+
+class Pace:
+    """Notice when steps by the ten thousand do not advance the time.
+
+    Examples
+    --------
+    >>> from tether import Bdf
+    >>> from tether.pace import Pace
+    >>> bdf = Bdf(lambda t, y, yp: [yp[0] + y[0]], 0.0, [1.0], t_bound=1.0)
+    >>> bdf.step().name, Pace(0.0, 1.0).creeps(bdf._state)
+    ('RUNNING', False)
+    """
+
+    def __init__(self, t: float, t_end: float) -> None:
+        self.t, self.t_end = t, t_end
+        self.steps, self.h, self.times = 0, 0.0, 0
+
+    def creeps(self, state: State) -> bool:
+        """Tell whether the run would never end, and not because there is so much to see."""
+        taken = state.steps - self.steps
+        if taken < STEPS:
+            return False
+        left, h = abs(self.t_end - self.t), abs(state.last_h)
+        slow = abs(state.t - self.t) < SHARE * left * taken / STEPS
+        self.times = self.times + 1 if slow and h <= 2.0 * self.h else 0
+        self.steps, self.t, self.h = state.steps, state.t, h
+        return self.times >= TIMES and self._in_trouble(state)
+
+    @staticmethod
+    def _in_trouble(state: State) -> bool:
+        """Tell a run that struggles from one that has many periods ahead."""
+        last = read_steps(state)
+        failed = np.mean(last["outcome"] != codes.OK)
+        return bool(failed > FAILING or np.median(last["order"]) < LOW_ORDER)
+
+    @property
+    def crept(self) -> int:
+        """Steps without progress."""
+        return self.times * STEPS
+
+
+class Storm:
+    """Notice when events that change the state accumulate.
+
+    Attributes
+    ----------
+    times : deque of float
+        The last changes.
+    t : float or None
+        Where they accumulate, once that is known.
+
+    Examples
+    --------
+    >>> from tether.pace import Storm
+    >>> storm = Storm(0.0)
+    >>> any(storm.note(1.0 - 0.5**n, 1.0) for n in range(20)), any(
+    ...     storm.note(1.0 - 0.5**n, 1.0) for n in range(20, 40))
+    (False, True)
+    >>> round(storm.t, 6)
+    1.0
+    """
+
+    def __init__(self, t_start: float) -> None:
+        self.t_start = t_start
+        self.times: deque[float] = deque(maxlen=KEPT)
+        self.count = 0
+        self.t: float | None = None
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """Intervals between the last changes."""
+        return np.abs(np.diff(self.times))[-CHANGES:]
+
+    def gap_to(self, t: float) -> float:
+        """Longest step after a change at t that will not pass the next; zero for any."""
+        return CAREFUL * abs(t - self.times[-1]) if self.times else 0.0
+
+    def note(self, t: float, left: float) -> bool:
+        """Take note of a change, `left` before the end; tell whether they accumulate."""
+        self.times.append(t)
+        self.count += 1
+        gaps = self.gaps
+        if len(gaps) < CHANGES:
+            return False
+        standing = gaps.max() <= 64 * EPS * abs(t)
+        slow = abs(t - self.times[0]) < SHARE * left * len(self.times) / CREEPING
+        if standing or (self.count >= CREEPING and slow):
+            self.t = t
+        elif np.all(gaps[1:] < gaps[:-1]) and gaps[-1] < CLOSE * abs(t - self.t_start):
+            self._extrapolate()
+        return self.t is not None
+
+    def would_go_on(self) -> bool:
+        """Tell whether the last changes are those of a series that has an end."""
+        gaps = self.gaps
+        if len(gaps) < SERIES or np.max(gaps[1:] / np.maximum(gaps[:-1], 1e-300)) > SHRINKING:
+            return False
+        self._extrapolate()
+        return True
+
+    def _extrapolate(self) -> None:
+        gaps = self.gaps
+        ratio = float(np.median(gaps[1:] / gaps[:-1]))
+        forward = np.sign(self.times[-1] - self.times[0])
+        self.t = float(self.times[-1] + forward * gaps[-1] * ratio / (1.0 - ratio))

@@ -1,0 +1,943 @@
+"""What is said about runs that cannot work, and that nothing is said about those that can."""
+# ruff: noqa: RUF059  (unknowns are unpacked for their names)
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import circle, decay, relax
+
+from tether import Bdf, Cause, Problem, Status, analyze, gallery, solve_dae
+from tether._core import codes
+from tether.causes import CAUSES
+from tether.discontinuity import find_break
+from tether.examine import diagnose
+from tether.messages import page
+from tether.names import Names
+from tether.steps import COLUMNS, read_steps
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+# --- broken problems --------------------------------------------------------------------------
+# Each returns a solution; beside it stand cause, equations, variables and time (None: any).
+
+
+def written_twice():
+    def fun(t, y, yp):
+        a, b = y
+        return [a + b - 2.0, 2.0 * a + 2.0 * b - 4.0]
+
+    return solve_dae(fun, (0, 1), [1.0, 1.0])
+
+
+def floating_circuit():
+    """Two nodes over one resistor, without a ground."""
+    def fun(t, y, yp):
+        u, v = y
+        return [(u - v) / 2.0, (v - u) / 2.0]
+
+    return solve_dae(fun, (0, 1), [1.0, 1.0], trace="never")
+
+
+def unknown_in_no_equation():
+    def fun(t, y, yp):
+        x, v, force = y
+        return [yp[0] - v, yp[1] + x, x * x + v * v - 1.0]
+
+    return solve_dae(fun, (0, 1), [1.0, 0.0, 0.0])
+
+
+def unknown_in_no_equation_of_a_callback():
+    def fun(t, y, yp):
+        x, heat = y
+        return [yp[0] + x, x - math.exp(-t)]
+
+    return solve_dae(fun, (0, 1), [1.0, 0.0], trace="never")
+
+
+def missing_equation():
+    """Two balances for one level, none for the flow."""
+    def fun(t, y, yp):
+        level, inflow, outflow = y
+        return [yp[0] + outflow, level - 1.0, 3.0 * level - 3.0]
+
+    return solve_dae(fun, (0, 1), [1.0, 0.0, 0.0])
+
+
+def index_4_as_written():
+    def fun(t, y, yp):
+        x, v, a, jerk = y
+        return [x - np.sin(t), yp[0] - v, yp[1] - a, yp[2] - jerk]
+
+    return solve_dae(fun, (0, 1), [0.0, 1.0, 0.0, -1.0], form="given")
+
+
+def index_3_called_index_1():
+    def fun(t, y, yp):
+        x, v, a = y
+        return [x - np.sin(t), yp[0] - v, yp[1] - a]
+
+    return solve_dae(fun, (0, 1), [0.0, 1.0, 0.0], var_index=[0, 0, 0])
+
+
+def index_3_of_a_callback():
+    def fun(t, y, yp):
+        x, v, a = y
+        return [x - math.sin(t), yp[0] - v, yp[1] - a]
+
+    return solve_dae(fun, (0, 1), [0.0, 1.0, 0.0], trace="never")
+
+
+def no_real_root():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + z, z**2 + 1.0]
+
+    return solve_dae(fun, (0, 1), [1.0, 1.0])
+
+
+def start_off_its_equation():
+    def fun(t, y, yp):
+        x, y = y
+        return [yp[0] + y, 3.0 * x - y]
+
+    return solve_dae(fun, (0, 1), [3.0, 1.0], start="check")
+
+
+def start_off_a_hidden_constraint():
+    def fun(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81, x * x + z * z - 1.0]
+
+    return solve_dae(fun, (0, 1), [0.6, -0.8, 1.0, 0.0, 1.0], form="given")
+
+
+def jump_in_a_forcing():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + x, z - x - (t > 0.37)]
+
+    return solve_dae(fun, (0, 1), [1.0, 1.0])
+
+
+def jump_in_a_callback():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + x, z - x - math.floor(3 * t)]
+
+    return solve_dae(fun, (0, 1), [1.0, 1.0], trace="never")
+
+
+def jump_in_a_state():
+    def fun(t, y, yp):
+        position, force = y
+        return [yp[0] - 2.0, force - np.where(position > 1.0, 5.0, 0.0)]
+
+    return solve_dae(fun, (0, 1), [0.0, 0.0])
+
+
+def kink_that_is_differentiated():
+    def fun(t, y, yp):
+        slope, ramp = y
+        return [yp[1] - slope, ramp - np.maximum(t - 0.6, 0.0)]
+
+    return solve_dae(fun, (0, 1), [0.0, 0.0])
+
+
+def kink_that_is_differentiated_as_written():
+    def fun(t, y, yp):
+        slope, ramp = y
+        return [yp[1] - slope, ramp - abs(t - 0.25)]
+
+    return solve_dae(fun, (0, 1), [-1.0, 0.25], form="given")
+
+
+def kink_in_a_backward_run():
+    def fun(t, y, yp):
+        slope, ramp = y
+        return [yp[1] - slope, ramp - np.maximum(-0.43 - t, 0.0)]
+
+    return solve_dae(fun, (0, -1), [0.0, 0.0])
+
+
+def pole():
+    def fun(t, y, yp):
+        mass, = y
+        return [yp[0] - mass**2]
+
+    return solve_dae(fun, (0, 2), [1.0])
+
+
+def tangent():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] - 1.0 - z, z - x * x]
+
+    return solve_dae(fun, (0, 3), [0.0, 0.0], trace="never")
+
+
+def thermal_runaway():
+    def fun(t, y, yp):
+        heat, = y
+        return [yp[0] - np.exp(heat)]
+
+    return solve_dae(fun, (0, 2), [0.0])
+
+
+def fold_of_a_root():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + 1.0, z**2 - x]
+
+    return solve_dae(fun, (0, 2), [1.0, 1.0])
+
+
+def impasse_of_a_circuit():
+    """Van der Pol's oscillator without its small inductance stops where it should jump."""
+    def fun(t, y, yp):
+        x, current = y
+        return [yp[0] - current, current**3 / 3.0 - current + x]
+
+    return solve_dae(fun, (0, 5), [-2.0 / 3.0, 2.0])
+
+
+def wrong_constant_jacobian():
+    def fun(t, y, yp):
+        x, v = y
+        return [yp[0] - v, yp[1] + x]
+
+    return solve_dae(fun, (0, 10), [1.0, 0.0],
+                     jac=(np.array([[0.0, -1.0], [1.0, 0.0]]), np.diag([1.0, -1.0])))
+
+
+def wrong_sign_in_a_jacobian():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + z, z - x**3 - t]
+
+    def jac(t, y, yp):
+        sign = 1.0 if t < 0.5 else -1.0
+        return np.array([[0.0, 1.0], [-3.0 * y[0] ** 2, sign]]), np.diag([1.0, 0.0])
+
+    return solve_dae(fun, (0, 1), [1.0, 1.0], jac=jac)
+
+
+def not_a_number_from_a_time_on():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + x, z - (x if t <= 0.7 else math.nan)]
+
+    return solve_dae(fun, (0, 1), [1.0, 1.0], trace="never")
+
+
+def root_of_a_negative():
+    def fun(t, y, yp):
+        level, flow = y
+        return [yp[0] + 1.0, flow - np.sqrt(level) * level**2]
+
+    with np.errstate(invalid="ignore"):
+        return solve_dae(fun, (0, 2), [0.5, 0.5**2.5])
+
+
+def not_a_number_at_the_start():
+    def fun(t, y, yp):
+        x, logarithm = y
+        return [yp[0] + x, np.log(logarithm)]
+
+    with np.errstate(invalid="ignore"):
+        return solve_dae(fun, (0, 1), [1.0, -1.0])
+
+
+def random_numbers():
+    rng = np.random.default_rng(0)
+
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + x, z - x - 1e-3 * rng.standard_normal()]
+
+    return solve_dae(fun, (0, 1), [1.0, 1.0], trace="never")
+
+
+def constraint_that_jumps():
+    def fun(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81,
+                x * x + z * z - (1.1 if t > 0.4 else 1.0)]
+
+    return solve_dae(fun, (0, 1), [1.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def thermal_runaway_without_steps():
+    def fun(t, y, yp):
+        heat, = y
+        return [yp[0] - np.exp(heat)]
+
+    return solve_dae(fun, (0, 2), [0.0], t_eval=[0.0, 0.5])
+
+
+def force_that_jumps():
+    """The multiplier of a pendulum has to follow a force."""
+    def fun(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x - (5.0 if t > 0.4 else 0.0),
+                yp[3] + lam * z + 9.81, x * x + z * z - 1.0]
+
+    return solve_dae(fun, (0, 1), [1.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def events_that_switch_back_and_forth():
+    def low(t, y, yp):
+        return y[0]
+
+    def high(t, y, yp):
+        return y[0] - 1e-9
+
+    low.direction, low.apply = -1, lambda t, y, yp: [y[0], 1.0]
+    high.direction, high.apply = 1, lambda t, y, yp: [y[0], -1.0]
+    return solve_dae(lambda t, y, yp: [yp[0] - y[1], yp[1]], (0, 10), [1.0, -1.0],
+                     events=[low, high])
+
+
+def too_many_digits():
+    def fun(t, y, yp):
+        x, large = y
+        return [yp[0] + x, yp[1]]
+
+    return solve_dae(fun, (0, 1), [1.0, 1e9], rtol=0.0, atol=1e-9)
+
+
+def no_tolerance_at_zero():
+    def fun(t, y, yp):
+        x, v = y
+        return [yp[0] - v, yp[1] + x]
+
+    return solve_dae(fun, (0, 1), [1.0, 0.0], atol=[1e-9, 0.0])
+
+
+def constraint_against_the_equations():
+    return solve_dae(lambda t, y, yp: [yp[0] - 1.0, yp[1]], (0, 1), [1.0, 0.0],
+                     constraints=lambda t, y: y[0] - 1.0)
+
+
+def invariant_with_friction():
+    def energy(t, y):
+        return y[0] ** 2 + y[1] ** 2
+
+    return solve_dae(lambda t, y, yp: [yp[0] - y[1], yp[1] + y[0] + 0.5 * y[1]], (0, 10),
+                     [0.0, 1.0], invariants=[energy])
+
+
+def bouncing(restitution, direction=-1):
+    def floor(t, y, yp):
+        return y[0]
+
+    floor.direction = direction
+    floor.apply = lambda t, y, yp: [0.0, -restitution * y[1]]
+    return solve_dae(lambda t, y, yp: [yp[0] - y[1], yp[1] + 9.81], (0, 20), [1.0, 0.0],
+                     events=floor)
+
+
+def fall(height=1.0):
+    return math.sqrt(2 * height / 9.81)
+
+
+def bouncing_ball():
+    return bouncing(0.5)
+
+
+def lively_bouncing_ball():
+    return bouncing(0.9, direction=0)
+
+
+def relay_on_its_surface():
+    def fun(t, y, yp):
+        x, = y
+        return [yp[0] + (1.0 if x > 0 else -1.0)]
+
+    return solve_dae(fun, (0, 10), [1.0])
+
+
+def dry_friction():
+    def fun(t, y, yp):
+        x, v = y
+        return [yp[0] - v, yp[1] + 10.0 * np.sign(v) - np.sin(t)]
+
+    return solve_dae(fun, (0, 10), [0.0, 1.0])
+
+
+def too_few_steps():
+    return solve_dae(circle, (0, 1e4), [1.0, 0.0], max_steps=50)
+
+
+def too_little_time():
+    return solve_dae(circle, (0, 1e12), [1.0, 0.0], max_seconds=0.05)
+
+
+BROKEN = [
+    (written_twice, Cause.SINGULAR, {0, 1}, {"a", "b"}, 0.0),
+    (floating_circuit, Cause.SINGULAR, {0, 1}, {"u", "v"}, 0.0),
+    (unknown_in_no_equation, Cause.STRUCTURE, None, {"force"}, 0.0),
+    (unknown_in_no_equation_of_a_callback, Cause.STRUCTURE, None, {"heat"}, 0.0),
+    (missing_equation, Cause.STRUCTURE, {1, 2}, None, 0.0),
+    (index_4_as_written, Cause.INDEX, None, {"a", "jerk"}, 0.0),
+    (index_3_called_index_1, Cause.INDEX, None, {"a"}, None),
+    (index_3_of_a_callback, Cause.INDEX, None, {"a"}, 0.0),
+    (no_real_root, Cause.START, {1}, None, 0.0),
+    (start_off_its_equation, Cause.START, {1}, None, 0.0),
+    (start_off_a_hidden_constraint, Cause.START, {4}, None, 0.0),
+    (jump_in_a_forcing, Cause.DISCONTINUITY, {1}, {"z"}, 0.37),
+    (jump_in_a_callback, Cause.DISCONTINUITY, {1}, {"z"}, 1 / 3),
+    (jump_in_a_state, Cause.DISCONTINUITY, {1}, {"force"}, 0.5),
+    (kink_that_is_differentiated_as_written, Cause.DISCONTINUITY, {1}, {"slope"}, 0.25),
+    (pole, Cause.BLOW_UP, None, {"mass"}, 1.0),
+    (tangent, Cause.BLOW_UP, None, None, math.pi / 2),
+    (thermal_runaway, Cause.BLOW_UP, None, {"heat"}, 1.0),
+    (fold_of_a_root, Cause.FOLD, None, {"z"}, 1.0),
+    (impasse_of_a_circuit, Cause.FOLD, None, {"current"}, 1.5 - math.log(2)),
+    (wrong_constant_jacobian, Cause.JACOBIAN, {1}, {"v"}, None),
+    (wrong_sign_in_a_jacobian, Cause.JACOBIAN, {1}, {"z"}, None),
+    (not_a_number_from_a_time_on, Cause.NON_FINITE, {1}, None, 0.7),
+    (root_of_a_negative, Cause.NON_FINITE, {1}, {"level", "flow"}, 0.5),
+    (not_a_number_at_the_start, Cause.NON_FINITE, {1}, {"logarithm"}, 0.0),
+    (random_numbers, Cause.NOISE, {1}, None, None),
+    (constraint_that_jumps, Cause.DISCONTINUITY, {4}, None, 0.4),
+    (thermal_runaway_without_steps, Cause.BLOW_UP, None, {"heat"}, 1.0),
+    (events_that_switch_back_and_forth, Cause.EVENT_STORM, None, None, 1.0),
+    (too_many_digits, Cause.TOLERANCE, None, {"large"}, 0.0),
+    (no_tolerance_at_zero, Cause.TOLERANCE, None, {"v"}, 0.0),
+    (constraint_against_the_equations, Cause.CONTRADICTION, None, None, None),
+    (invariant_with_friction, Cause.CONTRADICTION, None, None, None),
+    (bouncing_ball, Cause.EVENT_STORM, None, None, 3 * fall()),
+    (lively_bouncing_ball, Cause.EVENT_STORM, None, None, 19 * fall()),
+    (relay_on_its_surface, Cause.CREEPING, {0}, {"x"}, 1.0),
+    (dry_friction, Cause.CREEPING, {1}, {"v"}, None),
+    (too_few_steps, Cause.LIMIT, None, None, None),
+    (too_little_time, Cause.LIMIT, None, None, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("run", "cause", "rows", "variables", "t"), BROKEN, ids=[case[0].__name__ for case in BROKEN]
+)
+def test_broken(run, cause, rows, variables, t):
+    sol = run()
+    found = sol.diagnosis
+    words = " ".join(str(found).split())
+    assert not sol.success
+    assert found.cause == cause, str(found)
+    if rows is not None:
+        assert set(found.where.rows) == rows
+        assert found.where.equations == tuple(f"equation {i}" for i in found.where.rows)
+        for i in found.where.rows:
+            assert re.search(rf"equations? ([\d, ]*, )?{i}\b", words, re.IGNORECASE)
+    if variables is not None:
+        assert set(found.where.variables) == variables
+    if t is not None:
+        assert found.where.t == pytest.approx(t, abs=1e-3)
+    assert found.summary in sol.message
+    assert found.remedies
+    assert "What to try" in words
+    assert "{" not in words
+    assert words[0].isupper()
+
+
+def test_every_cause_has_a_broken_problem():
+    """But for some that take more than a few lines."""
+    tested = {case[1] for case in BROKEN}
+    rest = {
+        Cause.NONE, Cause.CHANGED, Cause.CONDITION, Cause.STOPPED, Cause.DOUBTFUL, Cause.UNKNOWN,
+    }
+    assert set(Cause) - tested == rest
+
+
+# --- healthy but hard problems ------------------------------------------------------------------
+
+
+def van_der_pol(mu):
+    return solve_dae(
+        lambda t, y, yp: [yp[0] - y[1], yp[1] - mu * ((1 - y[0] ** 2) * y[1]) + mu * y[0] / 1.0],
+        (0, 5), [2.0, -2.0 / 3.0],
+    )
+
+
+def switching(t, y, yp):
+    """A right-hand side that jumps ten times a second."""
+    return [yp[0] + y[0] - (1.0 if t % 0.2 < 0.1 else -1.0)]
+
+
+def friction(t, y, yp):
+    """Sliding that changes its direction but never sticks."""
+    return [yp[0] - y[1], yp[1] + 0.1 * np.sign(y[1]) + y[0] - 5.0 * np.sin(1.3 * t)]
+
+
+def thermostat():
+    """A relay with a gap between its thresholds."""
+    def cold(t, y, yp):
+        return y[0] - 19.0
+
+    def warm(t, y, yp):
+        return y[0] - 21.0
+
+    def turn(on):
+        def apply(t, y, yp):
+            return [y[0], on]
+        return apply
+
+    cold.direction, cold.apply = -1, turn(1.0)
+    warm.direction, warm.apply = 1, turn(0.0)
+    return solve_dae(
+        lambda t, y, yp: [yp[0] + 0.1 * (y[0] - 10.0) - 3.0 * y[1], yp[1]], (0, 300), [15.0, 1.0],
+        events=[cold, warm],
+    )
+
+
+def bounces_that_last():
+    """A ball that does not come to rest before the end."""
+    def floor(t, y, yp):
+        return y[0]
+
+    floor.direction = -1
+    floor.apply = lambda t, y, yp: [0.0, -0.95 * y[1]]
+    return solve_dae(lambda t, y, yp: [yp[0] - y[1], yp[1] + 9.81], (0, 8), [1.0, 0.0],
+                     events=floor)
+
+
+def robertson(scale=1.0):
+    def fun(t, y, yp):
+        a, b, c = y[0] / scale, y[1] / scale, y[2] / scale
+        return [yp[0] / scale + 0.04 * a - 1e4 * b * c,
+                yp[1] / scale - 0.04 * a + 1e4 * b * c + 3e7 * b * b, a + b + c - 1.0]
+
+    return solve_dae(fun, (0, 1e8), [scale, 0.0, 0.0], atol=[1e-8 * scale, 1e-12 * scale,
+                                                            1e-8 * scale])
+
+
+def oscillator(frequency):
+    w = 2 * math.pi * frequency
+    return solve_dae(lambda t, y, yp: [yp[0] / w - y[1], yp[1] / w + y[0]], (0, 10 / frequency),
+                     [1.0, 0.0])
+
+
+HEALTHY = {
+    "van der Pol, mild": lambda: van_der_pol(1.0),
+    "van der Pol, stiff": lambda: van_der_pol(1e3),
+    "van der Pol, very stiff": lambda: van_der_pol(1e6),
+    "switching forcing": lambda: solve_dae(switching, (0, 3), [0.0]),
+    "dry friction without sticking": lambda: solve_dae(friction, (0, 20), [0.0, 1.0]),
+    "thermostat": thermostat,
+    "bounces that last": bounces_that_last,
+    "Robertson": robertson,
+    "Robertson in tiny units": lambda: robertson(1e-12),
+    "Robertson in huge units": lambda: robertson(1e12),
+    "1 GHz": lambda: oscillator(1e9),
+    "1 nHz": lambda: oscillator(1e-9),
+    "ten thousand periods": lambda: solve_dae(
+        circle, (0, 6e4), [1.0, 0.0], rtol=1e-4, atol=1e-6, t_eval=[6e4]),
+    "zero solution": lambda: solve_dae(decay, (0, 100), [0.0]),
+    "constant solution": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] + y[1], y[1]], (0, 1e6), [3.0, 0.0]),
+    "at rest, then moved": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] + y[0] - max(t - 1.0, 0.0) ** 2], (0, 3), [0.0]),
+    "backward": lambda: solve_dae(circle, (0, -30), [1.0, 0.0]),
+    "decay over sixty decades": lambda: solve_dae(decay, (0, 140), [1.0], atol=1e-30),
+    "growth over forty decades": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] - y[0]], (0, 100), [1.0]),
+    "narrow layer": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] - 1e4 / np.cosh(1e4 * (t - 0.5)) ** 2], (0, 1), [-1.0],
+        max_step=1e-2),
+    "nearly a pole": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] - y[0] ** 2], (0, 0.999), [1.0]),
+    "nearly a fold": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] + 1.0, y[1] ** 2 - y[0]], (0, 0.9999), [1.0, 1.0]),
+    "nearly singular": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] + y[1], y[0] - y[1] + 1e-9 * (y[1] - 1)], (0, 5), [1.0, 1.0]),
+    "algebraic loop": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] + y[1], y[1] - np.tanh(y[0] + 0.9 * y[1])], (0, 5), [1.0, 1.0],
+        options={"accept_projected_start": True}),
+    "index 2": lambda: solve_dae(
+        lambda t, y, yp: [yp[1] - y[0], y[1] - np.sin(t)], (0, 10), [1.0, 0.0]),
+    "index 2 as written": lambda: solve_dae(
+        lambda t, y, yp: [yp[1] - y[0], y[1] - np.sin(t)], (0, 10), [1.0, 0.0], form="given"),
+    "loose tolerances": lambda: solve_dae(relax, (0, 50), [1.5, 1.5], rtol=1e-2, atol=1e-2),
+    "tight tolerances": lambda: solve_dae(relax, (0, 5), [1.5, 1.5], rtol=1e-12, atol=1e-13),
+    "order one": lambda: solve_dae(circle, (0, 1), [1.0, 0.0], max_order=1, rtol=1e-4),
+    "late start": lambda: solve_dae(circle, (1e6, 1e6 + 20), [1.0, 0.0]),
+    "wrong but harmless Jacobian": lambda: solve_dae(
+        decay, (0, 1), [1.0], jac=(np.array([[1.1]]), np.array([[1.0]]))),
+    "matched start, assumed": lambda: solve_dae(
+        relax, (0, 5), [1.5, 1.5], [-1.5, -0.5], start="assume"),
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_healthy(name):
+    sol = HEALTHY[name]()
+    assert sol.success, sol.message
+    assert sol.diagnosis.cause == Cause.NONE, str(sol.diagnosis)
+    assert sol.warnings == ()
+    assert str(sol.diagnosis) == "Nothing is wrong."
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-7])
+@pytest.mark.parametrize("name", gallery.names())
+def test_gallery_is_healthy(name, rtol):
+    problem = gallery.get(name)
+    sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=rtol,
+                    atol=problem.atol(rtol), t_eval=problem.t_span)
+    assert sol.success, sol.message
+    assert sol.diagnosis.cause == Cause.NONE, str(sol.diagnosis)
+
+
+# --- the verdicts in detail ----------------------------------------------------------------------
+
+
+def test_a_start_that_violates_an_equation_is_shown_as_written():
+    sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], 3.0 * y[0] - y[1]], (0, 1), [3.0, 1.0],
+                    start="check", names=["x", "z"])
+    assert "0 is not 8 = 3*x - z (equation 1)" in sol.message
+    assert "y0[1] (z) would have to be 9 instead of 1" in sol.message
+
+
+def test_a_jump_is_reported_with_its_size_and_its_remedy():
+    found = jump_in_a_forcing().diagnosis
+    assert "equation 1 jumps by 1 at t = 0.37" in found.summary.lower()
+    assert any("t_breaks=[0.37]" in remedy for remedy in found.remedies)
+    assert any("across" in text for text in found.evidence)
+
+
+def test_a_wrong_jacobian_is_reported_by_its_entry():
+    found = wrong_sign_in_a_jacobian().diagnosis
+    assert "F_y for equation 1 and z is -1, differences give 1" in found.summary
+
+
+def test_the_error_of_an_index_too_high_does_not_shrink():
+    found = index_3_called_index_1().diagnosis
+    assert any("index 3" in text for text in found.evidence)
+    assert any("while the step shrank" in text for text in found.evidence)
+
+
+def test_a_value_that_is_not_a_number_is_shown_with_its_arguments():
+    found = not_a_number_at_the_start().diagnosis
+    assert "nan with logarithm = -1" in found.summary
+    assert found.evidence == ("it is log(logarithm)",)
+
+
+def test_an_ill_conditioned_matrix():
+    """A pendulum of index 3 in far too small a step, as if its iteration had failed for it."""
+    def fun(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81, x * x + z * z - 1.0]
+
+    bdf = Bdf(fun, 0.0, [1.0, 0.0, 0.0, 0.0, 0.0], t_bound=1.0,
+              options={"form": "given", "first_step": 1e-9})
+    bdf.step()
+    bdf.status = Status.SMALLER_IS_WORSE
+    found = diagnose(bdf)
+    assert found.cause == Cause.CONDITION
+    assert "condition number is about" in found.evidence[0]
+    assert any("scaling" in remedy for remedy in found.remedies)
+
+
+def test_round_off_at_index_3_is_not_taken_for_anything_else():
+    problem = gallery.get("andrews-i3")
+    sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0, form="given",
+                    first_step=1e-12, rtol=1e-12, atol=1e-14, max_seconds=20)
+    assert not sol.success
+    assert sol.diagnosis.cause in (Cause.TOLERANCE, Cause.CONDITION)
+
+
+def test_a_classical_estimate_at_index_3():
+    problem = gallery.get("pend-i3")
+    sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0, form="given",
+                    options={"estimate": "classical"}, max_steps=20_000)
+    assert sol.diagnosis.cause == Cause.INDEX
+    assert any("classical" in text for text in sol.diagnosis.evidence)
+
+
+def test_of_an_integrator_by_hand():
+    bdf = Bdf(lambda t, y, yp: [yp[0] - y[0] ** 2], 0.0, [1.0], t_bound=2.0)
+    while bdf.step() == Status.RUNNING:
+        pass
+    found = diagnose(bdf)
+    assert found.cause == Cause.BLOW_UP
+    assert found.where.t == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_diagnosis_leaves_the_run_as_it_is():
+    bdf = Bdf(lambda t, y, yp: [yp[0] - y[0] ** 2], 0.0, [1.0], t_bound=2.0)
+    while bdf.step() == Status.RUNNING:
+        pass
+    before = bdf.t, bdf.y.tolist(), bdf.stats.nfev, bdf.status
+    diagnose(bdf)
+    assert (bdf.t, bdf.y.tolist(), bdf.stats.nfev, bdf.status) == before
+
+
+def test_a_function_that_raises_when_asked_again_is_no_obstacle():
+    calls = []
+
+    def fun(t, y, yp):
+        calls.append(t)
+        if len(calls) > limit[0]:
+            raise RuntimeError("enough")
+        return [yp[0] - y[0] ** 2]
+
+    limit = [10**9]
+    bdf = Bdf(fun, 0.0, [1.0], t_bound=2.0, options={"trace": "never"})
+    while bdf.step() == Status.RUNNING:
+        pass
+    limit[0] = len(calls)
+    assert not diagnose(bdf).summary.startswith("Nothing")
+
+
+# --- post-checks --------------------------------------------------------------------------------
+
+
+def test_an_inconsistent_start_that_was_assumed_is_doubtful():
+    sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], y[1] - y[0] - np.cos(t)], (0, 1e-6),
+                    [1.0, 7.0], [-7.0, 0.0], start="assume")
+    assert sol.diagnosis.cause == Cause.DOUBTFUL or not sol.success
+
+
+def test_a_constraint_that_cannot_be_met_is_doubtful():
+    def impossible(t, y):
+        return (y[0] - t) if t < 1 else y[0] ** 2 + 1.0
+
+    sol = solve_dae(lambda t, y, yp: [yp[0] - 1.0], (0, 2), [0.0], constraints=impossible)
+    assert not sol.success or sol.diagnosis.cause == Cause.DOUBTFUL
+    if sol.success:
+        assert sol.warnings
+        assert "doubtful" in sol.message
+        assert "doubtful" in str(sol)
+
+
+def test_a_wrong_jacobian_that_only_costs_time_is_doubtful():
+    def jac(t, y, yp):
+        return np.array([[0.0, 50.0], [3.0 * y[0] ** 2, 1.0]]), np.diag([1.0, 0.0])
+
+    sol = solve_dae(lambda t, y, yp: [yp[0] + 50.0 * y[1], y[1] - y[0] ** 3 - t], (0, 0.01),
+                    [1.0, 1.0], jac=jac)
+    assert sol.success
+    assert any("jac is wrong" in text for text in sol.warnings)
+
+
+# --- the ring -----------------------------------------------------------------------------------
+
+
+def test_the_ring_keeps_the_last_attempts():
+    bdf = Bdf(circle, 0.0, [1.0, 0.0], t_bound=100.0)
+    t, h, k = [], [], []
+    while bdf.step() == Status.RUNNING:
+        t.append(bdf.t)
+        h.append(bdf.step_size)
+        k.append(bdf.order)
+    steps = read_steps(bdf._state)
+    assert len(steps) == codes.RING_ROWS
+    assert len(COLUMNS) == codes.RING_COLUMNS
+    assert bdf._state.attempts == bdf.stats.steps + bdf.stats.error_test_failures + (
+        bdf.stats.convergence_failures)
+    accepted = steps[steps["outcome"] == codes.OK]
+    np.testing.assert_array_equal(accepted["t"][:-1], t[-len(accepted) + 1:])
+    np.testing.assert_array_equal(accepted["h"][:-1], h[-len(accepted) + 1:])
+    np.testing.assert_array_equal(accepted["order"][:-1], k[-len(accepted) + 1:])
+    assert np.all(accepted["error"] <= 1.0)
+    assert np.all(np.diff(steps["iterations"]) >= 1)
+
+
+def test_the_ring_names_the_component_that_fails():
+    bdf = Bdf(lambda t, y, yp: [yp[0] + y[0], y[1] - (t > 0.5)], 0.0, [1.0, 0.0], t_bound=1.0)
+    while bdf.step() == Status.RUNNING:
+        pass
+    failed = read_steps(bdf._state)
+    failed = failed[failed["outcome"] == codes.ERROR_TEST]
+    assert len(failed) > 3
+    assert np.all(failed["component"] == 1)
+
+
+# --- no hang ------------------------------------------------------------------------------------
+
+
+def test_creeping_ends_after_about_a_hundred_thousand_steps():
+    sol = relay_on_its_surface()
+    assert sol.status == Status.NO_PROGRESS
+    assert 1e5 <= sol.stats.steps <= 1e6
+
+
+def test_limits_of_the_user_come_first():
+    sol = solve_dae(lambda t, y, yp: [yp[0] + (1.0 if y[0] > 0 else -1.0)], (0, 10), [1.0],
+                    max_steps=300_000)
+    assert sol.status == Status.MAX_STEPS
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+def test_names_are_used_in_messages():
+    sol = solve_dae(lambda t, y, yp: [y[0] + y[1] - 2.0] * 2, (0, 1), [1.0, 1.0],
+                    names=["left", "right"], equation_names=["balance", "again"])
+    assert "equations 0 'balance', 1 'again' depend on each other" in sol.message
+    assert "leave left, right open" in sol.message
+    assert "y[0]" not in sol.message
+
+
+def test_names_are_read_off_the_function():
+    assert pole().diagnosis.where.variables == ("mass",)
+    assert Names.of(Problem(circle), 2).variables == ("y[0]", "y[1]")
+
+
+@pytest.mark.parametrize("argument", ["names", "equation_names"])
+@pytest.mark.parametrize(("names", "error"), [
+    ("xy", TypeError), (7, TypeError), ([1, 2], TypeError), (["x"], ValueError),
+    (["x", "x"], ValueError),
+])
+def test_bad_names_are_refused(argument, names, error):
+    with pytest.raises(error, match=argument):
+        solve_dae(circle, (0, 1), [1.0, 0.0], **{argument: names})
+
+
+# --- t_breaks -----------------------------------------------------------------------------------
+
+
+def after(t, edge, inclusive):
+    return 1.0 if (t >= edge if inclusive else t > edge) else 0.0
+
+
+@pytest.mark.parametrize("inclusive", [False, True])
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_breaks_carry_a_run_over_jumps(inclusive, trace):
+    """x' = -z, z = x + steps at 0.25 and 0.5: solved piece by piece."""
+    def fun(t, y, yp):
+        steps = after(t, 0.25, inclusive) + after(t, 0.5, inclusive)
+        return [yp[0] + y[1], y[1] - y[0] - steps]
+
+    sol = solve_dae(fun, (0, 1), [1.0, 1.0], t_breaks=[0.5, 0.25], dense_output=True, trace=trace)
+    assert sol.success, sol.message
+    assert sol.diagnosis.cause == Cause.NONE
+    x, start = 1.0, 0.0
+    for number, end in enumerate([0.25, 0.5, 1.0]):
+        x = (x + number) * math.exp(-(end - start)) - number
+        start = end
+        assert sol.sol(end)[0][0] == pytest.approx(x, abs=1e-5)
+        assert sol.sol(end)[0][1] == pytest.approx(x + number, abs=1e-5)
+        assert np.count_nonzero(sol.t == end) == (2 if end < 1 else 1)
+    assert np.all(np.diff(sol.t) >= 0)
+
+
+def test_breaks_at_output_times_return_the_value_before():
+    sol = solve_dae(lambda t, y, yp: [y[0] - (t > 0.5)], (0, 1), [0.0], t_breaks=[0.5],
+                    t_eval=[0.0, 0.5, 0.75, 1.0])
+    assert sol.success
+    assert sol.y[0] == pytest.approx([0.0, 0.0, 1.0, 1.0])
+
+
+def test_breaks_of_a_kink_that_is_differentiated():
+    sol = solve_dae(lambda t, y, yp: [yp[1] - y[0], y[1] - np.maximum(t - 0.6, 0.0)], (0, 1),
+                    [0.0, 0.0], t_breaks=[0.6])
+    assert sol.success, sol.message
+    assert sol.y[:, -1] == pytest.approx([1.0, 0.4])
+
+
+def test_breaks_backward_and_outside():
+    sol = solve_dae(lambda t, y, yp: [y[0] - (t > -0.5)], (0, -1), [1.0],
+                    t_breaks=[-0.5, 3.0, -1.0])
+    assert sol.success
+    assert sol.y[0, -1] == 0.0
+
+
+def test_breaks_with_events():
+    def event(t, y, yp):
+        return y[0] - 0.3
+
+    sol = solve_dae(lambda t, y, yp: [yp[0] - (1.0 if t < 0.5 else -1.0)], (0, 1), [0.0],
+                    t_breaks=[0.5], events=event)
+    assert sol.success
+    assert sol.t_events[0] == pytest.approx([0.3, 0.7], abs=1e-6)
+
+
+@pytest.mark.parametrize(("breaks", "error"), [
+    ("0.5", TypeError), (0.5, TypeError), ([math.nan], ValueError), ([[0.1, 0.2]], TypeError),
+])
+def test_bad_breaks_are_refused(breaks, error):
+    with pytest.raises(error, match="t_breaks"):
+        solve_dae(decay, (0, 1), [1.0], t_breaks=breaks)
+
+
+# --- before any step ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fun", "y0", "cause"), [
+    (lambda t, y, yp: [y[0] + y[1] - 2.0] * 2, [1.0, 1.0], Cause.SINGULAR),
+    (lambda t, y, yp: [yp[0] + y[0], y[0] - 1.0], [1.0, 1.0], Cause.STRUCTURE),
+    (lambda t, y, yp: [yp[0] + y[1], y[1] ** 2 + 1.0], [1.0, 1.0], Cause.START),
+    (lambda t, y, yp: [yp[0] + y[0], y[1] - y[0]], [1.0, 1.0], Cause.NONE),
+    (lambda t, y, yp: [y[0] - np.sin(t), yp[0] - y[1], yp[1] - y[2]], [0.0, 1.0, 0.0], Cause.NONE),
+])
+def test_analyze_gives_the_same_findings(fun, y0, cause):
+    assert analyze(fun, 0.0, y0).diagnosis.cause == cause
+
+
+def test_analyze_checks_a_jacobian():
+    problem = Problem(decay, jac=(np.array([[5.0]]), np.array([[1.0]])))
+    assert analyze(problem, 0.0, [1.0]).diagnosis.cause == Cause.JACOBIAN
+
+
+# --- the documentation ----------------------------------------------------------------------------
+
+
+def test_the_page_of_messages_is_up_to_date():
+    """Run ``python -m tether.messages > docs/messages.md`` if not."""
+    assert (ROOT / "docs/messages.md").read_text() == page()
+
+
+def test_every_cause_and_status_is_explained():
+    text = page()
+    assert set(CAUSES) == set(Cause)
+    for cause in Cause:
+        assert f"`{cause.value}`" in text
+    for status in Status:
+        assert f"`{status.name}`" in text
+
+
+def test_plot(monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    for run in (jump_in_a_forcing, no_real_root, lambda: solve_dae(decay, (0, 1), [1.0])):
+        figure = run().diagnosis.plot()
+        assert len(figure.axes) == 2
+
+
+# --- breaks of functions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [0.1, 1 / 3, 0.5, 0.987654321])
+def test_jumps_and_kinks_are_located(place):
+    size = np.array([1e-6])
+    jump = find_break(lambda t: np.array([np.cos(t) + (t > place)]), 0.0, 1.0, size)
+    assert jump.t == pytest.approx(place, abs=1e-12)
+    assert jump.jump == pytest.approx(1.0)
+    kink = find_break(lambda t: np.array([np.cos(t) + 3 * abs(t - place)]), 0.0, 1.0, size)
+    assert kink.t == pytest.approx(place, abs=1e-6)
+    assert kink.jump == 0.0
+
+
+@pytest.mark.parametrize("fun", [
+    np.sin, np.exp, lambda t: np.tanh(1e4 * (t - 0.5)), lambda t: 1e8 * np.sin(30 * t),
+    lambda t: 0.0 * t, lambda t: 1 / (1.001 - t), lambda t: np.abs(t - 0.5) ** 3,
+])
+def test_smooth_functions_have_no_break(fun):
+    assert find_break(lambda t: np.array([fun(t)]), 0.0, 1.0, np.array([1e-9])) is None
+
+
+@pytest.mark.parametrize(
+    "run", [kink_that_is_differentiated, kink_in_a_backward_run, force_that_jumps]
+)
+def test_multipliers_follow_jumps_of_what_drives_them(run):
+    """A reduced system determines them at every step, and no error test is in the way."""
+    sol = run()
+    assert sol.success
+    assert sol.diagnosis.cause == Cause.NONE
+    if run is not force_that_jumps:
+        late = np.abs(sol.t) > 0.65
+        np.testing.assert_allclose(np.abs(sol.y[0, late]), 1.0, atol=1e-9)
