@@ -1,5 +1,5 @@
 from tether._core.adapters cimport evaluate
-from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OK, USER_EXCEPTION
+from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
 from tether._core.linear cimport assemble_and_factor, solve_scaled
 from tether._core.norms cimport weighted_norm
 from tether._core.predict cimport start_from_prediction

@@ -5,7 +5,7 @@ from cython.cimports.libc.math import fabs, pow
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import NO_CONVERGENCE, NON_FINITE, OK, USER_EXCEPTION
+    from tether._core.codes import NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
     from tether._core.linear import assemble_and_factor, solve_scaled
     from tether._core.norms import weighted_norm
     from tether._core.predict import start_from_prediction
@@ -135,7 +135,10 @@ def find_increment(s, damping):
     size: cython.double
     for i in range(s.n):
         s.r[i] = -s.r[i] * damping
-    solve_scaled(s, s.r)
+    if s.scaling_mode == UNSCALED:
+        s.solve(s, s.r)
+    else:
+        solve_scaled(s, s.r)
     size = weighted_norm(s, s.r, s.newton_weight, s.newton_norm)
     return size / fabs(s.h) if s.newton_by_step else size
 
