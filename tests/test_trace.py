@@ -1,7 +1,6 @@
 """Graphs, their derivatives and programs, and the gallery traced."""
 
 import math
-import threading
 import types
 from collections import deque
 
@@ -16,7 +15,6 @@ from tether import gallery
 from tether.trace import (
     Graph,
     NoProgram,
-    TraceCache,
     TraceFailure,
     cache_key,
     directional,
@@ -634,54 +632,3 @@ def test_key_of_recursive_functions():
 
     assert cache_key(fun, 1) == cache_key(fun, 1)
     assert value(trace(fun, 1).graph, trace(fun, 1).outputs[0], y=[2.0], yp=[1.0]) == 9.0
-
-
-def test_cache_traces_once_for_all_arguments():
-    calls = []
-
-    def fun(t, y, yp, k):
-        return [yp[0] + k * y[0]]
-
-    cache = TraceCache()
-    first = cache.trace(fun, 1, (2.0,))
-    assert cache.trace(fun, 1, (3.0,)) is first
-    threads = [
-        threading.Thread(target=lambda: calls.append(cache.trace(fun, 1, (4.0,))))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(traced is first for traced in calls)
-    cache.clear()
-    assert cache.trace(fun, 1, (3.0,)) is not first
-
-
-def test_cache_keeps_apart_arguments_that_are_constants_of_the_trace():
-    def fun(t, y, yp, size):
-        return yp * np.ones(3)[: int(size)].sum()
-
-    cache = TraceCache()
-    two, three = cache.trace(fun, 2, (2.0,)), cache.trace(fun, 2, (3.0,))
-    assert evaluate(two.program(), 0.0, [0, 0], [1, 1]).tolist() == [2.0, 2.0]
-    assert evaluate(three.program(), 0.0, [0, 0], [1, 1]).tolist() == [3.0, 3.0]
-    assert cache.trace(fun, 2, (2.0,)) is two
-
-
-def test_cache_keeps_failures_and_drops_the_oldest():
-    cache = TraceCache(kept=2)
-
-    def fun(t, y, yp):
-        return [int(y[0])]
-
-    with pytest.raises(TraceFailure, match="int") as first:
-        cache.trace(fun, 1)
-    with pytest.raises(TraceFailure, match="int") as second:
-        cache.trace(fun, 1)
-    assert first.value is second.value
-    traces = [cache.trace(lambda t, y, yp, k=k: [yp[0] * k], 1) for k in (1.0, 2.0, 3.0)]
-    with pytest.raises(TraceFailure, match="int") as third:
-        cache.trace(fun, 1)
-    assert third.value is not first.value
-    assert len(traces) == 3

@@ -199,13 +199,13 @@ class Bdf:
         if mode == "assume":
             given = np.zeros_like(y) if yp is None else yp
             return Start(y, given, True, "assumed to be consistent", pencil=self._look(t, y, given))
-        found = self._from_constraints(t, Start(y, y, True, ""), yp)
+        found = self._from_constraints(t, y, yp)
         return refuse_changes(self._state, found, y, yp) if mode == "check" else found
 
-    def _from_constraints(self, t: float, begin: Start, yp: np.ndarray | None) -> Start:
+    def _from_constraints(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
         """Move onto the constraints, then find what else makes the values consistent."""
         on_constraints = start_on_constraints(
-            self._state, t, begin.y, self.model.constraints, self.options.accept_projected_start
+            self._state, t, y, self.model.constraints, self.options.accept_projected_start
         )
         if not on_constraints.success:
             return on_constraints
@@ -232,14 +232,14 @@ class Bdf:
             return Start(whole, slopes, True, "assumed to be consistent")
         if s.n == self.n:
             self.model.constraints.set_references(s, t, y)
-            found = self._from_constraints(t, Start(y, y, True, ""), yp)
+            found = self._from_constraints(t, y, yp)
             if found.success:
                 return refuse_changes(s, found, y, yp) if mode == "check" else found
         lifted = self.model.lift(t, y, yp)
         if not lifted.success:
             return lifted
         self.model.constraints.set_references(s, t, lifted.y)
-        found = self._from_constraints(t, lifted, lifted.yp)
+        found = self._from_constraints(t, lifted.y, lifted.yp)
         if found.success:
             found = replace(found, moved=lifted.moved, message=lifted.message)
         if mode == "check":

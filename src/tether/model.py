@@ -25,7 +25,7 @@ from tether.structure.start import reduced_start
 from tether.trace.backend import Backend, prepare, prepare_system
 from tether.trace.cache import cache_key, value_key
 from tether.trace.compile_c import worth_compiling
-from tether.trace.derive import SparseJacobian, jacobian
+from tether.trace.derive import SparseJacobian
 from tether.trace.emit import NoProgram, Program, emit
 from tether.trace.tracer import Trace, TraceFailure, trace
 from tether.trace.verify import verify
@@ -224,29 +224,18 @@ def _make_plan(
 
 def _reduce(plan: Plan, found: Reduced) -> Plan:
     """Prepare the programs of a reduced system and of its constraints."""
-    graph, n, p = found.graph, found.n, len(found.args)
-    y, yp = ([graph.y(j, order) for j in range(n)] for order in (0, 1))
-    both = jacobian(graph, found.equations, y + yp)
-    places = [_places(both, 0, n), _places(both, n, 2 * n)]
-    nodes = [both.nodes[k] for inside in places for k in inside]
-    program = emit(graph, [*found.equations, *nodes], n, p)
-    f_y, f_yp = (
-        ([both.rows[k] for k in inside], [both.cols[k] - first for k in inside])
-        for inside, first in zip(places, (0, n), strict=True)
-    )
+    graph, n, p, programs = found.graph, found.n, len(found.args), found.programs
+    f_y, f_yp, g_y = programs.f_y, programs.f_yp, programs.g_y
+    program = emit(graph, [*found.equations, *f_y.nodes, *f_yp.nodes], n, p)
 
     def reduced(wanted: str) -> Backend:
-        return prepare(program, n, f_y, f_yp, backend=wanted)
+        places = (f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols)
+        return prepare(program, n, *places, backend=wanted)
 
     plan.reduced, plan.make_system, plan.system = found, reduced, reduced("machine")
     if found.constraints:
-        g_y = jacobian(graph, found.constraints, y)
         plan.constraints = _with_rows(emit(graph, [*found.constraints, *g_y.nodes], n, p), g_y)
     return plan
-
-
-def _places(matrix: SparseJacobian, first: int, last: int) -> list[int]:
-    return [k for k, j in enumerate(matrix.cols) if first <= j < last]
 
 
 def _with_rows(program: Program, g_y: SparseJacobian) -> Backend:

@@ -3,7 +3,7 @@
 `trace` runs a function on symbols; `Trace` holds its expressions, their Jacobians and programs.
 """
 
-from tether.trace.cache import TraceCache, cache_key
+from tether.trace.cache import cache_key
 from tether.trace.derive import (
     SparseJacobian,
     directional,
@@ -26,7 +26,6 @@ __all__ = [
     "Program",
     "SparseJacobian",
     "Trace",
-    "TraceCache",
     "TraceFailure",
     "cache_key",
     "directional",

@@ -1,4 +1,4 @@
-"""Traces that are kept: the same function is traced once.
+"""Keys under which traces are kept: the same function is traced once (`tether.model`).
 
 The key of a function is made of all that its expressions can depend on: its code, its defaults,
 the values in its closure and those of the global names it uses, the same for every function it
@@ -13,10 +13,9 @@ import enum
 import fractions
 import functools
 import hashlib
-import threading
 import types
 import weakref
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -29,9 +28,7 @@ from tether.trace.private import (
     names_used,
     plain_function,
 )
-from tether.trace.tracer import Trace, TraceFailure, trace
 
-_KEPT = 64
 _MOST_PARTS = 5_000
 _LONGEST_BYTES = 4096
 
@@ -240,56 +237,4 @@ def _is_plain(cls: type) -> bool:
     )
 
 
-class TraceCache:
-    """The last traces and failures, by key; safe to use from several threads."""
-
-    def __init__(self, kept: int = _KEPT) -> None:
-        self._kept = kept
-        self._entries: OrderedDict[Hashable, Trace | TraceFailure] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def trace(
-        self, fun: Callable[..., Any], n: int, args: Sequence[Any] = (), fills: bool = False
-    ) -> Trace:
-        """Trace a function, or find the trace of an earlier call; arguments as for `trace`."""
-        key = cache_key(fun, n, args, fills)
-        entry = self._find(key, args)
-        if entry is None:
-            try:
-                entry = trace(fun, n, args, fills)
-            except TraceFailure as failure:
-                entry = failure
-            self._keep(key, args, entry)
-        if isinstance(entry, TraceFailure):
-            raise entry.with_traceback(None)
-        return entry
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._entries.clear()
-
-    def _find(self, key: Hashable | None, args: Sequence[Any]) -> Trace | TraceFailure | None:
-        if key is None:
-            return None
-        with self._lock:
-            entry = self._entries.get(key)
-            if isinstance(entry, Trace) and entry.args.fixed:
-                key = key, _Reader().read(tuple(args))
-                entry = self._entries.get(key)
-            if entry is not None:
-                self._entries.move_to_end(key)
-            return entry
-
-    def _keep(self, key: Hashable | None, args: Sequence[Any], entry: Trace | TraceFailure) -> None:
-        if key is None:
-            return
-        with self._lock:
-            self._entries[key] = entry
-            if isinstance(entry, Trace) and entry.args.fixed:
-                self._entries[key, _Reader().read(tuple(args))] = entry
-            while len(self._entries) > self._kept:
-                self._entries.popitem(last=False)
-
-
-__all__ = ["TraceCache", "cache_key", "value_key"]
+__all__ = ["cache_key", "value_key"]
