@@ -1,14 +1,4 @@
-"""Consistent y and y' for a system of index 0 or 1.
-
-The unknowns split by the null space of F_y': what y' determines (differential) keeps its
-y and gets a new y'; what y' does not see (algebraic) gets a new y. With R a basis of the
-complement and N a basis of the null space, math (15),
-
-    F(t, y + N b, y' + R a) = 0   for (a, b),    B = [F_y' R, F_y N],
-
-and B is invertible exactly when the index is at most 1. The slopes of the algebraic part
-follow from d/dt F = 0 with the same matrix, math (16) (HK Appendix II, eq. 21-23).
-"""
+"""Consistent y and y' for a system of index 0 or 1: the core's search and what to say of it."""
 
 from __future__ import annotations
 
@@ -17,22 +7,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tether._core import probe
+from tether._core import codes, probe
 from tether._core.adapters import raise_users
+from tether._core.consistent import Completion
 from tether._core.state import State
 from tether.status import Status
 from tether.structure.pencil import Pencil
 
 __all__ = ["Start", "make_consistent"]
 
-ROOT_EPS = math.sqrt(np.finfo(float).eps)
-MAX_ITERATIONS = 30
-MAX_HALVINGS = 12
-LARGEST_CONDITION = 1e14
-# Of the tolerance: a start whose correction is below this is consistent as it was given.
-NEGLIGIBLE = 1e-2
-# Relative: Newton's increments below this are round-off.
-CONVERGED = 1e-10
+# Relative: a direction of y' that moves F by less is not seen.
+UNSEEN = 1e-7
+# Searches with directions taken at the values found by the one before.
+MAX_SPLITS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,177 +119,50 @@ def make_consistent(
 
     None where B of math (15) is singular: the index is above 1.
     """
-    y_given, yp_given = y, yp
-    if yp is None:
-        yp = np.zeros_like(y)
-    scale = time_scale(state, t)
-    state.h = state.direction * scale          # differences look at it
-    if probe.move_to(state, t, y, yp) != 0:
-        return Start(y, yp, True, "not checked: a tolerance is zero")
-    if scale * largest(yp * state.array("weight")) < np.finfo(float).eps:
-        yp = np.zeros_like(y)                  # no measure for the increments of differences
-    r = residual_at(state, t, y, yp)
-    if r is None:
-        return Start(y, yp, False, "the residual at the starting values is not finite")
-    before = largest(r)
-
-    for iteration in range(MAX_ITERATIONS):
-        split = _Split.at(state, t, y, yp, r)
-        if split is None:
-            return None
-        dy, dyp = split.solve(-r)
-        if iteration == 0 and yp_given is not None and _negligible(state, scale, yp, dy, dyp):
-            ypp = split.slopes(state, t, scale, y, yp, r)[1]
-            return Start(y_given, yp_given, True, "consistent as given", {}, (before, before), ypp,
-                         fixed=split.differential())
-        stepped = _damped(state, t, y, yp, r, dy, dyp)
-        if stepped is None:                    # round-off: no step makes the residual smaller
-            converged = _negligible(state, scale, yp, dy, dyp)
-            break
-        y, yp, r = stepped
-        converged = _small(state, y, yp, dy, dyp)
-        if converged:
-            break
-
-    moved = {int(i): float(y[i] - y_given[i]) for i in np.flatnonzero(y != y_given)}
-    residual = before, largest(r)
-    if not converged:
-        return Start(y, yp, False, worst_equation(r), moved, residual)
-    assert split is not None
-    yp, ypp = split.slopes(state, t, scale, y, yp, r)
-    message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
-    return Start(y, yp, True, message, moved, residual, ypp, fixed=split.differential())
-
-
-class _Split:
-    """The matrix B = [F_y' R, F_y N] of math (15), inverted.
-
-    `basis` has the columns of R and N side by side (None for unit vectors), and `algebraic`
-    marks those of N.
-    """
-
-    def __init__(
-        self, fy: np.ndarray, fyp: np.ndarray, basis: np.ndarray | None, algebraic: np.ndarray
-    ) -> None:
-        self.fy, self.basis, self.algebraic = fy, basis, algebraic
-        if basis is not None:
-            fy, fyp = fy @ basis, fyp @ basis
-        B = np.where(algebraic, fy, fyp)
-        rows = np.abs(B).max(axis=1)
-        rows[rows == 0.0] = 1.0
-        scaled = B / rows[:, None]
-        columns = np.abs(scaled).max(axis=0)
-        columns[columns == 0.0] = 1.0
-        scaled /= columns
-        try:
-            inverse = np.linalg.inv(scaled)
-        except np.linalg.LinAlgError:
-            self.regular = False
-            return
-        condition = np.abs(scaled).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max()
-        self.regular = bool(condition < LARGEST_CONDITION)
-        self.inverse = inverse / columns[:, None] / rows
-
-    @classmethod
-    def at(
-        cls, state: State, t: float, y: np.ndarray, yp: np.ndarray, r: np.ndarray
-    ) -> _Split | None:
-        """Split at a point; None where B is singular, so that the index is above 1."""
-        status, fy, fyp = probe.jacobian_at(state, t, y, yp, r)
-        raise_users(state)
-        if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
-            return None
-        for bases in (_unit_vectors, _singular_vectors):
-            split = cls(fy, fyp, *bases(fyp))
-            if split.regular:
-                return split
+    known, yp = yp is not None, np.zeros_like(y) if yp is None else yp
+    search = Completion(state, t, y, yp, time_scale(state, t))
+    code, before = search.run(known), search.before
+    raise_users(state)
+    if code == codes.SINGULAR:
+        search = Completion(state, t, y, yp, time_scale(state, t))
+        code = _by_singular_vectors(search, state, t, known)
+    if code == codes.SINGULAR:
         return None
-
-    def differential(self) -> tuple[int, ...]:
-        """Components of y that were kept; none by itself where only combinations are."""
-        if self.basis is not None:
-            return ()
-        return tuple(int(i) for i in np.flatnonzero(~self.algebraic))
-
-    def solve(self, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (dy, dyp) with F_y dy + F_y' dyp = rhs, dy in the null space of F_y'."""
-        x = self.inverse @ rhs
-        dy, dyp = np.where(self.algebraic, x, 0.0), np.where(self.algebraic, 0.0, x)
-        if self.basis is None:
-            return dy, dyp
-        return self.basis @ dy, self.basis @ dyp
-
-    def slopes(
-        self, state: State, t: float, scale: float, y: np.ndarray, yp: np.ndarray, r: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Solve math (16) for what F does not fix: y' of the algebraic part.
-
-        Return y' with that part in place, and y'' of the differential part, which comes with it.
-        """
-        if self.basis is None:
-            yp = np.where(self.algebraic, 0.0, yp)
-        else:
-            yp = self.basis @ np.where(self.algebraic, 0.0, self.basis.T @ yp)
-        dt = ROOT_EPS * max(abs(t), scale) * state.direction
-        ahead = residual_at(state, t + dt, y, yp)
-        if ahead is None:
-            return yp, None
-        algebraic, ypp = self.solve(-((ahead - r) / dt + self.fy @ yp))
-        return yp + algebraic, ypp
+    if code == codes.ZERO_WEIGHT:
+        return Start(y, yp, True, "not checked: a tolerance is zero")
+    if code == codes.NON_FINITE:
+        return Start(y, yp, False, "the residual at the starting values is not finite")
+    found, slopes, curvature, r = search.values()
+    residual = before, search.after
+    ypp = None if math.isnan(curvature[0]) else curvature
+    if code == codes.AS_GIVEN:
+        return Start(y, yp, True, "consistent as given", {}, residual, ypp,
+                     fixed=search.differential())
+    moved = {int(i): float(found[i] - y[i]) for i in (found != y).nonzero()[0]}
+    if code == codes.NO_CONVERGENCE:
+        return Start(found, slopes, False, worst_equation(r), moved, residual)
+    message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
+    return Start(found, slopes, True, message, moved, residual, ypp, fixed=search.differential())
 
 
-def _unit_vectors(fyp: np.ndarray) -> tuple[None, np.ndarray]:
-    """Unknowns whose derivative appears nowhere are algebraic, the others differential."""
-    size = np.abs(fyp).max(axis=0)
-    return None, size <= 1e-14 * size.max()
+def _by_singular_vectors(search: Completion, state: State, t: float, known: bool) -> int:
+    """Split by directions of y' that F does not see, where no single unknown is one of them.
 
-
-def _singular_vectors(fyp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Directions of y' that F does not see, from the singular values of F_y'."""
-    _, s, vt = np.linalg.svd(fyp)
-    return vt.T, s <= 1e-7 * s[0]
-
-
-def _damped(
-    state: State,
-    t: float,
-    y: np.ndarray,
-    yp: np.ndarray,
-    r: np.ndarray,
-    dy: np.ndarray,
-    dyp: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Take the longest of the steps 1, 1/2, 1/4, ... that makes the residual smaller."""
-    size = np.linalg.norm(r)
-    length = 1.0
-    for _ in range(MAX_HALVINGS):
-        y_new, yp_new = y + length * dy, yp + length * dyp
-        r_new = residual_at(state, t, y_new, yp_new)
-        if r_new is not None and np.linalg.norm(r_new) <= (1.0 - 1e-4 * length) * size:
-            return y_new, yp_new, r_new
-        length /= 2
-    return None
-
-
-def _negligible(
-    state: State, scale: float, yp: np.ndarray, dy: np.ndarray, dyp: np.ndarray
-) -> bool:
-    """Whether a correction is far below the tolerance over the first step."""
-    weight = state.array("weight")
-    slope = largest(yp * weight)
-    h = min(scale, 0.5 / slope) if slope > 0 else scale
-    return max(largest(dy * weight), h * largest(dyp * weight)) <= NEGLIGIBLE
-
-
-def _small(
-    state: State, y: np.ndarray, yp: np.ndarray, dy: np.ndarray, dyp: np.ndarray
-) -> bool:
-    """Whether Newton has converged to about round-off."""
-    floor = CONVERGED / state.array("weight")
-    return bool(
-        np.all(np.abs(dy) <= np.maximum(CONVERGED * np.abs(y), floor))
-        and largest(dyp) <= CONVERGED * max(1.0, largest(yp))
-    )
+    At the values found they may be others: the search goes on with those, for the slopes.
+    """
+    for attempt in range(MAX_SPLITS):
+        y, yp, _, _ = search.values()
+        status, _, fyp = probe.jacobian_at(state, t, y, yp)
+        raise_users(state)
+        if status != codes.OK or not np.isfinite(fyp).all():
+            return codes.SINGULAR
+        _, sizes, vt = np.linalg.svd(fyp)
+        search.split_by(vt.T, sizes <= UNSEEN * sizes[0])
+        code = search.run(known or attempt > 0)
+        raise_users(state)
+        if code != codes.OK:
+            return codes.OK if code == codes.AS_GIVEN and attempt > 0 else code
+    return codes.OK
 
 
 def worst_equation(r: np.ndarray) -> str:

@@ -17,7 +17,6 @@ from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.start.consistent import (
-    ROOT_EPS,
     Start,
     largest,
     residual_at,
@@ -30,6 +29,7 @@ from tether.structure.pencil import Pencil, local_pencil
 __all__ = ["find_kinds", "start_above_index_1"]
 
 HIGHEST_INDEX = 3
+ROOT_EPS = 2.0**-26
 # Singular values of F_y' relative to the largest: below this they are zero.
 RANK = 1e-7
 # Sizes of the shifts to a general point, relative to the unknowns: the largest that works.

@@ -1,0 +1,43 @@
+from tether._core.adapters cimport evaluate
+from tether._core.codes cimport (
+    AS_GIVEN, MAX_NORM, NO_CONVERGENCE, NON_FINITE, OK, SINGULAR, USER_EXCEPTION,
+)
+from tether._core.jacobian cimport largest
+from tether._core.norms cimport set_weights, weighted_norm
+from tether._core.state cimport State
+
+cdef class Completion:
+    cdef State s
+    cdef public object arrays
+    cdef int n
+    cdef double t, scale
+    cdef public double before, after
+    cdef bint with_basis
+    cdef double* y
+    cdef double* yp
+    cdef double* ypp
+    cdef double* r
+    cdef double* dy
+    cdef double* dyp
+    cdef double* y_tried
+    cdef double* yp_tried
+    cdef double* x
+    cdef double* rows
+    cdef double* columns
+    cdef double* basis
+    cdef int* algebraic
+
+cdef int complete(Completion c, State s, bint slopes_given) noexcept nogil
+cdef int split(Completion c, State s) noexcept nogil
+cdef void tell_apart(Completion c, State s) noexcept nogil
+cdef void fill_matrix(Completion c, State s) noexcept nogil
+cdef void add_column(Completion c, State s, double* matrix, int j) noexcept nogil
+cdef double equilibrate(Completion c, State s) noexcept nogil
+cdef double largest_response(Completion c, State s) noexcept nogil
+cdef void solve_split(Completion c, State s) noexcept nogil
+cdef void expand(Completion c, double* v) noexcept nogil
+cdef bint take_damped(Completion c, State s) noexcept nogil
+cdef bint is_negligible(Completion c, State s) noexcept nogil
+cdef bint is_small(Completion c, State s) noexcept nogil
+cdef void find_slopes(Completion c, State s) noexcept nogil
+cdef void forget_algebraic_slopes(Completion c) noexcept nogil

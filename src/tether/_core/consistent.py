@@ -1,0 +1,390 @@
+"""Consistent y and y' for a system of index 0 or 1.
+
+The unknowns split by the null space of F_y': what y' determines (differential) keeps its
+y and gets a new y'; what y' does not see (algebraic) gets a new y. With R a basis of the
+complement and N a basis of the null space, math (15),
+
+    F(t, y + N b, y' + R a) = 0   for (a, b),    B = [F_y' R, F_y N],
+
+and B is invertible exactly when the index is at most 1. The slopes of the algebraic part
+follow from d/dt F = 0 with the same matrix, math (16) (HK Appendix II, eq. 21-23).
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs, isfinite, sin, sqrt
+
+if not cython.compiled:
+    from tether._core.adapters import evaluate
+    from tether._core.codes import (
+        AS_GIVEN,
+        MAX_NORM,
+        NO_CONVERGENCE,
+        NON_FINITE,
+        OK,
+        SINGULAR,
+        USER_EXCEPTION,
+    )
+    from tether._core.jacobian import largest
+    from tether._core.norms import set_weights, weighted_norm
+
+ROOT_EPS = cython.declare(cython.double, 2.0**-26)
+EPS = cython.declare(cython.double, 2.0**-52)
+MAX_ITERATIONS = cython.declare(cython.int, 30)
+MAX_HALVINGS = cython.declare(cython.int, 12)
+# A derivative that stands with less than this anywhere does not occur.
+ABSENT = cython.declare(cython.double, 1e-14)
+LARGEST_CONDITION = cython.declare(cython.double, 1e14)
+PROBES = cython.declare(cython.int, 4)
+# Of the tolerance: a start whose correction is below this is consistent as it was given.
+NEGLIGIBLE = cython.declare(cython.double, 1e-2)
+# Relative: Newton's increments below this are round-off.
+CONVERGED = cython.declare(cython.double, 1e-10)
+UNKNOWN = cython.declare(cython.double, float("nan"))
+
+
+class Completion:
+    """The search for consistent values near a point, and the memory it takes.
+
+    Parameters
+    ----------
+    s : State
+        Whose equations are to hold; its weights, Jacobian and matrix are those of the search
+        afterwards.
+    t : float
+        Time.
+    y, yp : ndarray
+        The point.
+    scale : float
+        Time over which something may happen.
+    """
+
+    def __init__(self, s, t, y, yp, scale):
+        n: cython.int = s.n
+        self.s, self.n, self.t, self.scale = s, n, t, scale
+        numbers, marks = np.empty((11, n)), np.zeros(n, np.intc)
+        numbers[0], numbers[1] = y, yp
+        self.arrays = [numbers, marks]
+        self.with_basis = False
+        if cython.compiled:
+            view: cython.double[:, ::1] = numbers
+            flags: cython.int[::1] = marks
+            memory: cython.p_double = cython.address(view[0, 0])
+            self.y, self.yp, self.ypp, self.r = memory, memory + n, memory + 2 * n, memory + 3 * n
+            self.dy, self.dyp, self.x = memory + 4 * n, memory + 5 * n, memory + 6 * n
+            self.y_tried, self.yp_tried = memory + 7 * n, memory + 8 * n
+            self.rows, self.columns = memory + 9 * n, memory + 10 * n
+            self.algebraic = cython.address(flags[0])
+        else:
+            (self.y, self.yp, self.ypp, self.r, self.dy, self.dyp, self.x, self.y_tried,
+             self.yp_tried, self.rows, self.columns) = numbers
+            self.algebraic = marks
+
+    def split_by(self, basis, algebraic):
+        """Use the columns of a basis for R and N instead of unit vectors; mark those of N."""
+        columns = np.ascontiguousarray(basis.T).ravel()
+        self.arrays[1][:] = algebraic
+        self.arrays.append(columns)
+        self.with_basis = True
+        if cython.compiled:
+            view: cython.double[::1] = columns
+            self.basis = cython.address(view[0])
+        else:
+            self.basis = columns
+
+    def run(self, slopes_given):
+        """Search from the present values; return OK, AS_GIVEN, or why nothing was found.
+
+        SINGULAR says that B is; with the right R and N the index is then above 1.
+        """
+        return complete(self, self.s, slopes_given)
+
+    def values(self):
+        """Return y, y', y'' (NaN where it could not be found) and the residual."""
+        return self.arrays[0][:4]
+
+    def differential(self):
+        """Components of y that were kept; none by itself where only combinations are."""
+        if self.with_basis:
+            return ()
+        return tuple([i for i in range(self.n) if not self.algebraic[i]])
+
+
+def complete(c, s, slopes_given):
+    """Find consistent values; keep the given ones untouched if they already are."""
+    i: cython.int
+    iteration: cython.int
+    status: cython.int
+    converged: cython.bint = False
+    s.h = s.direction * c.scale                # differences look at it
+    s.t = c.t
+    for i in range(c.n):
+        s.phi[i] = c.y[i]
+    status = set_weights(s)
+    if status != OK:
+        return status
+    if c.scale * weighted_norm(s, c.yp, s.weight, MAX_NORM) < EPS:
+        for i in range(c.n):                   # no measure for the increments of differences
+            c.yp[i] = 0.0
+    c.before = c.after = 0.0
+    if evaluate(s, c.t, c.y, c.yp, c.r) != OK:
+        return NON_FINITE
+    c.before = c.after = largest(c.r, c.n)
+    for iteration in range(MAX_ITERATIONS):
+        status = split(c, s)
+        if status != OK:
+            return status
+        for i in range(c.n):
+            c.x[i] = -c.r[i]
+        solve_split(c, s)
+        if iteration == 0 and slopes_given and is_negligible(c, s):
+            find_slopes(c, s)
+            return AS_GIVEN
+        if not take_damped(c, s):                 # round-off: no step makes the residual smaller
+            converged = is_negligible(c, s)
+            break
+        converged = is_small(c, s)
+        if converged:
+            break
+    c.after = largest(c.r, c.n)
+    if not converged:
+        return NO_CONVERGENCE
+    find_slopes(c, s)
+    return OK
+
+
+def split(c, s):
+    """Factor B of math (15) at the present point."""
+    i: cython.int
+    n: cython.int = c.n
+    for i in range(n):
+        s.r[i] = c.r[i]
+        s.y[i] = c.y[i]
+        s.yp[i] = c.yp[i]
+    s.njev += 1
+    s.jacobian_exists = s.jacobian(s, c.t, s.y, s.yp) == OK
+    s.jacobian_step = s.steps
+    if not s.jacobian_exists:
+        return SINGULAR
+    for i in range(n * n):
+        if not (isfinite(s.fy[i]) and isfinite(s.fyp[i])):
+            return SINGULAR
+    if not c.with_basis:
+        tell_apart(c, s)
+    fill_matrix(c, s)
+    size: cython.double = equilibrate(c, s)
+    if s.factor(s) != OK or not size * largest_response(c, s) < LARGEST_CONDITION:
+        return SINGULAR
+    return OK
+
+
+def tell_apart(c, s):
+    """Unknowns whose derivative appears nowhere are algebraic, the others differential."""
+    n: cython.int = c.n
+    i: cython.int
+    j: cython.int
+    size: cython.double = 0.0
+    for j in range(n):
+        c.x[j] = 0.0
+        for i in range(n):
+            c.x[j] = max(c.x[j], fabs(s.fyp[j * n + i]))
+        size = max(size, c.x[j])
+    for j in range(n):
+        c.algebraic[j] = c.x[j] <= ABSENT * size
+
+
+def fill_matrix(c, s):
+    """Put B = [F_y' R, F_y N] where the iteration matrix will be."""
+    n: cython.int = c.n
+    i: cython.int
+    j: cython.int
+    for j in range(n):
+        for i in range(n):
+            s.lu[j * n + i] = 0.0
+        add_column(c, s, s.fy if c.algebraic[j] else s.fyp, j)
+
+
+def add_column(c, s, matrix, j):
+    """Add a matrix times column j of the basis to that column of B."""
+    n: cython.int = c.n
+    i: cython.int
+    k: cython.int
+    share: cython.double
+    if not c.with_basis:
+        for i in range(n):
+            s.lu[j * n + i] = matrix[j * n + i]
+        return
+    for k in range(n):
+        share = c.basis[j * n + k]
+        if share != 0.0:
+            for i in range(n):
+                s.lu[j * n + i] += share * matrix[k * n + i]
+
+
+def equilibrate(c, s):
+    """Divide rows, then columns of B by their largest entries; return its 1-norm."""
+    n: cython.int = c.n
+    i: cython.int
+    j: cython.int
+    total: cython.double
+    norm: cython.double = 0.0
+    for i in range(n):
+        c.rows[i] = 0.0
+    for j in range(n):
+        for i in range(n):
+            c.rows[i] = max(c.rows[i], fabs(s.lu[j * n + i]))
+    for i in range(n):
+        if c.rows[i] == 0.0:
+            c.rows[i] = 1.0
+    for j in range(n):
+        c.columns[j] = 0.0
+        for i in range(n):
+            s.lu[j * n + i] /= c.rows[i]
+            c.columns[j] = max(c.columns[j], fabs(s.lu[j * n + i]))
+        if c.columns[j] == 0.0:
+            c.columns[j] = 1.0
+        total = 0.0
+        for i in range(n):
+            s.lu[j * n + i] /= c.columns[j]
+            total += fabs(s.lu[j * n + i])
+        norm = max(norm, total)
+    return norm
+
+
+def largest_response(c, s):
+    """Estimate the norm of the inverse by what it makes of a few vectors of no structure."""
+    i: cython.int
+    probe: cython.int
+    total: cython.double
+    response: cython.double = 0.0
+    for probe in range(PROBES):
+        for i in range(c.n):
+            c.x[i] = sin(1.0 + (1.0 + 0.7 * probe) * i + probe)
+        s.solve(s, c.x)
+        total = 0.0
+        for i in range(c.n):
+            total += fabs(c.x[i])
+        if not total <= response:              # also NaN
+            response = total
+    return response
+
+
+def solve_split(c, s):
+    """Solve F_y dy + F_y' dyp = x with dy in the null space of F_y'."""
+    i: cython.int
+    for i in range(c.n):
+        c.x[i] /= c.rows[i]
+    s.solve(s, c.x)
+    for i in range(c.n):
+        c.x[i] /= c.columns[i]
+        c.dy[i] = c.x[i] if c.algebraic[i] else 0.0
+        c.dyp[i] = 0.0 if c.algebraic[i] else c.x[i]
+    if c.with_basis:
+        expand(c, c.dy)
+        expand(c, c.dyp)
+
+
+def expand(c, v):
+    """Replace the coordinates `v` by the vector they belong to."""
+    n: cython.int = c.n
+    i: cython.int
+    j: cython.int
+    for i in range(n):
+        c.x[i] = 0.0
+    for j in range(n):
+        for i in range(n):
+            c.x[i] += c.basis[j * n + i] * v[j]
+    for i in range(n):
+        v[i] = c.x[i]
+
+
+def take_damped(c, s):
+    """Take the longest of the steps 1, 1/2, 1/4, ... that makes the residual smaller."""
+    i: cython.int
+    halving: cython.int
+    status: cython.int
+    size: cython.double = 0.0
+    tried: cython.double
+    length: cython.double = 1.0
+    for i in range(c.n):
+        size += c.r[i] * c.r[i]
+    for halving in range(MAX_HALVINGS):
+        for i in range(c.n):
+            c.y_tried[i] = c.y[i] + length * c.dy[i]
+            c.yp_tried[i] = c.yp[i] + length * c.dyp[i]
+        status = evaluate(s, c.t, c.y_tried, c.yp_tried, s.r)
+        if status == USER_EXCEPTION:
+            return False
+        if status == OK:
+            tried = 0.0
+            for i in range(c.n):
+                tried += s.r[i] * s.r[i]
+            if sqrt(tried) <= (1.0 - 1e-4 * length) * sqrt(size):
+                for i in range(c.n):
+                    c.y[i] = c.y_tried[i]
+                    c.yp[i] = c.yp_tried[i]
+                    c.r[i] = s.r[i]
+                return True
+        length /= 2.0
+    return False
+
+
+def is_negligible(c, s):
+    """Whether the correction is far below the tolerance over the first step."""
+    slope: cython.double = weighted_norm(s, c.yp, s.weight, MAX_NORM)
+    h: cython.double = min(c.scale, 0.5 / slope) if slope > 0.0 else c.scale
+    return (
+        weighted_norm(s, c.dy, s.weight, MAX_NORM) <= NEGLIGIBLE
+        and h * weighted_norm(s, c.dyp, s.weight, MAX_NORM) <= NEGLIGIBLE
+    )
+
+
+def is_small(c, s):
+    """Whether Newton has converged to about round-off."""
+    i: cython.int
+    for i in range(c.n):
+        if not fabs(c.dy[i]) <= CONVERGED * max(fabs(c.y[i]), s.tolerance[i]):
+            return False
+    return largest(c.dyp, c.n) <= CONVERGED * max(1.0, largest(c.yp, c.n))
+
+
+def find_slopes(c, s):
+    """Solve math (16) for what F does not fix: y' of the algebraic part, with y'' of the rest."""
+    n: cython.int = c.n
+    i: cython.int
+    j: cython.int
+    dt: cython.double = ROOT_EPS * max(fabs(c.t), c.scale) * s.direction
+    forget_algebraic_slopes(c)
+    if evaluate(s, c.t + dt, c.y, c.yp, s.r) != OK:
+        for i in range(n):
+            c.ypp[i] = UNKNOWN
+        return
+    for i in range(n):
+        c.x[i] = -(s.r[i] - c.r[i]) / dt
+    for j in range(n):
+        for i in range(n):
+            c.x[i] -= s.fy[j * n + i] * c.yp[j]
+    solve_split(c, s)
+    for i in range(n):
+        c.yp[i] += c.dy[i]
+        c.ypp[i] = c.dyp[i]
+
+
+def forget_algebraic_slopes(c):
+    """Take the part of y' that F does not see out of it."""
+    n: cython.int = c.n
+    i: cython.int
+    j: cython.int
+    if not c.with_basis:
+        for i in range(n):
+            if c.algebraic[i]:
+                c.yp[i] = 0.0
+        return
+    for j in range(n):
+        c.dyp[j] = 0.0
+        if not c.algebraic[j]:
+            for i in range(n):
+                c.dyp[j] += c.basis[j * n + i] * c.yp[i]
+    expand(c, c.dyp)
+    for i in range(n):
+        c.yp[i] = c.dyp[i]
