@@ -619,6 +619,17 @@ def test_the_error_of_an_index_too_high_does_not_shrink():
     assert any("while the step shrank" in text for text in found.evidence)
 
 
+def test_a_first_step_too_long_is_no_reason_to_look_at_the_equations(monkeypatch):
+    looks = []
+    monkeypatch.setattr(Bdf, "_look_again", lambda bdf: looks.append(bdf.t))
+    problem = gallery.get("trivial")
+    sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0)
+    assert sol.stats.error_test_failures >= 3
+    assert not looks
+    index_3_called_index_1()
+    assert looks
+
+
 def test_a_value_that_is_not_a_number_is_shown_with_its_arguments():
     found = not_a_number_at_the_start().diagnosis
     assert "nan with logarithm = -1" in found.summary

@@ -25,7 +25,7 @@ BAND_LOW = cython.declare(cython.double, 0.9)
 BAND_HIGH = cython.declare(cython.double, 1.3)
 MAX_ERROR_FAILURES = cython.declare(cython.int, 20)
 MAX_NEWTON_FAILURES = cython.declare(cython.int, 20)
-# A quarter of the step should bring the prediction closer by more than this.
+# A quarter of the step should bring the prediction closer, and the error down, by more than this.
 CLOSER = cython.declare(cython.double, 0.5)
 MAX_IN_VAIN = cython.declare(cython.int, 4)
 
@@ -76,13 +76,15 @@ def dassl_ratio(control):
 def recover(s, status):
     """Reduce step and order after a failed attempt; return the failure when that is no use.
 
-    PUZZLED asks for a look at the equations before the next attempt.
+    PUZZLED asks for a look at the equations before the next attempt: an error that does not
+    shrink with the step is the sign of an index too high (P82 section 5).
 
     The first failure of the error test trusts the estimate; after the second the estimate
     itself is in doubt; after the third so is the history, and the order is built up again as
     at a start.
     """
     ratio: cython.double
+    attempted: cython.int = s.k
     puzzled: cython.bint = False
     s.starting = False
     s.last_control = 0.0
@@ -99,7 +101,12 @@ def recover(s, status):
             s.k = lower_order(s) if s.error_failures == 2 else 1
             s.starting = s.error_failures >= 3
             ratio = 0.25
-            puzzled = s.error_failures == 3 and s.steps >= s.look_after
+            puzzled = (
+                s.error_failures >= 3
+                and s.order_error[attempted] > CLOSER * s.failed_error
+                and s.steps >= s.look_after
+            )
+        s.failed_error = s.order_error[attempted] if s.k == attempted else 1e300
     else:
         s.newton_failures += 1
         s.convergence_failures += 1

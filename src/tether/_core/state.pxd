@@ -148,6 +148,7 @@ cdef class State:
     cdef public int newton_failures
     cdef public double first_increment  # of this attempt's iteration
     cdef public double failed_increment  # ... of the last failed one in this step
+    cdef public double failed_error   # of this step's last failed attempt, at the same order
     cdef public int in_vain           # failures in a row that a smaller step made no better
     cdef public int damped_steps
     cdef public long long look_after  # steps before the next look at the kinds

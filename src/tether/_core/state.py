@@ -87,7 +87,7 @@ class State:
         self.error_failures = self.newton_failures = 0
         self.jacobian_step = 0
         self.in_vain = self.damped_steps = self.look_after = 0
-        self.first_increment = self.failed_increment = 0.0
+        self.first_increment = self.failed_increment = self.failed_error = 0.0
         self.ring = doubles(self, "ring", np.zeros(RING_ROWS * RING_COLUMNS))
         self.attempts = 0
         self.rate = 0.0
