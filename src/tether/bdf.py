@@ -204,17 +204,22 @@ class Bdf:
 
     def _from_constraints(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
         """Move onto the constraints, then find what else makes the values consistent."""
+        if self._state.n_constraints == 0:
+            return self._complete(t, y, yp)
         on_constraints = start_on_constraints(
             self._state, t, y, self.model.constraints, self.options.accept_projected_start
         )
         if not on_constraints.success:
             return on_constraints
-        y = on_constraints.y
+        return merge_starts(on_constraints, self._complete(t, on_constraints.y, yp))
+
+    def _complete(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
+        """Find what the equations determine, whatever their index."""
         found = make_consistent(self._state, t, y, yp)
         if found is None or (not found.success and self._is_above_index_1(t, y, yp)):
             trusted = self.problem.var_index is not None
             found = start_above_index_1(self._state, t, y, yp, trusted)
-        return merge_starts(on_constraints, found)
+        return found
 
     def _find_reduced_start(
         self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str
@@ -252,9 +257,12 @@ class Bdf:
         kinds = self.problem.var_index
         if kinds is None and pencil is not None:
             kinds = pencil.var_index
+        reduced = isinstance(self.model, ReducedProblem)
         if kinds is None:
+            if s.highest_kind == 0 and not reduced:
+                return False
             kinds = np.zeros(s.n, int)
-        if isinstance(self.model, ReducedProblem) and max(kinds) < 2:
+        if reduced and max(kinds) < 2:
             return self._leave_multipliers_out()
         if np.array_equal(kinds, s.array("kind")):
             return False
@@ -418,10 +426,11 @@ class Bdf:
 
 def new_state(problem: Problem, n: int, options: Options) -> State:
     """Make the core's memory for a problem of n unknowns and attach its functions."""
-    owner = problem.owner(n)
     rtol, atol = options.tolerances(n)
-    n = len(owner)
-    state = State(n, rtol[owner], atol[owner])
+    if problem.size(n) != n:
+        owner = problem.owner(n)
+        n, rtol, atol = len(owner), rtol[owner], atol[owner]
+    state = State(n, rtol, atol)
     state.max_order = options.max_order
     state.max_step = options.max_step
     state.controller = CONTROLLERS.index(options.controller)
@@ -460,10 +469,11 @@ def _check_history(history: Any, state: State) -> tuple[np.ndarray, np.ndarray]:
 
 def check_time(name: str, value: Any, finite: bool = True) -> float:
     """Return a real time as a float, or raise with the argument's name."""
-    number = as_numbers(name, value)
-    if number.ndim != 0 or number.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be a real number, got {value!r}")
-    time = float(number)
+    if type(value) is not float:
+        number = as_numbers(name, value)
+        if number.ndim != 0 or number.dtype.kind not in "fiu":
+            raise TypeError(f"{name} must be a real number, got {value!r}")
+    time = float(value)
     if math.isnan(time) or (finite and math.isinf(time)):
         raise ValueError(f"{name} must be finite, got {value!r}")
     return time
@@ -483,7 +493,7 @@ def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
     if len(array) == 0:
         raise ValueError(f"{name} is empty; at least one unknown is needed")
     array = array.astype(float)
-    if not np.all(np.isfinite(array)):
+    if not np.isfinite(array).all():
         bad = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ValueError(f"{name} must be finite, but {name}[{bad}] is {array[bad]}")
     return array

@@ -109,6 +109,9 @@ class Constraints:
         self, state: State, t: float, y: np.ndarray, args: tuple, options: Options
     ) -> None:
         """Let the state hold the constraints; sizes come from a first call at (t, y)."""
+        if self.found is None and not self.all:
+            state.n_constraints = state.n_pieces = 0
+            return
         found = [] if self.found is None else self.found.pieces()
         given = [
             _piece(name, item, t, y, args, options.trace != "never", state.n)
@@ -140,6 +143,8 @@ class Constraints:
 
     def key(self, n: int, args: tuple) -> tuple:
         """Key of all that the user's functions depend on."""
+        if not self.all:
+            return ()
         from tether.trace.cache import cache_key
 
         return tuple(

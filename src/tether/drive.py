@@ -20,6 +20,8 @@ from tether.status import Status
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
 PATIENCE = 5e-3
+# Unknowns times steps to begin with: a program takes them in no time worth a look.
+FIRST_LEG = 1280
 
 
 class Driver:
@@ -66,7 +68,8 @@ class Driver:
         return self.bdf.status
 
     def _run(self) -> None:
-        count = 1
+        python = self.state.python_residual or self.callback is not None
+        count = 1 if python else max(1, FIRST_LEG // self.state.n)
         while self.bdf.status == Status.RUNNING:
             self.record.reserve(1)     # also the answer to STORE_FULL
             before, since = self.state.steps, time.perf_counter()

@@ -24,6 +24,20 @@ BACKENDS = ("auto", "machine", "c")
 STARTS = ("auto", "assume", "check")
 PROJECTION_SOLVERS = ("orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
+CHOICES = {
+    "controller": CONTROLLERS,
+    "error_norm": NORMS,
+    "newton_norm": NORMS,
+    "newton_test": NEWTON_TESTS,
+    "estimate": ("auto", *ESTIMATES),
+    "scaling": SCALINGS,
+    "form": FORMS,
+    "trace": TRACES,
+    "backend": BACKENDS,
+    "start": STARTS,
+    "projection_solver": PROJECTION_SOLVERS,
+    "projection_placement": PLACEMENTS,
+}
 
 
 @dataclass(frozen=True)
@@ -126,20 +140,7 @@ class Options:
             raise ValueError(f"max_steps must be a positive integer, got {self.max_steps!r}")
         if self.max_seconds is not None:
             _check_positive("max_seconds", self.max_seconds, finite=False)
-        for name, choices in (
-            ("controller", CONTROLLERS),
-            ("error_norm", NORMS),
-            ("newton_norm", NORMS),
-            ("newton_test", NEWTON_TESTS),
-            ("estimate", ("auto", *ESTIMATES)),
-            ("scaling", SCALINGS),
-            ("form", FORMS),
-            ("trace", TRACES),
-            ("backend", BACKENDS),
-            ("start", STARTS),
-            ("projection_solver", PROJECTION_SOLVERS),
-            ("projection_placement", PLACEMENTS),
-        ):
+        for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
         _check_positive("newton_tolerance", self.newton_tolerance)
@@ -153,37 +154,41 @@ class Options:
 
     def tolerances(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return rtol and atol as one value per unknown."""
-        vectors = []
-        for name in ("rtol", "atol"):
-            value = np.asarray(getattr(self, name), float)
-            if value.ndim == 1 and len(value) != n:
-                raise ValueError(
-                    f"{name} must be a number or have one value per unknown ({n}), "
-                    f"got {len(value)} values"
-                )
-            vectors.append(np.full(n, value) if value.ndim == 0 else value.copy())
-        rtol, atol = vectors
-        nothing = np.flatnonzero((rtol == 0) & (atol == 0))
-        if len(nothing):
+        both = np.empty((2, n))
+        for name, row in zip(("rtol", "atol"), both, strict=True):
+            value = getattr(self, name)
+            if not isinstance(value, float):
+                value = np.asarray(value, float)
+                if value.ndim == 1 and len(value) != n:
+                    raise ValueError(
+                        f"{name} must be a number or have one value per unknown ({n}), "
+                        f"got {len(value)} values"
+                    )
+            row[:] = value
+        rtol, atol = both
+        if not both.any(axis=0).all():
+            nothing = int(np.argmin(both.any(axis=0)))
             raise ValueError(
-                f"rtol and atol are both zero for component {nothing[0]}; one must be positive"
+                f"rtol and atol are both zero for component {nothing}; one must be positive"
             )
         return rtol, atol
+
+
+NAMES = tuple(field.name for field in fields(Options))
 
 
 def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Options:
     """Combine `options` with arguments; an argument that is not at its default wins."""
     if isinstance(options, Options) and not arguments:
         return options
-    names = [field.name for field in fields(Options)]
     if options is None:
         given: dict[str, Any] = {}
     elif isinstance(options, Options):
-        given = {name: getattr(options, name) for name in names}
+        given = {name: getattr(options, name) for name in NAMES}
     elif isinstance(options, Mapping):
-        unknown = sorted(set(options) - set(names))
+        unknown = sorted(set(options) - set(NAMES))
         if unknown:
-            raise TypeError(f"options has unknown names {unknown}; known are {names}")
+            raise TypeError(f"options has unknown names {unknown}; known are {list(NAMES)}")
         given = dict(options)
     else:
         raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
@@ -224,5 +229,5 @@ def _check_tolerance(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
     if array.ndim > 1:
         raise ValueError(f"{name} must be a number or a vector, got shape {array.shape}")
-    if not np.all(np.isfinite(array)) or np.any(array < 0):
+    if not ((array >= 0) & (array < np.inf)).all():
         raise ValueError(f"{name} must be finite and not negative, got {value!r}")

@@ -297,14 +297,17 @@ def as_problem(
     var_index: Any = None,
 ) -> Problem:
     """Wrap what the user passed; with a `Problem` nothing else may be given twice."""
-    given = {
-        "jac": jac, "constraints": constraints, "invariants": invariants, "var_index": var_index,
-    }
     if not isinstance(fun, Problem):
-        return Problem(fun, args=args, **given)
+        return Problem(
+            fun, args=args, jac=jac, constraints=constraints, invariants=invariants,
+            var_index=var_index,
+        )
     if args != ():
         raise ValueError("args belong to the Problem; do not pass them as well")
-    for name, value in given.items():
+    for name, value in (
+        ("jac", jac), ("constraints", constraints), ("invariants", invariants),
+        ("var_index", var_index),
+    ):
         if value is not None:
             raise ValueError(f"{name} belongs to the Problem; do not pass it as well")
     return fun

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 from tether._core import adapters
 from tether.bdf import Bdf, check_time
 from tether.causes import Cause
-from tether.diagnosis import Diagnosis, Where, write
+from tether.diagnosis import NOTHING_WRONG, Diagnosis, Where, write
 from tether.doubts import doubts
 from tether.drive import Driver
 from tether.events import Event, check_events, restricted
@@ -188,7 +189,9 @@ def solve_dae(
     try:
         bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end, names=names,
                   equation_names=equation_names)
-        bdf._state.interpolated = dense_output or (times is not None and np.any(times != t_end))
+        bdf._state.interpolated = dense_output or (
+            times is not None and bool((times != t_end).any())
+        )
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
         if watched:
@@ -255,7 +258,7 @@ def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Dia
         return diagnose(driver.bdf, driver)
     steps = read_steps(driver.state)
     if not warnings:
-        return write(Cause.NONE, Where(), steps=steps)
+        return replace(NOTHING_WRONG, steps=steps)
     return write(Cause.DOUBTFUL, Where(driver.t_reached), "; ".join(warnings), steps=steps)
 
 
@@ -294,9 +297,9 @@ def _check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
         raise TypeError(f"t_eval must be a vector of real numbers, got {t_eval!r}")
     times = np.ascontiguousarray(times, float)
     low, high = min(t0, t_end), max(t0, t_end)
-    if not np.all((times >= low) & (times <= high)):
+    if not ((times >= low) & (times <= high)).all():
         raise ValueError(f"t_eval must lie within t_span [{low}, {high}]")
-    if np.any(np.diff(times) * (t_end - t0) <= 0):
+    if ((times[1:] - times[:-1]) * (t_end - t0) <= 0).any():
         raise ValueError("t_eval must go from t_span[0] towards t_span[1] without repeats")
     return times
 
@@ -317,7 +320,7 @@ def _check_t_breaks(t_breaks: Any, t0: float, t_end: float) -> list[float]:
 
 def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
     start = bdf.start
-    if not start.success or bdf.options.accept_projected_start:
+    if not (start.success and start.moved) or bdf.options.accept_projected_start:
         return
     change = np.abs(start.y[: bdf.n] - np.asarray(y0, float)) * bdf._state.array("weight")[: bdf.n]
     change[bdf.model.determined(bdf.n)] = 0.0

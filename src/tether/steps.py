@@ -21,6 +21,7 @@ COLUMNS = (
     "outcome",       # code: 0 accepted, 1 error, 2 Newton, 3 singular, 4 not finite
     "projection",    # weighted size of the move onto the constraints
 )
+ROW = np.dtype([(name, float) for name in COLUMNS])
 OUTCOMES = {
     codes.OK: "accepted",
     codes.ERROR_TEST: "error too large",
@@ -48,5 +49,5 @@ def read_steps(state: State) -> np.ndarray:
     ring = state.array("ring").reshape(codes.RING_ROWS, codes.RING_COLUMNS)
     count = min(state.attempts, codes.RING_ROWS)
     oldest = state.attempts % codes.RING_ROWS if count == codes.RING_ROWS else 0
-    rows = np.roll(ring, -oldest, axis=0)[:count]
-    return rows.view([(name, float) for name in COLUMNS])[:, 0]
+    rows = np.concatenate([ring[oldest:count], ring[:oldest]])
+    return rows.view(ROW)[:, 0]

@@ -25,8 +25,10 @@ BAND_LOW = cython.declare(cython.double, 0.9)
 BAND_HIGH = cython.declare(cython.double, 1.3)
 MAX_ERROR_FAILURES = cython.declare(cython.int, 20)
 MAX_NEWTON_FAILURES = cython.declare(cython.int, 20)
-# A quarter of the step should bring the prediction closer, and the error down, by more than this.
+# A quarter of the step should bring the prediction closer by more than this ...
 CLOSER = cython.declare(cython.double, 0.5)
+# ... and the error down, to which the longer steps before contribute at high order.
+SHRUNK = cython.declare(cython.double, 0.8)
 MAX_IN_VAIN = cython.declare(cython.int, 4)
 
 
@@ -103,7 +105,7 @@ def recover(s, status):
             ratio = 0.25
             puzzled = (
                 s.error_failures >= 3
-                and s.order_error[attempted] > CLOSER * s.failed_error
+                and s.order_error[attempted] > SHRUNK * s.failed_error
                 and s.steps >= s.look_after
             )
         s.failed_error = s.order_error[attempted] if s.k == attempted else 1e300

@@ -70,6 +70,24 @@ class Machine:
         self.reach = reach_of(fy_positions, fyp_positions)
         self.set_args(args)
 
+    def twin(self, args):
+        """Make another memory for the same program."""
+        other: Machine = Machine.__new__(Machine)
+        other.schedule, other.arrays = self.schedule, self.arrays
+        other.n, other.n_args, other.n_values = self.n, self.n_args, self.n_values
+        other.t_slot, other.base, other.takes_yp = self.t_slot, self.base, self.takes_yp
+        other.a, other.b, other.c = self.a, self.b, self.c
+        other.run_op, other.run_start = self.run_op, self.run_start
+        other.segment_start, other.value_slot = self.segment_start, self.value_slot
+        other.n_fy, other.n_fyp, other.reach = self.n_fy, self.n_fyp, self.reach
+        other.n_fy_static, other.n_fyp_static = self.n_fy_static, self.n_fyp_static
+        other.fy_slot, other.fy_position = self.fy_slot, self.fy_position
+        other.fyp_slot, other.fyp_position = self.fyp_slot, self.fyp_position
+        other.slots = self.slots.copy()
+        other.w = address(other.slots)
+        other.set_args(args)
+        return other
+
     def set_args(self, args):
         """Take new values of the args and fill what follows from them."""
         values = np.asarray(args, float).reshape(-1)

@@ -50,6 +50,10 @@ class Native:
             self.fill_entries = cython.cast(entries_t, cython.cast(cython.p_void, functions[4]))
         self.set_args(args)
 
+    def twin(self, args):
+        """Make another memory for the same program."""
+        return Native(self.library, args)
+
     def set_args(self, args):
         """Take new values of the args and fill what follows from them."""
         values = np.asarray(args, float).reshape(-1)

@@ -5,8 +5,9 @@ import numpy as np
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import OK
-    from tether._core.norms import set_weights
+    from tether._core.codes import MAX_NORM, OK
+    from tether._core.linear import solve_scaled
+    from tether._core.norms import set_weights, weighted_norm
     from tether._core.state import State
 
 
@@ -51,6 +52,27 @@ def jacobian_at(s: State, t, y, yp, r=None):
         np.array(s.array("fy").reshape(n, n).T),
         np.array(s.array("fyp").reshape(n, n).T),
     )
+
+
+def change_left(s: State):
+    """Return a status and Newton's next change of y where the run stands, with its last factors."""
+    i: cython.int
+    status: cython.int
+    for i in range(s.n):
+        s.y[i] = s.phi[i]
+        s.yp[i] = s.yp_n[i]
+    status = evaluate(s, s.t, s.y, s.yp, s.r)
+    if status == OK:
+        solve_scaled(s, s.r)
+    return status, s.array("r")
+
+
+def weighted_size(s: State, v):
+    """Largest component of a vector in units of the tolerance."""
+    vector: cython.double[::1] = np.ascontiguousarray(v)
+    if cython.compiled:
+        return weighted_norm(s, cython.address(vector[0]), s.weight, MAX_NORM)
+    return weighted_norm(s, vector, s.weight, MAX_NORM)
 
 
 def repeat(s: State, t, y, yp, residuals, jacobians):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from tether._core import probe
 from tether._core.state import State
 from tether.start.consistent import Start
 
@@ -21,7 +20,7 @@ def first_step(state: State, start: Start) -> float:
     """
     if start.ypp is None:
         return 0.0
-    curvature = float(np.max(np.abs(start.ypp) * state.array("weight")))
+    curvature = probe.weighted_size(state, start.ypp)
     span = abs(state.t_end - state.t)
     h = min(SHARE_OF_SPAN * span, state.max_step)
     if curvature > 0.0:

@@ -28,7 +28,7 @@ def start_on_constraints(
     that would be needed.
     """
     nowhere = np.zeros_like(y)
-    if state.n_constraints == 0 or probe.move_to(state, t, y, nowhere) != 0:
+    if probe.move_to(state, t, y, nowhere) != 0:
         return Start(y, nowhere, True, "")
     status, before = core.constraints_at(state, t, y)
     raise_users(state)

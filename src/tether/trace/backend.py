@@ -44,15 +44,11 @@ class Backend:
     n_values: int
     fy: tuple[Sequence[int], Sequence[int]]
     fyp: tuple[Sequence[int], Sequence[int]]
-    _plan: Any
-    _fy_positions: np.ndarray
-    _fyp_positions: np.ndarray
+    _first: machine.Machine | native.Native        # the model for others; it never runs
 
     def new(self, args: Sequence[float] | np.ndarray = ()) -> Any:
         """Make a memory of its own to run in: a `Machine` or a `Native`."""
-        if self.name == "c":
-            return native.Native(self._plan, args)
-        return machine.Machine(self._plan, args, self._fy_positions, self._fyp_positions)
+        return self._first.twin(args)
 
     def attach(self, state: State, args: Sequence[float] | np.ndarray = ()) -> None:
         """Let a state compute its residual and, if there are entries, its Jacobian with it."""
@@ -113,7 +109,7 @@ def prepare(
     n_values = len(program.outputs) if n_values is None else n_values
     fy_positions = _positions(*fy, program.n, n_values, layout)
     fyp_positions = _positions(*fyp, program.n, n_values, layout)
-    reason = ""
+    reason, no_args = "", np.zeros(program.p)
     if backend == "c" or (backend == "auto" and evaluations > 0):
         from tether.trace.compile_c import NotCompiled, compile_program, worth_compiling
 
@@ -125,12 +121,12 @@ def prepare(
                     only_cached=not wanted,
                 )
                 return Backend(
-                    "c", "", program, n_values, fy, fyp, plan, fy_positions, fyp_positions
+                    "c", "", program, n_values, fy, fyp, native.Native(plan, no_args)
                 )
         except NotCompiled as error:
             reason = str(error)
-    plan = schedule(program, n_values)
-    return Backend("machine", reason, program, n_values, fy, fyp, plan, fy_positions, fyp_positions)
+    first = machine.Machine(schedule(program, n_values), no_args, fy_positions, fyp_positions)
+    return Backend("machine", reason, program, n_values, fy, fyp, first)
 
 
 def prepare_system(traced: Trace, **options: Any) -> Backend:
