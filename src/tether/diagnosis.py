@@ -125,6 +125,3 @@ def write(
 def begin(text: str) -> str:
     """Begin with a capital, unless the first word is somebody's name for something."""
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+ ", text) else text
-
-
-NOTHING_WRONG = write(Cause.NONE, Where())

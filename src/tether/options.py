@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -155,8 +156,7 @@ class Options:
     def tolerances(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return rtol and atol as one value per unknown."""
         both = np.empty((2, n))
-        for name, row in zip(("rtol", "atol"), both, strict=True):
-            value = getattr(self, name)
+        for place, (name, value) in enumerate((("rtol", self.rtol), ("atol", self.atol))):
             if not isinstance(value, float):
                 value = np.asarray(value, float)
                 if value.ndim == 1 and len(value) != n:
@@ -164,17 +164,17 @@ class Options:
                         f"{name} must be a number or have one value per unknown ({n}), "
                         f"got {len(value)} values"
                     )
-            row[:] = value
-        rtol, atol = both
-        if not both.any(axis=0).all():
+            both[place] = value
+        if not (isinstance(self.rtol, float) and self.rtol > 0.0) and not both.any(axis=0).all():
             nothing = int(np.argmin(both.any(axis=0)))
             raise ValueError(
                 f"rtol and atol are both zero for component {nothing}; one must be positive"
             )
-        return rtol, atol
+        return both[0], both[1]
 
 
-NAMES = tuple(field.name for field in fields(Options))
+DEFAULTS = {field.name: field.default for field in fields(Options)}
+NAMES = tuple(DEFAULTS)
 
 
 def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Options:
@@ -193,9 +193,28 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
     else:
         raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
     for name, value in arguments.items():
-        default = getattr(Options, name)
+        default = DEFAULTS[name]
         if not (value is default or (isinstance(value, (int, float, str)) and value == default)):
             given[name] = value
+    return _with_tolerances(given)
+
+
+def _with_tolerances(given: dict[str, Any]) -> Options:
+    """Make `Options`; of those that differ in their tolerances only, the rest is checked once."""
+    tolerances = {name: given.pop(name) for name in ("rtol", "atol") if name in given}
+    try:
+        rest = _checked(**given)
+    except TypeError:                  # a wrong type: let the arguments be checked one by one
+        return Options(**given, **tolerances)
+    for name, value in tolerances.items():
+        _check_tolerance(name, value)
+    made = object.__new__(Options)
+    made.__dict__.update(rest.__dict__, **tolerances)
+    return made
+
+
+@lru_cache(maxsize=32, typed=True)
+def _checked(**given: Any) -> Options:
     return Options(**given)
 
 

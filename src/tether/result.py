@@ -206,8 +206,6 @@ class DaeResult:
         Work of the run.
     how : str
         How the equations were run: traced or called, as written or reduced.
-    diagnosis : Diagnosis
-        Why a run failed, where, and what to do next; ``print`` it.
     warnings : tuple of str
         What is doubtful about a result that was reached; empty for almost all.
     drift : ndarray, shape (m, nt) or None
@@ -237,8 +235,13 @@ class DaeResult:
     drift: np.ndarray | None = field(default=None, repr=False)
     how: str = field(default="", repr=False)
     analysis: Callable[[], IndexReport] | None = field(default=None, repr=False)
-    diagnosis: Diagnosis | None = field(default=None, repr=False)
+    verdict: Diagnosis | Callable[[], Diagnosis] | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """Why a run failed, where, and what to do next; ``print`` it."""
+        return self.verdict() if callable(self.verdict) else self.verdict
 
     @cached_property
     def index(self) -> IndexReport | None:
@@ -247,7 +250,7 @@ class DaeResult:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the functions behind: a report that was not asked for cannot be pickled."""
-        return self.__dict__ | {"analysis": None}
+        return self.__dict__ | {"analysis": None, "verdict": self.diagnosis}
 
     @property
     def success(self) -> bool:

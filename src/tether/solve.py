@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 from tether._core import adapters
 from tether.bdf import Bdf, check_time
 from tether.causes import Cause
-from tether.diagnosis import NOTHING_WRONG, Diagnosis, Where, write
+from tether.diagnosis import Diagnosis, Where, write
 from tether.doubts import doubts
 from tether.drive import Driver
 from tether.events import Event, check_events, restricted
@@ -190,7 +189,8 @@ def solve_dae(
         bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end, names=names,
                   equation_names=equation_names)
         bdf._state.interpolated = dense_output or (
-            times is not None and bool((times != t_end).any())
+            times is not None
+            and (len(times) > 1 or (len(times) == 1 and times[0] != t_end))
         )
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
@@ -230,7 +230,8 @@ def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
         found = doubts(driver)
     stats = Statistics.of(bdf._state, seconds=driver.seconds, **history)
     drift = record.drift()
-    diagnosis = _diagnosis(driver, status, found)
+    doubtful = status.failed or bool(found)
+    diagnosis = _diagnosis(driver, status, found) if doubtful else None
     return DaeResult(
         t=t, y=y.T[: bdf.n], yp=yp.T[: bdf.n], sol=interpolant,
         t_events=_gather(events, "t"), y_events=_gather(events, "y"),
@@ -238,7 +239,7 @@ def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
         status=status, message=_message(driver, status, diagnosis),
         start=driver.start.restricted(bdf.n),
         stats=stats, drift=drift, how=bdf.how, analysis=partial(_report, bdf, driver),
-        diagnosis=diagnosis, warnings=found,
+        verdict=diagnosis or partial(_all_is_well, driver), warnings=found,
     )
 
 
@@ -257,14 +258,19 @@ def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Dia
 
         return diagnose(driver.bdf, driver)
     steps = read_steps(driver.state)
-    if not warnings:
-        return replace(NOTHING_WRONG, steps=steps)
     return write(Cause.DOUBTFUL, Where(driver.t_reached), "; ".join(warnings), steps=steps)
 
 
-def _message(driver: Driver, status: Status, diagnosis: Diagnosis) -> str:
+def _all_is_well(driver: Driver) -> Diagnosis:
+    """Say so, for those who ask."""
+    return write(Cause.NONE, Where(), steps=read_steps(driver.state))
+
+
+def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str:
+    if diagnosis is None:
+        return status.text
     if not status.failed:
-        return status.text + (f" {diagnosis.summary}" if diagnosis.cause != Cause.NONE else "")
+        return f"{status.text} {diagnosis.summary}"
     bdf = driver.bdf
     if not bdf.start.success:
         reason = bdf.names.translate(bdf.start.message)
@@ -297,9 +303,9 @@ def _check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
         raise TypeError(f"t_eval must be a vector of real numbers, got {t_eval!r}")
     times = np.ascontiguousarray(times, float)
     low, high = min(t0, t_end), max(t0, t_end)
-    if not ((times >= low) & (times <= high)).all():
+    if len(times) and not low <= times.min() <= times.max() <= high:
         raise ValueError(f"t_eval must lie within t_span [{low}, {high}]")
-    if ((times[1:] - times[:-1]) * (t_end - t0) <= 0).any():
+    if len(times) > 1 and ((times[1:] - times[:-1]) * (t_end - t0) <= 0).any():
         raise ValueError("t_eval must go from t_span[0] towards t_span[1] without repeats")
     return times
 

@@ -16,16 +16,18 @@ def set_coefficients(s):
     harmonic: cython.double = 0.0      # 1 + 1/2 + ... + 1/q = -alpha_s of order q
     sum_alpha: cython.double = 0.0     # -alpha_0 of order q
     constant: cython.double
+    inverse: cython.double
 
     s.beta[0] = 1.0
     s.gamma[0] = 0.0
     s.psi_new[0] = 0.0
     for j in range(1, k + 3):
         s.psi_new[j] = s.psi[j - 1] + h
-        s.alpha[j] = h / s.psi_new[j]
-        s.gamma[j] = s.gamma[j - 1] + 1.0 / s.psi_new[j]
+        inverse = 1.0 / s.psi_new[j]
+        s.alpha[j] = h * inverse
+        s.gamma[j] = s.gamma[j - 1] + inverse
     for j in range(1, k + 2):
-        s.beta[j] = s.beta[j - 1] * s.psi_new[j] / s.psi[j]
+        s.beta[j] = s.beta[j - 1] * (s.psi_new[j] / s.psi[j])   # divisions need not wait
     for q in range(1, k + 2):
         harmonic += 1.0 / q
         sum_alpha += s.alpha[q]

@@ -90,10 +90,9 @@ class Machine:
 
     def set_args(self, args):
         """Take new values of the args and fill what follows from them."""
-        values = np.asarray(args, float).reshape(-1)
-        if len(values) != self.n_args:
-            raise ValueError(f"the program has {self.n_args} args, got {len(values)}")
-        self.slots[self.base - self.n_args:self.base] = values
+        if len(args) != self.n_args:
+            raise ValueError(f"the program has {self.n_args} args, got {len(args)}")
+        self.slots[self.base - self.n_args:self.base] = args
         run_segment(self, STATIC)
         self.t_values = self.t_entries = np.nan
         self.filled = False

@@ -109,7 +109,7 @@ def iterate(s):
             if UNKNOWN_RATE * size <= s.newton_tolerance:
                 return OK
         else:
-            rate = size / last if s.highest_kind > 1 else pow(size / first, 1.0 / m)
+            rate = size / last if m == 1 or s.highest_kind > 1 else pow(size / first, 1.0 / m)
             s.rate = rate
             if m == 1 and s.highest_kind > 1:
                 # A first correction of the positions turns up in the velocities, divided by h,

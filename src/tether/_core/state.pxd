@@ -181,8 +181,12 @@ cdef class State:
     cdef double* g_new
     cdef int* g_direction
 
-    cdef dict arrays                  # owns the memory behind the pointers
+    cdef object memory                # one block for most of what follows ...
+    cdef double* block
+    cdef readonly long long taken     # ... and how much of it is given away
+    cdef dict arrays                  # owns the memory behind the pointers, or says where it is
 
+cdef double* take(State s, str name, long long size)
 cdef double* doubles(State s, str name, object array) except? NULL
 cdef int* integers(State s, str name, object array) except? NULL
 cdef long long* addresses(State s, str name, object array) except? NULL

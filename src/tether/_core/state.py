@@ -6,6 +6,8 @@ import numpy as np
 if not cython.compiled:
     from tether._core.codes import COLUMNS, RING_COLUMNS, RING_ROWS
 
+VECTORS = cython.declare(cython.int, 15)   # of length n in the block
+
 
 def doubles(s, name, array):
     """Keep `array` alive under `name` and return the address of its first element."""
@@ -34,42 +36,59 @@ def addresses(s, name, array):
     return array
 
 
+def take(s, name, size):
+    """Take the next `size` doubles of the state's own block for the array `name`."""
+    start: cython.longlong = s.taken
+    s.taken = start + size
+    s.arrays[name] = start, s.taken
+    return s.block + start if cython.compiled else s.block[start : s.taken]
+
+
 class State:
-    """Memory of one integration of `n` unknowns."""
+    """Memory of one integration of `n` unknowns; tolerances are numbers or vectors."""
 
     def __init__(self, n, rtol, atol):
         self.arrays = {}
         self.n = n
+        self.taken = 0
+        self.memory = np.zeros(
+            (COLUMNS + VECTORS) * n + 3 * n * n + RING_ROWS * RING_COLUMNS
+        )
+        if cython.compiled:
+            view: cython.double[::1] = self.memory
+            self.block = cython.address(view[0])
+        else:
+            self.block = self.memory
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
                 setattr(self, name, np.zeros(COLUMNS + 1))
             for name in ("error_constant", "difference_norm", "order_error", "order_term"):
                 setattr(self, name, np.zeros(COLUMNS))
-        self.rtol = doubles(self, "rtol", rtol)
-        self.atol = doubles(self, "atol", atol)
-        self.phi = doubles(self, "phi", np.zeros(COLUMNS * n))
-        self.tolerance = doubles(self, "tolerance", np.zeros(n))
-        self.weight = self.error_weight = self.newton_weight = doubles(
-            self, "weight", np.zeros(n)
-        )
-        self.y_predicted = doubles(self, "y_predicted", np.zeros(n))
-        self.yp_predicted = doubles(self, "yp_predicted", np.zeros(n))
-        self.y = doubles(self, "y", np.zeros(n))
-        self.yp_n = doubles(self, "yp_n", np.zeros(n))
-        self.yp = doubles(self, "yp", np.zeros(n))
-        self.correction = doubles(self, "correction", np.zeros(n))
-        self.r = doubles(self, "r", np.zeros(n))
-        self.scratch = doubles(self, "scratch", np.zeros(n))
-        self.increment = doubles(self, "increment", np.zeros(n))
-        self.noise = doubles(self, "noise", np.zeros(n))
+        self.rtol = take(self, "rtol", n)
+        self.atol = take(self, "atol", n)
+        self.memory[:n] = rtol
+        self.memory[n : 2 * n] = atol
+        self.phi = take(self, "phi", COLUMNS * n)
+        self.tolerance = take(self, "tolerance", n)
+        self.weight = self.error_weight = self.newton_weight = take(self, "weight", n)
+        self.y_predicted = take(self, "y_predicted", n)
+        self.yp_predicted = take(self, "yp_predicted", n)
+        self.y = take(self, "y", n)
+        self.yp_n = take(self, "yp_n", n)
+        self.yp = take(self, "yp", n)
+        self.correction = take(self, "correction", n)
+        self.r = take(self, "r", n)
+        self.scratch = take(self, "scratch", n)
+        self.increment = take(self, "increment", n)
+        self.noise = take(self, "noise", n)
         self.kind = integers(self, "kind", np.zeros(n, np.intc))
         self.highest_kind = self.estimate = self.scaling_mode = 0
         self.share = 1.0
         self.interpolated = False
-        self.fy = doubles(self, "fy", np.zeros(n * n))
-        self.fyp = doubles(self, "fyp", np.zeros(n * n))
-        self.lu = doubles(self, "lu", np.zeros(n * n))
-        self.pivot_inverse = doubles(self, "pivot_inverse", np.zeros(n))
+        self.fy = take(self, "fy", n * n)
+        self.fyp = take(self, "fyp", n * n)
+        self.lu = take(self, "lu", n * n)
+        self.pivot_inverse = take(self, "pivot_inverse", n)
         self.pivot = integers(self, "pivot", np.zeros(n, np.intc))
         self.error = None
         self.residual_adapter = self.jacobian_adapter = self.events_adapter = None
@@ -88,7 +107,7 @@ class State:
         self.jacobian_step = 0
         self.in_vain = self.damped_steps = self.look_after = 0
         self.first_increment = self.failed_increment = self.failed_error = 0.0
-        self.ring = doubles(self, "ring", np.zeros(RING_ROWS * RING_COLUMNS))
+        self.ring = take(self, "ring", RING_ROWS * RING_COLUMNS)
         self.attempts = 0
         self.rate = 0.0
         self.jacobian_exists = self.jacobian_current = False
@@ -101,7 +120,10 @@ class State:
 
     def array(self, name):
         """Return the array behind a pointer: the same memory, not a copy."""
-        return self.arrays[name]
+        array = self.arrays[name]
+        if type(array) is tuple:       # a part of the block that nobody has asked for yet
+            array = self.arrays[name] = self.memory[array[0] : array[1]]
+        return array
 
     def use_kinds(self, kind, reaction, estimate):
         """Treat each unknown by its var_index; `estimate` is a code of the error estimates.
