@@ -345,7 +345,7 @@ def test_scaling_changes_the_matrix_not_the_solution(name, scaling):
     problem, plain = solve(name, 1e-6)
     _, scaled = solve(name, 1e-6, options={"scaling": scaling})
     assert scaled.success
-    assert abs(scaled.stats.steps - plain.stats.steps) < 0.1 * plain.stats.steps
+    assert abs(scaled.stats.steps - plain.stats.steps) < 0.2 * plain.stats.steps
     assert problem.digits(scaled.y[:, -1]) > DIGITS[name]
 
 
