@@ -7,7 +7,7 @@ projected solution.
 """
 
 import cython
-from cython.cimports.libc.math import pow, sqrt
+from cython.cimports.libc.math import fabs, pow, sqrt
 
 if not cython.compiled:
     from tether._core.codes import (
@@ -43,6 +43,7 @@ NOT_ROUND_OFF = cython.declare(cython.double, 1e-3)
 BARELY = cython.declare(cython.double, 1e-3)
 FAR_FROM_ROUND_OFF = cython.declare(cython.double, 1e6)
 CONTRADICTIONS = cython.declare(cython.int, 50)
+GROUPS = cython.declare(cython.int, 62)
 
 
 def project(s):
@@ -150,18 +151,38 @@ def set_scaling(s):
 
 
 def scaled_rows(s):
-    """Form A = C W^p in `s.basis`, and the squared lengths of its rows."""
+    """Form A = C W^p in `s.basis`, with the squared lengths and the masks of its rows.
+
+    A mask has a bit for each of `GROUPS` groups of columns in which the row is not zero: rows
+    without a common bit are orthogonal, and most rows of a large system are.
+    """
     n: cython.int = s.n
     i: cython.int
     j: cython.int
+    group: cython.int
+    width: cython.int = (n + GROUPS - 1) // GROUPS
     value: cython.double
     total: cython.double
+    before: cython.double
+    mask: cython.longlong
+    bit: cython.longlong
     for i in range(s.n_constraints):
         total = 0.0
+        mask = 0
+        bit = 1
+        for group in range((n + width - 1) // width):
+            before = total
+            for j in range(group * width, min((group + 1) * width, n)):
+                value = s.gy[i * n + j] * s.scaling[j]
+                s.basis[i * n + j] = value
+                total += fabs(value)
+            if total != before:        # also NaN
+                mask |= bit
+            bit <<= 1
+        s.row_mask[i] = mask
+        total = 0.0
         for j in range(n):
-            value = s.gy[i * n + j] * s.scaling[j]
-            s.basis[i * n + j] = value
-            total += value * value
+            total += s.basis[i * n + j] * s.basis[i * n + j]
         if not total < 1e300:
             return NON_FINITE
         s.row_left[i] = total
@@ -224,6 +245,10 @@ def factor_orthogonal(s):
         s.triangle[row * m + k] = inverse
         for i in range(k + 1, m):
             other = s.row_order[i]
+            if s.row_mask[row] & s.row_mask[other] == 0:
+                s.triangle[other * m + k] = 0.0
+                continue
+            s.row_mask[other] |= s.row_mask[row]
             product = 0.0
             for j in range(n):
                 product += s.basis[row * n + j] * s.basis[other * n + j]
@@ -246,6 +271,8 @@ def clean(s, row, k):
     product: cython.double
     for i in range(k):
         other = s.row_order[i]
+        if s.row_mask[row] & s.row_mask[other] == 0:
+            continue
         product = 0.0
         for j in range(n):
             product += s.basis[row * n + j] * s.basis[other * n + j]

@@ -131,6 +131,7 @@ cdef class State:
     cdef double* scaling              # W^p
     cdef double* row_whole            # squared length of a row
     cdef double* row_left             # squared length of what is left of a row
+    cdef long long* row_mask          # groups of columns in which it is not zero
     cdef double* basis                # orthogonal rows, or the rows of A
     cdef double* triangle             # L of the rows, or the Cholesky factor
     cdef int* row_order
@@ -189,4 +190,4 @@ cdef class State:
 cdef double* take(State s, str name, long long size)
 cdef double* doubles(State s, str name, object array) except? NULL
 cdef int* integers(State s, str name, object array) except? NULL
-cdef long long* addresses(State s, str name, object array) except? NULL
+cdef long long* long_integers(State s, str name, object array) except? NULL

@@ -27,8 +27,8 @@ def integers(s, name, array):
     return array
 
 
-def addresses(s, name, array):
-    """As `doubles`, for addresses."""
+def long_integers(s, name, array):
+    """As `doubles`, for integers of 64 bits."""
     s.arrays[name] = array
     if cython.compiled:
         view: cython.longlong[::1] = array
@@ -175,9 +175,9 @@ class State:
         m, n = int(starts[len(starts) - 1]), self.n
         self.pieces = pieces
         self.piece_start = integers(self, "piece_start", np.asarray(starts, np.intc))
-        self.piece_function = addresses(self, "piece_function", np.asarray(functions, np.int64))
-        self.piece_jacobian = addresses(self, "piece_jacobian", np.asarray(jacobians, np.int64))
-        self.piece_data = addresses(self, "piece_data", np.asarray(data, np.int64))
+        self.piece_function = long_integers(self, "piece_function", np.asarray(functions, np.int64))
+        self.piece_jacobian = long_integers(self, "piece_jacobian", np.asarray(jacobians, np.int64))
+        self.piece_data = long_integers(self, "piece_data", np.asarray(data, np.int64))
         self.g = doubles(self, "g", np.zeros(m))
         self.g_saved = doubles(self, "g_saved", np.zeros(m))
         self.g_reference = doubles(self, "g_reference", np.zeros(m))
@@ -186,6 +186,7 @@ class State:
         self.shift = doubles(self, "shift", np.zeros(n))
         self.row_whole = doubles(self, "row_whole", np.zeros(m))
         self.row_left = doubles(self, "row_left", np.zeros(m))
+        self.row_mask = long_integers(self, "row_mask", np.zeros(m, np.int64))
         self.basis = doubles(self, "basis", np.zeros(m * n))
         self.triangle = doubles(self, "triangle", np.zeros(m * m))
         self.multiplier = doubles(self, "multiplier", np.zeros(m))
