@@ -154,7 +154,8 @@ def scaled_rows(s):
     """Form A = C W^p in `s.basis`, with the squared lengths and the masks of its rows.
 
     A mask has a bit for each of `GROUPS` groups of columns in which the row is not zero: rows
-    without a common bit are orthogonal, and most rows of a large system are.
+    without a common bit are orthogonal, and most rows of a large system are. No row has anything
+    beyond the column `reach`: multipliers usually stand last, and in no constraint.
     """
     n: cython.int = s.n
     i: cython.int
@@ -166,6 +167,7 @@ def scaled_rows(s):
     before: cython.double
     mask: cython.longlong
     bit: cython.longlong
+    s.reach = 0
     for i in range(s.n_constraints):
         total = 0.0
         mask = 0
@@ -178,6 +180,7 @@ def scaled_rows(s):
                 total += fabs(value)
             if total != before:        # also NaN
                 mask |= bit
+                s.reach = max(s.reach, min((group + 1) * width, n))
             bit <<= 1
         s.row_mask[i] = mask
         total = 0.0
@@ -250,12 +253,12 @@ def factor_orthogonal(s):
                 continue
             s.row_mask[other] |= s.row_mask[row]
             product = 0.0
-            for j in range(n):
+            for j in range(s.reach):
                 product += s.basis[row * n + j] * s.basis[other * n + j]
             share = product * inverse
             s.triangle[other * m + k] = share
             s.row_left[other] -= product * share
-            for j in range(n):
+            for j in range(s.reach):
                 s.basis[other * n + j] -= share * s.basis[row * n + j]
         k += 1
     s.rank = k
@@ -274,14 +277,14 @@ def clean(s, row, k):
         if s.row_mask[row] & s.row_mask[other] == 0:
             continue
         product = 0.0
-        for j in range(n):
+        for j in range(s.reach):
             product += s.basis[row * n + j] * s.basis[other * n + j]
         product *= s.triangle[other * s.n_constraints + i]
         s.triangle[row * s.n_constraints + i] += product
-        for j in range(n):
+        for j in range(s.reach):
             s.basis[row * n + j] -= product * s.basis[other * n + j]
     product = 0.0
-    for j in range(n):
+    for j in range(s.reach):
         product += s.basis[row * n + j] * s.basis[row * n + j]
     s.row_left[row] = product
 
@@ -304,7 +307,7 @@ def solve_orthogonal(s):
             value -= s.triangle[row * m + i] * s.multiplier[i]
         s.multiplier[k] = value
         value *= s.triangle[row * m + k]
-        for j in range(n):
+        for j in range(s.reach):
             s.shift[j] += value * s.basis[row * n + j]
     for j in range(n):
         s.shift[j] *= s.scaling[j]
@@ -333,7 +336,7 @@ def factor_cholesky(s):
     for i in range(m):
         for k in range(i + 1):
             total = 0.0
-            for j in range(n):
+            for j in range(s.reach):
                 total += s.basis[i * n + j] * s.basis[k * n + j]
             for j in range(k):
                 total -= s.triangle[i * m + j] * s.triangle[k * m + j]

@@ -132,6 +132,7 @@ cdef class State:
     cdef double* row_whole            # squared length of a row
     cdef double* row_left             # squared length of what is left of a row
     cdef long long* row_mask          # groups of columns in which it is not zero
+    cdef int reach                    # columns beyond this are zero in all rows
     cdef double* basis                # orthogonal rows, or the rows of A
     cdef double* triangle             # L of the rows, or the Cholesky factor
     cdef int* row_order
