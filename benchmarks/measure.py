@@ -7,17 +7,19 @@ after another solver finds the caches full of that one's data.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import math
 import multiprocessing
 import os
 import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from benchmarks.peers import Adapter, Run, Solve
 from benchmarks.symbolic import NotApplicable
+from tether import gallery
 from tether.gallery import GalleryProblem
 
 PACKAGES = ("tether", "numpy", "scipy", "scikit-sundae", "scipy-dae", "casadi", "pydiffsol")
@@ -74,6 +76,30 @@ def prepare(
     return case
 
 
+def cold_seconds(adapter: Adapter, problem: GalleryProblem, rtol: float, limit: float) -> float:
+    """Time of set-up and first solution in a process that has never seen the problem.
+
+    The solver itself is at work already: another problem was solved before.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def child() -> None:
+        with contextlib.suppress(NotApplicable):
+            adapter(gallery.get("trivial"), rtol)()
+        begin = time.perf_counter()
+        run = adapter(problem, rtol)()
+        elapsed = time.perf_counter() - begin
+        sender.send(math.nan if run.failure else elapsed)
+
+    process = context.Process(target=_quietly, args=(child,))
+    process.start()
+    seconds = receiver.recv() if receiver.poll(limit) else math.nan
+    process.kill()
+    process.join()
+    return seconds
+
+
 def interleave(cases: Iterable[Case], rounds: int, budget: float) -> None:
     """Run all cases in turn; one that has used its budget of seconds sits the rest out."""
     cases = list(cases)
@@ -96,7 +122,7 @@ def _trial(solve: Solve, limit: float) -> str:
     return "" if child.exitcode == 0 else f"the process ended with code {child.exitcode}"
 
 
-def _quietly(solve: Solve) -> None:
+def _quietly(solve: Callable[[], object]) -> None:
     """Run with the error messages of C libraries out of sight."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, 1)

@@ -14,7 +14,7 @@ import statistics
 from pathlib import Path
 
 from benchmarks.curves import Curve, common_levels, monotone_curve
-from benchmarks.measure import Case, conditions, interleave, prepare
+from benchmarks.measure import Case, cold_seconds, conditions, interleave, prepare
 from benchmarks.peers import SOLVERS
 from tether import gallery
 
@@ -23,6 +23,7 @@ PROBLEMS = (
     "robertson", "akzo", "transamp", "pend-i1", "caraxis-i1", "andrews-i1", "heat1d",
 )
 LIMIT = 30.0  # seconds for one run
+COLD_RTOL, COLD_ROUNDS = 1e-6, 3
 BUDGET = 2.0  # seconds over all rounds; slow cases make fewer of them
 PAIRS = (
     ("tether", "scikit-sundae"),
@@ -52,6 +53,20 @@ def collect(problem_name: str, rtols: list[float]) -> list[Case]:
             if case.hung:
                 break
     return cases
+
+
+def cold(problems: list[str]) -> list[str]:
+    """Lines with the time of set-up and first solution of every solver."""
+    lines = ["| problem | " + " | ".join(SOLVERS) + " |", "|---" * (len(SOLVERS) + 1) + "|"]
+    for name in problems:
+        problem, times = gallery.get(name), []
+        for adapter in SOLVERS.values():
+            seconds = min(
+                cold_seconds(adapter, problem, COLD_RTOL, LIMIT) for _ in range(COLD_ROUNDS)
+            )
+            times.append("-" if math.isnan(seconds) else f"{1e3 * seconds:.1f}")
+        lines.append(f"| {name} | " + " | ".join(times) + " |")
+    return lines
 
 
 def table(cases: list[Case]) -> list[str]:
@@ -146,6 +161,7 @@ def main() -> None:
     problems = arguments.problems.split(",")
     rounds, per_decade = (2, 1) if arguments.quick else (arguments.rounds, 2)
 
+    first_calls = cold(problems)
     cases: list[Case] = []
     for problem in problems:
         here = collect(problem, tolerances(per_decade))
@@ -159,6 +175,7 @@ def main() -> None:
     for one, other in PAIRS:
         lines = ratios(found, problems, one, other)
         text += ["", f"## Time of {one} over {other} at equal digits", "", *lines]
+    text += ["", f"## Set-up and first solution, ms at rtol = {COLD_RTOL:g}", "", *first_calls]
     print("\n".join(text))
     text += ["", "## Every case", "", *table(cases)]
     arguments.output.mkdir(parents=True, exist_ok=True)
