@@ -58,7 +58,8 @@ class Plan:
         found = self.analysis
         if found is None or self.reduced is None:
             return False
-        return found.repaired is None or found.repaired.system is not found.given or found.redundant
+        changed = found.repaired is None or found.repaired.system is not found.given
+        return changed or found.ranks is not None or found.redundant
 
     def args(self, args: Sequence[Any]) -> np.ndarray:
         """Values of the programs' inputs."""

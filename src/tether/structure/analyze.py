@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.names import check_names
+from tether.structure.array import DerivativeArray
 from tether.structure.equations import MOST_DENSE, Equations, Points, general_points
 from tether.structure.freedom import free_unknowns
 from tether.structure.hidden import Reduced, reduce_index
+from tether.structure.implicit import reduce_by_array
 from tether.structure.pencil import Pencil, local_pencil
+from tether.structure.ranks import ArrayRanks, find_ranks
 from tether.structure.redundant import Redundancy, find_redundancy
 from tether.structure.repair import Repaired, repair, shuffle
 from tether.structure.report import IndexReport
@@ -56,6 +59,8 @@ class Analysis:
         What repeats, where that was looked for.
     pencil : Pencil or None
         The linearised system near the start, where that was asked for.
+    ranks : ArrayRanks or None
+        What the derivative array says, where nothing else was left.
     """
 
     traced: Trace
@@ -68,6 +73,7 @@ class Analysis:
     start: ReducedStart | None = None
     redundancy: Redundancy | None = None
     pencil: Pencil | None = None
+    ranks: ArrayRanks | None = None
     names: Sequence[str] | None = None
 
     @cached_property
@@ -243,7 +249,7 @@ def analyze_trace(
     repaired = _repaired(found.given, points, pencil)
     found = replace(found, pencil=pencil)
     tried = _reduced(found, repaired, y, yp, form, thorough)
-    if tried.understood or isinstance(repaired.system.signature, Unmatched):
+    if tried.understood:
         return tried
     varied = repair_varying(repaired.system, points)
     if varied.regular:
@@ -252,17 +258,32 @@ def analyze_trace(
         tried_again = _reduced(found, varied, y, yp, form, thorough)
         if tried_again.understood:
             return tried_again
-    # the offsets are wrong, and nothing that depends on them is right
-    pencil = pencil or _linearised(found.given, points)
-    known = pencil is not None and not pencil.singular
-    return replace(
-        tried,
-        pencil=pencil,
-        reduced=None,
+    return _by_array(tried, points, y, yp, form)
+
+
+def _by_array(
+    found: Analysis, points: Points, y: np.ndarray, yp: np.ndarray | None, form: int
+) -> Analysis:
+    """Let the derivative array decide; the offsets, and all that depends on them, are wrong."""
+    pencil = found.pencil or _linearised(found.given, points)
+    ranks = find_ranks(DerivativeArray(found.given), points)
+    found = replace(
+        found, pencil=pencil, ranks=ranks, index=ranks.index, dof=ranks.dof, reduced=None,
         start=None,
-        index=None if pencil is None else pencil.index,
-        dof=pencil.dof if known and pencil is not None else None,
     )
+    if ranks.kind == "unknown" and pencil is not None and not pencil.singular:
+        return replace(found, index=pencil.index, dof=pencil.dof)
+    if ranks.kind != "regular":
+        return found
+    as_it_is = Repaired(found.given, (), (), regular=False)
+    found = replace(found, repaired=as_it_is, redundancy=None)
+    assert ranks.index is not None
+    if ranks.index <= form:
+        return found
+    reduced = reduce_by_array(ranks, found.t, y, yp)
+    if reduced is None:
+        return found
+    return replace(found, reduced=reduced, start=reduced_start(reduced, found.t, y, yp))
 
 
 def _reduced(

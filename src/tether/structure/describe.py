@@ -10,6 +10,7 @@ import numpy as np
 from tether.structure.equations import MOST_DENSE
 from tether.structure.freedom import free_unknowns
 from tether.structure.hidden import Reduced
+from tether.structure.ranks import ArrayRanks
 from tether.structure.report import HiddenConstraint, Incidence, IndexReport
 from tether.structure.sigma import Signature, Unmatched
 from tether.trace import opcodes as op
@@ -36,6 +37,7 @@ def describe(found: Analysis) -> IndexReport:
         signature.match if isinstance(signature, Signature) else (),
     )
     dependent, undetermined = _singular_parts(found)
+    hidden = [] if full is None else _hidden(found, full, names)
     return IndexReport(
         n=found.given.n,
         index=found.index,
@@ -44,7 +46,9 @@ def describe(found: Analysis) -> IndexReport:
         agree=found.index is not None and found.index == found.local_index,
         dof=found.dof,
         free=_free(found, names),
-        hidden=[] if full is None else _hidden(found, full, names),
+        hidden=hidden,
+        n_hidden=_count_hidden(found, hidden),
+        repair=_repair(found),
         singular=bool(dependent or undetermined),
         dependent=tuple(sorted(dependent)),
         undetermined=tuple(names[j] for j in sorted(undetermined)),
@@ -88,6 +92,8 @@ def describe_local(
         dof=None if pencil is None or singular else pencil.dof,
         free=(),
         hidden=[],
+        n_hidden=None,
+        repair="none",
         singular=singular,
         dependent=() if pencil is None else pencil.dependent,
         undetermined=() if pencil is None else tuple(labels[j] for j in pencil.undetermined),
@@ -102,6 +108,8 @@ def describe_local(
 def _singular_parts(found: Analysis) -> tuple[set[int], set[int]]:
     """Equations that depend on each other and variables that are left open."""
     n = found.given.n
+    if found.ranks is not None and found.ranks.kind == "regular":
+        return set(), set()
     for signature in (found.given.signature, _repaired_signature(found)):
         if isinstance(signature, Unmatched):
             last = found.repaired.combinations[-1].factors if found.repaired else {}
@@ -113,9 +121,27 @@ def _singular_parts(found: Analysis) -> tuple[set[int], set[int]]:
         )
     if found.repaired is not None and found.repaired.dependent:
         return {i for part in found.repaired.dependent for i in part.factors}, set()
+    if found.ranks is not None and found.ranks.kind == "singular":
+        return set(found.ranks.dependent), set(found.ranks.undetermined)
     if found.reduced is None and found.pencil is not None and found.pencil.singular:
         return set(found.pencil.dependent), set(found.pencil.undetermined)
     return set(), set()
+
+
+def _count_hidden(found: Analysis, hidden: Sequence[HiddenConstraint]) -> int | None:
+    if found.ranks is not None and found.ranks.kind == "regular":
+        return found.ranks.hidden
+    return None if found.reduced is None else len(hidden)
+
+
+def _repair(found: Analysis) -> str:
+    """Name the last of the repairs that were needed."""
+    if found.ranks is not None:
+        return "derivative array"
+    combinations = () if found.repaired is None else found.repaired.combinations
+    if any(combination.varying for combination in combinations):
+        return "varying combinations"
+    return "combinations" if combinations else "none"
 
 
 def _repaired_signature(found: Analysis) -> Signature | Unmatched | None:
@@ -139,27 +165,54 @@ def _notes(found: Analysis, names: Sequence[str]) -> Iterator[str]:
         return
     for combination in combinations[:MOST_COMBINATIONS]:
         numbers = _listed(map(str, sorted(combination.factors)))
-        yield f"leading derivatives cancel between equations {numbers}"
+        factors = ", with factors that vary" if combination.varying else ""
+        yield f"leading derivatives cancel between equations {numbers}{factors}"
     if len(combinations) > MOST_COMBINATIONS:
         yield f"and in {len(combinations) - MOST_COMBINATIONS} further combinations"
+    yield from _on_ranks(found)
     yield from _on_start(found, names)
     if found.reduced is None:
         if found.pencil is None and found.given.n <= MOST_DENSE:
             yield "the equations are not finite at the start"
-        if found.index is not None:
+        if found.index is not None and _is_unknown(found.ranks):
             yield (
                 "leading derivatives cancel in a way that was not resolved; index and freedom are "
                 "those of the linearised system"
             )
-        return
-    if not found.reduced.as_given and _kinks(found.reduced):
+    elif not found.reduced.as_given and _kinks(found.reduced):
         yield (
             "equations that are differentiated have kinks (abs, max, if, ...); the solution may "
             "jump there"
         )
-    if found.pencil is not None and found.local_index != found.index and not found.redundant:
+    known = found.reduced is not None or not _is_unknown(found.ranks)
+    if known and found.pencil is not None and found.local_index != found.index:
+        if found.redundant or found.index is None:
+            return
         local = "singular" if found.local_index is None else f"of index {found.local_index}"
         yield f"the system linearised near the start is {local}"
+
+
+def _is_unknown(ranks: ArrayRanks | None) -> bool:
+    return ranks is None or ranks.kind == "unknown"
+
+
+def _on_ranks(found: Analysis) -> Iterator[str]:
+    """Say what the derivative array was asked for and what it was not able to answer."""
+    ranks = found.ranks
+    if ranks is None or ranks.kind == "unknown":
+        return
+    if ranks.kind == "singular":
+        yield "the ranks of the derivative array say so: equations differentiated repeat each other"
+        return
+    yield (
+        "leading derivatives cancel in a way that combinations of equations do not resolve; index "
+        "and freedom are those of the derivative array, with "
+        f"{ranks.constraints} constraint{_plural(ranks.constraints)} on y, {ranks.hidden} hidden"
+    )
+    if not ranks.consistent:
+        yield "no point was found that satisfies the derivative array: its ranks are doubtful"
+    elif found.reduced is None and ranks.index is not None and ranks.index > 1:
+        yield "no system of lower index was found that holds at the start and next to it"
 
 
 def _on_unmatched(
@@ -216,6 +269,11 @@ def _how(found: Analysis) -> str:
     more = reduced.n - reduced.n_user
     extra = f" with {more} further unknown{_plural(more)}" if more else ""
     count = len(reduced.levels)
+    if reduced.enters:
+        return (
+            f"reduced to index {reduced.form}{extra}, projected onto the {count} equations of the "
+            "derivative array in every step"
+        )
     onto = f", projected onto {count} constraint{_plural(count)} in every step" if count else ""
     return f"reduced to index {reduced.form}{extra}{onto}"
 
@@ -247,10 +305,12 @@ def _hidden(found: Analysis, full: Reduced, names: Sequence[str]) -> list[Hidden
     system, signature = full.source
     combinations = () if found.repaired is None else found.repaired.combinations
     combined = {combination.replaced for combination in combinations}
+    # of a derivative array, the rows that are not needed as equations
+    further = set(full.equations) if full.enters else set()
     entries = [
         (level.equation, level.order, level.node)
         for level in full.levels
-        if level.order > 0 or level.equation in combined
+        if (level.order > 0 or level.equation in combined) and level.node not in further
     ]
     algebraic = 0 in signature.d
     for i, (c, top) in enumerate(zip(signature.c, full.tops, strict=True)):

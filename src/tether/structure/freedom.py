@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tether.structure.hidden import Reduced
+from tether.structure.scaling import balanced
 from tether.structure.start import Search
 
 __all__ = ["free_unknowns"]
@@ -20,7 +21,7 @@ def free_unknowns(reduced: Reduced, t: float, y: np.ndarray) -> list[int]:
     those that repeat others do not count.
     """
     states = [j for j, stage in enumerate(reduced.stages) if stage < 0]
-    C = Search(reduced, t).constraint_jacobian(y)[:, states]
+    C = _by_states(Search(reduced, t).constraint_jacobian(y), np.array(reduced.stages) < 0)
     largest = np.abs(C).max(axis=1, initial=0.0)
     C = C / np.where(largest > 0.0, largest, 1.0)[:, None]
     taken: set[int] = set()
@@ -33,3 +34,13 @@ def free_unknowns(reduced: Reduced, t: float, y: np.ndarray) -> list[int]:
         direction = C[:, best] / size[best]
         C = C - np.outer(direction, direction @ C)
     return [j for k, j in enumerate(states) if k not in taken]
+
+
+def _by_states(G: np.ndarray, state: np.ndarray) -> np.ndarray:
+    """Combinations of the constraints that contain states alone."""
+    if not G[:, ~state].any():
+        return G[:, state]
+    row, column = balanced(G[:, ~state])
+    left, values, _ = np.linalg.svd(row[:, None] * G[:, ~state] * column)
+    rank = int(np.sum(values > DEPENDENT))
+    return left[:, rank:].T @ (row[:, None] * G[:, state])

@@ -17,7 +17,7 @@ for its multiplier. A pendulum keeps its five unknowns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -30,7 +30,7 @@ from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare
 from tether.trace.graph import STATIC, Graph
 
-__all__ = ["Level", "Reduced", "ReducedPrograms", "reduce_index"]
+__all__ = ["Level", "Reduced", "ReducedPrograms", "explicit_slopes", "rates", "reduce_index"]
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,10 @@ class Reduced:
         The equations are those of the user.
     plain : Reduced or None
         The same before multipliers were made unique.
+    enters : tuple of int
+        Where the system is made from its derivative array (`tether.structure.implicit`): of every
+        variable of the user, the number of differentiations after which it is constrained.
+        Otherwise empty.
     """
 
     graph: Graph
@@ -136,6 +140,7 @@ class Reduced:
     source: tuple[Equations, Signature]
     as_given: bool = False
     plain: Reduced | None = None
+    enters: tuple[int, ...] = ()
 
     @property
     def n(self) -> int:
@@ -326,11 +331,24 @@ def _differentiate(system: Equations, signature: Signature, form: int) -> Reduce
 
 
 def _explicit(system: Equations, signature: Signature) -> tuple[dict[int, int], set[int]]:
+    """Explicit equations that have to be differentiated as often as their variable needs."""
+    c, d = signature.c, signature.d
+    return explicit_slopes(system, lambda i, j: d[j] == c[i] + 1)
+
+
+def explicit_slopes(
+    system: Equations, wanted: Callable[[int, int], bool] = lambda i, j: True
+) -> tuple[dict[int, int], set[int]]:
     """Variables whose y' is given by an equation of its own, what it is, and those equations.
 
-    The equation has to be differentiated as often as its variable needs: d_j = c_i + 1.
+    Parameters
+    ----------
+    system : Equations
+        The equations.
+    wanted : callable
+        Whether equation i may be the one of variable j.
     """
-    graph, c, d = system.graph, signature.c, signature.d
+    graph = system.graph
     slopes: list[list[tuple[int, int, int]]] = [[] for _ in system.rows]
     for i, j, k, node in system.entries:
         if k > 0:
@@ -339,7 +357,7 @@ def _explicit(system: Equations, signature: Signature) -> tuple[dict[int, int], 
     for i, found in enumerate(slopes):
         if len(found) == 1:
             j, k, node = found[0]
-            if k == 1 and d[j] == c[i] + 1 and j not in chosen and graph.level[node] <= STATIC:
+            if k == 1 and wanted(i, j) and j not in chosen and graph.level[node] <= STATIC:
                 chosen[j] = i, node
     rows = [system.rows[i] for i, _ in chosen.values()]
     rests = substitute(graph, rows, {graph.y(j, 1): graph.zero for j in chosen})
@@ -365,12 +383,12 @@ def _differentiated(
     for order in range(max(c, default=0)):
         rows = [i for i in rows if c[i] > order]
         latest = [levels[i][-1] for i in rows]
-        for i, node in zip(rows, _rates(graph, latest, explicit), strict=True):
+        for i, node in zip(rows, rates(graph, latest, explicit), strict=True):
             levels[i].append(node)
     return levels
 
 
-def _rates(graph: Graph, nodes: Sequence[int], explicit: dict[int, int]) -> list[int]:
+def rates(graph: Graph, nodes: Sequence[int], explicit: dict[int, int]) -> list[int]:
     """Total time derivatives, with the slopes of explicit variables put in."""
     seeds = {}
     for leaf in graph.inputs(nodes):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Failure", "least_change", "shortest_solution"]
+__all__ = ["Failure", "jet_scale", "least_change", "movable", "shortest_solution"]
 
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 30
@@ -21,6 +21,8 @@ GOOD_STEP = 0.25
 # What may be left of an equation, of the sum of its linearised terms.
 LEFT_OVER = 1e-9
 ROUND_OFF = 2.0**-52
+# Derivatives may change by that much more than values.
+FREEDOM = 1e3
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,32 @@ def least_change(
     left = np.abs(r) - LEFT_OVER * terms
     worst = int(np.argmax(left))
     return x, Failure(worst, float(r[worst])) if left[worst] > 0 else None
+
+
+def movable(enters: Sequence[int], more: int) -> Iterator[np.ndarray]:
+    """Give sets of unknowns that may be changed, each larger than the one before.
+
+    Variables that are constrained only after many differentiations are changed first:
+    multipliers, then velocities, then positions. Derivatives may always be changed.
+
+    Parameters
+    ----------
+    enters : sequence of int
+        Of every variable, the number of differentiations after which it is constrained.
+    more : int
+        Number of derivatives that follow the variables.
+    """
+    numbers = np.array(enters, int)
+    for least in sorted(set(enters), reverse=True):
+        yield np.append(numbers >= least, np.ones(more, bool))
+
+
+def jet_scale(x: np.ndarray, n: int) -> np.ndarray:
+    """Units to measure changes of n variables and of derivatives in."""
+    largest = np.abs(x[:n]).max(initial=0.0) or 1.0
+    scale = np.full(len(x), largest)
+    scale[n:] = FREEDOM * np.maximum(largest, np.abs(x[n:]))
+    return scale
 
 
 def shortest_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:

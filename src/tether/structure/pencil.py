@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tether.structure.scaling import balanced, nonzero
+
 __all__ = ["Pencil", "local_pencil"]
 
 # Singular values of the scaled matrices below this are zero. Finite differences leave 1e-8 in A.
@@ -172,7 +174,7 @@ def _equilibrated(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     units = _natural_units(E, A)
     E, A = E * units, A * units
     length, other = np.linalg.norm(E, axis=1), np.linalg.norm(A, axis=1)
-    length = _nonzero(np.where(length > 0, length, other))[:, None]
+    length = nonzero(np.where(length > 0, length, other))[:, None]
     return E / length, A / length
 
 
@@ -189,12 +191,7 @@ def _time_unit(E: np.ndarray, A: np.ndarray) -> float:
 
 def _balanced(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Scale rows and columns of both towards largest entries of 1."""
-    size = np.maximum(np.abs(E), np.abs(A))
-    row, column = np.ones(len(E)), np.ones(len(E))
-    for _ in range(SWEEPS):
-        scaled = row[:, None] * size * column
-        row = row / np.sqrt(_nonzero(scaled.max(axis=1, initial=0.0)))
-        column = column / np.sqrt(_nonzero(scaled.max(axis=0, initial=0.0)))
+    row, column = balanced(np.maximum(np.abs(E), np.abs(A)), SWEEPS)
     return row[:, None] * E * column, row[:, None] * A * column
 
 
@@ -219,9 +216,9 @@ def _natural_units(E: np.ndarray, A: np.ndarray) -> np.ndarray:
     """
     n = len(E)
     in_E = (E != 0.0).astype(float)
-    in_A = A**2 / _nonzero(A**2 + (NOISE_IN_A * np.abs(A).max(initial=0.0)) ** 2)
-    log_E = in_E * np.log(_nonzero(np.abs(E)))
-    logs = log_E + in_A * np.log(_nonzero(np.abs(A)))
+    in_A = A**2 / nonzero(A**2 + (NOISE_IN_A * np.abs(A).max(initial=0.0)) ** 2)
+    log_E = in_E * np.log(nonzero(np.abs(E)))
+    logs = log_E + in_A * np.log(nonzero(np.abs(A)))
     both = in_E + in_A
     normal = np.zeros((2 * n + 1, 2 * n + 1))
     normal[:n, n:-1], normal[n:-1, :n] = both, both.T
@@ -231,11 +228,6 @@ def _natural_units(E: np.ndarray, A: np.ndarray) -> np.ndarray:
     normal[np.diag_indices(2 * n + 1)] = np.concatenate(diagonal) + DAMPING
     rhs = np.concatenate([-logs.sum(axis=1), -logs.sum(axis=0), [log_E.sum()]])
     return np.exp(np.linalg.solve(normal, rhs)[n:-1])
-
-
-def _nonzero(x: np.ndarray) -> np.ndarray:
-    """Replace 0 by 1, for divisors."""
-    return np.where(x > 0.0, x, 1.0)
 
 
 # --- Index ------------------------------------------------------------------------------------
@@ -256,7 +248,7 @@ def _count_constraints(E: np.ndarray, A: np.ndarray, tolerance: float) -> list[i
         # E_dropped = factors E_kept: the difference of these rows is free of y'.
         B = A[dropped] - factors @ A[kept]
         B_size = size[dropped] + np.abs(factors) @ size[kept]
-        _, values, basis = np.linalg.svd(B / _nonzero(B_size)[:, None])
+        _, values, basis = np.linalg.svd(B / nonzero(B_size)[:, None])
         if values[-1] <= tolerance:
             return None
         counts.append(len(dropped))

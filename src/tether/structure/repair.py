@@ -58,11 +58,14 @@ class Combination:
     replaced : int
         The equation in whose place the combination stands; -1 where nothing was left of it.
     factors : dict
-        Equations and their factors.
+        Equations and their factors; all 1 where they vary.
+    varying : bool
+        The factors depend on the solution.
     """
 
     replaced: int
     factors: dict[int, float]
+    varying: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +112,7 @@ def repair(system: Equations, points: Points) -> Repaired:
     >>> points = general_points(0.0, np.ones(2), np.ones(2))
     >>> fixed = repair(Equations.of_trace(trace(capacitor, 2)), points)
     >>> fixed.combinations, fixed.system.signature.structural_index
-    ((Combination(replaced=0, factors={0: 1.0, 1: 1.0}),), 1)
+    ((Combination(replaced=0, factors={0: 1.0, 1: 1.0}, varying=False),), 1)
     """
     signature = system.signature
     if isinstance(signature, Unmatched) or system.regular(signature, system.values(points)).any():

@@ -123,6 +123,13 @@ class IndexReport:
         One choice of variables whose initial values may be chosen.
     hidden : list of HiddenConstraint
         Equations that y must satisfy beside those given.
+    n_hidden : int or None
+        How many they are, also where they are only counted, by the derivative array; None where
+        that is not known.
+    repair : {"none", "combinations", "varying combinations", "derivative array"}
+        What was needed because leading derivatives cancel: nothing, combinations of equations
+        with constant factors or with factors that depend on the solution, or, as the last resort,
+        the ranks of the derivative array.
     singular : bool
         There is not exactly one solution: equations repeat or contradict each other, or leave
         variables open.
@@ -162,6 +169,8 @@ class IndexReport:
     dof: int | None
     free: tuple[str, ...]
     hidden: list[HiddenConstraint]
+    n_hidden: int | None
+    repair: str
     singular: bool
     dependent: tuple[int, ...]
     undetermined: tuple[str, ...]

@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 
 from tether.structure.hidden import Reduced
-from tether.structure.least_change import least_change, shortest_solution
+from tether.structure.least_change import (
+    jet_scale,
+    least_change,
+    movable,
+    shortest_solution,
+)
 from tether.trace import SparseJacobian, evaluate
 
 __all__ = ["ReducedStart", "Search", "reduced_start"]
@@ -131,6 +136,8 @@ class Search:
 
     def satisfy_constraints(self, y: np.ndarray) -> str:
         """Change y so that all constraints hold; return why that fails, or nothing."""
+        if self.reduced.enters:
+            return self._satisfy_array(y)
         for stage in sorted(set(self.level_stages.tolist())):
             if message := self._satisfy_stage(y, stage):
                 return message
@@ -139,7 +146,22 @@ class Search:
     def _satisfy_stage(self, y: np.ndarray, stage: int) -> str:
         rows = np.flatnonzero(self.level_stages == stage)
         columns = np.flatnonzero(self.stages == stage)
+        return self._satisfy(y, rows, columns, _units(y[columns]))
 
+    def _satisfy_array(self, y: np.ndarray) -> str:
+        """Satisfy all levels at once; keep as many of the user's variables as can be kept."""
+        given, message = y.copy(), ""
+        rows, scale = np.arange(len(self.level_stages)), jet_scale(y, self.reduced.n_user)
+        for free in movable(self.reduced.enters, len(y) - self.reduced.n_user):
+            y[:] = given
+            message = self._satisfy(y, rows, np.flatnonzero(free), scale[free])
+            if not message:
+                break
+        return message
+
+    def _satisfy(
+        self, y: np.ndarray, rows: np.ndarray, columns: np.ndarray, scale: np.ndarray
+    ) -> str:
         def values(x: np.ndarray) -> np.ndarray:
             y[columns] = x
             return self._constraints(y)[rows]
@@ -149,7 +171,7 @@ class Search:
             return self.constraint_jacobian(y)[np.ix_(rows, columns)]
 
         x = y[columns].copy()
-        y[columns], failure = least_change(values, slopes, x, _units(x), determined=False)
+        y[columns], failure = least_change(values, slopes, x, scale, determined=False)
         if failure is None:
             return ""
         worst = self.reduced.levels[rows[failure.row]]

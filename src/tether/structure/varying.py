@@ -98,7 +98,7 @@ def _combined_once(
             if node is not None:
                 depth = max(system.depth[i] + c[i] - c[rows[0]] for i in rows)
                 changed = system.replaced({rows[0]: node}, {rows[0]: depth})
-                return changed, Combination(rows[0], dict.fromkeys(rows, 1.0))
+                return changed, Combination(rows[0], dict.fromkeys(rows, 1.0), True)
     return None
 
 
@@ -137,7 +137,7 @@ class _Leading:
             + [graph.neg(nodes[rows[0]].get(j, graph.zero))]
             for j in self._independent_columns(others)
         ]
-        solution = self._solved(matrix, others)
+        solution = self._solved(matrix)
         return {rows[0]: graph.one} | dict(zip(others, solution, strict=True))
 
     def _independent_columns(self, rows: Sequence[int]) -> list[int]:
@@ -159,16 +159,29 @@ class _Leading:
                 matrix[k + 1 :] -= np.outer(below, matrix[k])
         return chosen
 
-    def _solved(self, matrix: list[list[int]], rows: Sequence[int]) -> list[int]:
-        """Solve for the factors by elimination; the order of the columns makes pivots regular."""
-        graph, size = self.graph, len(rows)
-        for k in range(size):
-            for row in range(size):
-                if row != k and matrix[row][k] != graph.zero:
-                    factor = graph.div(matrix[row][k], matrix[k][k])
-                    matrix[row] = [
-                        graph.sub(x, graph.mul(factor, y))
-                        for x, y in zip(matrix[row], matrix[k], strict=True)
-                    ]
-                    matrix[row][k] = graph.zero
-        return [graph.div(matrix[k][-1], matrix[k][k]) for k in range(size)]
+    def _solved(self, matrix: list[list[int]]) -> list[int]:
+        """Solve for the factors by Cramer's rule.
+
+        Elimination would divide by pivots, which may vanish on the way though the determinant
+        does not.
+        """
+        graph, size = self.graph, len(matrix)
+        known: dict[tuple[int, ...], int] = {(): graph.one}
+
+        def minor(columns: tuple[int, ...]) -> int:
+            """Determinant of the first rows and these columns, by the last of these rows."""
+            if columns not in known:
+                row, total = matrix[len(columns) - 1], graph.zero
+                for k, column in enumerate(columns):
+                    if row[column] != graph.zero:
+                        rest = minor(columns[:k] + columns[k + 1 :])
+                        term = graph.mul(row[column], rest)
+                        odd = (len(columns) - 1 - k) % 2
+                        total = graph.sub(total, term) if odd else graph.add(total, term)
+                known[columns] = total
+            return known[columns]
+
+        whole = minor(tuple(range(size)))
+        return [
+            graph.div(minor((*range(k), size, *range(k + 1, size))), whole) for k in range(size)
+        ]

@@ -1,0 +1,199 @@
+"""The derivative array of a system: its equations and all their derivatives up to some order.
+
+Differentiated k times, F(t, y, y') = 0 is an equation for y^(k+1). All of them together,
+
+    F(t, y, y') = 0,  F'(t, y, y', y'') = 0,  ...,  F^(mu)(t, y, ..., y^(mu+1)) = 0,
+
+are algebraic equations for the jet x = (y, y', ..., y^(mu+1)); whatever the equations imply for y
+is in them (Campbell 1985). Explicit equations y_j' = f are used to replace y_j' and are not part
+of the array, as in `tether.structure.hidden`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from tether.structure.equations import Equations
+from tether.structure.hidden import explicit_slopes, rates
+from tether.structure.least_change import jet_scale, least_change
+from tether.trace import SparseJacobian, emit, evaluate, jacobian, substitute
+from tether.trace import opcodes as op
+from tether.trace.backend import prepare
+
+__all__ = ["DerivativeArray"]
+
+
+class DerivativeArray:
+    """Equations of a system with their derivatives, as expressions and as numbers.
+
+    Attributes
+    ----------
+    system : Equations
+        The system.
+    slopes : dict
+        Explicit variables and their y'.
+    rows, variables : list of int
+        The equations that are differentiated, and the variables that are not explicit.
+    levels : list of list of int
+        Expressions of the equations, differentiated 0, 1, ... times.
+
+    Examples
+    --------
+    >>> from tether.structure.array import DerivativeArray
+    >>> from tether.structure.equations import Equations
+    >>> from tether.trace import formula, trace
+    >>> system = Equations.of_trace(trace(lambda t, y, yp: [yp[0] - y[1], y[0] - t**2], 2))
+    >>> array = DerivativeArray(system).differentiated()
+    >>> [formula(system.graph, node, "xv") for level in array.levels for node in level]
+    ['x - t**2', 'v - 2*t']
+    """
+
+    def __init__(self, system: Equations) -> None:
+        graph = system.graph
+        self.system = system
+        self.slopes, own = explicit_slopes(system)
+        self.rows = [i for i in range(system.n) if i not in own]
+        self.variables = [j for j in range(system.n) if j not in self.slopes]
+        self.levels = [
+            substitute(
+                graph,
+                [system.rows[i] for i in self.rows],
+                {graph.y(j, 1): node for j, node in self.slopes.items()},
+            )
+        ]
+
+    def differentiated(self) -> DerivativeArray:
+        """Return the array with one more derivative."""
+        more = object.__new__(DerivativeArray)
+        more.system, more.slopes = self.system, self.slopes
+        more.rows, more.variables = self.rows, self.variables
+        more.levels = [*self.levels, rates(self.system.graph, self.levels[-1], self.slopes)]
+        return more
+
+    @property
+    def order(self) -> int:
+        """How often the equations are differentiated."""
+        return len(self.levels) - 1
+
+    @property
+    def size(self) -> int:
+        """Number of equations, and of derivatives of y in them."""
+        return len(self.rows) * len(self.levels)
+
+    @cached_property
+    def derivatives(self) -> list[tuple[int, int]]:
+        """Variable and order of the unknowns after y."""
+        return [(j, k) for k in range(1, self.order + 2) for j in self.variables]
+
+    @cached_property
+    def equations(self) -> list[tuple[int, int]]:
+        """Equation and order of the rows."""
+        return [(i, k) for k in range(self.order + 1) for i in self.rows]
+
+    @cached_property
+    def nodes(self) -> list[int]:
+        """Expressions of the rows."""
+        return [node for level in self.levels for node in level]
+
+    # --- numbers --------------------------------------------------------------------------
+
+    def jet(self, y: np.ndarray, higher: np.ndarray) -> np.ndarray:
+        """Unknowns at a point; what is not in `higher`, y', y'', ..., is zero."""
+        x = np.zeros(self.system.n + self.size)
+        x[: self.system.n] = y
+        for place, (j, k) in enumerate(self.derivatives, start=self.system.n):
+            if k <= len(higher):
+                x[place] = higher[k - 1, j]
+        return x
+
+    def extended(self, x: np.ndarray) -> np.ndarray:
+        """Unknowns of the array with one derivative less, and zeros."""
+        return np.concatenate([x, np.zeros(len(self.rows))])
+
+    @cached_property
+    def _pattern(self) -> SparseJacobian:
+        return jacobian(self.system.graph, self._placed, self._unknowns)
+
+    @cached_property
+    def _unknowns(self) -> list[int]:
+        return [self.system.graph.y(place) for place in range(self.system.n + self.size)]
+
+    @cached_property
+    def _placed(self) -> list[int]:
+        """Rows with unknowns in place of derivatives."""
+        graph, n = self.system.graph, self.system.n
+        names = {
+            graph.y(j, k): graph.y(place)
+            for place, (j, k) in enumerate(self.derivatives, start=n)
+        }
+        return substitute(graph, self.nodes, names)
+
+    def _runner(self, nodes: list[int]):  # noqa: ANN202
+        system = self.system
+        program = emit(
+            system.graph, nodes, system.n + self.size, len(system.args), opaque=True
+        )
+        if program.opaques:
+            return lambda t, x: evaluate(program, t, x, x, system.args)
+        machine = prepare(program).new(system.args)
+        return lambda t, x: machine.values(t, x, x)
+
+    @cached_property
+    def _values(self):  # noqa: ANN202
+        return self._runner(self._placed)
+
+    @cached_property
+    def _entries(self):  # noqa: ANN202
+        return self._runner(self._pattern.nodes)
+
+    def values(self, t: float, x: np.ndarray) -> np.ndarray:
+        """Values of all rows."""
+        return self._values(t, x).copy()
+
+    def jacobian(self, t: float, x: np.ndarray) -> np.ndarray:
+        """Differentiate the rows by y and by its derivatives, in this order."""
+        matrix = np.zeros((self.size, self.system.n + self.size))
+        matrix[self._pattern.rows, self._pattern.cols] = self._entries(t, x)
+        return matrix
+
+    def leading(self, J: np.ndarray) -> np.ndarray:
+        """F_y' of the system, with explicit equations solved, from the Jacobian of the array."""
+        n, q = self.system.n, len(self.rows)
+        E = np.zeros((n, n))
+        explicit = list(self.slopes)
+        E[range(n - q), explicit] = 1.0
+        E[n - q :, self.variables] = J[:q, n : n + q]
+        return E
+
+    def consistent(
+        self, t: float, x: np.ndarray, free: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Find a jet that satisfies all rows next to a given one; None where there is none.
+
+        Parameters
+        ----------
+        t, x : float, ndarray
+            Where to look.
+        free : ndarray of bool, optional
+            Unknowns that may be changed; all by default.
+        """
+        free = np.ones(len(x), bool) if free is None else free
+        x, scale = x.copy(), jet_scale(x, self.system.n)
+
+        def full(part: np.ndarray) -> np.ndarray:
+            x[free] = part
+            return x
+
+        part, failure = least_change(
+            lambda part: self.values(t, full(part)),
+            lambda part: self.jacobian(t, full(part))[:, free],
+            x[free], scale[free], determined=False,
+        )
+        return full(part) if failure is None else None
+
+
+def has_slopes(graph, node: int) -> bool:  # noqa: ANN001
+    """Tell whether derivatives of y occur in an expression."""
+    return any(graph.nodes[x][0] == op.Y and graph.nodes[x][2] > 0 for x in graph.inputs([node]))

@@ -1,0 +1,224 @@
+"""Index, freedom and number of constraints by the ranks of the derivative array.
+
+With M the Jacobian of the derivative array by y', y'', ..., N the one by y, E that of the
+equations by y', and at points where the array is satisfied (Kunkel and Mehrmann 1998):
+
+    1. the left null vectors Z of M, a in number, make combinations of the array that say
+       something about y alone: the constraints, given and hidden;
+    2. they are independent if Z^T N has rank a;
+    3. there are no others if E is regular on the null space T of Z^T N, rank (E T) = n - a.
+
+The smallest number mu of differentiations for which all this holds gives the index, mu + 1 (0
+where there are no constraints), and n - a initial values are free. Nothing has to be eliminated
+and no cancellation found: this answers where structure does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tether.structure.array import DerivativeArray, has_slopes
+from tether.structure.equations import Points
+from tether.structure.scaling import balanced, nonzero
+
+__all__ = ["MOST_ROWS", "ArrayRanks", "find_ranks"]
+
+# The array has this many rows at most.
+MOST_ROWS = 300
+# Entries below this, of the largest of their row, are round-off.
+ROUND_OFF = 1e-12
+# Singular values of matrices whose rows have entries of about 1 are zero below this.
+RANK = 1e-9
+# Components of unit vectors below this do not take part.
+PARTICIPATES = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRanks:
+    """What the ranks of the derivative array say.
+
+    Attributes
+    ----------
+    kind : {"regular", "singular", "unknown"}
+        There is one solution for every consistent start; there is none or more than one; or the
+        array would be too large, or is finite nowhere.
+    array : DerivativeArray
+        The array that decides.
+    index, dof : int or None
+        Differentiation index and number of free initial values.
+    constraints : int
+        Number of constraints for y, given and hidden.
+    hidden : int
+        How many of them are not among the equations as written.
+    consistent : bool
+        The ranks are those at points where the array is satisfied.
+    enters : tuple of int
+        Of every variable, the number of differentiations that make the first constraint on it;
+        beyond the last where there is none.
+    jets : tuple of (float, ndarray)
+        The points where the array was judged.
+    dependent, undetermined : tuple of int
+        Equations that repeat or cancel, variables that are left open.
+    """
+
+    kind: str
+    array: DerivativeArray
+    index: int | None = None
+    dof: int | None = None
+    constraints: int = 0
+    hidden: int = 0
+    consistent: bool = False
+    enters: tuple[int, ...] = ()
+    jets: tuple[tuple[float, np.ndarray], ...] = ()
+    dependent: tuple[int, ...] = ()
+    undetermined: tuple[int, ...] = ()
+
+
+def find_ranks(array: DerivativeArray, points: Points) -> ArrayRanks:
+    """Differentiate until the ranks say what the system is.
+
+    Parameters
+    ----------
+    array : DerivativeArray
+        The equations, not differentiated.
+    points : Points
+        General points, from which consistent ones are looked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from math import exp
+    >>> from tether.structure.array import DerivativeArray
+    >>> from tether.structure.equations import Equations, general_points
+    >>> from tether.structure.ranks import find_ranks
+    >>> from tether.trace import trace
+    >>> def fun(t, y, yp):
+    ...     return [exp(yp[0] + yp[1]) - y[0] - 1, yp[0] + yp[1] - y[1]]
+    >>> array = DerivativeArray(Equations.of_trace(trace(fun, 2)))
+    >>> found = find_ranks(array, general_points(0.0, np.ones(2), np.ones(2)))
+    >>> found.index, found.dof, found.hidden
+    (1, 1, 1)
+    """
+    n = array.system.n
+    jets = [
+        (float(t), array.jet(points.jets[0, :, k], points.jets[1:, :, k]))
+        for k, t in enumerate(points.t)
+    ]
+    enters = np.full(n, n + 1)
+    for order in range(n + 1):
+        if order:
+            array = array.differentiated()
+            jets = [(t, array.extended(x)) for t, x in jets]
+        if array.size > MOST_ROWS:
+            break
+        jets, consistent = _on_the_array(array, jets)
+        if not jets:
+            break
+        judged = [_judge(array, t, x) for t, x in jets]
+        # fewer combinations are free of derivatives at a general point than at a special one
+        fewest = min(judgement.a for judgement in judged)
+        general = [judgement for judgement in judged if judgement.a == fewest]
+        for judgement in general:
+            enters[judgement.constrained] = np.minimum(enters[judgement.constrained], order)
+        if all(judgement.complete for judgement in general):
+            written = sum(not has_slopes(array.system.graph, node) for node in array.levels[0])
+            return ArrayRanks(
+                kind="regular",
+                array=array,
+                index=order + 1 if fewest else 0,
+                dof=n - fewest,
+                constraints=fewest,
+                hidden=max(fewest - written, 0),
+                consistent=consistent,
+                enters=tuple(enters.tolist()),
+                jets=tuple(jets),
+            )
+        if all(judgement.repeats for judgement in general):
+            return ArrayRanks(
+                kind="singular",
+                array=array,
+                consistent=consistent,
+                dependent=_union(judgement.dependent for judgement in general),
+                undetermined=_union(judgement.undetermined for judgement in general),
+            )
+    return ArrayRanks("unknown", array)
+
+
+def _on_the_array(
+    array: DerivativeArray, jets: Sequence[tuple[float, np.ndarray]]
+) -> tuple[list[tuple[float, np.ndarray]], bool]:
+    """Move jets to where the array is satisfied; if none can be moved, keep those that are finite."""
+    moved = [(t, array.consistent(t, x)) for t, x in jets]
+    found = [(t, x) for t, x in moved if x is not None]
+    if found:
+        return found, True
+    return [(t, x) for t, x in jets if np.isfinite(array.jacobian(t, x)).all()], False
+
+
+def _union(parts) -> tuple[int, ...]:  # noqa: ANN001
+    return tuple(sorted({member for part in parts for member in part}))
+
+
+@dataclass(frozen=True, eq=False)
+class _Judgement:
+    """Ranks of the array at one point.
+
+    Attributes
+    ----------
+    a : int
+        Number of combinations that are free of derivatives.
+    repeats : bool
+        They depend on each other.
+    complete : bool
+        They and the equations determine all slopes.
+    constrained : ndarray of bool
+        Variables that they contain.
+    dependent, undetermined : tuple of int
+        Equations that repeat others, variables that nothing determines.
+    """
+
+    a: int
+    repeats: bool
+    complete: bool
+    constrained: np.ndarray
+    dependent: tuple[int, ...]
+    undetermined: tuple[int, ...]
+
+
+def _judge(array: DerivativeArray, t: float, x: np.ndarray) -> _Judgement:
+    n = array.system.n
+    J = array.jacobian(t, x)
+    J[np.abs(J) < ROUND_OFF * np.abs(J).max(axis=1, keepdims=True)] = 0.0
+    row, column = balanced(J[:, n:])
+    left, values, _ = np.linalg.svd(row[:, None] * J[:, n:] * column)
+    Z = left[:, _rank(values) :]
+    N, E = row[:, None] * J[:, :n], array.leading(J)
+    # units of y in which both have entries of one size
+    unit = balanced(np.vstack([N, E]))[1]
+    N, E = N * unit, E * unit
+    B = Z.T @ N / nonzero((np.abs(Z.T) @ np.abs(N)).max(axis=1, initial=0.0))[:, None]
+    among, values, basis = np.linalg.svd(B)
+    rank, a = _rank(values), Z.shape[1]
+    E = E / nonzero(np.abs(E).max(axis=1))[:, None]
+    along = np.linalg.svd(E @ basis[rank:].T, compute_uv=False)
+    open_ones = np.linalg.svd(np.vstack([B, E]))
+    rows = np.abs(Z @ among[:, rank:]).max(axis=1, initial=0.0) > PARTICIPATES
+    return _Judgement(
+        a=a,
+        repeats=rank < a,
+        complete=rank == a and _rank(along) == n - a,
+        constrained=np.linalg.norm(basis[:rank], axis=0) > PARTICIPATES,
+        dependent=tuple(sorted({array.equations[k][0] for k in np.flatnonzero(rows)})),
+        undetermined=_support(open_ones[2][_rank(open_ones[1]) :]),
+    )
+
+
+def _rank(values: np.ndarray) -> int:
+    return int(np.sum(values > RANK))
+
+
+def _support(vectors: np.ndarray) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(np.abs(vectors).max(axis=0, initial=0.0) > PARTICIPATES).tolist())
