@@ -49,6 +49,10 @@ SMALL = 20                  # up to here the core's own LU beats LAPACK
 HIGH_INDEX_SHARE = 2.0**-7
 # Failures after which the equations may have changed their index.
 PUZZLING = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
+# Steps between looks at the rows that were chosen of a derivative array.
+LOOK_EVERY = 10
+# Failures after which the choices that were made for a reduced system may have to be others.
+MISFIT = (*PUZZLING, Status.NOT_ON_CONSTRAINTS, Status.CONTRADICTION, Status.SMALLER_IS_WORSE)
 
 
 class Bdf:
@@ -133,6 +137,7 @@ class Bdf:
                 f"first_step must not be longer than the interval, got {self.options.first_step}"
             )
         self.t_old: float | None = None
+        self._reduced_at = t0
         self.restart(t0, y, yp, self.options.first_step, self.options.start)
         if not self.start.on_constraints:
             reason = self.names.translate(self.start.message)
@@ -304,16 +309,9 @@ class Bdf:
         if self.model.is_current(self.n) and key == self._constraint_key:
             return
         self._constraint_key = key
-        y, n_constraints = self.y, s.n_constraints
-        self.model = self._find_model(self.t, y, self.yp)
-        s.fyp_known = s.fyp_exists = s.fyp_constant = s.jacobian_exists = False
-        s.cj_factored = 0.0
-        if self.model.size(self.n) != s.n:
-            self.status = Status.EQUATIONS_CHANGED
-            return
-        self.model.attach(s)
-        self.model.constraints.attach(s, self.t, y, self.problem.args, self.options)
-        if s.n_constraints != n_constraints:
+        n_constraints = s.n_constraints
+        self._take(self._find_model(self.t, self.y, self.yp))
+        if self.model.size(self.n) != s.n or s.n_constraints != n_constraints:
             self.status = Status.EQUATIONS_CHANGED
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
@@ -339,12 +337,16 @@ class Bdf:
         """Take up to `count` steps without returning to Python; return the core's code."""
         s = self._state
         self.t_old = s.t if count == 1 else None
-        code = step.advance(s, count)
+        code = step.advance(s, self._before_next_look(count))
         raise_users(s)
+        if code == codes.PAUSED and self._is_worn() and self._reduce_again():
+            return codes.PAUSED
         if code == codes.PUZZLED or code in PUZZLING:
             changed = self._look_again()
             if changed or code == codes.PUZZLED:
                 return codes.PAUSED
+        if code in MISFIT and self._reduce_again():
+            return codes.PAUSED
         if code < 0:
             self.status = Status(code)
         elif code == codes.REACHED_END:
@@ -377,6 +379,48 @@ class Bdf:
             return False
         probe.move_to(s, t, y, yp)
         return begin.begin(s, t, y, yp, 0.0) == codes.OK
+
+    def _before_next_look(self, count: int) -> int:
+        """Limit the number of steps where the choice of a reduction has to be looked at."""
+        chosen = isinstance(self.model, ReducedProblem) and self.model.reduced.enters
+        return min(count, LOOK_EVERY) if chosen else count
+
+    def _is_worn(self) -> bool:
+        s = self._state
+        return isinstance(self.model, ReducedProblem) and self.model.is_worn(
+            s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+        )
+
+    def _reduce_again(self) -> bool:
+        """After a failure: reduce the system anew if that was done with the values at the start.
+
+        Combinations with factors that vary, and the rows chosen of a derivative array, may cease
+        to do on the way though the system does not change.
+        """
+        s = self._state
+        if not isinstance(self.model, ReducedProblem) or s.t == self._reduced_at:
+            return False
+        plan, self._reduced_at = self.model.plan, s.t
+        if not plan.only_here:
+            return False
+        y, yp = self.y, self.yp
+        model = self._find_model(s.t, y, yp)
+        if not isinstance(model, ReducedProblem) or model.size(self.n) != s.n:
+            return False
+        if len(model.reduced.constraints) != len(self.model.reduced.constraints):
+            return False
+        self._take(model)
+        self.restart(s.t, y, yp)
+        return self.status == Status.RUNNING
+
+    def _take(self, model: Problem) -> None:
+        """Go on with other equations."""
+        s, self.model = self._state, model
+        s.fyp_known = s.fyp_exists = s.fyp_constant = s.jacobian_exists = False
+        s.cj_factored = 0.0
+        if model.size(self.n) == s.n:
+            model.attach(s)
+            model.constraints.attach(s, self.t, self.y, self.problem.args, self.options)
 
     @property
     def t(self) -> float:
@@ -428,8 +472,9 @@ def new_state(problem: Problem, n: int, options: Options) -> State:
     """Make the core's memory for a problem of n unknowns and attach its functions."""
     rtol, atol = options.tolerances(n)
     if problem.size(n) != n:
-        owner = problem.owner(n)
-        n, rtol, atol = len(owner), rtol[owner], atol[owner]
+        owner, slack = problem.owner(n), problem.slack(n)
+        n = len(owner)
+        rtol, atol = np.minimum(slack * rtol[owner], 1.0), slack * atol[owner]
     state = State(n, rtol, atol)
     state.max_order = options.max_order
     state.max_step = options.max_step

@@ -20,8 +20,9 @@ from tether._core.state import State
 from tether.problem import Problem
 from tether.start.consistent import Start
 from tether.structure.analyze import Analysis, analyze_trace
+from tether.structure.equations import regularity
 from tether.structure.hidden import Reduced
-from tether.structure.start import reduced_start
+from tether.structure.start import Search, reduced_start
 from tether.trace.backend import Backend, prepare, prepare_system
 from tether.trace.cache import cache_key, value_key
 from tether.trace.compile_c import worth_compiling
@@ -35,6 +36,10 @@ __all__ = ["ReducedProblem", "TracedProblem", "find_model", "traced_values"]
 KEPT = 64
 # Beyond this a function that works on whole arrays is faster than a program of single numbers.
 MOST_NODES = 100_000
+# Rows of a derivative array are chosen anew when their regularity has fallen by this factor.
+WORN = 0.1
+# A derivative from the array may be less accurate by this factor for each order.
+SLACK = 10.0
 
 
 @dataclass(eq=False)
@@ -138,6 +143,7 @@ class ReducedProblem(TracedProblem):
         assert plan.reduced is not None
         self.reduced = plan.reduced
         self.var_index = None
+        self.best = 0.0              # of the derivatives' matrix so far, 1 at most
         self.constraints = self.constraints.with_found(
             plan.constraints, self.values, self.reduced.n_user
         )
@@ -150,6 +156,11 @@ class ReducedProblem(TracedProblem):
         """Of every unknown, the user's variable that it is a derivative of."""
         return np.array([j for j, _ in self.reduced.unknowns])
 
+    def slack(self, n: int) -> np.ndarray:
+        """Give freedom to the derivatives of a derivative array: they only serve to find slopes."""
+        orders = np.array([k for _, k in self.reduced.unknowns], float)
+        return SLACK**orders if self.reduced.enters else np.ones(len(orders))
+
     def determined(self, n: int) -> np.ndarray:
         """Multipliers and whatever else the equations determine: a user can only guess them."""
         return np.array(self.reduced.stages[:n]) == 0
@@ -157,6 +168,14 @@ class ReducedProblem(TracedProblem):
     def attach(self, state: State) -> None:
         """Put the program behind the core's seams."""
         self.plan.backend(self.wanted).attach(state, self.values)
+
+    def is_worn(self, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+        """Whether rows chosen of a derivative array determine the derivatives badly by now."""
+        if not self.reduced.enters:
+            return False
+        sharpness = regularity(Search(self.reduced, t, self.values).leading_matrix(y, yp)[None])[0]
+        self.best = max(self.best, sharpness)
+        return bool(sharpness < WORN * self.best)
 
     def lift(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
         """Consistent values of all unknowns near the user's."""

@@ -260,6 +260,10 @@ class Problem:
         """Of every unknown, the user's variable that it belongs to."""
         return np.arange(n)
 
+    def slack(self, n: int) -> np.ndarray:
+        """Of every unknown, how much less accurate it may be than its owner."""
+        return np.ones(n)
+
     def determined(self, n: int) -> np.ndarray:
         """Which of the user's starting values are replaced without a word."""
         return np.zeros(n, bool)

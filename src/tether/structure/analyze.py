@@ -17,7 +17,7 @@ from tether.structure.freedom import free_unknowns
 from tether.structure.hidden import Reduced, reduce_index
 from tether.structure.implicit import reduce_by_array
 from tether.structure.pencil import Pencil, local_pencil
-from tether.structure.ranks import ArrayRanks, find_ranks
+from tether.structure.ranks import ArrayRanks, find_ranks, regular_on_solutions
 from tether.structure.redundant import Redundancy, find_redundancy
 from tether.structure.repair import Repaired, repair, shuffle
 from tether.structure.report import IndexReport
@@ -251,22 +251,38 @@ def analyze_trace(
     tried = _reduced(found, repaired, y, yp, form, thorough)
     if tried.understood:
         return tried
+    ranks = find_ranks(DerivativeArray(found.given), points)
     varied = repair_varying(repaired.system, points)
     if varied.regular:
         combinations = (*repaired.combinations, *varied.combinations)
         varied = replace(varied, combinations=combinations)
         tried_again = _reduced(found, varied, y, yp, form, thorough)
-        if tried_again.understood:
+        if tried_again.understood and _confirmed(tried_again, ranks):
             return tried_again
-    return _by_array(tried, points, y, yp, form)
+    return _by_array(tried, ranks, points, y, yp, form)
+
+
+def _confirmed(found: Analysis, ranks: ArrayRanks) -> bool:
+    """Tell whether the derivative array says the same.
+
+    Factors that vary are differentiated, too: f times the slope of a factor may look like a
+    leading derivative, but on the solutions f is zero.
+    """
+    if ranks.kind == "unknown":
+        return True
+    return (found.index, found.dof) == (ranks.index, ranks.dof)
 
 
 def _by_array(
-    found: Analysis, points: Points, y: np.ndarray, yp: np.ndarray | None, form: int
+    found: Analysis,
+    ranks: ArrayRanks,
+    points: Points,
+    y: np.ndarray,
+    yp: np.ndarray | None,
+    form: int,
 ) -> Analysis:
     """Let the derivative array decide; the offsets, and all that depends on them, are wrong."""
     pencil = found.pencil or _linearised(found.given, points)
-    ranks = find_ranks(DerivativeArray(found.given), points)
     found = replace(
         found, pencil=pencil, ranks=ranks, index=ranks.index, dof=ranks.dof, reduced=None,
         start=None,
@@ -306,8 +322,12 @@ def _reduced(
         index = min(index, local.index)
     reduced = reduce_index(system, signature, form, index)
     found = replace(found, index=index, dof=signature.dof, reduced=reduced)
-    wanted = thorough or not reduced.as_given or not repaired.regular
-    return _at_the_start(found, y, yp) if wanted and reduced.n <= MOST_DENSE else found
+    if reduced.n > MOST_DENSE:
+        return found
+    if thorough or not reduced.as_given or not repaired.regular:
+        return _at_the_start(found, y, yp)
+    regular = regular_on_solutions(system, signature, found.t, y, yp)
+    return found if regular else replace(found, redundancy=Redundancy("open"))
 
 
 def _repaired(given: Equations, points: Points, pencil: Pencil | None) -> Repaired:

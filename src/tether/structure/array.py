@@ -11,6 +11,7 @@ of the array, as in `tether.structure.hidden`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +20,6 @@ from tether.structure.equations import Equations
 from tether.structure.hidden import explicit_slopes, rates
 from tether.structure.least_change import jet_scale, least_change
 from tether.trace import SparseJacobian, emit, evaluate, jacobian, substitute
-from tether.trace import opcodes as op
 from tether.trace.backend import prepare
 
 __all__ = ["DerivativeArray"]
@@ -130,7 +130,7 @@ class DerivativeArray:
         }
         return substitute(graph, self.nodes, names)
 
-    def _runner(self, nodes: list[int]):  # noqa: ANN202
+    def _runner(self, nodes: list[int]) -> Callable[[float, np.ndarray], np.ndarray]:
         system = self.system
         program = emit(
             system.graph, nodes, system.n + self.size, len(system.args), opaque=True
@@ -141,11 +141,11 @@ class DerivativeArray:
         return lambda t, x: machine.values(t, x, x)
 
     @cached_property
-    def _values(self):  # noqa: ANN202
+    def _values(self) -> Callable[[float, np.ndarray], np.ndarray]:
         return self._runner(self._placed)
 
     @cached_property
-    def _entries(self):  # noqa: ANN202
+    def _entries(self) -> Callable[[float, np.ndarray], np.ndarray]:
         return self._runner(self._pattern.nodes)
 
     def values(self, t: float, x: np.ndarray) -> np.ndarray:
@@ -162,8 +162,7 @@ class DerivativeArray:
         """F_y' of the system, with explicit equations solved, from the Jacobian of the array."""
         n, q = self.system.n, len(self.rows)
         E = np.zeros((n, n))
-        explicit = list(self.slopes)
-        E[range(n - q), explicit] = 1.0
+        E[range(n - q), list(self.slopes)] = 1.0
         E[n - q :, self.variables] = J[:q, n : n + q]
         return E
 
@@ -192,8 +191,3 @@ class DerivativeArray:
             x[free], scale[free], determined=False,
         )
         return full(part) if failure is None else None
-
-
-def has_slopes(graph, node: int) -> bool:  # noqa: ANN001
-    """Tell whether derivatives of y occur in an expression."""
-    return any(graph.nodes[x][0] == op.Y and graph.nodes[x][2] > 0 for x in graph.inputs([node]))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tether.structure.equations import MOST_DENSE
 from tether.structure.freedom import free_unknowns
-from tether.structure.hidden import Reduced
+from tether.structure.hidden import Reduced, has_slopes
 from tether.structure.ranks import ArrayRanks
 from tether.structure.report import HiddenConstraint, Incidence, IndexReport
 from tether.structure.sigma import Signature, Unmatched
-from tether.trace import opcodes as op
 from tether.trace.derive import switches
 
 if TYPE_CHECKING:
@@ -37,7 +36,8 @@ def describe(found: Analysis) -> IndexReport:
         signature.match if isinstance(signature, Signature) else (),
     )
     dependent, undetermined = _singular_parts(found)
-    hidden = [] if full is None else _hidden(found, full, names)
+    # a derivative array implies its constraints, it does not contain them
+    hidden = [] if full is None or full.enters else _hidden(found, full, names)
     return IndexReport(
         n=found.given.n,
         index=found.index,
@@ -305,17 +305,15 @@ def _hidden(found: Analysis, full: Reduced, names: Sequence[str]) -> list[Hidden
     system, signature = full.source
     combinations = () if found.repaired is None else found.repaired.combinations
     combined = {combination.replaced for combination in combinations}
-    # of a derivative array, the rows that are not needed as equations
-    further = set(full.equations) if full.enters else set()
     entries = [
         (level.equation, level.order, level.node)
         for level in full.levels
-        if (level.order > 0 or level.equation in combined) and level.node not in further
+        if level.order > 0 or level.equation in combined
     ]
     algebraic = 0 in signature.d
     for i, (c, top) in enumerate(zip(signature.c, full.tops, strict=True)):
         implied = top != system.rows[i] if c > 0 else i in combined
-        if implied and (algebraic or not _slopes(full.graph, top)):
+        if implied and (algebraic or not has_slopes(full.graph, top)):
             entries.append((i, c, top))
     return [_constraint(found, full, names, *entry) for entry in sorted(entries)]
 
@@ -341,10 +339,4 @@ def _constraint(
         n=full.n_user,
         layout=found.traced.args,
         values=full.args,
-    )
-
-
-def _slopes(graph: Any, node: int) -> bool:
-    return any(
-        graph.nodes[x][0] == op.Y and graph.nodes[x][2] > 0 for x in graph.inputs([node])
     )

@@ -25,6 +25,7 @@ __all__ = [
     "dense",
     "general_points",
     "is_regular",
+    "regularity",
     "values_at",
 ]
 
@@ -258,6 +259,11 @@ def _is_regular_sparse(J: SparseRows, block: Block, finite: np.ndarray) -> np.nd
 
 def is_regular(matrices: np.ndarray) -> np.ndarray:
     """Tell which of several square matrices are regular, whatever the units of rows and columns."""
+    return regularity(matrices) > SINGULAR
+
+
+def regularity(matrices: np.ndarray) -> np.ndarray:
+    """Smallest singular values, of the largest, of several matrices in natural units."""
     size = np.abs(matrices)
     for _ in range(3):
         for axis in (1, 2):
@@ -265,4 +271,4 @@ def is_regular(matrices: np.ndarray) -> np.ndarray:
             scale = np.where(largest > 0.0, largest, 1.0)
             size, matrices = size / scale, matrices / scale
     values = np.linalg.svd(matrices, compute_uv=False)
-    return values[:, -1] > SINGULAR * values[:, 0]
+    return values[:, -1] / np.where(values[:, 0] > 0.0, values[:, 0], 1.0)

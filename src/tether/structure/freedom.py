@@ -37,7 +37,7 @@ def free_unknowns(reduced: Reduced, t: float, y: np.ndarray) -> list[int]:
 
 
 def _by_states(G: np.ndarray, state: np.ndarray) -> np.ndarray:
-    """Combinations of the constraints that contain states alone."""
+    """Combine the constraints so that they contain states alone."""
     if not G[:, ~state].any():
         return G[:, state]
     row, column = balanced(G[:, ~state])

@@ -30,7 +30,15 @@ from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare
 from tether.trace.graph import STATIC, Graph
 
-__all__ = ["Level", "Reduced", "ReducedPrograms", "explicit_slopes", "rates", "reduce_index"]
+__all__ = [
+    "Level",
+    "Reduced",
+    "ReducedPrograms",
+    "explicit_slopes",
+    "has_slopes",
+    "rates",
+    "reduce_index",
+]
 
 
 @dataclass(frozen=True)
@@ -433,10 +441,14 @@ class _Jets:
         ]
 
 
+def has_slopes(graph: Graph, node: int) -> bool:
+    """Tell whether derivatives of y occur in an expression."""
+    return any(graph.nodes[x][0] == op.Y and graph.nodes[x][2] > 0 for x in graph.inputs([node]))
+
+
 def _is_constraint(graph: Graph, node: int) -> bool:
     """Tell whether an expression is free of slopes, and not merely a number."""
-    leaves = [graph.nodes[leaf] for leaf in graph.inputs([node])]
-    return bool(leaves) and all(code != op.Y or order == 0 for code, _, order, _ in leaves)
+    return bool(graph.inputs([node])) and not has_slopes(graph, node)
 
 
 def _columns(matrix: SparseJacobian, first: int, last: int) -> SparseJacobian:

@@ -30,9 +30,6 @@ from tether.trace import substitute
 
 __all__ = ["reduce_by_array"]
 
-# Preference for highly differentiated rows, and for derivatives of low order, per order.
-PREFERRED = 10.0
-
 
 def reduce_by_array(
     found: ArrayRanks, t: float, y: np.ndarray, yp: np.ndarray | None
@@ -76,7 +73,7 @@ def reduce_by_array(
         return None
     n = array.system.n
     M = array.jacobian(t, x)[:, n:]
-    rows, columns = _pivots(array, M, array.size - found.constraints)
+    rows, columns = _pivots(M, array.size - found.constraints)
     others = [(s, array.consistent(s, array.extended(jet))) for s, jet in found.jets]
     minors = [array.jacobian(s, jet)[np.ix_(rows, n + columns)]
               for s, jet in others if jet is not None]
@@ -94,20 +91,14 @@ def _nearest(
     return next((jet for jet in tried if jet is not None), None)
 
 
-def _pivots(
-    array: DerivativeArray, M: np.ndarray, rank: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Independent rows, and derivatives that they determine."""
+def _pivots(M: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Independent rows, and columns in which they are regular."""
     from scipy.linalg import qr
 
     row, column = balanced(M)
     M = row[:, None] * M * column
-    order = np.array([k for _, k in array.equations], float)
-    rows = np.sort(qr((M * PREFERRED ** order[:, None]).T, mode="r", pivoting=True)[1][:rank])
-    order = np.array([k for _, k in array.derivatives], float)
-    weighted = M[rows] * PREFERRED**-order
-    columns = np.sort(qr(weighted, mode="r", pivoting=True)[1][:rank])
-    return rows, columns
+    rows = np.sort(qr(M.T, mode="r", pivoting=True)[1][:rank])
+    return rows, np.sort(qr(M[rows], mode="r", pivoting=True)[1][:rank])
 
 
 def _form(

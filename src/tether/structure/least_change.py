@@ -101,8 +101,8 @@ def least_change(
 def movable(enters: Sequence[int], more: int) -> Iterator[np.ndarray]:
     """Give sets of unknowns that may be changed, each larger than the one before.
 
-    Variables that are constrained only after many differentiations are changed first:
-    multipliers, then velocities, then positions. Derivatives may always be changed.
+    Derivatives may always be changed, and at first nothing else. Variables that are constrained
+    only after many differentiations come next: multipliers, then velocities, then positions.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def movable(enters: Sequence[int], more: int) -> Iterator[np.ndarray]:
         Number of derivatives that follow the variables.
     """
     numbers = np.array(enters, int)
-    for least in sorted(set(enters), reverse=True):
+    for least in (max(enters) + 1, *sorted(set(enters), reverse=True)):
         yield np.append(numbers >= least, np.ones(more, bool))
 
 

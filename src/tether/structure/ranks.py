@@ -15,16 +15,19 @@ and no cancellation found: this answers where structure does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tether.structure.array import DerivativeArray, has_slopes
-from tether.structure.equations import Points
+from tether.structure.array import DerivativeArray
+from tether.structure.equations import Equations, Points, general_points
+from tether.structure.hidden import has_slopes
 from tether.structure.scaling import balanced, nonzero
+from tether.structure.sigma import Signature
+from tether.trace.graph import FULL
 
-__all__ = ["MOST_ROWS", "ArrayRanks", "find_ranks"]
+__all__ = ["MOST_ROWS", "ArrayRanks", "find_ranks", "regular_on_solutions"]
 
 # The array has this many rows at most.
 MOST_ROWS = 300
@@ -147,10 +150,41 @@ def find_ranks(array: DerivativeArray, points: Points) -> ArrayRanks:
     return ArrayRanks("unknown", array)
 
 
+def regular_on_solutions(
+    system: Equations, signature: Signature, t: float, y: np.ndarray, yp: np.ndarray | None
+) -> bool:
+    """Tell whether the system Jacobian is regular also where the equations are satisfied.
+
+    It may be regular next to the solutions only: of an equation that is multiplied by a factor,
+    the slope of the factor counts there. True where it does not depend on the solution, or where
+    no such point is found.
+    """
+    c, d, graph = signature.c, signature.d, system.graph
+    fixed = all(
+        graph.level[node] < FULL for i, j, k, node in system.entries if k == d[j] - c[i]
+    )
+    array = DerivativeArray(system)
+    if fixed or array.size > MOST_ROWS or system.rows != system.given:
+        return True
+    slopes = np.zeros_like(y) if yp is None else yp
+    points = general_points(t, y, slopes)
+    for k, s in enumerate(points.t):
+        x = array.consistent(float(s), array.jet(points.jets[0, :, k], points.jets[1:, :, k]))
+        if x is None:
+            continue
+        jets = np.zeros((2, system.n, 1))
+        jets[0, :, 0] = x[: system.n]
+        jets[1, array.variables, 0] = x[system.n :]
+        values = system.values(Points(np.array([s]), jets))
+        if system.regular(signature, values).any():
+            return True
+    return False
+
+
 def _on_the_array(
     array: DerivativeArray, jets: Sequence[tuple[float, np.ndarray]]
 ) -> tuple[list[tuple[float, np.ndarray]], bool]:
-    """Move jets to where the array is satisfied; if none can be moved, keep those that are finite."""
+    """Move jets to where the array is satisfied; where that fails for all, keep the finite ones."""
     moved = [(t, array.consistent(t, x)) for t, x in jets]
     found = [(t, x) for t, x in moved if x is not None]
     if found:
@@ -158,7 +192,7 @@ def _on_the_array(
     return [(t, x) for t, x in jets if np.isfinite(array.jacobian(t, x)).all()], False
 
 
-def _union(parts) -> tuple[int, ...]:  # noqa: ANN001
+def _union(parts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(sorted({member for part in parts for member in part}))
 
 

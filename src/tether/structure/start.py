@@ -156,7 +156,8 @@ class Search:
             y[:] = given
             message = self._satisfy(y, rows, np.flatnonzero(free), scale[free])
             if not message:
-                break
+                # what is left is small, but may be more than round-off
+                return self._satisfy(y, rows, np.arange(len(y)), scale)
         return message
 
     def _satisfy(

@@ -169,7 +169,7 @@ class _Leading:
         known: dict[tuple[int, ...], int] = {(): graph.one}
 
         def minor(columns: tuple[int, ...]) -> int:
-            """Determinant of the first rows and these columns, by the last of these rows."""
+            """Expand the determinant of the first rows and these columns by the last of them."""
             if columns not in known:
                 row, total = matrix[len(columns) - 1], graph.zero
                 for k, column in enumerate(columns):
