@@ -296,7 +296,7 @@ def _by_array(
     assert ranks.index is not None
     if ranks.index <= form:
         return found
-    reduced = reduce_by_array(ranks, found.t, y, yp)
+    reduced = reduce_by_array(ranks, found.t, y)
     if reduced is None:
         return found
     return replace(found, reduced=reduced, start=reduced_start(reduced, found.t, y, yp))

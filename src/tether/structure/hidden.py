@@ -135,6 +135,8 @@ class Reduced:
         Where the system is made from its derivative array (`tether.structure.implicit`): of every
         variable of the user, the number of differentiations after which it is constrained.
         Otherwise empty.
+    guess : tuple of float
+        Then also values of the further unknowns where it was made.
     """
 
     graph: Graph
@@ -149,6 +151,7 @@ class Reduced:
     as_given: bool = False
     plain: Reduced | None = None
     enters: tuple[int, ...] = ()
+    guess: tuple[float, ...] = ()
 
     @property
     def n(self) -> int:
@@ -177,6 +180,8 @@ class Reduced:
             jets[1] = yp
         values = [jets[min(k, 2), j] for j, k in self.unknowns]
         slopes = [jets[min(k + 1, 2), j] for j, k in self.unknowns]
+        if self.guess:
+            values[self.n_user :] = self.guess
         return np.array(values), np.array(slopes)
 
     def user_part(self, values: np.ndarray) -> np.ndarray:

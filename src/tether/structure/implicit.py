@@ -31,16 +31,14 @@ from tether.trace import substitute
 __all__ = ["reduce_by_array"]
 
 
-def reduce_by_array(
-    found: ArrayRanks, t: float, y: np.ndarray, yp: np.ndarray | None
-) -> Reduced | None:
+def reduce_by_array(found: ArrayRanks, t: float, y: np.ndarray) -> Reduced | None:
     """Make a system of index 1 from the derivative array.
 
     Parameters
     ----------
     found : ArrayRanks
         What the ranks of the array say; of kind "regular".
-    t, y, yp : float, ndarray, ndarray
+    t, y : float, ndarray
         Starting values, possibly approximate.
 
     Returns
@@ -63,15 +61,13 @@ def reduce_by_array(
     >>> array = DerivativeArray(Equations.of_trace(trace(fun, 3)))
     >>> y0 = np.array([1.0, 1.0, 1.0])
     >>> found = find_ranks(array, general_points(0.0, y0, np.zeros(3)))
-    >>> found.index, reduce_by_array(found, 0.0, y0, None).unknowns
+    >>> found.index, reduce_by_array(found, 0.0, y0).unknowns
     (2, ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (0, 2)))
     """
-    array = found.array.differentiated()
-    higher = np.zeros((0, len(y))) if yp is None else yp[None]
-    x = _nearest(array, found.enters, t, array.jet(y, higher))
+    array, n = found.array.differentiated(), len(y)
+    x = _nearest(array, found, t, y)
     if x is None:
         return None
-    n = array.system.n
     M = array.jacobian(t, x)[:, n:]
     rows, columns = _pivots(M, array.size - found.constraints)
     others = [(s, array.consistent(s, array.extended(jet))) for s, jet in found.jets]
@@ -84,11 +80,18 @@ def reduce_by_array(
 
 
 def _nearest(
-    array: DerivativeArray, enters: tuple[int, ...], t: float, x: np.ndarray
+    array: DerivativeArray, found: ArrayRanks, t: float, y: np.ndarray
 ) -> np.ndarray | None:
-    """Find a consistent jet that keeps as many of the variables as can be kept."""
-    tried = (array.consistent(t, x, free) for free in movable(enters, array.size))
-    return next((jet for jet in tried if jet is not None), None)
+    """Find a consistent jet that keeps as many of the variables as can be kept.
+
+    The derivatives at points next to the start, where the array was judged, are a good guess.
+    """
+    for free in movable(found.enters, array.size):
+        for _, jet in found.jets:
+            x = array.consistent(t, array.extended(np.append(y, jet[len(y) :])), free)
+            if x is not None:
+                return x
+    return None
 
 
 def _pivots(M: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
@@ -135,6 +138,7 @@ def _form(
         args=system.args,
         source=(system, _offsets(array)),
         enters=enters,
+        guess=tuple(x[n + columns].tolist()),
     )
 
 

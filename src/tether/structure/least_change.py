@@ -183,7 +183,8 @@ def _damped(
     for halvings in range(MAX_HALVINGS):
         new = x + 0.5**halvings * step
         new_r = values(new)
-        new_size = float(np.linalg.norm(weight * new_r))
+        with np.errstate(over="ignore", invalid="ignore"):
+            new_size = float(np.linalg.norm(weight * new_r))
         if new_size < size:
             return _Point(new, new_r, new_size / size)
         if size < LEFT_OVER:  # round-off decides from here on
