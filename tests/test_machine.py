@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,10 +97,33 @@ def reference(program, t, y, yp, args=()):
         for code, a, b, c in zip(program.op, program.a, program.b, program.c, strict=True):
             if code == op.POWI:
                 slots.append(power(slots[a], int(b)))
+            elif code == op.TABLE:
+                slots.append(np.float64(stored_table(program.tables, int(b), slots[a])))
             else:
                 operands = [slots[k] for k in (a, b, c) if k >= 0]
                 slots.append(np.float64(NUMPY[int(code)](*operands)))
     return np.array([slots[k] for k in program.outputs])
+
+
+def stored_table(tables, first, x):
+    """Piecewise polynomial by a search from the left and plain sums."""
+    count, width = int(tables[first]), int(tables[first + 1])
+    starts = tables[first + 2 : first + 2 + count]
+    piece = sum(1 for start in starts if start <= x)
+    base, *row = tables[first + 2 + count + piece * (width + 1) :][: width + 1]
+    total, factor = 0.0, 1.0
+    for c in row:
+        total, factor = total + c * factor, factor * (x - base)
+    return x if x != x else total
+
+
+def random_tables(rng):
+    """Two tables, one behind the other, and their places."""
+    parts = []
+    for count, width in ((0, 3), (5, 4)):
+        parts.append([count, width, *np.sort(rng.standard_normal(count)),
+                      *rng.standard_normal((count + 1) * (width + 1))])
+    return np.concatenate(parts), [0, len(parts[0])]
 
 
 def backends(program, *arguments, **options):
@@ -135,8 +159,8 @@ def test_opcodes_are_the_same_everywhere():
     assert in_c == interpreted
     traced = {name: code for code, name in op.NAMES.items() if code >= 0}
     assert traced == {name: interpreted[name] for name in traced}
-    assert len(traced) == 41
-    assert set(UNARY + BINARY + [op.POWI, op.SELECT]) == set(traced.values())
+    assert len(traced) == 42
+    assert set(UNARY + BINARY + [op.POWI, op.SELECT, op.TABLE]) == set(traced.values())
 
 
 def every_operation():
@@ -198,6 +222,7 @@ def test_large_powers_of_the_exponent_slot_are_not_taken_for_slots():
 def random_program(rng, size, codes, n=3, p=2):
     """Program with all kinds of operands, entries and unused instructions."""
     constants = rng.standard_normal(4)
+    tables, places = random_tables(rng)
     base = len(constants) + 1 + 2 * n + p
     rows = []
     for i in range(size):
@@ -206,16 +231,17 @@ def random_program(rng, size, codes, n=3, p=2):
         recent = rng.integers(max(0, base + i - 6), base + i, 3)
         slots = np.where(rng.random(3) < 0.5, recent, rng.integers(0, base + i, 3)).tolist()
         second = int(rng.integers(-4, 9)) if code == op.POWI else slots[1] if arity > 1 else -1
+        second = int(rng.choice(places)) if code == op.TABLE else second
         rows.append((code, slots[0], second, slots[2] if arity > 2 else -1))
     outputs = rng.integers(0, base + size, 2 * n)
-    return assemble(n, p, constants, rows, outputs)
+    return replace(assemble(n, p, constants, rows, outputs), tables=tables)
 
 
 @settings(deadline=None, max_examples=150)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(0, 120))
 def test_random_programs_by_the_machine(seed, size):
     rng = np.random.default_rng(seed)
-    program = random_program(rng, size, [*EXACT, op.POWI, op.MUL, op.ADD, op.MUL, op.SUB])
+    program = random_program(rng, size, [*EXACT, op.POWI, op.TABLE, op.MUL, op.ADD, op.MUL, op.SUB])
     args = rng.standard_normal(2)
     for n_values in (3, 6):
         positions = [4, 7, 1][: 6 - n_values]
@@ -235,7 +261,7 @@ def test_random_programs_by_the_machine(seed, size):
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(0, 200), piece=st.sampled_from([7, 250]))
 def test_random_programs_in_c(seed, size, piece):
     rng = np.random.default_rng(seed)
-    program = random_program(rng, size, [*EXACT, op.POWI, op.MUL, op.ADD, op.MUL, op.SUB])
+    program = random_program(rng, size, [*EXACT, op.POWI, op.TABLE, op.MUL, op.ADD, op.MUL, op.SUB])
     args = rng.standard_normal(2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compile_c, "PIECE", piece)
@@ -256,7 +282,7 @@ def test_random_programs_in_c(seed, size, piece):
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 200))
 def test_schedule_is_a_permutation_into_runs(seed, size):
-    program = random_program(np.random.default_rng(seed), size, [*EXACT, op.POWI])
+    program = random_program(np.random.default_rng(seed), size, [*EXACT, op.POWI, op.TABLE])
     plan = schedule(program, 3, fused=False)
     count = len(plan.a)
     assert count <= size
@@ -266,7 +292,7 @@ def test_schedule_is_a_permutation_into_runs(seed, size):
     assert plan.segment_start.tolist() == sorted(plan.segment_start)
     assert plan.segment_start[-1] == len(plan.run_op)
     codes = np.repeat(plan.run_op, np.diff(plan.run_start))
-    for part in (plan.a, np.where(codes == op.POWI, -1, plan.b), plan.c):
+    for part in (plan.a, np.where(np.isin(codes, (op.POWI, op.TABLE)), -1, plan.b), plan.c):
         assert np.all(part < plan.base + np.arange(count))         # used after it is known
 
 
@@ -336,6 +362,18 @@ def test_segments_of_a_program():
     assert np.diff(plan.segment_start).tolist() == [1, 1, 2, 0, 0]
     assert plan.takes_t
     assert not plan.takes_yp
+
+
+def test_tables_that_a_program_would_read_beyond_are_refused():
+    good = replace(assemble(1, 0, [], [(op.TABLE, 1, 0)], [3]), tables=np.array([0.0, 1, 2, 5]))
+    assert [b.new().values(0, [9.0], [0]).tolist() for b in backends(good)] == [[5.0]] * 2
+    for tables, match in (([0, 1, 2], "not complete"), ([-1, 1, 2, 5], "no table at 0"),
+                          ([0, 0, 2, 5], "no table at 0"), ([], "instruction 0 is not valid")):
+        for backend in ("machine", "c"):
+            with pytest.raises(ValueError, match=match):
+                prepare(replace(good, tables=np.array(tables, float)), backend=backend)
+    with pytest.raises(ValueError, match="instruction 0 is not valid"):
+        prepare(replace(good, b=np.array([1], np.int32)))
 
 
 def test_wrong_numbers_of_args_and_positions_are_refused():

@@ -17,9 +17,9 @@ import pytest
 import scipy.sparse
 import scipy.special
 from numpy import cos, zeros
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, PPoly
 
-from tether import Problem
+from tether import Problem, analyze, solve_dae
 from tether.trace import TraceFailure, evaluate, trace, verify
 
 GRAVITY = 9.81
@@ -774,21 +774,28 @@ def test_argument_that_is_needed_as_a_number_is_taken_as_constant():
     assert "needs a number" in traced.notes[0]
 
 
-def test_spline_is_opaque_but_differentiable():
+def test_what_has_a_derivative_only_python_can_call():
+    """Breakpoints that descend: not one of the piecewise polynomials that a program may have."""
     from tether.trace import NoProgram
 
+    spline = PPoly(SPLINE.c, SPLINE.x[::-1])
+
     def fun(t, y, yp):
-        return [yp[0] - SPLINE(t), yp[1] + SPLINE(y[0]), yp[2] - SPLINE.derivative()(y[1])]
+        return [yp[0] - spline(t), yp[1] + spline(y[0]), yp[2] - spline.derivative()(y[1])]
 
     traced = trace(fun, 3)
-    with pytest.raises(NoProgram, match="CubicSpline can only be called from Python"):
+    with pytest.raises(NoProgram, match="PPoly can only be called from Python"):
         traced.program()
     y, yp = np.array([0.3, 1.4, 2.0]), np.ones(3)
     values = evaluate(traced.program(opaque=True), 0.7, y, yp)
     np.testing.assert_allclose(values, fun(0.7, y, yp), rtol=1e-14)
     slopes = evaluate(traced.program(traced.f_y.nodes, opaque=True), 0.7, y, yp)
-    np.testing.assert_allclose(slopes, [SPLINE(0.3, 1), -SPLINE(1.4, 2)], rtol=1e-14)
+    np.testing.assert_allclose(slopes, [spline(0.3, 1), -spline(1.4, 2)], rtol=1e-14)
     verify(traced, fun, 0.7, y, yp)
+    sol = solve_dae(fun, (0.0, 0.5), y)
+    assert sol.success
+    assert sol.how == "called as it is: PPoly can only be called from Python"
+    assert "PPoly can only be called from Python" in analyze(fun, 0.0, y).how
 
 
 @pytest.mark.parametrize("fun", [SLOTTED.residual, enumeration], ids=name_of)

@@ -39,6 +39,7 @@ cdef class Machine:
     cdef int t_slot, base             # slots of t and of the first result
     cdef bint takes_yp
     cdef double* w
+    cdef double* tables
     cdef int* a
     cdef int* b
     cdef int* c
@@ -65,6 +66,7 @@ cdef double modulo(double x, double y) noexcept nogil
 cdef double smaller(double x, double y) noexcept nogil
 cdef double larger(double x, double y) noexcept nogil
 cdef double sign(double x) noexcept nogil
+cdef double piecewise(double* table, int first, double x) noexcept nogil
 cdef void run_segment(Machine m, int segment) noexcept nogil
 cdef void take_point(Machine m, double t, double* y, double* yp) noexcept nogil
 cdef bint is_at(Machine m, double t, double* y, double* yp) noexcept nogil

@@ -43,6 +43,7 @@ class Machine:
         self.n_values = len(schedule.values)
         self.slots = schedule.slots.copy()
         self.w = address(self.slots)
+        self.tables = address(schedule.tables)
         self.a = keep(self, schedule.a)
         self.b = keep(self, schedule.b)
         self.c = keep(self, schedule.c)
@@ -203,6 +204,34 @@ def sign(x):
     return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0 if x == 0.0 else x
 
 
+def piecewise(table, first, x):
+    """Value at x of the piecewise polynomial that begins at `first`."""
+    count: cython.int = cython.cast(cython.int, table[first])
+    width: cython.int = cython.cast(cython.int, table[first + 1])
+    low: cython.int = 0
+    high: cython.int = count
+    middle: cython.int
+    k: cython.int
+    distance: cython.double
+    total: cython.double = 0.0
+    power: cython.double = 1.0
+    if x != x:
+        return x
+    first += 2
+    while low < high:                  # how many breakpoints are not to the right of x
+        middle = (low + high) // 2
+        if table[first + middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    first += count + low * (width + 1)
+    distance = x - table[first]
+    for k in range(1, width + 1):
+        total += table[first + k] * power
+        power *= distance
+    return total
+
+
 def run_segment(m, segment):
     """Fill the slots of one segment, run by run."""
     w: cython.p_double = m.w
@@ -351,6 +380,9 @@ def run_segment(m, segment):
         elif code == MOD:
             for i in range(start, stop):
                 w[base + i] = modulo(w[a[i]], w[b[i]])
+        elif code == TABLE:
+            for i in range(start, stop):
+                w[base + i] = piecewise(m.tables, b[i], w[a[i]])
 
 
 def take_point(m, t, y, yp):

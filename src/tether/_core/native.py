@@ -1,7 +1,8 @@
 """Programs compiled to C (`tether.trace.compile_c`) behind the core's seams.
 
 The counterpart of `machine.py`: a library of five functions in place of a schedule, with the same
-division of labour. The memory `w` holds the args and what follows from them and from t.
+division of labour. The memory `w` holds the args, the tables, and what follows from the args and
+from t.
 """
 
 import cython
@@ -38,6 +39,7 @@ class Native:
         self.fyp_is_static = library.fyp_is_static
         self.has_time = library.has_time
         self.memory = np.zeros(max(library.n_slots, 1))
+        self.memory[self.n_args:self.n_args + len(library.tables)] = library.tables
         self.w = address(self.memory)
         if cython.compiled:
             functions: cython.longlong[::1] = np.array(library.addresses, np.int64)

@@ -41,10 +41,11 @@ cdef enum:
     NOT = 38
     SELECT = 39
     MOD = 40
-    MULADD = 41
-    MULSUB = 42
-    SUBMUL = 43
-    OPERATIONS = 44
+    TABLE = 41
+    MULADD = 42
+    MULSUB = 43
+    SUBMUL = 44
+    OPERATIONS = 45
 
 cdef enum:
     STATIC = 0

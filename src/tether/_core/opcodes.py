@@ -44,12 +44,13 @@ OR = 37
 NOT = 38
 SELECT = 39            # b where a is true, else c
 MOD = 40               # with the sign of the divisor, as in Python
+TABLE = 41             # piecewise polynomial of a; b is its place in the tables
 
 # What only the machine knows: a product and a sum in one, rounded twice.
-MULADD = 41            # a * b + c
-MULSUB = 42            # a * b - c
-SUBMUL = 43            # c - a * b
-OPERATIONS = 44
+MULADD = 42            # a * b + c
+MULSUB = 43            # a * b - c
+SUBMUL = 44            # c - a * b
+OPERATIONS = 45
 
 # Segments of a program: when a slot changes, and for what it is needed.
 STATIC = 0             # follows from constants and args

@@ -22,5 +22,6 @@ from tether._core.opcodes cimport (
     SELECT,
     SUB,
     SUBMUL,
+    TABLE,
     UNUSED,
 )

@@ -36,6 +36,7 @@ if not cython.compiled:
         SELECT,
         SUB,
         SUBMUL,
+        TABLE,
         UNUSED,
     )
 
@@ -44,6 +45,7 @@ if not cython.compiled:
 OPERANDS = np.ones(OPERATIONS, np.intc)
 OPERANDS[[ADD, SUB, MUL, DIV, POW, ATAN2, MIN, MAX, LT, LE, EQ, NE, AND, OR, MOD]] = 2
 OPERANDS[SELECT] = 3
+NUMBERED = [POWI, TABLE]        # operations with a number in b, not a slot
 
 
 class Schedule:
@@ -69,10 +71,12 @@ class Schedule:
         Whether each entry follows from constants and args alone.
     takes_t, takes_yp : bool
         Whether any instruction or result reads t, or y'.
+    tables : ndarray
+        Piecewise polynomials, one after the other.
     """
 
     def __init__(self, n, n_args, n_constants, slots, a, b, c, run_op, run_start, segment_start,
-                 values, entries, static_entries, takes_t, takes_yp):
+                 values, entries, static_entries, takes_t, takes_yp, tables):
         self.n = n
         self.n_args = n_args
         self.n_constants = n_constants
@@ -89,22 +93,46 @@ class Schedule:
         self.static_entries = static_entries
         self.takes_t = takes_t
         self.takes_yp = takes_yp
+        self.tables = tables
 
 
-def check(op, a, b, c, outputs, base):
-    """Refuse what would read outside the slots: the machine itself does not look."""
+@cython.cfunc
+@cython.inline
+def has_number(code: cython.int) -> cython.bint:
+    """Tell whether an operation has a number in b, not a slot."""
+    return code == POWI or code == TABLE
+
+
+def check(op, a, b, c, outputs, base, tables):
+    """Refuse what would read outside the slots and tables: the machine itself does not look."""
     count = len(op)
     known = base + np.arange(count)
     operands = np.take(OPERANDS, op, mode="clip")
-    right = (op >= 0) & (op <= MOD) & (a >= 0) & (a < known)
+    right = (op >= 0) & (op <= TABLE) & (a >= 0) & (a < known)
     right &= (operands < 2) | ((b >= 0) & (b < known))
     right &= (operands < 3) | ((c >= 0) & (c < known))
-    right &= (operands >= 2) | (op == POWI) | (b == -1)
+    right &= (operands >= 2) | np.isin(op, NUMBERED) | (b == -1)
+    right &= (op != TABLE) | np.isin(b, table_places(tables))
     right &= (operands >= 3) | (c == -1)
     if not np.all(right):
         raise ValueError(f"instruction {np.argmin(right)} is not valid")
     if np.any((outputs < 0) | (outputs >= base + count)):
         raise ValueError("an output is not a slot of the program")
+
+
+def table_places(tables):
+    """Return the places where tables begin; refuse what is not a row of whole tables."""
+    places = []
+    place = 0
+    while place + 1 < len(tables):
+        count, width = int(tables[place]), int(tables[place + 1])
+        if count < 0 or width < 1:
+            raise ValueError(f"there is no table at {place}")
+        places.append(place)
+        place += 2 + count + (count + 1) * (width + 1)
+    if place != len(tables):
+        raise ValueError("the last table is not complete")
+    return places
 
 
 def segment_of_each(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
@@ -127,7 +155,7 @@ def segment_of_each(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
         slot = a[i]
         k = changes[slot]
         slot = b[i]
-        if slot >= 0 and op[i] != POWI:
+        if slot >= 0 and not has_number(op[i]):
             k = max(k, changes[slot])
         slot = c[i]
         if slot >= 0:
@@ -140,7 +168,7 @@ def segment_of_each(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
         if k == 0:
             continue
         needed[a[i]] |= k
-        if b[i] >= 0 and op[i] != POWI:
+        if b[i] >= 0 and not has_number(op[i]):
             needed[b[i]] |= k
         if c[i] >= 0:
             needed[c[i]] |= k
@@ -160,7 +188,7 @@ def fuse(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1], c: cython.
     for i in range(count):
         if segment[i] >= 0:
             uses[a[i]] += 1
-            if b[i] >= 0 and op[i] != POWI:
+            if b[i] >= 0 and not has_number(op[i]):
                 uses[b[i]] += 1
             if c[i] >= 0:
                 uses[c[i]] += 1
@@ -223,7 +251,7 @@ def order_in_runs(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
             continue
         for part in range(3):
             k = (a[i] if part == 0 else b[i] if part == 1 else c[i]) - base
-            if k < 0 or (part == 1 and op[i] == POWI) or segment[k] != segment[i]:
+            if k < 0 or (part == 1 and has_number(op[i])) or segment[k] != segment[i]:
                 continue
             waiting[i] += 1
             next_user[3 * i + part] = user[k]
@@ -285,8 +313,9 @@ def schedule(program, n_values=None, fused=True):
     ----------
     program : Program
         `constants`, the values of the first slots; `n` and `p`, the numbers of unknowns and
-        args; the instructions `op`, `a`, `b`, `c`, with -1 where there is no operand; and
-        `outputs`, the slots of the results: first the values, then the entries of the Jacobian.
+        args; the instructions `op`, `a`, `b`, `c`, with -1 where there is no operand; `tables`,
+        which TABLE instructions read; and `outputs`, the slots of the results: first the
+        values, then the entries of the Jacobian.
     n_values : int, optional
         How many of the outputs are values; all of them when left out.
     fused : bool
@@ -307,7 +336,8 @@ def schedule(program, n_values=None, fused=True):
     n_constants, count = len(constants), len(op)
     first_arg = n_constants + 1 + 2 * n
     base = first_arg + n_args
-    check(op, a, b, c, outputs, base)
+    tables = np.array(program.tables, float)
+    check(op, a, b, c, outputs, base, tables)
     squares = (op == POWI) & (b == 2)
     op[squares] = MUL
     b[squares] = a[squares]
@@ -320,12 +350,12 @@ def schedule(program, n_values=None, fused=True):
     place = np.zeros(base + count, np.intc)
     place[:base] = np.arange(base)
     place[base + order] = base + np.arange(len(order))
-    powers = op[order] == POWI
-    exponents = b[order][powers]
-    b[op == POWI] = -1
+    numbered = np.isin(op[order], NUMBERED)
+    numbers = b[order][numbered]
+    b[np.isin(op, NUMBERED)] = -1
     a, b, c = (np.where(part[order] >= 0, place[part[order]], -1) for part in (a, b, c))
     read = np.concatenate([a, b, c, outputs])
-    b[powers] = exponents
+    b[numbered] = numbers
     slots = np.zeros(base + len(order))
     slots[:n_constants] = constants
     outputs = place[outputs]
@@ -333,5 +363,5 @@ def schedule(program, n_values=None, fused=True):
         n, n_args, n_constants, slots, a, b, c, run_op, run_start, segment_start,
         outputs[:n_values], outputs[n_values:], changes[n_values:] == 0,
         bool(np.any(read == n_constants)),
-        bool(np.any((read > n_constants + n) & (read < first_arg))),
+        bool(np.any((read > n_constants + n) & (read < first_arg))), tables,
     )

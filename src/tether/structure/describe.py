@@ -256,14 +256,20 @@ def _on_start(found: Analysis, names: Sequence[str]) -> Iterator[str]:
 
 def _kinks(reduced: Reduced) -> bool:
     system, signature = reduced.source
-    rows = [system.rows[i] for i, c in enumerate(signature.c) if c > 0]
-    return bool(switches(system.graph, rows))
+    return any(
+        switches(system.graph, [system.rows[i]], c) for i, c in enumerate(signature.c) if c > 0
+    )
 
 
 def _how(found: Analysis) -> str:
     reduced = found.reduced
+    if reduced is None and found.index is None:
+        return NOT_RUN
+    if opaques := found.given.graph.opaques:
+        name = getattr(opaques[0], "__name__", "a function")
+        return f"as written, and called as it is: {name} can only be called from Python"
     if reduced is None:
-        return NOT_RUN if found.index is None else "as written"
+        return "as written"
     if reduced.as_given:
         return "as written"
     more = reduced.n - reduced.n_user

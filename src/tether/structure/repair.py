@@ -13,6 +13,7 @@ transistor amplifier's nodes that are joined by a capacitor, added, are free of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -183,7 +184,7 @@ def _without_zeros(system: Equations, values: np.ndarray) -> Equations | None:
             leaves.setdefault(i, {})[graph.y(j, k)] = graph.zero
     rows = {}
     for i, zeros in leaves.items():
-        if not switches(graph, [system.rows[i]]):
+        if not switches(graph, [system.rows[i]], math.inf):
             (rows[i],) = substitute(graph, [system.rows[i]], zeros)
     return system.replaced(rows, {}) if rows else None
 

@@ -120,7 +120,7 @@ def wrapped(result: Any) -> Any:
 def lifted(value: Any) -> Any:
     """Turn sequences that hold traced numbers into arrays; leave the rest."""
     if isinstance(value, (list, tuple)) and has_traced(value):
-        return np.array([plain(x) for x in _unboxed(value)], dtype=object).view(TracedArray)
+        return np.array(_unboxed(value), dtype=object).view(TracedArray)
     return value
 
 

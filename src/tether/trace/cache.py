@@ -28,6 +28,7 @@ from tether.trace.private import (
     names_used,
     plain_function,
 )
+from tether.trace.splines import content
 
 _MOST_PARTS = 5_000
 _LONGEST_BYTES = 4096
@@ -157,6 +158,8 @@ class _Reader:
             return _Same(value)
         if isinstance(value, (fractions.Fraction, decimal.Decimal)):
             return type(value), value
+        if (numbers := content(value)) is not None:
+            return tuple(self.read(part) for part in numbers)
         inner = plain_function(value)
         if callable(inner):
             return self.read(inner)

@@ -70,6 +70,9 @@ class CompiledProgram:
         One more than the largest position of an entry.
     n_slots : int
         Doubles that a `Native` has to provide.
+    tables : ndarray
+        Piecewise polynomials; they stand behind the args in that memory, so that a library
+        serves every spline of the same size.
     has_time : bool
         Whether anything follows from t alone.
     fyp_is_static : bool
@@ -88,6 +91,7 @@ class CompiledProgram:
     n_entries: int
     reach: int
     n_slots: int
+    tables: np.ndarray
     has_time: bool
     fyp_is_static: bool
     addresses: tuple[int, ...]
@@ -139,6 +143,7 @@ def compile_program(
         n_entries=len(program.outputs) - source.n_values,
         reach=reach_of(fy_positions, fyp_positions),
         n_slots=source.n_slots,
+        tables=program.tables,
         has_time=source.has_time,
         fyp_is_static=source.fyp_is_static,
         addresses=tuple(
@@ -190,6 +195,28 @@ static inline double modulo(double x, double y)
         return copysign(0.0, y);
     return (y < 0.0) != (rest < 0.0) ? rest + y : rest;
 }
+static double piecewise(const double *table, double x)
+{
+    int count = (int)table[0], width = (int)table[1], low = 0, high = count;
+    double total = 0.0, power = 1.0, distance;
+    if (x != x)
+        return x;
+    table += 2;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (table[middle] <= x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    table += count + low * (width + 1);
+    distance = x - table[0];
+    for (int k = 1; k <= width; k++) {
+        total += table[k] * power;
+        power *= distance;
+    }
+    return total;
+}
 """
 
 TEMPLATES = {
@@ -213,6 +240,7 @@ TEMPLATES = {
     op.OR: "{a} != 0.0 || {b} != 0.0",
     op.NOT: "{a} == 0.0",
     op.SELECT: "{a} != 0.0 ? {b} : {c}",
+    op.TABLE: "piecewise(w + {b}, {a})",
 }
 TEMPLATES |= {
     getattr(op, name.upper()): name + "({a})"
@@ -245,7 +273,8 @@ class Source:
             np.ascontiguousarray(part, np.intc)
             for part in (program.op, program.a, program.b, program.c)
         ]
-        check(*code, outputs, program.base)
+        check(*code, outputs, program.base, program.tables)
+        self.first_kept = program.p + len(program.tables)
         segment, changes = segment_of_each(
             *code, outputs, self.n_values, program.n_const, program.base - program.p, program.base
         )
@@ -273,7 +302,7 @@ class Source:
             ("entries", (*point, *matrices), moving, (STATIC, TIME)),
         )
         self.text = "\n".join([PREAMBLE, *(self._function(*each) for each in functions)])
-        self.n_slots = program.p + len(self.kept) + self.scratch
+        self.n_slots = self.first_kept + len(self.kept) + self.scratch
 
     def _leaves(self) -> list[str]:
         """C expressions of the slots before the first instruction."""
@@ -287,7 +316,7 @@ class Source:
         ]
 
     def _operands(self, i: int) -> tuple[int, ...]:
-        b = -1 if self.op[i] == op.POWI else self.b[i]
+        b = -1 if self.op[i] in (op.POWI, op.TABLE) else self.b[i]
         return tuple(slot for slot in (self.a[i], b, self.c[i]) if slot >= 0)
 
     def _kept(self, results: Iterable[int]) -> dict[int, int]:
@@ -303,7 +332,7 @@ class Source:
                 }
         early = [i for i, segment in enumerate(self.segment) if segment in (STATIC, TIME)]
         kept = [i for i in early if i in used]
-        return {i: self.program.p + place for place, i in enumerate(kept)}
+        return {i: self.first_kept + place for place, i in enumerate(kept)}
 
     def _keeping(self, segment: int) -> list[tuple[str, int]]:
         return [
@@ -329,7 +358,7 @@ class Source:
         for i in instructions:
             for slot in self._operands(i):
                 if piece_of.get(slot - base, piece_of[i]) != piece_of[i]:
-                    shared.setdefault(slot - base, self.program.p + len(self.kept) + len(shared))
+                    shared.setdefault(slot - base, self.first_kept + len(self.kept) + len(shared))
         self.scratch = max(self.scratch, len(shared))
         stores: list[list[tuple[str, int]]] = [[] for _ in pieces]
         for target, slot in results:
@@ -378,8 +407,9 @@ class Source:
             if self.op[i] == op.POWI:
                 lines += power(i, name(self.a[i]), self.b[i])
                 continue
+            second = str(self.program.p + self.b[i]) if self.op[i] == op.TABLE else name(self.b[i])
             text = TEMPLATES[self.op[i]].format(
-                a=name(self.a[i]), b=name(self.b[i]), c=name(self.c[i])
+                a=name(self.a[i]), b=second, c=name(self.c[i])
             )
             lines.append(f"    const double v{i} = {text};")
         lines += [f"    {target} = {name(slot)};" for target, slot in stores]

@@ -12,8 +12,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
+from tether.trace.piecewise import from_points
 
 Gradient = dict[int, int]
 
@@ -118,10 +121,22 @@ def total_derivative(graph: Graph, outputs: Sequence[int], times: int = 1) -> li
     return nodes
 
 
-def switches(graph: Graph, outputs: Iterable[int]) -> list[int]:
-    """Nodes at which the outputs may have a kink or a jump."""
+def switches(graph: Graph, outputs: Iterable[int], order: float = 1) -> list[int]:
+    """Nodes at which the outputs may have a kink or a jump.
+
+    Splines count if a derivative up to `order` jumps: with 1 those with kinks, with 2 those with a
+    curvature that jumps, with infinity all of more than one piece.
+    """
     rough = op.COMPARISONS | {op.ABS, op.SIGN, op.FLOOR, op.CEIL, op.MIN, op.MAX, op.MOD}
-    return [node for node in graph.cone(outputs) if graph.nodes[node][0] in rough]
+
+    def turns(node: int) -> bool:
+        code, _, number, _ = graph.nodes[node]
+        if code != op.TABLE:
+            return code in rough
+        table = graph.tables[number]
+        return table.smoothness < order or (order == math.inf and len(table.starts) > 0)
+
+    return [node for node in graph.cone(outputs) if turns(node)]
 
 
 def switching_function(graph: Graph, switch: int) -> int:
@@ -132,7 +147,19 @@ def switching_function(graph: Graph, switch: int) -> int:
     if code in (op.FLOOR, op.CEIL, op.MOD):
         periods = graph.div(a, b) if code == op.MOD else a
         return graph.unary(op.SIN, graph.mul(graph.constant(math.pi), periods))
+    if code == op.TABLE:
+        return _passing(graph, a, graph.tables[b].starts)
     return graph.sub(a, b)
+
+
+def _passing(graph: Graph, a: int, places: np.ndarray) -> int:
+    """Expression that passes zero where `a` passes one of the places, and nowhere else."""
+    if len(places) == 1:
+        return graph.sub(a, graph.constant(places[0]))
+    passed = graph.table(from_points(places, np.arange(len(places)), "passed"), a)
+    least, most = graph.constant(-0.5), graph.constant(len(places) - 0.5)
+    limited = graph.binary(op.MIN, graph.binary(op.MAX, passed, least), most)
+    return graph.unary(op.SIN, graph.mul(graph.constant(math.pi), limited))
 
 
 # --- rules --------------------------------------------------------------------------------
@@ -178,6 +205,10 @@ def _of_opaque(g: Graph, v: int, a: int, number: int) -> tuple[int]:
     return (g.opaque(g.opaques[number].derivative(), a),)
 
 
+def _of_table(g: Graph, v: int, a: int, number: int) -> tuple[int]:
+    return (g.table(g.tables[number].derivative(), a),)
+
+
 # Derivative of a node v with respect to each of its operands. Comparisons and other step
 # functions have none; those that choose an operand stand in _choose.
 _PARTIALS: dict[int, Callable[..., tuple[int, ...]]] = {
@@ -210,6 +241,7 @@ _PARTIALS: dict[int, Callable[..., tuple[int, ...]]] = {
     op.ERF: _of_error_function,
     op.MOD: _of_remainder,
     op.OPAQUE: _of_opaque,
+    op.TABLE: _of_table,
 }
 
 

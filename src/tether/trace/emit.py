@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,13 +26,15 @@ class Program:
         Number of unknowns and of arguments.
     op, a, b, c : ndarray of int32
         Operation of each instruction and the slots of its operands, -1 where there is none. The
-        operation POWI has its exponent in `b`.
+        operation POWI has its exponent in `b`, TABLE the place of its function in `tables`.
     outputs : ndarray of int32
         Slots of the results.
     constants : ndarray of float64
         First slots.
     n_static, n_time : int
         Ends of the first two groups of instructions.
+    tables : ndarray of float64
+        Piecewise polynomials, one after the other; see `Piecewise.flat`.
     opaques : tuple of callable
         Functions that OPAQUE instructions call, by the number in `b`. Empty unless asked for: only
         the reference interpreter can run them.
@@ -48,6 +50,7 @@ class Program:
     constants: np.ndarray
     n_static: int
     n_time: int
+    tables: np.ndarray = field(default_factory=lambda: np.zeros(0))
     opaques: tuple[Callable[[float], float], ...] = ()
 
     @property
@@ -118,7 +121,8 @@ def emit(
     order = [node for group in groups for node in group]
     for i, node in enumerate(order, base):
         slots[node] = i
-    code = [_instruction(graph, node, slots, signs) for node in order]
+    tables, places = _tables(graph, order)
+    code = [_instruction(graph, node, slots, signs, places) for node in order]
     fields = np.array(code, dtype=np.int32).reshape(len(code), 4)
     return Program(
         n=n,
@@ -131,6 +135,7 @@ def emit(
         constants=np.array(constants, dtype=np.float64),
         n_static=len(groups[0]),
         n_time=len(groups[0]) + len(groups[1]),
+        tables=tables,
         opaques=opaques,
     )
 
@@ -197,8 +202,16 @@ def _leaf_slots(
     return slots, constants
 
 
+def _tables(graph: Graph, order: list[int]) -> tuple[np.ndarray, dict[int, int]]:
+    """Tables that the nodes use, joined, and where each of them begins."""
+    used = dict.fromkeys(graph.nodes[node][2] for node in order if graph.nodes[node][0] == op.TABLE)
+    parts = [graph.tables[number].flat for number in used]
+    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    return np.concatenate([np.zeros(0), *parts]), dict(zip(used, ends, strict=False))
+
+
 def _instruction(
-    graph: Graph, node: int, slots: dict[int, int], signs: _Signs
+    graph: Graph, node: int, slots: dict[int, int], signs: _Signs, tables: dict[int, int]
 ) -> tuple[int, int, int, int]:
     if node in signs.negated:
         code, a, b = signs.negated[node]
@@ -206,6 +219,8 @@ def _instruction(
     code, a, b, c = graph.nodes[node]
     if code in (op.POWI, op.OPAQUE):
         return code, slots[a], b, -1
+    if code == op.TABLE:
+        return code, slots[a], tables[b], -1
     arity = op.ARITY[code]
     return (
         code,

@@ -117,6 +117,8 @@ def _write(
         function = graph.opaques[b]
         name = getattr(function, "__name__", type(function).__name__)
         return f"{name}({written[a][0]})", _ATOM
+    if code == op.TABLE:
+        return f"{graph.tables[b].name}({written[a][0]})", _ATOM
     inside = ", ".join(written[x][0] for x in graph.operands(node))
     return f"{op.NAMES[code].lower()}({inside})", _ATOM
 

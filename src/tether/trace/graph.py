@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tether.trace import opcodes as op
+from tether.trace.piecewise import Piecewise
 
 # What a node depends on: nothing but constants, arguments, time, unknowns.
 CONSTANT, STATIC, TIMED, FULL = 0, 1, 2, 3
@@ -77,6 +78,8 @@ class Graph:
         What each node depends on: 0 constants, 1 arguments, 2 time, 3 unknowns.
     opaques : list of callable
         Functions of one number that opaque nodes call; each has a method ``derivative()``.
+    tables : list of Piecewise
+        Piecewise polynomials, each content once.
 
     Examples
     --------
@@ -91,6 +94,8 @@ class Graph:
         self.nodes: list[tuple] = []
         self.level: list[int] = []
         self.opaques: list[Any] = []
+        self.tables: list[Piecewise] = []
+        self._table_numbers: dict[bytes, int] = {}
         self.rates: dict[int, int] = {}  # total time derivatives that are known
         self._index: dict[tuple, int] = {}
         self.zero = self.constant(0.0)
@@ -293,6 +298,17 @@ class Graph:
             self.opaques.append(function)
         number = next(i for i, known in enumerate(self.opaques) if known is function)
         return self._intern((op.OPAQUE, a, number, -1), max(self.level[a], STATIC))
+
+    def table(self, function: Piecewise, a: int) -> int:
+        """Make a piecewise polynomial of an expression."""
+        if function.constant is not None:
+            return self.constant(function.constant)
+        if self.is_constant(a) and math.isfinite(value := function(self.value(a))):
+            return self.constant(value)
+        number = self._table_numbers.setdefault(function.key, len(self.tables))
+        if number == len(self.tables):
+            self.tables.append(function)
+        return self._intern((op.TABLE, a, number, -1), self.level[a])
 
     # --- logic ----------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tether.trace import opcodes as op
 from tether.trace.emit import Program
+from tether.trace.piecewise import evaluate_piecewise
 
 
 def evaluate(program: Program, t: Any, y: Any, yp: Any, args: Any = ()) -> np.ndarray:
@@ -45,6 +46,8 @@ def evaluate(program: Program, t: Any, y: Any, yp: Any, args: Any = ()) -> np.nd
                 slots.append(slots[a] ** b)
             elif code == op.OPAQUE:
                 slots.append(np.vectorize(program.opaques[b], otypes=[float])(slots[a]))
+            elif code == op.TABLE:
+                slots.append(evaluate_piecewise(program.tables, b, slots[a]))
             elif c >= 0:
                 slots.append(np.where(np.real(slots[a]) != 0.0, slots[b], slots[c])[()])
             elif b >= 0:

@@ -21,7 +21,9 @@ from tether.trace.arrays import (
     where,
 )
 from tether.trace.functions import UNARY
+from tether.trace.piecewise import from_points
 from tether.trace.scalar import is_traced, refuse, select
+from tether.trace.splines import FILL, STAY, Pieces
 
 # Beyond these sizes the expressions get long.
 _LARGEST_TABLE = 64
@@ -112,9 +114,13 @@ def _piecewise(x: Any, conditions: Any, functions: Sequence[Any], *args: Any) ->
 def _interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
+    if has_traced(lifted(xp)):
+        refuse("np.interp with traced nodes is not known to tracing")
     xs, fs = np.asarray(demoted(lifted(xp))), objects(fp)
-    if period is not None or has_traced(xp) or len(xs) > _LARGEST_TABLE:
-        refuse(f"np.interp with a period, traced nodes or more than {_LARGEST_TABLE} of them "
+    if has_traced(x) and not has_traced((*fs, left, right)):
+        return _from_table(lifted(x), xs, np.asarray(demoted(lifted(fp))), left, right, period)
+    if period is not None or len(xs) > _LARGEST_TABLE:
+        refuse(f"np.interp of traced values with a period, or more than {_LARGEST_TABLE} of them, "
                "is not known to tracing")  # fmt: skip
     left, right = (fs[0] if left is None else left), (fs[-1] if right is None else right)
     points = list(zip(xs.tolist(), fs, strict=True))
@@ -126,6 +132,35 @@ def _interp(
         return select(u < xs[0], left, result)
 
     return np.frompyfunc(value, 1, 1)(plain(lifted(x)))
+
+
+def _from_table(
+    x: Any, xs: np.ndarray, fs: np.ndarray, left: Any, right: Any, period: Any
+) -> Any:
+    """Interpolate between given numbers: one node for each x."""
+    if xs.ndim != 1 or fs.shape != xs.shape or fs.dtype.kind not in "fiub" or not len(xs):
+        refuse("np.interp with these nodes is not known to tracing")
+    xs, fs = xs.astype(float), fs.astype(float)
+    outside, fill = STAY, (left, right)
+    if period is not None:
+        period = abs(period)
+        order = np.argsort(xs % period)
+        xs, fs = (xs % period)[order], fs[order]
+        xs = np.concatenate([xs[-1:] - period, xs, xs[:1] + period])
+        fs = np.concatenate([fs[-1:], fs, fs[:1]])
+        x = np.asarray(plain(x)) % period
+    elif left is not None or right is not None:
+        outside, fill = FILL, (fs[0] if left is None else left, fs[-1] if right is None else right)
+    if np.any(np.diff(xs) < 0.0):
+        refuse("np.interp with nodes that do not ascend is not known to tracing")
+    table = np.empty((), dtype=object)
+    table[()] = from_points(xs, fs, "interp", stays=True)
+    pieces = Pieces(table, (float(xs[0]), float(xs[-1])), outside, fill)
+
+    def value(u: Any) -> Any:
+        return pieces.at(u) if is_traced(u) else np.interp(u, xs, fs, left, right)
+
+    return np.frompyfunc(value, 1, 1)(plain(x))
 
 
 @handles(np.sinc)

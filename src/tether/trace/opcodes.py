@@ -18,6 +18,7 @@ LT, LE, EQ, NE = 32, 33, 34, 35  # 1.0 or 0.0
 AND, OR, NOT = 36, 37, 38  # of values that are 1.0 or 0.0
 SELECT = 39  # b where a is not zero, else c
 MOD = 40  # sign of the divisor, as in Python and NumPy
+TABLE = 41  # piecewise polynomial of a; its number, or its place in the tables, stands in b
 
 # Leaves of a graph: constant (a: value), time, y (a: component, b: order of the derivative),
 # argument (a: number). An opaque call has its operand in a and the callable's number in b.

@@ -37,6 +37,7 @@ from tether.trace.shims import (
     refusing,
     vectorised,
 )
+from tether.trace.splines import interpolant
 
 _IMMUTABLE = (int, float, complex, str, bytes, type(None), slice, range, Scalar, np.generic)
 _CHANGING_OBJECTS = ("numpy.random", "random", "logging")  # modules of their classes
@@ -178,6 +179,8 @@ class PrivateCopy:
             return self.copy(inner)
         if isinstance(value, np.vectorize):
             return vectorised(self.copy(value.pyfunc))
+        if (found := interpolant(value)) is not None:
+            return found
         if is_differentiable(value):
             return OpaqueFunction(value)
         if is_sparse(value):

@@ -59,6 +59,8 @@ def _rebuilt(graph: Graph, node: int, new: dict[int, int]) -> int:
         return graph.powi(operands[0], b)
     if code == op.OPAQUE:
         return graph.opaque(graph.opaques[b], operands[0])
+    if code == op.TABLE:
+        return graph.table(graph.tables[b], operands[0])
     if code in _METHODS:
         return _METHODS[code](graph, *operands)
     if len(operands) == 2:

@@ -11,6 +11,7 @@ import numpy as np
 from tether.trace import opcodes as op
 from tether.trace.emit import Program
 from tether.trace.interpret import FUNCTIONS, evaluate, instructions
+from tether.trace.piecewise import evaluate_piecewise, rounding_of_piecewise
 from tether.trace.tracer import Trace, TraceFailure, raised_on_purpose
 
 _ULP = 2.0**-52
@@ -161,9 +162,9 @@ def _step(
         return values[chosen], errors[chosen] + (doubt + errors[other] if errors[a] else 0.0)
     if code in (op.ADD, op.SUB, op.MUL):
         return _fast_step(code, values[a], values[b], errors[a], errors[b])
-    if code == op.POWI or code == op.OPAQUE:
+    if code in (op.POWI, op.OPAQUE, op.TABLE):
         operands = [a]
-        inner = program.opaques[b] if code == op.OPAQUE else lambda x: np.float64(x) ** b
+        inner = _with_number(program, code, b)
     else:
         operands = [x for x in (a, b) if x >= 0]
         inner = FUNCTIONS[code]
@@ -176,7 +177,18 @@ def _step(
     for corner in itertools.product(*ends):
         change = abs(float(inner(*map(np.float64, corner))) - value)
         error = max(error, change if change == change else 0.0)
+    if code == op.TABLE:
+        return value, error + _ULP * rounding_of_piecewise(program.tables, b, values[a])
     return value, error + _rounding(code, b) * _ULP * abs(value)
+
+
+def _with_number(program: Program, code: int, b: int) -> Callable[[Any], Any]:
+    """Operation of one operand that has a number in the place of a second one."""
+    if code == op.OPAQUE:
+        return program.opaques[b]
+    if code == op.TABLE:
+        return lambda x: evaluate_piecewise(program.tables, b, x)
+    return lambda x: np.float64(x) ** b
 
 
 def _fast_step(code: int, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:

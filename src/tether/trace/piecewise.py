@@ -1,0 +1,150 @@
+"""Piecewise polynomials: breakpoints and coefficients that a graph and its programs carry along.
+
+A spline or a table of measured values becomes one operation on one operand, whatever the number of
+its points. The polynomials at the ends go on outside; whoever wants something else there limits
+the operand (`tether.trace.splines`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+_ROUND_OFF = 1e-9
+
+
+class Piecewise:
+    """A function that is a polynomial between breakpoints; it never changes.
+
+    Parameters
+    ----------
+    starts : array_like, shape (k,)
+        Where one polynomial ends and the next begins, ascending; the next one holds there.
+    bases : array_like, shape (k + 1,)
+        Points about which the polynomials are expanded.
+    coefficients : array_like, shape (k + 1, width)
+        Of the powers 0, 1, ... of x minus the base.
+    name : str
+        For formulas.
+
+    Examples
+    --------
+    >>> from tether.trace.piecewise import Piecewise
+    >>> ramp = Piecewise([1.0], [0.0, 1.0], [[0.0, 2.0], [2.0, 0.0]], "ramp")
+    >>> ramp(0.5), ramp(3.0), ramp.derivative()(0.5)
+    (1.0, 2.0, 2.0)
+    """
+
+    def __init__(self, starts: Any, bases: Any, coefficients: Any, name: str) -> None:
+        self.starts = np.array(starts, float)
+        self.bases = np.array(bases, float)
+        self.coefficients = np.array(coefficients, float)
+        self.name = name
+
+    def __call__(self, x: Any) -> Any:
+        """Evaluate at a number or at each element of an array."""
+        return evaluate_piecewise(self.flat, 0, x)
+
+    @property
+    def width(self) -> int:
+        """Number of coefficients of each polynomial."""
+        return self.coefficients.shape[1]
+
+    @cached_property
+    def flat(self) -> np.ndarray:
+        """All of it as a program has it.
+
+        Numbers of breakpoints and of coefficients, the breakpoints, and for each polynomial its
+        base and its coefficients.
+        """
+        pieces = np.column_stack([self.bases, self.coefficients])
+        return np.concatenate([[len(self.starts), self.width], self.starts, pieces.ravel()])
+
+    @cached_property
+    def key(self) -> bytes:
+        """Content, to find equal ones."""
+        return self.flat.tobytes()
+
+    def derivative(self) -> Piecewise:
+        """Differentiate once; always the same object."""
+        return self._derivative
+
+    @cached_property
+    def _derivative(self) -> Piecewise:
+        slopes = self.coefficients[:, 1:] * np.arange(1, self.width)
+        if self.width == 1:
+            slopes = np.zeros_like(self.coefficients)
+        return Piecewise(self.starts, self.bases, slopes, self.name + "'")
+
+    @property
+    def constant(self) -> float | None:
+        """Its only value, None if there are several."""
+        values = self.coefficients
+        return float(values[0, 0]) if self.width == 1 and np.all(values == values[0, 0]) else None
+
+    @cached_property
+    def smoothness(self) -> float:
+        """How often it can be differentiated until something jumps: -1 if it does so itself."""
+        order, function = 0, self
+        while order < self.width:
+            rows, base = function.coefficients, function.bases
+            left = _terms(rows[:-1], self.starts - base[:-1])
+            right = _terms(rows[1:], self.starts - base[1:])
+            size = np.maximum(np.abs(left).sum(axis=0), np.abs(right).sum(axis=0))
+            scale = np.maximum(size, np.abs(rows[:, 0]).max(initial=0.0))
+            if np.any(np.abs(left.sum(axis=0) - right.sum(axis=0)) > _ROUND_OFF * scale):
+                return order - 1
+            order, function = order + 1, function.derivative()
+        return math.inf
+
+
+def _terms(rows: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Terms of the polynomials in `rows`, one row for each power."""
+    return rows.T * distance ** np.arange(rows.shape[1])[:, np.newaxis]
+
+
+def from_points(x: np.ndarray, y: np.ndarray, name: str, stays: bool = False) -> Piecewise:
+    """Join points by straight lines; from the last on goes on, or `stays` with the last value."""
+    with np.errstate(all="ignore"):    # two points at one place are a jump
+        slopes = np.diff(y) / np.diff(x)
+    if stays:
+        return Piecewise(x[1:], x, np.column_stack([y, np.append(slopes, 0.0)]), name)
+    return Piecewise(x[1:-1], x[:-1], np.column_stack([y[:-1], slopes]), name)
+
+
+def evaluate_piecewise(tables: np.ndarray, first: int, x: Any) -> Any:
+    """Evaluate the function that stands at `first` of the tables of a program.
+
+    The terms are added as SciPy adds them, and as the machine and its counterpart in C do.
+    """
+    starts, pieces = _parts(tables, first)
+    chosen = pieces[np.searchsorted(starts, np.real(x), side="right")]
+    distance = x - chosen[..., 0]
+    total: Any = 0.0
+    power: Any = 1.0
+    for k in range(1, pieces.shape[1]):
+        total = total + chosen[..., k] * power
+        power = power * distance
+    return np.where(np.isnan(x), np.nan, total)[()]
+
+
+def rounding_of_piecewise(tables: np.ndarray, first: int, x: float) -> float:
+    """How many units in the last place a value may be off, in units of one.
+
+    SciPy evaluates some splines in another basis, with the accuracy of their largest value.
+    """
+    starts, pieces = _parts(tables, first)
+    base, *row = pieces[np.searchsorted(starts, x, side="right")]
+    terms = np.abs(row * (x - base) ** np.arange(len(row)))
+    return 8.0 * len(row) * float(terms.sum() + np.abs(pieces[:, 1]).max())
+
+
+def _parts(tables: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+    """Breakpoints, and one row for each polynomial: its base and its coefficients."""
+    count, width = int(tables[first]), int(tables[first + 1])
+    begin = first + 2 + count
+    pieces = tables[begin : begin + (count + 1) * (width + 1)]
+    return tables[first + 2 : begin], pieces.reshape(count + 1, width + 1)
