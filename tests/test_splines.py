@@ -401,7 +401,7 @@ def test_a_library_serves_other_splines_of_the_same_size():
         spline = CubicSpline(X, size * Y)
         program = trace(lambda t, y, yp, s=spline: [yp[0] - s(y[0])], 1).program()
         made = prepare(program, backend="c")
-        paths.append(made._plan.path)
+        paths.append(made.new().library.path)
         values.append(made.new().values(0.0, [1.0], [0.0])[0])
     assert paths[0] == paths[1]
     assert values[1] == pytest.approx(2 * values[0])

@@ -86,6 +86,7 @@ class Machine:
         other.fyp_slot, other.fyp_position = self.fyp_slot, self.fyp_position
         other.slots = self.slots.copy()
         other.w = address(other.slots)
+        other.tables = self.tables
         other.set_args(args)
         return other
 

@@ -3,6 +3,9 @@
 The key of a function is made of all that its expressions can depend on: its code, its defaults,
 the values in its closure and those of the global names it uses, the same for every function it
 reaches, and the shapes of its arguments. A changed number, list or array gives another key.
+
+Of a module, and of the methods of a class, only those count whose names are written somewhere in
+the code that is reached: a method that nobody calls may depend on anything.
 """
 
 from __future__ import annotations
@@ -13,10 +16,11 @@ import enum
 import fractions
 import functools
 import hashlib
+import sys
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +29,7 @@ from tether.trace.private import (
     attributes,
     globals_used,
     is_library,
+    modules_imported,
     names_used,
     plain_function,
 )
@@ -73,7 +78,8 @@ def cache_key(
         return None
     reader = _Reader()
     try:
-        return n, fills, reader.read(fun), tuple(reader.read_argument(x) for x in args)
+        own = reader.read(fun), tuple(reader.read_argument(x) for x in args)
+        return n, fills, own, reader.read_by_name()
     except (_TooLarge, RecursionError):
         if code is not None:
             _hopeless[code] = True
@@ -83,7 +89,8 @@ def cache_key(
 def value_key(args: Sequence[Any]) -> Hashable | None:
     """Key of arguments by their values; None if they cannot be compared."""
     try:
-        return _Reader().read(tuple(args))
+        reader = _Reader()
+        return reader.read(tuple(args)), reader.read_by_name()
     except (_TooLarge, RecursionError):
         return None
 
@@ -95,9 +102,11 @@ class _Reader:
         self._open: dict[int, int] = {}
         self._kept: list[Any] = []
         self._count = 0
+        self._names: dict[str, None] = {}      # written in the code so far, in order
+        self._spaces: list[_Namespace] = []    # whose members count if they are asked for
 
-    def read(self, value: Any, names: Sequence[str] = ()) -> Hashable:
-        """Token of a value; `names` are the attributes that may be asked of a module."""
+    def read(self, value: Any) -> Hashable:
+        """Token of a value, without what the code may ask it for by name."""
         kind = type(value)
         if kind is float:
             return (float, value) if value and value == value else (float, repr(value))
@@ -110,7 +119,20 @@ class _Reader:
             return "again", self._open[id(value)]
         self._open[id(value)] = len(self._open)
         self._kept.append(value)  # a new object must not get the identity of one seen before
-        return self._read(value, names)
+        return self._read(value)
+
+    def read_by_name(self) -> Hashable:
+        """Token of what the code asks modules, classes and functions for; it may show more code."""
+        tokens = []
+        while found := [
+            (number, space, name)
+            for number, space in enumerate(self._spaces)
+            for name in space.wanted(self._names)
+        ]:
+            for number, space, name in found:
+                space.read.add(name)
+                tokens.append((number, name, self.read(space.members[name])))
+        return tuple(tokens)
 
     def read_argument(self, value: Any) -> Hashable:
         """Token of an argument: floats count by their place only."""
@@ -124,7 +146,7 @@ class _Reader:
             return dict, tuple((self.read(k), self.read_argument(v)) for k, v in value.items())
         return self.read(value)
 
-    def _read(self, value: Any, names: Sequence[str]) -> Hashable:
+    def _read(self, value: Any) -> Hashable:
         if isinstance(value, types.FunctionType):
             return self._function(value)
         if isinstance(value, types.MethodType):
@@ -133,7 +155,7 @@ class _Reader:
             parts = (value.func, value.args, value.keywords)
             return ("partial", *(self.read(part) for part in parts))
         if isinstance(value, types.ModuleType):
-            return self._module(value, names)
+            return self._module(value)
         if isinstance(value, np.ndarray):
             return self._array(value)
         if isinstance(value, (np.generic, array.array)):
@@ -172,14 +194,15 @@ class _Reader:
         code = function.__code__
         if is_library(function.__module__):
             return _Same(function)
-        names = _names_of(code)
+        self._names.update(_names_of(code))
         variables = function.__globals__
-        used = tuple(
-            self.read(variables[k], names) for k in globals_used(code) if k in variables
-        )
+        used = [self.read(variables[k]) for k in globals_used(code) if k in variables]
+        used += [self.read(sys.modules[k]) for k in modules_imported(code) if k in sys.modules]
         cells = tuple(map(self._cell, function.__closure__ or ()))
-        extra = (function.__defaults__, function.__kwdefaults__, function.__dict__ or None)
-        return (_Same(code), used, cells, *(self.read(x) for x in extra))
+        if function.__dict__:
+            self._spaces.append(_Namespace(function.__dict__))
+        extra = (function.__defaults__, function.__kwdefaults__)
+        return (_Same(code), tuple(used), cells, *(self.read(x) for x in extra))
 
     def _cell(self, cell: types.CellType) -> Hashable:
         try:
@@ -187,22 +210,26 @@ class _Reader:
         except ValueError:
             return "empty"
 
-    def _module(self, module: types.ModuleType, names: Sequence[str]) -> Hashable:
-        if is_library(module.__name__):
-            return _Same(module)
-        members = vars(module)
-        return _Same(module), tuple(self.read(members[k], names) for k in names if k in members)
+    def _module(self, module: types.ModuleType) -> Hashable:
+        if not is_library(module.__name__):
+            self._spaces.append(_Namespace(vars(module), by_written_name=True))
+        return _Same(module)
 
     def _class(self, cls: type) -> Hashable:
         if is_library(cls.__module__):
             return _Same(cls)
-        members = [
-            self.read(getattr(member, "__func__", None) or getattr(member, "fget", None) or member)
-            for base in cls.__mro__
-            if not is_library(base.__module__)
-            for name, member in vars(base).items()
-            if not (name.startswith("__") and not isinstance(member, types.FunctionType))
-        ]
+        members = []
+        for base in cls.__mro__:
+            if is_library(base.__module__):
+                continue
+            methods = {}
+            for name, member in vars(base).items():
+                inner = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+                if isinstance(inner, types.FunctionType) and not name.startswith("__"):
+                    methods[name] = inner
+                elif isinstance(member, types.FunctionType) or not name.startswith("__"):
+                    members.append(self.read(inner))
+            self._spaces.append(_Namespace(methods))
         return _Same(cls), tuple(members)
 
     def _array(self, values: np.ndarray) -> Hashable:
@@ -214,6 +241,29 @@ class _Reader:
         return values.dtype.str, values.shape, content
 
 
+class _Namespace:
+    """Members of which only those count that somebody asks for."""
+
+    __slots__ = ("by_written_name", "members", "read")
+
+    def __init__(self, members: Mapping[str, Any], by_written_name: bool = False) -> None:
+        self.members, self.by_written_name = members, by_written_name
+        self.read: set[str] = set()
+
+    def wanted(self, names: Mapping[str, None]) -> list[str]:
+        """Members to read next; all, if the code can ask for them without writing their names."""
+        members, read = self.members, self.read
+        if not self.by_written_name and not _ASKING.isdisjoint(names):
+            return [name for name in members if name not in read]
+        return [name for name in names if name in members and name not in read]
+
+
+# Whoever uses one of these may ask for any member; modules are looked after when tracing.
+_ASKING_TEXT = """
+    getattr hasattr attrgetter methodcaller __getattribute__ __dict__ vars dir getmembers
+    getattr_static
+"""
+_ASKING = frozenset(_ASKING_TEXT.split())
 # Code of functions that depend on too much, or on what cannot be seen.
 _hopeless: weakref.WeakKeyDictionary[types.CodeType, bool] = weakref.WeakKeyDictionary()
 _HEAP_TYPE = 1 << 9                # a class made by a class statement
@@ -222,13 +272,13 @@ _DESCRIPTORS = (
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
 )
 _BY_VALUE = frozenset((int, bool, str, bytes, complex, type(None), type(...), range))
-_code_names: dict[types.CodeType, tuple[str, ...]] = {}
+_code_names: dict[types.CodeType, dict[str, None]] = {}
 
 
-def _names_of(code: types.CodeType) -> tuple[str, ...]:
+def _names_of(code: types.CodeType) -> dict[str, None]:
     names = _code_names.get(code)
     if names is None:
-        names = _code_names[code] = tuple(dict.fromkeys(names_used(code)))
+        names = _code_names[code] = dict.fromkeys(names_used(code))
     return names
 
 

@@ -74,6 +74,17 @@ def globals_used(code: types.CodeType) -> tuple[str, ...]:
 
 
 @functools.cache
+def modules_imported(code: types.CodeType) -> tuple[str, ...]:
+    """Modules that a code object and those nested in it import when they run."""
+    own = [step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"]
+    nested = [
+        name for part in code.co_consts if isinstance(part, types.CodeType)
+        for name in modules_imported(part)
+    ]
+    return tuple(dict.fromkeys([*own, *nested]))
+
+
+@functools.cache
 def handles_exceptions(code: types.CodeType) -> bool:
     """Tell whether a code object or one nested in it has an `except`.
 
@@ -122,6 +133,7 @@ class PrivateCopy:
 
     def __init__(self) -> None:
         self.codes: set[types.CodeType] = set()
+        self._names: set[str] = set()          # written in that code
         self._memo: dict[int, tuple[Any, Any]] = {}
         self._globals: dict[int, tuple[dict, dict]] = {}
         self._watched: list[tuple[Callable[[], Any], Any, str]] = []
@@ -205,7 +217,9 @@ class PrivateCopy:
             return MATH_SHIM
         if top in _CHANGING_MODULES:
             return _Forbidden(f"uses the module {module.__name__}")
-        return module if is_library(module.__name__) else _ModuleShim(module, self.copy)
+        if is_library(module.__name__):
+            return module
+        return _ModuleShim(module, self.copy, self._names)
 
     def _function(self, function: Any) -> Any:
         if isinstance(function, types.FunctionType):
@@ -240,6 +254,7 @@ class PrivateCopy:
         )
         self._remember(function, result)
         self.codes.add(function.__code__)
+        self._names.update(names_used(function.__code__))
         result.__defaults__ = self.copy(function.__defaults__)
         result.__kwdefaults__ = self.copy(function.__kwdefaults__)
         result.__module__ = function.__module__
@@ -431,13 +446,22 @@ class _Forbidden:
 
 
 class _ModuleShim:
-    """Stands for a module of the user."""
+    """Stands for a module of the user.
 
-    def __init__(self, module: types.ModuleType, copier: Callable[[Any], Any]) -> None:
+    What is asked for by a name that is not written in the code, as `getattr` can, would not be
+    compared from call to call (`tether.trace.cache`).
+    """
+
+    def __init__(
+        self, module: types.ModuleType, copier: Callable[[Any], Any], names: set[str]
+    ) -> None:
         object.__setattr__(self, "_module", module)
         object.__setattr__(self, "_copy", copier)
+        object.__setattr__(self, "_names", names)
 
     def __getattr__(self, name: str) -> Any:
+        if name not in self._names and not name.startswith("__"):
+            refuse(f"looks up {self._module.__name__}.{name} by a name that is not in the code")
         return self._copy(getattr(self._module, name))
 
     def __setattr__(self, name: str, value: Any) -> None:

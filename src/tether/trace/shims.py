@@ -180,6 +180,8 @@ class UfuncShim:
 
     def _run(self, method: str, /, *args: Any, **options: Any) -> Any:
         args = tuple(map(lifted, args))
+        if method == "at" and isinstance(args[0], np.ndarray) and not args[0].flags.writeable:
+            refuse("writes to an array from outside the function")    # which `at` does not notice
         if any(isinstance(x, (Scalar, TracedArray)) for x in (*args, options.get("out"))):
             out = options.get("out")
             if out is not None and not isinstance(out, tuple):
