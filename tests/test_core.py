@@ -36,7 +36,7 @@ HOT = {
                "small_solve"],
     "machine": ["run_segment", "powi", "modulo", "smaller", "larger", "sign", "piecewise",
                 "take_point", "is_at", "fill", "values_at", "fill_entries", "write_static",
-                "entries_at", "rows_at", "machine_residual", "machine_jacobian", "machine_events",
+                "entries_at", "rows_at", "machine_residual", "machine_jacobian", "machine_events", "finite_or_not",
                 "machine_constraint", "machine_constraint_jacobian"],
     "native": ["native_values", "native_entries", "native_rows", "native_residual",
                "native_jacobian", "native_events", "native_constraint",

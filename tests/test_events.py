@@ -12,6 +12,13 @@ TIGHT = {"rtol": 1e-10, "atol": 1e-12}
 PI = math.pi
 
 
+@pytest.fixture(autouse=True, params=["traced", "called"])
+def both_ways(request, monkeypatch):
+    """Run every test with event functions as programs, where they can be, and with calls."""
+    if request.param == "called":
+        monkeypatch.setattr("tether.events.traced_events", lambda *args: None)
+
+
 def event(fun, **attributes):
     """Wrap a function of (t, y, yp) as an event with attributes."""
     def wrapped(t, y, yp, *args):

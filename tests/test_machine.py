@@ -26,7 +26,7 @@ from tether._core.schedule import schedule
 from tether._core.state import State
 from tether.trace import compile_c, trace
 from tether.trace import opcodes as op
-from tether.trace.backend import change_args, prepare, prepare_system
+from tether.trace.backend import prepare, prepare_system
 from tether.trace.compile_c import NotCompiled, compile_program, find_compiler
 from tether.trace.emit import Program
 
@@ -443,9 +443,7 @@ def test_residual_and_jacobian_of_a_state():
         _, fy, fyp = probe.jacobian_at(s, t, y, yp)
         assert fy.tolist() == [[-3.0, -2.0], [0.0, 1.0]]
         assert fyp.tolist() == [[4.0, 0.0], [0.0, 1.0]]
-        s.jacobian_exists = True
-        change_args(s, [0.5])
-        assert not s.jacobian_exists
+        backend.attach(s, [0.5])
         _, _, fyp = probe.jacobian_at(s, t, y, yp)
         assert fyp.tolist() == [[0.5, 0.0], [0.0, 1.0]]
         assert probe.residual_at(s, t, y, yp)[1][0] == 0.5 * 5 - 6
@@ -471,6 +469,8 @@ def test_events_and_constraints():
         s.array("y")[:] = [2.0, 3.0]
         assert events.evaluate_events(s) == 0
         assert s.array("g_old").tolist() == [12.0]
+        s.array("y")[:] = [2.0, math.nan]
+        assert events.evaluate_events(s) == tether._core.codes.NON_FINITE
         runner = backend.new()
         function, jacobian, data = runner.constraint_addresses()
         y, g, gy = np.array([2.0, 3.0]), np.zeros(1), np.full(2, np.nan)

@@ -162,6 +162,13 @@ class Bdf:
         return Names.of(self.problem, self.n, *self._names_given)
 
     @property
+    def calls_back(self) -> bool:
+        """Whether a function of the user's is called in a step, and may have effects."""
+        if not isinstance(self.model, TracedProblem) or self.model.constraints.called:
+            return True
+        return self.model.jac is not None and not isinstance(self.model, ReducedProblem)
+
+    @property
     def how(self) -> str:
         """How the equations are run, in words."""
         if isinstance(self.model, ReducedProblem):

@@ -92,6 +92,7 @@ class Constraints:
         self.constraints = as_constraints("constraints", constraints)
         self.invariants = as_constraints("invariants", invariants)
         self.found: _Found | None = None
+        self.called = False          # whether Python functions are
 
     def with_found(self, program: Any, args: np.ndarray, n_user: int) -> Constraints:
         """Return the same with constraints that were found in the equations, as a program."""
@@ -118,6 +119,7 @@ class Constraints:
             for name, item in self._named()
         ]
         pieces = [*found, *given]
+        self.called = any(piece.function == 0 for piece in pieces)
         if not pieces:
             state.n_constraints = state.n_pieces = 0
             return

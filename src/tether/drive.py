@@ -9,9 +9,8 @@ import numpy as np
 
 from tether._core import begin, codes, store
 from tether._core import events as core_events
-from tether._core.adapters import raise_users
 from tether.bdf import Bdf, check_vector
-from tether.events import EPS, Event, locate
+from tether.events import EPS, Event, EventFunctions, locate
 from tether.pace import Pace, Storm
 from tether.progress import ProgressBar
 from tether.record import Record
@@ -39,6 +38,7 @@ class Driver:
         self.bdf, self.record, self.events = bdf, record, events
         self.callback, self.progress = callback, progress
         self.state = bdf._state
+        self.functions = EventFunctions(bdf, events) if events else None
         self.args = bdf.problem.args
         self.t_start = self.t_reached = bdf.t
         self.segment_t, self.segment_step = bdf.t, 0       # where the present segment began
@@ -157,7 +157,13 @@ class Driver:
         point = self.cut_at or (self.bdf.t, self.bdf.y, self.bdf.yp)
         if self.callback(*point) and self.bdf.status == Status.RUNNING:
             self.bdf.status = Status.STOPPED
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Take notice if somebody's code has changed what the equations or the events read."""
         self.bdf.refresh()
+        if self.functions is not None:
+            self.functions.refresh()
 
     def _position(self) -> tuple[float, int, int, float]:
         return self.t_reached, self.state.steps, self.bdf.order, self.bdf.step_size
@@ -170,10 +176,9 @@ class Driver:
 
     def _arm_events(self, fired: list[int]) -> None:
         """Take the present values as those to change sign; the ones that fired wait a step."""
-        if not self.events:
+        if self.functions is None:
             return
-        core_events.evaluate_events(self.state)
-        raise_users(self.state)
+        self.functions.evaluate()
         self.state.array("g_old")[fired] = np.nan
 
     def _serve_events(self) -> None:
@@ -182,6 +187,8 @@ class Driver:
         The first that ends the run or changes the state cuts the step; what would have
         happened later in the step has not happened.
         """
+        assert self.functions is not None
+        self.functions.complete()
         whole = self.bdf.polynomial()
         polynomial = whole.restricted(self.bdf.n)
         if self.state.steps == self.segment_step + 1:
@@ -234,7 +241,7 @@ class Driver:
                 y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
                 changing = True
         if changing:
-            self.bdf.refresh()
+            self._refresh()
             if self.bdf.status.failed:
                 return
             self.bdf.restart(t, y[:n].copy(), yp[:n])

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tether._core import adapters
+from tether._core import events as core_events
+from tether.model import TracedEvents, traced_events
 from tether.problem import check_signature
 from tether.result import LocalInterpolant
 
+if TYPE_CHECKING:
+    from tether.bdf import Bdf
+
 EPS = np.finfo(float).eps
+MOST_ITERATIONS = 3000         # a function that is flat at its zero needs hundreds
 
 
 @dataclass
@@ -78,6 +85,58 @@ def restricted(fun: Callable[..., Any], n_user: int, n: int) -> Callable[..., An
     return lambda t, y, yp, *args: fun(t, y[:n_user], yp[:n_user], *args)
 
 
+class EventFunctions:
+    """The event functions behind the core's seam: as a program where they can be traced.
+
+    A program has the values in it that the functions read when it was made. They are compared
+    where somebody's code may have changed them; a function of the user's that is called in every
+    step, as a residual that cannot be traced is, might do so at any time, and then the events are
+    called as well.
+    """
+
+    def __init__(self, bdf: Bdf, events: Sequence[Event]) -> None:
+        self.bdf, self.state, self.args = bdf, bdf._state, bdf.problem.args
+        self.functions = [restricted(event.fun, bdf.n, self.state.n) for event in events]
+        self.program: TracedEvents | None = None
+        self.state.watch_events([event.direction for event in events])
+        self._attach()
+
+    def _attach(self) -> None:
+        s = self.state
+        self.program = None
+        if self.bdf.options.trace != "never" and not self.bdf.calls_back:
+            y, yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+            self.program = traced_events(self.functions, s.t, y, yp, self.args)
+        if self.program is None:
+            adapters.use_python_events(s, self.functions, self.args)
+        else:
+            self.program.attach(s, self.bdf.options.backend)
+
+    def refresh(self) -> None:
+        """Take notice if somebody's code has changed what the functions read."""
+        if self.program is None:
+            return
+        if self.bdf.calls_back or not self.program.is_current(self.functions, self.args):
+            self._attach()
+
+    def evaluate(self) -> None:
+        """Take the values at the present point as those to change sign."""
+        if core_events.evaluate_events(self.state) > 0:
+            self._call("g_old")
+        adapters.raise_users(self.state)
+
+    def complete(self) -> None:
+        """After a step: where a program gives no number, let the functions say what they think."""
+        if self.program is not None and not np.isfinite(self.state.array("g_new")).all():
+            self._call("g_new")
+
+    def _call(self, target: str) -> None:
+        s = self.state
+        values = s.array(target)
+        for number, fun in enumerate(self.functions):
+            values[number] = fun(s.t, s.array("y").copy(), s.array("yp").copy(), *self.args)
+
+
 def locate(
     event: Event, interpolant: LocalInterpolant, args: tuple, old: float, new: float
 ) -> float:
@@ -97,4 +156,5 @@ def locate(
     ga, gb = g(a), g(b)
     if ga == 0.0 or gb == 0.0 or (ga > 0) == (gb > 0):
         return a if abs(ga) <= abs(gb) else b
-    return float(brentq(g, a, b, xtol=4 * EPS * max(abs(a), abs(b), 1e-300), rtol=4 * EPS))
+    xtol = 4 * EPS * max(abs(a), abs(b), 1e-300)
+    return float(brentq(g, a, b, xtol=xtol, rtol=4 * EPS, maxiter=MOST_ITERATIONS, disp=False))

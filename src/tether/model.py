@@ -31,7 +31,10 @@ from tether.trace.emit import NoProgram, Program, emit
 from tether.trace.tracer import Trace, TraceFailure, trace
 from tether.trace.verify import verify
 
-__all__ = ["ReducedProblem", "TracedProblem", "find_model", "traced_values"]
+__all__ = [
+    "ReducedProblem", "TracedEvents", "TracedProblem", "find_model", "traced_events",
+    "traced_values",
+]
 
 KEPT = 64
 # Beyond this a function that works on whole arrays is faster than a program of single numbers.
@@ -291,6 +294,63 @@ def traced_values(
     if plan.constraints is None or plan.traced is None or plan.traced.args.fixed:
         return None
     return plan.constraints, plan.args(args)
+
+
+@dataclass(frozen=True, eq=False)
+class TracedEvents:
+    """Event functions as one program."""
+
+    plan: Plan
+    key: Hashable
+    values: np.ndarray
+    n: int
+
+    def is_current(self, functions: Sequence[Callable[..., Any]], args: Sequence[Any]) -> bool:
+        """Whether what the functions read is still what it was when they were traced."""
+        key = cache_key(_together(functions), self.n, args)
+        return key == self.key and np.array_equal(self.values, self.plan.args(args))
+
+    def attach(self, state: State, backend: str) -> None:
+        """Put the program behind the core's seam."""
+        self.plan.backend(backend).attach_events(state, self.values)
+
+
+def traced_events(
+    functions: Sequence[Callable[..., Any]], t: float, y: np.ndarray, yp: np.ndarray,
+    args: Sequence[Any],
+) -> TracedEvents | None:
+    """Make a program of event functions (t, y, yp, *args); None where one cannot be traced."""
+    n, together = len(y), _together(functions)
+
+    def make() -> Plan:
+        try:
+            traced = trace(together, n, args, size=len(functions))
+            verify(traced, together, t, y, yp, args)
+            program = traced.program()
+        except (TraceFailure, NoProgram) as failure:
+            return Plan(note=str(failure))
+
+        def values(wanted: str) -> Backend:
+            return prepare(program, backend=wanted)
+
+        return Plan(traced, make_system=values, system=values("machine"))
+
+    key = cache_key(together, n, args)
+    if key is None:
+        return None
+    plan = _shelf.find((key, "events"), make)
+    if plan.system is None or plan.only_here:
+        return None
+    return TracedEvents(plan, key, plan.args(args), n)
+
+
+def _together(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """Give several functions of one value each as one of several."""
+
+    def together(t: float, y: Any, yp: Any, *args: Any) -> list[Any]:
+        return [fun(t, y, yp, *args) for fun in functions]
+
+    return together
 
 
 def _as_residual(fun: Callable[..., Any], single: bool) -> Callable[..., Any]:

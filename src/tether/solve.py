@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tether._core import adapters
 from tether.bdf import Bdf, check_time
 from tether.causes import Cause
 from tether.diagnosis import Diagnosis, Where, write
 from tether.doubts import doubts
 from tether.drive import Driver
-from tether.events import Event, check_events, restricted
+from tether.events import Event, check_events
 from tether.options import Options, as_numbers, merge
 from tether.problem import as_problem, check_signature
 from tether.progress import ProgressBar
@@ -194,10 +193,6 @@ def solve_dae(
         )
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
-        if watched:
-            functions = [restricted(event.fun, bdf.n, bdf._state.n) for event in watched]
-            adapters.use_python_events(bdf._state, functions, problem.args)
-            bdf._state.watch_events([event.direction for event in watched])
         bar = ProgressBar(t0, t_end) if progress else None
         driver = Driver(bdf, record, watched, callback, bar, breaks)
         status = driver.run()

@@ -27,7 +27,7 @@ from libc.math cimport (
 )
 
 from tether._core.adapters cimport address
-from tether._core.codes cimport OK
+from tether._core.codes cimport NON_FINITE, OK
 from tether._core.opcodes cimport *
 from tether._core.state cimport State
 
@@ -79,6 +79,7 @@ cdef void entries_at(Machine m, double t, double* y, double* yp, double* fy,
 cdef void rows_at(Machine m, double t, double* y, double* gy) noexcept nogil
 cdef int machine_residual(State s, double t, double* y, double* yp, double* out) noexcept nogil
 cdef int machine_jacobian(State s, double t, double* y, double* yp) noexcept nogil
+cdef int finite_or_not(double* values, int n) noexcept nogil
 cdef int machine_events(State s, double t, double* y, double* yp, double* g) noexcept nogil
 cdef void machine_constraint(double t, double* y, double* g, void* machine) noexcept nogil
 cdef void machine_constraint_jacobian(double t, double* y, double* gy,

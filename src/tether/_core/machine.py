@@ -12,7 +12,7 @@ import numpy as np
 
 if not cython.compiled:
     from tether._core.adapters import address
-    from tether._core.codes import OK
+    from tether._core.codes import NON_FINITE, OK
     from tether._core.libm import *
     from tether._core.opcodes import *
     from tether._core.state import State
@@ -483,7 +483,16 @@ def machine_jacobian(s, t, y, yp):
 def machine_events(s, t, y, yp, g):
     """Event functions by the machine in `s.events_adapter`."""
     values_at(cython.cast(Machine, s.events_adapter), t, y, yp, g)
-    return OK
+    return finite_or_not(g, s.n_events)
+
+
+def finite_or_not(values, n):
+    """Return OK, or NON_FINITE where a value is no number: a function might have raised."""
+    i: cython.int
+    probe: cython.double = 0.0
+    for i in range(n):
+        probe += 0.0 * values[i]
+    return OK if probe == 0.0 else NON_FINITE
 
 
 def machine_constraint(t, y, g, machine):
@@ -541,20 +550,6 @@ def use_machine_events(s: State, machine: Machine):
     check_fit(s, machine, s.n_events)
     s.events_adapter = machine
     s.events = machine_events
-
-
-def change_args(s: State, args):
-    """Give new args to the state's machines; the matrix is made anew at the next step."""
-    machine: Machine
-    for adapter in (s.residual_adapter, s.jacobian_adapter, s.events_adapter):
-        if isinstance(adapter, Machine):
-            machine = adapter
-            machine.set_args(args)
-    if isinstance(s.jacobian_adapter, Machine):
-        machine = s.jacobian_adapter
-        write_static(machine, s.fy, s.fyp)
-        s.jacobian_exists = False
-        s.cj_factored = 0.0
 
 
 if not cython.compiled:

@@ -13,6 +13,7 @@ from tether._core.machine import check_fit, check_reach, vector
 if not cython.compiled:
     from tether._core.adapters import address
     from tether._core.codes import OK
+    from tether._core.machine import finite_or_not
     from tether._core.state import State
 
 AVAILABLE = cython.compiled            # the interpreted core cannot follow an address
@@ -133,7 +134,7 @@ def native_jacobian(s, t, y, yp):
 def native_events(s, t, y, yp, g):
     """Event functions by the compiled program in `s.events_adapter`."""
     native_values(cython.cast(Native, s.events_adapter), t, y, yp, g)
-    return OK
+    return finite_or_not(g, s.n_events)
 
 
 def native_constraint(t, y, g, native):
@@ -172,17 +173,3 @@ def use_native_events(s: State, native: Native):
     check_fit(s, native, s.n_events)
     s.events_adapter = native
     s.events = native_events
-
-
-def change_args(s: State, args):
-    """Give new args to the state's compiled programs; the matrix is made anew at the next step."""
-    native: Native
-    for adapter in (s.residual_adapter, s.jacobian_adapter, s.events_adapter):
-        if isinstance(adapter, Native):
-            native = adapter
-            native.set_args(args)
-    if isinstance(s.jacobian_adapter, Native):
-        native = s.jacobian_adapter
-        native.static_entries(native.w, s.fy, s.fyp)
-        s.jacobian_exists = False
-        s.cj_factored = 0.0

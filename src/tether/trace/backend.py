@@ -14,7 +14,7 @@ from tether._core.state import State
 from tether.trace.emit import Program
 from tether.trace.tracer import Trace
 
-__all__ = ["BACKENDS", "Backend", "change_args", "prepare", "prepare_system"]
+__all__ = ["BACKENDS", "Backend", "prepare", "prepare_system"]
 
 BACKENDS = ("auto", "machine", "c")
 LAYOUTS = ("columns", "rows", "list")
@@ -57,7 +57,7 @@ class Backend:
         else:
             machine.use_machine(state, self.new(args))
 
-    def attach_events(self, state: State, args: Sequence[float] = ()) -> None:
+    def attach_events(self, state: State, args: Sequence[float] | np.ndarray = ()) -> None:
         """Let a state compute its event functions with it."""
         if self.name == "c":
             native.use_native_events(state, self.new(args))
@@ -159,12 +159,6 @@ def prepare_system(traced: Trace, **options: Any) -> Backend:
     program = traced.program(traced.outputs + f_y.nodes + f_yp.nodes)
     entries = ((f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols))
     return prepare(program, len(traced.outputs), *entries, **options)
-
-
-def change_args(state: State, args: Sequence[float]) -> None:
-    """Give new args to the programs of a state."""
-    machine.change_args(state, args)
-    native.change_args(state, args)
 
 
 def _positions(
