@@ -772,16 +772,52 @@ def test_a_short_run_is_not_worth_a_compiler():
     program = random_program(np.random.default_rng(0), 300, EXACT)
     assert not compile_c.worth_compiling(program, 1e3)
     assert not compile_c.worth_compiling(program, 2e5)
-    assert compile_c.worth_compiling(program, 2e5, cached=True)
     assert compile_c.worth_compiling(program, 1e7)
-    assert prepare(program).name == "machine"
 
 
 @needs_compiler
-def test_auto_takes_a_library_that_is_there(empty_cache):
-    assert prepare(SPLIT, evaluations=3e5).name == "machine"
-    assert libraries(empty_cache) == []
+def test_auto_takes_a_library_that_is_there(empty_cache, monkeypatch):
+    monkeypatch.setattr(compile_c, "_KEEPERS", [])        # as in a new process
+    made = prepare(SPLIT, backend="auto")
+    assert (made.name, made.reason) == ("machine", "")
+    assert not empty_cache.exists()                       # looking leaves nothing behind
     assert prepare(SPLIT, backend="c").name == "c"
-    assert prepare(SPLIT, evaluations=3e5).name == "c"
-    assert prepare(SPLIT, evaluations=3e2).name == "machine"
-    assert prepare(SPLIT, evaluations=3e5, backend="machine").name == "machine"
+    assert prepare(SPLIT, backend="auto").name == "c"
+    assert prepare(SPLIT).name == prepare(SPLIT, backend="machine").name == "machine"
+
+
+@needs_compiler
+def test_another_compiler_or_translation_is_another_library(empty_cache, monkeypatch, tmp_path):
+    first = compile_program(SPLIT).path
+    monkeypatch.setattr(compile_c, "translator", lambda: "another")
+    second = compile_program(SPLIT).path
+    other = tmp_path / "cc"
+    other.write_text(f'#!/bin/sh\nexec {find_compiler()} "$@"\n')
+    other.chmod(0o755)
+    monkeypatch.setenv("CC", str(other))
+    assert len({first, second, compile_program(SPLIT).path}) == 3
+
+
+def run_of(backend):
+    def fun(t, y, yp):
+        return [yp[0] + y[0] ** 2]
+
+    return tether.solve_dae(fun, (0.0, 1.0), [1.0], options={"backend": backend})
+
+
+def test_the_result_says_what_ran_the_program(empty_cache, monkeypatch):
+    monkeypatch.setattr(tether.model, "_shelf", tether.model.Shelf())
+    assert run_of("machine").how == "traced, as written; run by the machine"
+    assert run_of("auto").how == "traced, as written; run by the machine"
+    if find_compiler() is not None:
+        assert run_of("c").how == "traced, as written; run in C"
+        monkeypatch.setattr(tether.model, "_shelf", tether.model.Shelf())
+        assert run_of("auto").how == "traced, as written; run in C"      # it is there
+        assert run_of("machine").how == "traced, as written; run by the machine"
+    monkeypatch.setattr(tether.model, "_shelf", tether.model.Shelf())
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    for _ in range(2):
+        how = run_of("c").how
+        assert how.startswith("traced, as written; run by the machine, not in C: no C compiler")
+    assert run_of("auto").how == "traced, as written; run by the machine"

@@ -1375,3 +1375,15 @@ def test_one_problem_in_two_threads_with_events_and_constraints():
     for sol in together:
         np.testing.assert_array_equal(sol.y, alone.y)
         np.testing.assert_array_equal(sol.t_events[0], alone.t_events[0])
+
+
+def test_one_that_cannot_be_compared_does_not_spoil_others(traces):
+    """Problems of one kind share a wrapper."""
+    much = [[float(i)] for i in range(20_000)]
+
+    def semi_explicit(rate):
+        problem = Problem.semi_explicit(lambda t, x, z: -rate[0][0] * z, lambda t, x, z: x - z)
+        return solve_dae(problem, (0, 1), [1.0, 1.0]).how
+
+    assert semi_explicit(much).startswith("called")
+    assert semi_explicit([[1.0]]).startswith("traced")

@@ -175,10 +175,11 @@ class Bdf:
             index = self.model.plan.analysis.index if self.model.plan.analysis else None
             return (
                 f"traced; index {index} reduced to {self.model.reduced.form}, kept on "
-                f"{len(self.model.reduced.constraints)} constraints of the equations"
+                f"{len(self.model.reduced.constraints)} constraints of the equations; "
+                f"{self.model.run_by}"
             )
         if isinstance(self.model, TracedProblem):
-            return "traced, as written"
+            return f"traced, as written; {self.model.run_by}"
         return "called as it is" + (f": {self.note}" if self.note else "")
 
     def restart(

@@ -96,7 +96,7 @@ class EventFunctions:
 
     def __init__(self, bdf: Bdf, events: Sequence[Event]) -> None:
         self.bdf, self.state, self.args = bdf, bdf._state, bdf.problem.args
-        self.functions = [restricted(event.fun, bdf.n, self.state.n) for event in events]
+        self.functions = [event.fun for event in events]
         self.program: TracedEvents | None = None
         self.state.watch_events([event.direction for event in events])
         self._attach()
@@ -106,9 +106,10 @@ class EventFunctions:
         self.program = None
         if self.bdf.options.trace != "never" and not self.bdf.calls_back:
             y, yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
-            self.program = traced_events(self.functions, s.t, y, yp, self.args)
+            self.program = traced_events(self.functions, self.bdf.n, s.t, y, yp, self.args)
         if self.program is None:
-            adapters.use_python_events(s, self.functions, self.args)
+            called = [restricted(fun, self.bdf.n, s.n) for fun in self.functions]
+            adapters.use_python_events(s, called, self.args)
         else:
             self.program.attach(s, self.bdf.options.backend)
 
@@ -131,10 +132,11 @@ class EventFunctions:
             self._call("g_new")
 
     def _call(self, target: str) -> None:
-        s = self.state
+        s, n = self.state, self.bdf.n
         values = s.array(target)
         for number, fun in enumerate(self.functions):
-            values[number] = fun(s.t, s.array("y").copy(), s.array("yp").copy(), *self.args)
+            y, yp = s.array("y")[:n].copy(), s.array("yp")[:n].copy()
+            values[number] = fun(s.t, y, yp, *self.args)
 
 
 def locate(

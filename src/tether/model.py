@@ -57,6 +57,7 @@ class Plan:
     constraints: Backend | None = None
     note: str = ""                   # why there is no program
     evaluations: int = 0             # in the runs so far
+    looked: bool = False             # for a library from an earlier time
 
     @property
     def only_here(self) -> bool:
@@ -75,12 +76,17 @@ class Plan:
         return self.traced.args.flatten(args)
 
     def backend(self, wanted: str) -> Backend:
-        """Program of the system; compiled to C when the runs so far say that it pays."""
+        """Program of the system; compiled to C when the runs so far say that it pays.
+
+        That somebody has compiled it before says so too.
+        """
         assert self.system is not None
         assert self.make_system is not None
         if wanted == "auto" and self.system.name == "machine" and not self.system.reason:
             if worth_compiling(self.system.program, self.evaluations):
                 self.system = self.make_system("c")
+            elif not self.looked:
+                self.system, self.looked = self.make_system("auto"), True
         elif wanted != "auto" and wanted != self.system.name and not self.system.reason:
             self.system = self.make_system(wanted)
         return self.system
@@ -118,6 +124,19 @@ class TracedProblem(Problem):
         self.__dict__.update(problem.__dict__)
         self.plan, self.key, self.wanted = plan, key, backend
         self.values = plan.args(self.args)
+        self.backend: Backend | None = None    # what runs it, once it is attached
+
+    @property
+    def run_by(self) -> str:
+        """What runs the program, in words."""
+        if self.backend is not None and self.backend.name == "c":
+            return "run in C"
+        reason = self.backend.reason if self.backend is not None and self.wanted == "c" else ""
+        return "run by the machine" + (f", not in C: {reason}" if reason else "")
+
+    def _attach_program(self, state: State) -> None:
+        self.backend = self.plan.backend(self.wanted)
+        self.backend.attach(state, self.values)
 
     def prepare(self, t: float, y: np.ndarray) -> None:
         """Do nothing: the problem was prepared before it was traced."""
@@ -129,7 +148,7 @@ class TracedProblem(Problem):
 
     def attach(self, state: State) -> None:
         """Put the program behind the core's seams; a Jacobian of the user's stays in place."""
-        self.plan.backend(self.wanted).attach(state, self.values)
+        self._attach_program(state)
         if self.jac is not None:
             adapters.use_python_jacobian(state, self.jac, self.args)
 
@@ -170,7 +189,7 @@ class ReducedProblem(TracedProblem):
 
     def attach(self, state: State) -> None:
         """Put the program behind the core's seams."""
-        self.plan.backend(self.wanted).attach(state, self.values)
+        self._attach_program(state)
 
     def is_worn(self, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
         """Whether rows chosen of a derivative array determine the derivatives badly by now."""
@@ -307,20 +326,27 @@ class TracedEvents:
 
     def is_current(self, functions: Sequence[Callable[..., Any]], args: Sequence[Any]) -> bool:
         """Whether what the functions read is still what it was when they were traced."""
-        key = cache_key(_together(functions), self.n, args)
+        key = _events_key(functions, self.n, args)
         return key == self.key and np.array_equal(self.values, self.plan.args(args))
 
     def attach(self, state: State, backend: str) -> None:
         """Put the program behind the core's seam."""
-        self.plan.backend(backend).attach_events(state, self.values)
+        wanted = "c" if backend == "c" else "machine"          # too little work to pay for more
+        self.plan.backend(wanted).attach_events(state, self.values)
 
 
 def traced_events(
-    functions: Sequence[Callable[..., Any]], t: float, y: np.ndarray, yp: np.ndarray,
-    args: Sequence[Any],
+    functions: Sequence[Callable[..., Any]], n_user: int, t: float, y: np.ndarray,
+    yp: np.ndarray, args: Sequence[Any],
 ) -> TracedEvents | None:
-    """Make a program of event functions (t, y, yp, *args); None where one cannot be traced."""
-    n, together = len(y), _together(functions)
+    """Make a program of event functions (t, y, yp, *args) of the first n_user unknowns.
+
+    None where one of them cannot be traced.
+    """
+    n = len(y)
+
+    def together(t: float, y: Any, yp: Any, *args: Any) -> list[Any]:
+        return [fun(t, y[:n_user], yp[:n_user], *args) for fun in functions]
 
     def make() -> Plan:
         try:
@@ -335,22 +361,20 @@ def traced_events(
 
         return Plan(traced, make_system=values, system=values("machine"))
 
-    key = cache_key(together, n, args)
+    key = _events_key(functions, n, args)
     if key is None:
         return None
-    plan = _shelf.find((key, "events"), make)
+    plan = _shelf.find((key, n_user, "events"), make)
     if plan.system is None or plan.only_here:
         return None
     return TracedEvents(plan, key, plan.args(args), n)
 
 
-def _together(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """Give several functions of one value each as one of several."""
-
-    def together(t: float, y: Any, yp: Any, *args: Any) -> list[Any]:
-        return [fun(t, y, yp, *args) for fun in functions]
-
-    return together
+def _events_key(
+    functions: Sequence[Callable[..., Any]], n: int, args: Sequence[Any]
+) -> Hashable | None:
+    keys = tuple(cache_key(fun, n, args) for fun in functions)
+    return None if None in keys else keys
 
 
 def _as_residual(fun: Callable[..., Any], single: bool) -> Callable[..., Any]:

@@ -72,8 +72,7 @@ def prepare(
     fyp: tuple[Sequence[int], Sequence[int]] = ((), ()),
     *,
     layout: str = "columns",
-    backend: str = "auto",
-    evaluations: float = 0.0,
+    backend: str = "machine",
 ) -> Backend:
     """Make a program ready to run.
 
@@ -89,10 +88,8 @@ def prepare(
         Where the entries go: "columns" of a dense matrix, as in the core; its "rows", as for
         constraints; or "list", in the order given, as for the data of a sparse matrix.
     backend : str
-        "machine"; "c", with the machine to fall back on; or "auto": C where it will have paid by
-        the end of the run.
-    evaluations : float
-        For "auto": how many evaluations are ahead. With zero it is the machine.
+        "machine"; "c", with the machine to fall back on; or "auto": C if the library is there
+        from an earlier time, without a call of the compiler.
 
     Examples
     --------
@@ -110,21 +107,17 @@ def prepare(
     fy_positions = _positions(*fy, program.n, n_values, layout)
     fyp_positions = _positions(*fyp, program.n, n_values, layout)
     reason, no_args = "", np.zeros(program.p)
-    if backend == "c" or (backend == "auto" and evaluations > 0):
-        from tether.trace.compile_c import NotCompiled, compile_program, worth_compiling
+    if backend != "machine":
+        from tether.trace.compile_c import NotCompiled, compile_program
 
-        wanted = backend == "c" or worth_compiling(program, evaluations)
         try:
-            if wanted or worth_compiling(program, evaluations, cached=True):
-                plan = compile_program(
-                    program, n_values, fy_positions.tolist(), fyp_positions.tolist(),
-                    only_cached=not wanted,
-                )
-                return Backend(
-                    "c", "", program, n_values, fy, fyp, native.Native(plan, no_args)
-                )
+            plan = compile_program(
+                program, n_values, fy_positions.tolist(), fyp_positions.tolist(),
+                only_cached=backend == "auto",
+            )
+            return Backend("c", "", program, n_values, fy, fyp, native.Native(plan, no_args))
         except NotCompiled as error:
-            reason = str(error)
+            reason = str(error) if backend == "c" else ""
     first = machine.Machine(schedule(program, n_values), no_args, fy_positions, fyp_positions)
     return Backend("machine", reason, program, n_values, fy, fyp, first)
 
@@ -137,7 +130,7 @@ def prepare_system(traced: Trace, **options: Any) -> Backend:
     traced : Trace
         The residual.
     **options
-        `backend` and `evaluations`, as in `prepare`.
+        `backend`, as in `prepare`.
 
     Raises
     ------

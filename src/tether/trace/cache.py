@@ -81,7 +81,8 @@ def cache_key(
         own = reader.read(fun), tuple(reader.read_argument(x) for x in args)
         return n, fills, own, reader.read_by_name()
     except (_TooLarge, RecursionError):
-        if code is not None:
+        # wrappers of our own are the same code for all functions
+        if code is not None and not (fun.__module__ or "").startswith("tether."):
             _hopeless[code] = True
         return None
 
@@ -104,6 +105,7 @@ class _Reader:
         self._count = 0
         self._names: dict[str, None] = {}      # written in the code so far, in order
         self._spaces: list[_Namespace] = []    # whose members count if they are asked for
+        self._kinds: dict[int, Hashable] = {}  # classes by identity, without what makes objects
 
     def read(self, value: Any) -> Hashable:
         """Token of a value, without what the code may ask it for by name."""
@@ -188,7 +190,7 @@ class _Reader:
         state = attributes(value)
         if not state and not _is_plain(type(value)):
             raise _TooLarge            # it may have a state that nothing shows
-        return "object", self.read(type(value)), self.read(state)
+        return "object", self._kind(type(value)), self.read(state)
 
     def _function(self, function: types.FunctionType) -> Hashable:
         code = function.__code__
@@ -215,7 +217,13 @@ class _Reader:
             self._spaces.append(_Namespace(vars(module), by_written_name=True))
         return _Same(module)
 
-    def _class(self, cls: type) -> Hashable:
+    def _kind(self, cls: type) -> Hashable:
+        """Token of a class of which there is an object: how it was made is over."""
+        if id(cls) not in self._open and id(cls) not in self._kinds:
+            self._kinds[id(cls)] = self._class(cls, _UNUSED_BY_OBJECTS)
+        return _Same(cls), self._kinds.get(id(cls))
+
+    def _class(self, cls: type, unused: frozenset[str] = frozenset()) -> Hashable:
         if is_library(cls.__module__):
             return _Same(cls)
         members = []
@@ -225,7 +233,8 @@ class _Reader:
             methods = {}
             for name, member in vars(base).items():
                 inner = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
-                if isinstance(inner, types.FunctionType) and not name.startswith("__"):
+                by_name = not name.startswith("__") or name in unused
+                if isinstance(inner, types.FunctionType) and by_name:
                     methods[name] = inner
                 elif isinstance(member, types.FunctionType) or not name.startswith("__"):
                     members.append(self.read(inner))
@@ -261,9 +270,15 @@ class _Namespace:
 # Whoever uses one of these may ask for any member; modules are looked after when tracing.
 _ASKING_TEXT = """
     getattr hasattr attrgetter methodcaller __getattribute__ __dict__ vars dir getmembers
-    getattr_static
+    getattr_static type __class__
 """
 _ASKING = frozenset(_ASKING_TEXT.split())
+# What no expression with an object calls unless it is written; `type` makes objects as well.
+_UNUSED_TEXT = """
+    __init__ __new__ __post_init__ __init_subclass__ __setattr__ __delattr__ __del__ __repr__
+    __str__ __format__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __replace__ __dir__
+"""
+_UNUSED_BY_OBJECTS = frozenset(_UNUSED_TEXT.split())
 # Code of functions that depend on too much, or on what cannot be seen.
 _hopeless: weakref.WeakKeyDictionary[types.CodeType, bool] = weakref.WeakKeyDictionary()
 _HEAP_TYPE = 1 << 9                # a class made by a class statement

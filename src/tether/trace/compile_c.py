@@ -51,7 +51,6 @@ FUNCTIONS = ("fill_static", "fill_time", "values", "static_entries", "entries")
 SAVED_NS = 0.5
 # ... and costs this many seconds, at all and for each instruction.
 COMPILING = (0.04, 2.5e-4)
-LOADING = (5e-4, 4e-6)      # with the library in the cache already
 
 
 class NotCompiled(Exception):  # noqa: N818 - the machine does the work instead
@@ -134,18 +133,26 @@ def compile_program(
     compiler = find_compiler()
     if compiler is None:
         raise NotCompiled("no C compiler found: there is no cc, gcc or clang on PATH, and no CC")
-    source = Source(program, n_values, fy_positions, fyp_positions)
-    library, path = load(source.text, compiler, only_cached)
+    n_values = len(program.outputs) if n_values is None else n_values
+    check(*code_of(program), program.base, program.tables)
+    arguments = program, n_values, fy_positions, fyp_positions
+    found = load(key_of(*arguments, compiler))
+    if found is None:
+        if only_cached:
+            raise NotCompiled("not in the cache")
+        found = build(Source(*arguments).text, compiler, key_of(*arguments, compiler))
+    library, path = found
+    n_slots, has_time, fyp_is_static = (ctypes.c_int * 3).in_dll(library, "facts")
     return CompiledProgram(
         n=program.n,
         n_args=program.p,
-        n_values=source.n_values,
-        n_entries=len(program.outputs) - source.n_values,
+        n_values=n_values,
+        n_entries=len(program.outputs) - n_values,
         reach=reach_of(fy_positions, fyp_positions),
-        n_slots=source.n_slots,
+        n_slots=n_slots,
         tables=program.tables,
-        has_time=source.has_time,
-        fyp_is_static=source.fyp_is_static,
+        has_time=bool(has_time),
+        fyp_is_static=bool(fyp_is_static),
         addresses=tuple(
             ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS
         ),
@@ -154,7 +161,7 @@ def compile_program(
     )
 
 
-def worth_compiling(program: Program, evaluations: float, *, cached: bool = False) -> bool:
+def worth_compiling(program: Program, evaluations: float) -> bool:
     """Tell whether C would have saved time by the end of a run.
 
     Parameters
@@ -163,8 +170,6 @@ def worth_compiling(program: Program, evaluations: float, *, cached: bool = Fals
         What to run.
     evaluations : float
         How many times, as far as anybody can tell.
-    cached : bool
-        Whether the library exists already.
 
     Examples
     --------
@@ -176,7 +181,7 @@ def worth_compiling(program: Program, evaluations: float, *, cached: bool = Fals
     """
     if program.size > LARGEST:
         return False
-    at_all, each = LOADING if cached else COMPILING
+    at_all, each = COMPILING
     return evaluations * program.size * SAVED_NS * 1e-9 > at_all + each * program.size
 
 
@@ -251,29 +256,29 @@ TEMPLATES |= {
 }
 
 
+def code_of(program: Program) -> list[np.ndarray]:
+    """Instructions and outputs as the core takes them."""
+    parts = (program.op, program.a, program.b, program.c, program.outputs)
+    return [np.ascontiguousarray(part, np.intc) for part in parts]
+
+
 class Source:
     """C text of a program, one function for each time at which something changes."""
 
     def __init__(
         self,
         program: Program,
-        n_values: int | None,
+        n_values: int,
         fy_positions: Sequence[int],
         fyp_positions: Sequence[int],
     ) -> None:
-        self.program = program
-        outputs = np.ascontiguousarray(program.outputs, np.intc)
-        self.n_values = len(outputs) if n_values is None else n_values
+        self.program, self.n_values = program, n_values
+        *code, outputs = code_of(program)
         if len(fy_positions) + len(fyp_positions) != len(outputs) - self.n_values:
             raise ValueError(
                 f"the program has {len(outputs) - self.n_values} entries, but there are "
                 f"{len(fy_positions)} + {len(fyp_positions)} positions"
             )
-        code = [
-            np.ascontiguousarray(part, np.intc)
-            for part in (program.op, program.a, program.b, program.c)
-        ]
-        check(*code, outputs, program.base, program.tables)
         self.first_kept = program.p + len(program.tables)
         segment, changes = segment_of_each(
             *code, outputs, self.n_values, program.n_const, program.base - program.p, program.base
@@ -281,14 +286,13 @@ class Source:
         self.segment = segment.tolist()
         self.op, self.a, self.b, self.c = (part.tolist() for part in code)
         self.outputs = outputs.tolist()
-        self.has_time = TIME in self.segment
         targets = [f"fy[{k}]" for k in fy_positions] + [f"fyp[{k}]" for k in fyp_positions]
         entries = list(zip(targets, self.outputs[self.n_values :], strict=True))
         is_static = (changes[self.n_values :] == 0).tolist()
         fixed = [entry for entry, static in zip(entries, is_static, strict=True) if static]
         moving = [entry for entry, static in zip(entries, is_static, strict=True) if not static]
         values = [(f"out[{i}]", slot) for i, slot in enumerate(self.outputs[: self.n_values])]
-        self.fyp_is_static = all(is_static[len(fy_positions) :])
+        fyp_is_static = all(is_static[len(fy_positions) :])
         self.leaves = self._leaves()
         self.kept = self._kept(slot for _, slot in values + fixed)
         self.scratch = 0                # doubles in w that no function leaves anything in
@@ -301,8 +305,11 @@ class Source:
             ("static_entries", ("double *w", *matrices), fixed, (STATIC,)),
             ("entries", (*point, *matrices), moving, (STATIC, TIME)),
         )
-        self.text = "\n".join([PREAMBLE, *(self._function(*each) for each in functions)])
-        self.n_slots = self.first_kept + len(self.kept) + self.scratch
+        parts = [PREAMBLE, *(self._function(*each) for each in functions)]
+        n_slots = self.first_kept + len(self.kept) + self.scratch
+        facts = n_slots, int(TIME in self.segment), int(fyp_is_static)
+        parts.append(f"const int facts[] = {{{', '.join(map(str, facts))}}};\n")
+        self.text = "\n".join(parts)
 
     def _leaves(self) -> list[str]:
         """C expressions of the slots before the first instruction."""
@@ -452,42 +459,35 @@ def find_compiler() -> str | None:
     return next((path for name in candidates if name and (path := shutil.which(name))), None)
 
 
-def load(text: str, compiler: str, only_cached: bool = False) -> tuple[ctypes.CDLL, Path]:
-    """Load the library of a C text from the cache; compile it if it is not there."""
-    folder = cache_folder() / key_of(text, compiler)
-    found = from_cache(folder)
-    if found is not None:
-        return found
-    if only_cached:
-        raise NotCompiled("not in the cache")
-    build(text, compiler, folder)
-    found = from_cache(folder)
-    if found is None:
-        raise NotCompiled(f"the library that {compiler} made could not be loaded")
-    return found
-
-
-def key_of(text: str, compiler: str) -> str:
-    """Name for a text, a compiler and a platform.
+def key_of(
+    program: Program, n_values: int, fy_positions: Sequence[int], fyp_positions: Sequence[int],
+    compiler: str,
+) -> str:
+    """Name for a program, a compiler and a platform; what tables hold is not compiled.
 
     The compiler is known by its file, which changes with its version; asking it would
-    cost more than many a run.
+    cost more than many a run. So would writing the C text, only to see that it is known.
     """
     file = os.stat(compiler)
+    arrays = (program.op, program.a, program.b, program.c, program.outputs, program.constants)
     parts = (
-        text, FLAGS, os.path.realpath(compiler), file.st_size, file.st_mtime_ns,
+        program.n, program.p, n_values, tuple(fy_positions), tuple(fyp_positions),
+        len(program.tables), *(part.tobytes() for part in arrays),
+        translator(), FLAGS, os.path.realpath(compiler), file.st_size, file.st_mtime_ns,
         platform.system(), platform.machine(),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
+@functools.cache
+def translator() -> str:
+    """Name of the present way to write a program in C: that of this file's content."""
+    return digest(Path(__file__).read_bytes())
+
+
 def cache_folder() -> Path:
     """Folder of the compiled programs: TETHER_CACHE, else in the user's cache, else temporary."""
-    if named := os.environ.get("TETHER_CACHE"):
-        folder = Path(named)
-    else:
-        above = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        folder = Path(above) / "tether"
+    folder = wanted_folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         ours = not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
@@ -495,6 +495,14 @@ def cache_folder() -> Path:
         ours = False
     # What is loaded from there is run: a folder of somebody else's will not do.
     return folder if ours and os.access(folder, os.W_OK | os.X_OK) else private_folder()
+
+
+def wanted_folder() -> Path:
+    """Folder that the environment names; it need not exist."""
+    if named := os.environ.get("TETHER_CACHE"):
+        return Path(named)
+    above = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(above) / "tether"
 
 
 @functools.cache
@@ -508,7 +516,14 @@ def private_folder() -> Path:
 _KEEPERS: list[tempfile.TemporaryDirectory] = []
 
 
-def from_cache(folder: Path) -> tuple[ctypes.CDLL, Path] | None:
+def load(key: str) -> tuple[ctypes.CDLL, Path] | None:
+    """Load a library from the cache; nothing is made where there is no cache yet."""
+    if wanted_folder().is_dir():
+        return from_folder(cache_folder() / key)
+    return from_folder(private_folder() / key) if _KEEPERS else None
+
+
+def from_folder(folder: Path) -> tuple[ctypes.CDLL, Path] | None:
     """Load a library; one that is not what its name says is thrown away.
 
     A library is named by a digest of its content, so that a file of which only a part
@@ -530,8 +545,9 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def build(text: str, compiler: str, folder: Path) -> None:
-    """Compile in a place of one's own, then move the finished library into the cache."""
+def build(text: str, compiler: str, key: str) -> tuple[ctypes.CDLL, Path]:
+    """Compile in a place of one's own, move the finished library into the cache and load it."""
+    folder = cache_folder() / key
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder.parent) as work:
         source, library = os.path.join(work, "program.c"), os.path.join(work, "program.so")
@@ -552,6 +568,10 @@ def build(text: str, compiler: str, folder: Path) -> None:
         except OSError as error:
             raise NotCompiled(f"the library could not be kept: {error}") from None
     prune(folder.parent)
+    found = from_folder(folder)
+    if found is None:
+        raise NotCompiled(f"the library that {compiler} made could not be loaded")
+    return found
 
 
 def prune(cache: Path) -> None:
