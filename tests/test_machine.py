@@ -637,7 +637,7 @@ for x in EDGES:
         found += runner.values(0.0, [x, y, 1.0], np.zeros(3)).tolist()
 for seed in range(20):
     rng = np.random.default_rng(seed)
-    program = random_program(rng, 80, [*EXACT, op.POWI])
+    program = random_program(rng, 80, [*EXACT, op.POWI, op.TABLE])
     runner = prepare(program, 3, ([0, 1], [0, 2]), ([2], [1]), backend="c").new([0.5, -2.0])
     fy, fyp = np.zeros(9), np.zeros(9)
     for t in (0.0, 1.0):
