@@ -85,7 +85,7 @@ class Options:
         Run `fun` as a program where it can be traced, never, or refuse what cannot be traced.
     backend : {"auto", "machine", "c"}
         What runs the program: the core's machine, a C compiler's output (with the machine to fall
-        back on), or the one that will pay.
+        back on), or the one that will pay or is there already. ``sol.how`` says which it was.
     start : {"auto", "assume", "check"}
         Make the starting values consistent, take them as they are, or refuse inconsistent ones.
     projection_power : float

@@ -34,8 +34,8 @@ class Piecewise:
     --------
     >>> from tether.trace.piecewise import Piecewise
     >>> ramp = Piecewise([1.0], [0.0, 1.0], [[0.0, 2.0], [2.0, 0.0]], "ramp")
-    >>> ramp(0.5), ramp(3.0), ramp.derivative()(0.5)
-    (1.0, 2.0, 2.0)
+    >>> [float(value) for value in (ramp(0.5), ramp(3.0), ramp.derivative()(0.5))]
+    [1.0, 2.0, 2.0]
     """
 
     def __init__(self, starts: Any, bases: Any, coefficients: Any, name: str) -> None:
