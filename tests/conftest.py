@@ -10,3 +10,11 @@ def library(tmp_path_factory):
     if not has_compiler():
         pytest.skip("no C compiler")
     return compile_c(C_SOURCE, tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_libraries(tmp_path_factory):
+    """No test finds a library that was compiled before, or leaves one behind."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TETHER_CACHE", str(tmp_path_factory.getbasetemp() / "tether-cache"))
+        yield

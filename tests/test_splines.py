@@ -43,9 +43,8 @@ POINTS = np.concatenate([X, RNG.uniform(X[0], X[-1], 60), [-1.0, X[0] - 1e-9, 3.
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    """A cache for this file alone."""
-    monkeypatch.setenv("TETHER_CACHE", str(tmp_path_factory.getbasetemp() / "tether-cache"))
+def nothing_is_known(monkeypatch):
+    """No test finds what another has left in the cache."""
     monkeypatch.setattr(model, "_shelf", model.Shelf())
 
 
