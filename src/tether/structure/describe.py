@@ -268,9 +268,7 @@ def _how(found: Analysis) -> str:
     if opaques := found.given.graph.opaques:
         name = getattr(opaques[0], "__name__", "a function")
         return f"as written, and called as it is: {name} can only be called from Python"
-    if reduced is None:
-        return "as written"
-    if reduced.as_given:
+    if reduced is None or reduced.as_given:
         return "as written"
     more = reduced.n - reduced.n_user
     extra = f" with {more} further unknown{_plural(more)}" if more else ""
