@@ -187,6 +187,12 @@ def whole(t, y, yp):
     return yp - SPLINES["CubicSpline"](y) - CURVE(np.array([t, y[0]]))[:, 1]
 
 
+def on_a_grid(t, y, yp):
+    grid = SPLINES["pchip"](np.linspace(0.5, 1.5, 2))
+    grid[0] = y[0]
+    return yp - grid - SPLINES["smoothing"](np.array([9.0, t]), ext=1)
+
+
 def along(t, y, yp):
     return yp - ALONG(t)
 
@@ -200,8 +206,10 @@ def kept(t, y, yp, curves):
     return [yp[0] - curves["x"](t), yp[1] - curves["list"][0](y[0])]
 
 
-@pytest.mark.parametrize("fun", [unpacked, indexed, numbered, whole, along, otherwise, kept],
-                         ids=lambda fun: fun.__name__)
+WAYS = [unpacked, indexed, numbered, whole, on_a_grid, along, otherwise, kept]
+
+
+@pytest.mark.parametrize("fun", WAYS, ids=lambda fun: fun.__name__)
 def test_ways_to_write_them(fun):
     args = ({"x": SPLINES["akima"], "list": [SPLINES["pchip"]]},) if fun is kept else ()
     y, yp = np.array([0.8, 1.1]), np.array([0.1, 0.2])

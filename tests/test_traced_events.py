@@ -160,6 +160,26 @@ def test_events_notice_changes_by_themselves(who, trace):
     np.testing.assert_allclose(sol.t_events[0], [0.5, 1.5, 2.5, 3.5, 4.5], atol=1e-6)
 
 
+@pytest.mark.parametrize(("modes", "traced"), [(2, 2), (100, 8)])
+def test_events_that_keep_changing_are_called_after_a_while(modes, traced, traces):
+    """A program for every mode, unless there are too many."""
+    mode = [0]
+
+    def event(t, y, yp):
+        return np.sin(np.pi * (y[0] + mode[0] * 1e-3))
+
+    def change(t, y, yp):
+        mode[0] = (mode[0] + 1) % modes
+        return y
+
+    event.apply = change
+    sol = solve_dae(lambda t, y, yp: [yp[0] - 1.0], (0.0, 20.0), [0.5], events=event, max_step=0.5)
+    assert sol.success
+    found = 1.0 - 1e-3 * (np.arange(20) % modes) + np.arange(20) - 0.5
+    np.testing.assert_allclose(sol.t_events[0][:15], found[:15], atol=1e-6)
+    assert len(traces) == 1 + traced
+
+
 @pytest.mark.parametrize("trace", ["never", "auto"])
 def test_events_notice_changes_by_a_callback(trace):
     level = [10.0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tether._core import adapters
 from tether._core import events as core_events
-from tether.model import TracedEvents, traced_events
+from tether.model import TracedEvents, events_key, traced_events
 from tether.problem import check_signature
 from tether.result import LocalInterpolant
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 EPS = np.finfo(float).eps
 MOST_ITERATIONS = 3000         # a function that is flat at its zero needs hundreds
+MOST_PROGRAMS = 8              # in one run, for events that read what keeps changing
 
 
 @dataclass
@@ -98,6 +99,7 @@ class EventFunctions:
         self.bdf, self.state, self.args = bdf, bdf._state, bdf.problem.args
         self.functions = [event.fun for event in events]
         self.program: TracedEvents | None = None
+        self.keys: set[Hashable] = set()       # of the programs so far
         self.state.watch_events([event.direction for event in events])
         self._attach()
 
@@ -107,17 +109,26 @@ class EventFunctions:
         if self.bdf.options.trace != "never" and not self.bdf.calls_back:
             y, yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
             self.program = traced_events(self.functions, self.bdf.n, s.t, y, yp, self.args)
+        self._put()
+
+    def _put(self) -> None:
+        s = self.state
         if self.program is None:
             called = [restricted(fun, self.bdf.n, s.n) for fun in self.functions]
             adapters.use_python_events(s, called, self.args)
         else:
+            self.keys.add(self.program.key)
             self.program.attach(s, self.bdf.options.backend)
 
     def refresh(self) -> None:
         """Take notice if somebody's code has changed what the functions read."""
         if self.program is None:
             return
-        if self.bdf.calls_back or not self.program.is_current(self.functions, self.args):
+        key = events_key(self.functions, self.state.n, self.args)
+        if self.bdf.calls_back or (key not in self.keys and len(self.keys) == MOST_PROGRAMS):
+            self.program = None
+            self._put()
+        elif not self.program.is_current(key, self.args):
             self._attach()
 
     def evaluate(self) -> None:

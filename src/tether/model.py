@@ -32,8 +32,8 @@ from tether.trace.tracer import Trace, TraceFailure, trace
 from tether.trace.verify import verify
 
 __all__ = [
-    "ReducedProblem", "TracedEvents", "TracedProblem", "find_model", "traced_events",
-    "traced_values",
+    "ReducedProblem", "TracedEvents", "TracedProblem", "events_key", "find_model",
+    "traced_events", "traced_values",
 ]
 
 KEPT = 64
@@ -322,11 +322,9 @@ class TracedEvents:
     plan: Plan
     key: Hashable
     values: np.ndarray
-    n: int
 
-    def is_current(self, functions: Sequence[Callable[..., Any]], args: Sequence[Any]) -> bool:
+    def is_current(self, key: Hashable, args: Sequence[Any]) -> bool:
         """Whether what the functions read is still what it was when they were traced."""
-        key = _events_key(functions, self.n, args)
         return key == self.key and np.array_equal(self.values, self.plan.args(args))
 
     def attach(self, state: State, backend: str) -> None:
@@ -361,18 +359,19 @@ def traced_events(
 
         return Plan(traced, make_system=values, system=values("machine"))
 
-    key = _events_key(functions, n, args)
+    key = events_key(functions, n, args)
     if key is None:
         return None
     plan = _shelf.find((key, n_user, "events"), make)
     if plan.system is None or plan.only_here:
         return None
-    return TracedEvents(plan, key, plan.args(args), n)
+    return TracedEvents(plan, key, plan.args(args))
 
 
-def _events_key(
+def events_key(
     functions: Sequence[Callable[..., Any]], n: int, args: Sequence[Any]
 ) -> Hashable | None:
+    """Key of all that event functions depend on; None if that cannot be compared."""
     keys = tuple(cache_key(fun, n, args) for fun in functions)
     return None if None in keys else keys
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tether.trace.arrays import TracedArray, has_traced, lifted, plain
+from tether.trace.arrays import TracedArray, demoted, has_traced, lifted, plain, promoted
 from tether.trace.functions import clip
 from tether.trace.piecewise import Piecewise, from_points
 from tether.trace.scalar import Scalar, logical_and, refuse, select
@@ -79,9 +79,9 @@ class Interpolant:
     def __call__(self, x: Any, nu: int = 0, *rest: Any, **options: Any) -> Any:
         """Evaluate, or make a node."""
         x = lifted(x)
+        given = (nu, *rest) if nu or rest else ()
         if not has_traced(x):
-            given = (nu, *rest) if nu or rest else ()
-            return self._function(x, *given, **options)
+            return promoted(np.array(self._function(demoted(x), *given, **options)))
         pieces = self._with_options(*rest, **options)
         if type(x) is Scalar:
             return pieces.at(x, nu)
@@ -89,8 +89,10 @@ class Interpolant:
             return pieces.at(plain(x)[()], nu)
         if self._pieces.tables.ndim and getattr(self._function, "axis", 0) != 0:
             refuse("an interpolant along another axis is not known to tracing for arrays")
-        values = [pieces.at(u, nu) if type(u) is Scalar else self._function(u, *((nu,) * (nu > 0)))
-                  for u in plain(x).flat]  # fmt: skip
+        values = [
+            pieces.at(u, nu) if type(u) is Scalar else self._function(u, *given, **options)
+            for u in plain(x).flat
+        ]
         result = np.empty((len(values), *pieces.tables.shape), dtype=object)
         for i, value in enumerate(values):
             result[i] = plain(value)
@@ -109,14 +111,19 @@ class Interpolant:
 
     def derivative(self, *order: int) -> Any:
         """Differentiate the interpolant."""
-        return interpolant(self._function.derivative(*order))
+        return _standing_for(self._function.derivative(*order))
 
     def antiderivative(self, *order: int) -> Any:
         """Integrate the interpolant."""
-        return interpolant(self._function.antiderivative(*order))
+        return _standing_for(self._function.antiderivative(*order))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
+
+
+def _standing_for(value: Any) -> Any:
+    found = interpolant(value)
+    return value if found is None else found
 
 
 def interpolant(value: Any) -> Any:
