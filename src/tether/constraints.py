@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ class Constraints:
         core.use_python_pieces(state)
         state.constrain(
             [piece.adapter for piece in pieces],
-            np.cumsum([0, *(piece.size for piece in pieces)]),
+            list(accumulate((piece.size for piece in pieces), initial=0)),
             [piece.function for piece in pieces],
             [piece.jacobian for piece in pieces],
             [piece.data for piece in pieces],

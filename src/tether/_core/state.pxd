@@ -183,12 +183,13 @@ cdef class State:
     cdef double* g_new
     cdef int* g_direction
 
-    cdef object memory                # one block for most of what follows ...
+    cdef object memory                # a block that arrays are taken from ...
     cdef double* block
-    cdef readonly long long taken     # ... and how much of it is given away
-    cdef dict arrays                  # owns the memory behind the pointers, or says where it is
+    cdef long long taken              # ... and how much of it is given away
+    cdef dict arrays                  # the arrays behind the pointers, or where in a block they are
 
-cdef double* take(State s, str name, long long size)
+cdef int open_block(State s, long long size) except -1
+cdef double* take(State s, str name, long long size) except? NULL
 cdef double* doubles(State s, str name, object array) except? NULL
 cdef int* integers(State s, str name, object array) except? NULL
 cdef long long* long_integers(State s, str name, object array) except? NULL

@@ -36,11 +36,23 @@ def long_integers(s, name, array):
     return array
 
 
+def open_block(s, size):
+    """Make memory for `size` doubles, which `take` gives away: one array instead of many."""
+    s.taken = 0
+    s.memory = np.zeros(size)
+    if cython.compiled:
+        view: cython.double[::1] = s.memory
+        s.block = cython.address(view[0])
+    else:
+        s.block = s.memory
+    return 0
+
+
 def take(s, name, size):
-    """Take the next `size` doubles of the state's own block for the array `name`."""
+    """Take the next `size` doubles of the block for the array `name`."""
     start: cython.longlong = s.taken
     s.taken = start + size
-    s.arrays[name] = start, s.taken
+    s.arrays[name] = s.memory, start, s.taken
     return s.block + start if cython.compiled else s.block[start : s.taken]
 
 
@@ -50,15 +62,7 @@ class State:
     def __init__(self, n, rtol, atol):
         self.arrays = {}
         self.n = n
-        self.taken = 0
-        self.memory = np.zeros(
-            (COLUMNS + VECTORS) * n + 3 * n * n + RING_ROWS * RING_COLUMNS
-        )
-        if cython.compiled:
-            view: cython.double[::1] = self.memory
-            self.block = cython.address(view[0])
-        else:
-            self.block = self.memory
+        open_block(self, (COLUMNS + VECTORS) * n + 3 * n * n + RING_ROWS * RING_COLUMNS)
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
                 setattr(self, name, np.zeros(COLUMNS + 1))
@@ -121,8 +125,9 @@ class State:
     def array(self, name):
         """Return the array behind a pointer: the same memory, not a copy."""
         array = self.arrays[name]
-        if type(array) is tuple:       # a part of the block that nobody has asked for yet
-            array = self.arrays[name] = self.memory[array[0] : array[1]]
+        if type(array) is tuple:       # a part of a block that nobody has asked for yet
+            memory, start, stop = array
+            array = self.arrays[name] = memory[start:stop]
         return array
 
     def use_kinds(self, kind, reaction, estimate):
@@ -131,16 +136,17 @@ class State:
         `reaction` marks those of index 2 and 3 whose derivative does not occur.
         """
         self.kind = integers(self, "kind", np.asarray(kind, np.intc))
-        self.highest_kind = max(kind)
+        self.highest_kind = self.arrays["kind"].max()
         self.estimate = estimate
         if self.highest_kind < 2:
             self.error_weight = self.newton_weight = self.weight
             return
         self.reaction = integers(self, "reaction", np.asarray(reaction, np.intc))
-        self.error_weight = doubles(self, "error_weight", np.zeros(self.n))
-        self.filtered_weight = doubles(self, "filtered_weight", np.zeros(self.n))
-        self.newton_weight = doubles(self, "newton_weight", np.zeros(self.n))
-        self.filtered = doubles(self, "filtered", np.zeros(self.n))
+        open_block(self, 4 * self.n)
+        self.error_weight = take(self, "error_weight", self.n)
+        self.filtered_weight = take(self, "filtered_weight", self.n)
+        self.newton_weight = take(self, "newton_weight", self.n)
+        self.filtered = take(self, "filtered", self.n)
 
     def scale_matrix(self, mode):
         """Scale rows and columns of the iteration matrix; `mode` is a code of the scalings."""
@@ -178,18 +184,19 @@ class State:
         self.piece_function = long_integers(self, "piece_function", np.asarray(functions, np.int64))
         self.piece_jacobian = long_integers(self, "piece_jacobian", np.asarray(jacobians, np.int64))
         self.piece_data = long_integers(self, "piece_data", np.asarray(data, np.int64))
-        self.g = doubles(self, "g", np.zeros(m))
-        self.g_saved = doubles(self, "g_saved", np.zeros(m))
-        self.g_reference = doubles(self, "g_reference", np.zeros(m))
-        self.gy = doubles(self, "gy", np.zeros(m * n))
-        self.scaling = doubles(self, "scaling", np.zeros(n))
-        self.shift = doubles(self, "shift", np.zeros(n))
-        self.row_whole = doubles(self, "row_whole", np.zeros(m))
-        self.row_left = doubles(self, "row_left", np.zeros(m))
+        open_block(self, 6 * m + 2 * n + 2 * m * n + m * m)
+        self.g = take(self, "g", m)
+        self.g_saved = take(self, "g_saved", m)
+        self.g_reference = take(self, "g_reference", m)
+        self.gy = take(self, "gy", m * n)
+        self.scaling = take(self, "scaling", n)
+        self.shift = take(self, "shift", n)
+        self.row_whole = take(self, "row_whole", m)
+        self.row_left = take(self, "row_left", m)
         self.row_mask = long_integers(self, "row_mask", np.zeros(m, np.int64))
-        self.basis = doubles(self, "basis", np.zeros(m * n))
-        self.triangle = doubles(self, "triangle", np.zeros(m * m))
-        self.multiplier = doubles(self, "multiplier", np.zeros(m))
+        self.basis = take(self, "basis", m * n)
+        self.triangle = take(self, "triangle", m * m)
+        self.multiplier = take(self, "multiplier", m)
         self.row_order = integers(self, "row_order", np.zeros(m, np.intc))
         self.n_pieces = len(pieces)
         self.n_constraints = m
