@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tether import replan
 from tether._core import begin, codes, interpolate, linear, probe, step
 from tether._core import project as project_core
 from tether._core.adapters import raise_users
 from tether._core.state import State
+from tether.events import Switch
 from tether.linear.condition import condition_number
 from tether.model import ReducedProblem, TracedProblem, find_model
 from tether.names import Names, check_names
@@ -49,10 +51,13 @@ SMALL = 20                  # up to here the core's own LU beats LAPACK
 HIGH_INDEX_SHARE = 2.0**-7
 # Failures after which the equations may have changed their index.
 PUZZLING = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
+# ... or their hidden constraints, or need other choices for the same.
+STALLED = (
+    *PUZZLING, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
+    Status.CONTRADICTION,
+)
 # Steps between looks at the rows that were chosen of a derivative array.
 LOOK_EVERY = 10
-# Failures after which the choices that were made for a reduced system may have to be others.
-MISFIT = (*PUZZLING, Status.NOT_ON_CONSTRAINTS, Status.CONTRADICTION, Status.SMALLER_IS_WORSE)
 
 
 class Bdf:
@@ -101,6 +106,10 @@ class Bdf:
     (1.0, 0.3679)
     """
 
+    start: Start
+    status: Status
+    given: tuple[float, np.ndarray, np.ndarray | None]     # what the last start was made from
+
     def __init__(
         self,
         problem: Problem | Any,
@@ -137,8 +146,14 @@ class Bdf:
                 f"first_step must not be longer than the interval, got {self.options.first_step}"
             )
         self.t_old: float | None = None
-        self._reduced_at = t0
+        self.plans = 1                         # so many structures were met so far
+        self.tried_at: float | None = None     # where a failure last led to a new analysis
+        self.reduced_at: float | None = None   # ... or to other choices
+        self.watched: list[Switch] | None = None    # by `step`, where the structure may change
         self.restart(t0, y, yp, self.options.first_step, self.options.start)
+        if not self.start.success and self.options.start == "auto":
+            replan.try_another_plan(self, t0, y, yp)
+            self.plans = 1
         if not self.start.on_constraints:
             reason = self.names.translate(self.start.message)
             raise ValueError(f"y0 is not on the constraints: {reason}")
@@ -156,6 +171,18 @@ class Bdf:
         self.note = note
         return model
 
+    def adopt(self, model: Problem) -> None:
+        """Integrate this from now on."""
+        self.model = model
+        self._constraint_key = model.constraints.key(self.n, self.problem.args)
+        self.watched = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether functions and arguments are what they were when the plan was made."""
+        key = self.model.constraints.key(self.n, self.problem.args)
+        return self.model.is_current(self.n) and key == self._constraint_key
+
     @cached_property
     def names(self) -> Names:
         """Names of variables and equations, given or read off the function."""
@@ -171,6 +198,11 @@ class Bdf:
     @property
     def how(self) -> str:
         """How the equations are run, in words."""
+        times = "once" if self.plans == 2 else f"{self.plans - 1} times"
+        return self._how_now + (f"; the structure changed {times}" if self.plans > 1 else "")
+
+    @property
+    def _how_now(self) -> str:
         if isinstance(self.model, ReducedProblem):
             index = self.model.plan.analysis.index if self.model.plan.analysis else None
             return (
@@ -193,17 +225,31 @@ class Bdf:
         """Begin anew at (t, y) with a consistent y' and order 1; `mode` as in `Options.start`."""
         s = self._state
         self.given = t, y, yp
-        self.start: Start = self._find_start(t, y, yp, mode)
+        self.start = self._find_start(t, y, yp, mode)
         if self._use_kinds(self.start.pencil):
             probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
         code = begin.begin(
             s, t, np.ascontiguousarray(self.start.y), np.ascontiguousarray(self.start.yp),
             first_step or choose_first_step(s, self.start),
         )
+        self._expect_rank()
         if not self.start.success:
             self.status = self.start.status
         else:
             self.status = Status.RUNNING if code == codes.OK else Status(code)
+
+    def _expect_rank(self) -> None:
+        """Let the core notice where the equations have other constraints than those of the plan.
+
+        Fewer independent ones than at the start, or more where some repeat each other.
+        """
+        s, model = self._state, self.model
+        if not isinstance(model, ReducedProblem) or model.constraints.all:
+            return
+        s.rank_floor, s.rank_ceiling = s.rank, 2**30
+        s.rank_changed = s.rank_understood = False
+        if s.rank and model.plan.analysis is not None and model.plan.analysis.redundant:
+            s.rank_ceiling = s.rank
 
     def _find_start(self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str) -> Start:
         if isinstance(self.model, ReducedProblem):
@@ -312,15 +358,12 @@ class Bdf:
 
     def refresh(self) -> None:
         """Take notice if somebody's code has changed what the residual reads."""
-        s = self._state
-        key = self.model.constraints.key(self.n, self.problem.args)
-        if self.model.is_current(self.n) and key == self._constraint_key:
+        if self.is_current:
             return
-        self._constraint_key = key
-        n_constraints = s.n_constraints
-        self._take(self._find_model(self.t, self.y, self.yp))
-        if self.model.size(self.n) != s.n or s.n_constraints != n_constraints:
-            self.status = Status.EQUATIONS_CHANGED
+        before, t, y, yp = self._state, self.t, self.y, self.yp
+        replan.replan(self, (t, y, yp))
+        if self._state is not before and not self.status.failed:
+            self.restart(t, y, yp)
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
         """Return the point on the constraints next to (t, y); where there is none, y itself."""
@@ -337,8 +380,12 @@ class Bdf:
         """Take one step and return the status; a finished or failed run stays where it is."""
         taken = self._state.steps
         self.refresh()
+        if self.model.modes is not None and self.watched is None:
+            self.watched = replan.switches(self, timed=True)
         while self.status == Status.RUNNING and self._state.steps == taken:
             self.advance(1)
+        if self.model.modes is not None and self._state.steps > taken:
+            replan.pass_surfaces(self)
         return self.status
 
     def advance(self, count: int) -> int:
@@ -347,13 +394,16 @@ class Bdf:
         self.t_old = s.t if count == 1 else None
         code = step.advance(s, self._before_next_look(count))
         raise_users(s)
-        if code == codes.PAUSED and self._is_worn() and self._reduce_again():
+        if code == codes.PAUSED and self._is_worn() and replan.choose_again(self):
+            return codes.PAUSED
+        if code == codes.PUZZLED and s.rank_changed:
+            replan.look_at_rank(self)
             return codes.PAUSED
         if code == codes.PUZZLED or code in PUZZLING:
             changed = self._look_again()
             if changed or code == codes.PUZZLED:
                 return codes.PAUSED
-        if code in MISFIT and self._reduce_again():
+        if code in STALLED and replan.rescue(self):
             return codes.PAUSED
         if code < 0:
             self.status = Status(code)
@@ -398,37 +448,6 @@ class Bdf:
         return isinstance(self.model, ReducedProblem) and self.model.is_worn(
             s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
         )
-
-    def _reduce_again(self) -> bool:
-        """After a failure: reduce the system anew if that was done with the values at the start.
-
-        Combinations with factors that vary, and the rows chosen of a derivative array, may cease
-        to do on the way though the system does not change.
-        """
-        s = self._state
-        if not isinstance(self.model, ReducedProblem) or s.t == self._reduced_at:
-            return False
-        plan, self._reduced_at = self.model.plan, s.t
-        if not plan.only_here:
-            return False
-        y, yp = self.y, self.yp
-        model = self._find_model(s.t, y, yp)
-        if not isinstance(model, ReducedProblem) or model.size(self.n) != s.n:
-            return False
-        if len(model.reduced.constraints) != len(self.model.reduced.constraints):
-            return False
-        self._take(model)
-        self.restart(s.t, y, yp)
-        return self.status == Status.RUNNING
-
-    def _take(self, model: Problem) -> None:
-        """Go on with other equations."""
-        s, self.model = self._state, model
-        s.fyp_known = s.fyp_exists = s.fyp_constant = s.jacobian_exists = False
-        s.cj_factored = 0.0
-        if model.size(self.n) == s.n:
-            model.attach(s)
-            model.constraints.attach(s, self.t, self.y, self.problem.args, self.options)
 
     @property
     def t(self) -> float:

@@ -246,12 +246,12 @@ CAUSES = {
     ),
     Cause.CHANGED: Text(
         "The equations changed during the run",
-        "The equations changed during the run{at}: they have other hidden constraints than before.",
-        "An event, a callback or a global variable changed what the residual reads, and the "
-        "reduced system that is integrated no longer belongs to it.",
+        "The equations changed during the run{at}: they can no longer be traced.",
+        "An event, a callback or a global variable changed what the residual reads, so that it "
+        "would have to be called as it is, which trace='always' does not allow.",
         (
+            "pass trace='auto'",
             "solve in two parts, before and after the change",
-            "pass trace='never'",
         ),
     ),
     Cause.LIMIT: Text(

@@ -174,6 +174,12 @@ class Constraints:
         return f"{name}, value {row - state.array('piece_start')[piece]}"
 
     @property
+    def n_found(self) -> int:
+        """Number of constraints that were found in the equations."""
+        program = None if self.found is None else self.found.program
+        return 0 if program is None else program.n_values
+
+    @property
     def _n_found(self) -> int:
         return 0 if self.found is None else len(self.found.pieces())
 

@@ -28,7 +28,10 @@ NOT_CONVERGING = 0.2
 def doubts(driver: Driver) -> tuple[str, ...]:
     """Say what is doubtful about the result; nothing for almost all."""
     evaluations = driver.state.nfev
-    found = [_start(driver), _residual(driver), _drift(driver), _order(driver), _jacobian(driver)]
+    found = [
+        _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
+        _jacobian(driver),
+    ]
     driver.state.nfev = evaluations        # those of the run
     return tuple(text for text in found if text)
 
@@ -37,7 +40,7 @@ def _start(driver: Driver) -> str:
     """Check a start that was taken on trust."""
     bdf, s = driver.bdf, driver.state
     start = driver.start
-    if bdf.options.start != "assume" or s.n > MOST_UNKNOWNS or s.steps == 0:
+    if bdf.options.start != "assume" or s.n > MOST_UNKNOWNS or s.steps == 0 or bdf.plans > 1:
         return ""
     status, r = probe.residual_at(s, driver.t_start, start.y, start.yp)
     raise_users(s)
@@ -91,6 +94,17 @@ def _drift(driver: Driver) -> str:
     return (
         f"a constraint was left with {s.worst_drift:.2g} where the tolerance allows "
         f"{allowed.max():.2g}; at the end the largest is {name}, {s.array('g')[worst]:.2g}"
+    )
+
+
+def _rank(driver: Driver) -> str:
+    """Notice constraints that depended on each other for a moment."""
+    s = driver.state
+    if s.n_constraints == 0 or s.lowest_rank >= s.highest_rank:
+        return ""
+    return (
+        f"at t = {s.t_lowest_rank:.10g} only {s.lowest_rank} of {s.highest_rank} constraints were "
+        "independent: from such a singular configuration more than one way may lead on"
     )
 
 

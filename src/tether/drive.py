@@ -10,10 +10,11 @@ import numpy as np
 from tether._core import begin, codes, store
 from tether._core import events as core_events
 from tether.bdf import Bdf, check_vector
-from tether.events import EPS, Event, EventFunctions, locate
+from tether.events import EPS, Event, EventFunctions, Switch, locate
 from tether.pace import Pace, Storm
 from tether.progress import ProgressBar
 from tether.record import Record
+from tether.replan import begin_anew, keep_history, next_turn, switches
 from tether.result import LocalInterpolant
 from tether.status import Status
 
@@ -48,6 +49,11 @@ class Driver:
         self.t_final, self.breaks = self.state.t_end, list(breaks)
         self.far_side: dict[int, float] = {}               # of events that have just acted
         self.storm, self.pace = Storm(bdf.t), Pace(bdf.t, self.t_final)
+        self.n_found = bdf.model.constraints.n_found
+        self.watched: list[Event] = events                 # and surfaces that the plan depends on
+        if bdf.model.modes is not None:
+            self._watch()
+            self.start = bdf.start             # a condition may change right at the start
         self._next_break()
 
     @property
@@ -58,6 +64,8 @@ class Driver:
     def run(self) -> Status:
         """Integrate until the end, a failure or somebody's wish to stop."""
         store.store_start(self.state)
+        if self.record.keep_steps:
+            self.record.t[0] = self.t_start    # which a change of structure may have left behind
         store.store_outputs_until(self.state, self.t_start)
         self._arm_events([])
         try:
@@ -78,6 +86,9 @@ class Driver:
                 code = self.bdf.advance(allowed)
             finally:
                 self.t_reached = self.bdf.t
+            if self.bdf._state is not self.state:
+                self._follow()
+                self._note_restart()
             if self.far_side and code != codes.EVENT_FOUND:
                 self._check_missed()
             if code == codes.EVENT_FOUND:
@@ -145,11 +156,54 @@ class Driver:
             self.record.t[s.stored - 1] = t
         store.store_outputs_until(s, t)
         self._next_break()
-        y, yp = self.bdf.y, self.bdf.yp
-        self.bdf.restart(t + s.direction * self._beside(t), y, yp)
+        y, yp, before, last_step = self.bdf.y, self.bdf.yp, self.bdf.model, self.bdf.polynomial()
+        begin_anew(self.bdf, t + s.direction * self._beside(t), y, yp)
+        self._follow()
+        if self.bdf.model is not before:
+            keep_history(self.bdf, last_step, self.bdf.t)
         self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
         self.t_reached = t
-        self.segment_t, self.segment_step = s.t, s.steps
+        self.segment_t, self.segment_step = self.state.t, self.state.steps
+        self._arm_events([])
+
+    # --- another plan -----------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        """Take notice if the equations are now integrated by another plan."""
+        bdf = self.bdf
+        changed = bdf._state is not self.state
+        if changed:
+            self.state = bdf._state
+            n_found = bdf.model.constraints.n_found
+            self.record.go_on(self.state, bdf.n, (self.n_found, n_found))
+            self.n_found = n_found
+        if changed or self.watched is not self.events or bdf.model.modes is not None:
+            self._watch()
+
+    def _watch(self) -> None:
+        """Let the core look out for the events and for what the plan depends on."""
+        found = switches(self.bdf, timed=False)
+        self.watched = [*self.events, *found] if found else self.events
+        self.functions = EventFunctions(self.bdf, self.watched) if self.watched else None
+        turn, t = next_turn(self.bdf, self.t_final), self.state.t
+        if turn is not None and abs(turn - t) <= 2.0 * self._beside(t):
+            self._turn_at_once(turn)
+            return
+        if turn is not None and turn not in self.breaks:
+            self.breaks = sorted((*self.breaks, turn), reverse=self.state.direction < 0)
+        self._next_break()
+
+    def _turn_at_once(self, t: float) -> None:
+        """Begin anew behind a time that the run has as good as reached."""
+        y, yp = self.bdf.y, self.bdf.yp
+        begin_anew(self.bdf, t + self.state.direction * self._beside(t), y, yp)
+        self._follow()
+
+    def _note_restart(self) -> None:
+        """Keep the point where the run begins anew by itself."""
+        start = self.bdf.start
+        self.record.append(self.bdf.t, start.y, start.yp, 0)
+        self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events([])
 
     def _call_back(self) -> None:
@@ -157,11 +211,15 @@ class Driver:
         point = self.cut_at or (self.bdf.t, self.bdf.y, self.bdf.yp)
         if self.callback(*point) and self.bdf.status == Status.RUNNING:
             self.bdf.status = Status.STOPPED
-        self._refresh()
+        if self.bdf.status == Status.RUNNING:
+            self.bdf.refresh()
+        if self.bdf._state is not self.state:
+            self._follow()
+            self._note_restart()
+        self._refresh_events()
 
-    def _refresh(self) -> None:
-        """Take notice if somebody's code has changed what the equations or the events read."""
-        self.bdf.refresh()
+    def _refresh_events(self) -> None:
+        """Take notice if somebody's code has changed what the events read."""
         if self.functions is not None:
             self.functions.refresh()
 
@@ -179,7 +237,11 @@ class Driver:
         if self.functions is None:
             return
         self.functions.evaluate()
-        self.state.array("g_old")[fired] = np.nan
+        g_old = self.state.array("g_old")
+        g_old[fired] = np.nan
+        for number, event in enumerate(self.watched):
+            if isinstance(event, Switch):      # it has turned once the plan no longer holds
+                g_old[number] = event.side
 
     def _serve_events(self) -> None:
         """Locate the events of the last step and report them in the order they happened.
@@ -195,7 +257,7 @@ class Driver:
             polynomial.t_old = whole.t_old = self.segment_t    # t - h is this up to round-off
         g_old, g_new = self.state.array("g_old"), self.state.array("g_new")
         found = []
-        for number, event in enumerate(self.events):
+        for number, event in enumerate(self.watched):
             if core_events.crossed(g_old[number], g_new[number], event.direction):
                 t = locate(event, polynomial, self.args, g_old[number], g_new[number])
                 found.append((self.state.direction * t, number, t))
@@ -207,9 +269,13 @@ class Driver:
         for _, number, t in found:
             if cut is not None and abs(t - cut) > same_time:
                 break
-            event = self.events[number]
+            event = self.watched[number]
             event.report(t, *polynomial(t))
             reported.append(number)
+            if isinstance(event, Switch):
+                cut = t if cut is None else cut
+                acting.append(number)
+                continue
             if t == self.t_start:      # true from the outset: nothing happened
                 continue
             event.counted += 1
@@ -233,7 +299,9 @@ class Driver:
         y = self.bdf.project(t, y)
         self.record.append(t, y, yp, self.state.last_k)
         self.t_reached = t
-        changing = False
+        turned = [e.surface for e in (self.watched[k] for k in acting) if isinstance(e, Switch)]
+        changing = bool(turned)
+        acting = [number for number in acting if number < len(self.events)]
         self.far_side = {number: -np.sign(self.state.array("g_old")[number]) for number in acting}
         for number in acting:
             if (apply := self.events[number].apply) is not None:
@@ -241,11 +309,14 @@ class Driver:
                 y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
                 changing = True
         if changing:
-            self._refresh()
-            if self.bdf.status.failed:
+            begin_anew(self.bdf, t, y[:n].copy(), yp[:n], turned)
+            if self.bdf.status == Status.EQUATIONS_CHANGED:
                 return
-            self.bdf.restart(t, y[:n].copy(), yp[:n])
+            self._follow()
+            self._refresh_events()
             self._note_change(t)
+            if turned and self.bdf.status == Status.RUNNING:
+                keep_history(self.bdf, polynomial, t)
             self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
             self.segment_t, self.segment_step = t, self.state.steps
             self._arm_events(acting)

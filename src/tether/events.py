@@ -16,6 +16,7 @@ from tether.result import LocalInterpolant
 
 if TYPE_CHECKING:
     from tether.bdf import Bdf
+    from tether.structure.modes import Modes
 
 EPS = np.finfo(float).eps
 MOST_ITERATIONS = 3000         # a function that is flat at its zero needs hundreds
@@ -45,6 +46,32 @@ class Event:
         self.t.append(t)
         self.y.append(y)
         self.yp.append(yp)
+
+
+@dataclass
+class Switch(Event):
+    """A surface on which the structure of the equations depends, `tether.structure.modes`."""
+
+    surface: int = 0
+    side: float = 0.0                          # sign of the function where the present plan holds
+
+    @classmethod
+    def of(
+        cls, modes: Modes, surface: int, args: np.ndarray, below: bool, band: float
+    ) -> Switch:
+        """Look out for the point where the solution passes a surface, by more than a band.
+
+        A solution that begins on a surface may be held there by the equations, up to errors.
+        """
+        height, side = modes.height(surface, args), -1.0 if below else 1.0
+
+        def beyond(t: float, y: np.ndarray, yp: np.ndarray, *_: Any) -> float:
+            return height(t, y, yp) + side * band
+
+        return cls(beyond, 0, np.inf, None, surface=surface, side=side)
+
+    def report(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
+        """Keep it to oneself: it is no event of the user's."""
 
 
 def check_events(events: Any, args: tuple) -> list[Event]:

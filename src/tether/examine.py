@@ -38,6 +38,7 @@ LOGARITHM = 0.85
 WRONG = 0.05
 ILL_CONDITIONED = 1e13
 MOST_VALUES = 4
+NEARBY = 1e-2                        # of the time so far: where the run stopped
 LATE = 12                            # attempts after which a contradiction is noticed at the latest
 # Steps whose slopes tell how a solution approaches its end, and which of them.
 MOST_STEPS = 500
@@ -93,7 +94,7 @@ def _by_status(case: Case) -> Diagnosis | None:
         return case.say(Cause.CHANGED, t=case.t)
     if status == Status.INTERRUPTED:
         return case.say(Cause.STOPPED, t=case.t)
-    looks = [_noise, wrong_jacobian, _not_finite]
+    looks = [_noise, wrong_jacobian, _not_finite, _singular_configuration]
     looks += [_index] if case.drowned else [_discontinuity, _singularity, _index, _singular]
     smaller_is_worse = status == Status.SMALLER_IS_WORSE
     looks += [_condition, _round_off] if smaller_is_worse else [_round_off, _condition]
@@ -233,6 +234,9 @@ def _contradiction(case: Case) -> Diagnosis | None:
     jump = case.break_within(float(np.abs(case.steps["h"][-LATE:]).sum())) if case.longest else None
     if jump is not None:
         return _discontinuity(case, jump)
+    folded = _singular_configuration(case)
+    if folded is not None:
+        return folded
     s = case.state
     g = np.abs(s.array("g"))
     worst = int(np.argmax(np.where(np.isfinite(g), g, np.inf)))
@@ -243,6 +247,25 @@ def _contradiction(case: Case) -> Diagnosis | None:
         f"the last projections moved the solution by {sizes.max():.3g} times the tolerance",
     ]
     return case.say(Cause.CONTRADICTION, name, evidence, case.t)
+
+
+def _singular_configuration(case: Case) -> Diagnosis | None:
+    """Notice constraints that depend on each other where the run stopped, and nowhere else."""
+    s = case.state
+    lowest = min(s.rank, s.lowest_rank)
+    if s.n_constraints == 0 or s.highest_rank <= lowest:
+        return None
+    t = case.t if s.rank == lowest else s.t_lowest_rank
+    began = case.t0 if case.driver is None else case.driver.t_start
+    if abs(t - case.t) > NEARBY * max(abs(case.t - began), abs(s.last_h)):
+        return None
+    return case.say(
+        Cause.SINGULAR,
+        f"only {lowest} of {s.highest_rank} constraints are independent, as in a linkage that is "
+        "folded flat",
+        ["in such a singular configuration multipliers and further motion are not determined"],
+        t,
+    )
 
 
 def _event_storm(case: Case) -> Diagnosis:

@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tether.start.consistent import Start
 from tether.structure.analyze import Analysis, analyze_trace
 from tether.structure.equations import regularity
 from tether.structure.hidden import Reduced
+from tether.structure.modes import Modes, Sides, find_modes
 from tether.structure.start import Search, reduced_start
 from tether.trace.backend import Backend, prepare, prepare_system
 from tether.trace.cache import cache_key, value_key
@@ -52,6 +54,8 @@ class Plan:
     traced: Trace | None = None
     analysis: Analysis | None = None
     reduced: Reduced | None = None   # None: the equations as they are written
+    modes: Modes | None = None       # what the structure depends on ...
+    sides: Sides | None = None       # ... and the sides it was made for; None: yet to be chosen
     make_system: Callable[[str], Backend] | None = None
     system: Backend | None = None
     constraints: Backend | None = None
@@ -117,6 +121,9 @@ class Shelf:
 _shelf = Shelf()
 
 
+Point = tuple[float, np.ndarray, np.ndarray]
+
+
 class TracedProblem(Problem):
     """A problem whose residual and Jacobian run as a program in the core."""
 
@@ -125,6 +132,7 @@ class TracedProblem(Problem):
         self.plan, self.key, self.wanted = plan, key, backend
         self.values = plan.args(self.args)
         self.backend: Backend | None = None    # what runs it, once it is attached
+        self.modes, self.sides = plan.modes, plan.sides or ()
 
     @property
     def run_by(self) -> str:
@@ -140,6 +148,41 @@ class TracedProblem(Problem):
 
     def prepare(self, t: float, y: np.ndarray) -> None:
         """Do nothing: the problem was prepared before it was traced."""
+
+    def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
+        """On which sides of the surfaces that matter a point lies."""
+        return () if self.modes is None else self.modes.sides(t, y, yp, self.values)
+
+    def sides_after(
+        self, old: tuple[float, np.ndarray, np.ndarray | None], new: Point, tolerance: np.ndarray
+    ) -> Sides:
+        """On which sides a point lies after a move that has carried it well over some surfaces."""
+        if self.modes is None:
+            return ()
+        t, y, yp = old
+        before = self.modes.heights(t, y, np.zeros_like(y) if yp is None else yp, self.values)
+        after = self.modes.heights(*new, self.values)
+        return tuple(
+            side if before[k] == after[k] or self.band(k, new, tolerance) else bool(after[k] < 0.0)
+            for k, side in enumerate(self.sides)
+        )
+
+    def band(self, surface: int, point: Point, tolerance: np.ndarray) -> float:
+        """Width of the band around a surface in which a point lies, up to a tolerance; or zero."""
+        assert self.modes is not None
+        height = self.modes.heights(*point, self.values)[surface]
+        width = self.modes.band(surface, *point, self.values, tolerance)
+        return width if abs(height) <= width else 0.0
+
+    def has_structure_of(self, other: Problem, n: int) -> bool:
+        """Whether its unknowns and constraints are those of another."""
+        mine, theirs = self.plan.reduced, getattr(other, "plan", Plan()).reduced
+        if mine is None or theirs is None:
+            return mine is theirs
+        return (
+            mine.unknowns == theirs.unknowns and mine.stages == theirs.stages
+            and len(mine.levels) == len(theirs.levels)
+        )
 
     def is_current(self, n: int) -> bool:
         """Whether what the residual reads is still what it was when it was traced."""
@@ -208,25 +251,39 @@ class ReducedProblem(TracedProblem):
 
 
 def find_model(
-    problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any, backend: str
+    problem: Problem,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray | None,
+    form: Any,
+    backend: str,
+    sides: Sides | None = None,
+    anew: bool = False,
 ) -> tuple[Problem, str]:
-    """Return the problem as it will be integrated, and why it is not a program if it is not."""
+    """Return the problem as it will be integrated, and why it is not a program if it is not.
+
+    `sides` are those of the surfaces that matter, where the point itself does not tell; with
+    `anew` the ranks are judged at this point.
+    """
     if problem.capsule is not None:
         return problem, "it is a C function"
     n = len(y)
     if problem.var_index is not None:
         form = "given"
-
-    def make() -> Plan:
-        return _make_plan(problem, n, t, y, yp, form)
-
+    make = partial(_make_plan, problem, n, t, y, yp, form)
     key = cache_key(problem.fun, n, problem.args, problem.fills)
     if key is None:
         return problem, "what it depends on cannot be compared from call to call"
     plan = _shelf.find((key, form), make)
-    if plan.only_here:
+    if plan.modes is not None:
+        if sides is None:
+            slopes = np.zeros(n) if yp is None else yp
+            sides = plan.modes.sides(t, y, slopes, plan.args(problem.args))
+        make = partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form)
+        plan = _shelf.find((key, form, sides), make)
+    if plan.only_here or anew:
         here = t, y.tobytes(), None if yp is None else yp.tobytes(), value_key(problem.args)
-        plan = _shelf.find((key, form, here), make)
+        plan = _shelf.find((key, form, sides, here), make)
     if plan.system is None:
         return problem, plan.note
     if plan.reduced is None:
@@ -246,6 +303,27 @@ def _make_plan(
     except TraceFailure as failure:
         return Plan(note=str(failure))
     plan = Plan(traced)
+    if form != "given":
+        plan.modes = find_modes(traced, 1 if form == "auto" else form)
+    return plan if plan.modes is not None else _prepare(plan, problem, t, y, yp, form)
+
+
+def _make_plan_of_mode(
+    whole: Plan, sides: Sides, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None,
+    form: Any,
+) -> Plan:
+    assert whole.modes is not None
+    with whole.modes.lock:                     # the modes share a graph, which grows
+        plan = Plan(whole.modes.equations(sides), modes=whole.modes, sides=sides)
+        return _prepare(plan, problem, t, y, yp, form)
+
+
+def _prepare(
+    plan: Plan, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any
+) -> Plan:
+    """Analyse traced equations and make the programs that will be run."""
+    traced = plan.traced
+    assert traced is not None
     try:
         if form != "given":
             plan.analysis = analyze_trace(

@@ -84,7 +84,7 @@ def _plot_history(size_axis: Axes, order_axis: Axes, stats: Statistics) -> None:
 def _plot_drift(axis: Axes, t: np.ndarray, drift: np.ndarray) -> None:
     """Residual of each constraint; what is zero, or far below the rest, sits at the bottom."""
     size = np.abs(drift)
-    floor = max(1e-3 * size.max(initial=0.0), 1e-300)
+    floor = max(1e-3 * size.max(initial=0.0, where=np.isfinite(size)), 1e-300)
     for row in size:
         axis.semilogy(t, np.maximum(row, floor), linewidth=0.8)
     axis.set_ylabel("drift")

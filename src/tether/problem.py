@@ -49,6 +49,9 @@ class Problem:
     0.3679
     """
 
+    modes: Any = None                  # conditions that the structure depends on; a plan has them
+    sides: tuple[bool, ...] = ()
+
     def __init__(
         self,
         fun: Any,
@@ -270,6 +273,14 @@ class Problem:
 
     def count(self, state: State) -> None:
         """Take notice of the work of a run."""
+
+    def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> tuple[bool, ...]:
+        """Sides of surfaces on which a plan depends; there is no plan."""
+        return self.sides
+
+    def has_structure_of(self, other: Problem, n: int) -> bool:
+        """Whether its unknowns and constraints are those of another."""
+        return other.size(n) == n and not other.determined(n).any()
 
     def is_current(self, n: int) -> bool:
         """Whether what was attached is what the functions say now: they are called, so it is."""

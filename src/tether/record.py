@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from tether._core.constraints import constraints_at
@@ -14,11 +17,17 @@ class Record:
     """Rows of t, y, y' and order for every step, and of y, y' for the output times."""
 
     def __init__(self, state: State, keep_steps: bool, t_eval: np.ndarray | None) -> None:
-        self._state = state
+        self._earlier: list[_Part] = []        # of states before the present one
+        self._n_found = 0                      # counted once there are any
         self.keep_steps = keep_steps
         self.t_eval = t_eval
+        self._open(state, t_eval)
+
+    def _open(self, state: State, t_eval: np.ndarray | None) -> None:
+        """Let a state write into new arrays."""
+        self._state, self._times = state, t_eval
         n = state.n
-        if keep_steps:
+        if self.keep_steps:
             self.t, self.k = np.empty(FIRST_CAPACITY), np.empty(FIRST_CAPACITY, np.intc)
             self.y, self.yp = np.empty((2, FIRST_CAPACITY, n))
             self.g = np.zeros((FIRST_CAPACITY, state.n_constraints))
@@ -27,6 +36,22 @@ class Record:
             self.y_eval, self.yp_eval = np.empty((2, len(t_eval), n))
             if len(t_eval):
                 state.evaluate_at(t_eval, self.y_eval.ravel(), self.yp_eval.ravel())
+
+    def go_on(self, state: State, n_user: int, n_found: tuple[int, int]) -> None:
+        """Record another state, whose unknowns and constraints may be others, from here on.
+
+        `n_found` is how many constraints come from the equations, before and now.
+        """
+        self._n_found, now = n_found
+        self._earlier.append(self._part(n_user))
+        self._n_found = now
+        left = None if self._times is None else self._times[self._state.next_eval :]
+        self._open(state, left)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it comes from one state."""
+        return not self._earlier
 
     def reserve(self, rows: int) -> None:
         """Make sure that `rows` more steps fit."""
@@ -58,21 +83,82 @@ class Record:
 
     def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return t, y, y', k of the steps kept so far, one row per step."""
-        used = self._state.stored
-        return self.t[:used], self.y[:used], self.yp[:used], self.k[:used]
-
-    def drift(self) -> np.ndarray | None:
-        """Return the constraints' residual at what `solve_dae` returns, one row per constraint."""
-        if self._state.n_constraints == 0:
-            return None
-        if self.t_eval is None:
-            return self.g[: self._state.stored].T
-        t, y, _ = self.outputs()
-        rows = [constraints_at(self._state, *point)[1] for point in zip(t, y, strict=True)]
-        return np.array(rows).reshape(len(rows), self._state.n_constraints).T
+        if self._earlier:
+            return self._joined("steps")
+        return self._steps()
 
     def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return t, y, y' at the output times reached so far."""
+        if self._earlier:
+            return self._joined("outputs")
+        return self._outputs()
+
+    def drift(self) -> np.ndarray | None:
+        """Return the constraints' residual at what `solve_dae` returns, one row per constraint.
+
+        First come those found in the equations. Where fewer hold than at other times the rows
+        left over are NaN.
+        """
+        if not self._earlier:
+            return None if self._state.n_constraints == 0 else self._drift().T
+        parts = [part.drift for part in self._earlier] + [self._part(0).drift]
+        found = [part.n_found for part in self._earlier] + [self._n_found]
+        most = max(found)
+        given = max(part.shape[1] - count for part, count in zip(parts, found, strict=True))
+        if most + given == 0:
+            return None
+        whole = [np.full((len(part), most + given), np.nan) for part in parts]
+        for rows, part, count in zip(whole, parts, found, strict=True):
+            rows[:, :count] = part[:, :count]
+            rows[:, most : most + part.shape[1] - count] = part[:, count:]
+        return np.concatenate(whole).T
+
+    # --- of the present state -----------------------------------------------------------------
+
+    def _steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        used = self._state.stored
+        return self.t[:used], self.y[:used], self.yp[:used], self.k[:used]
+
+    def _outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         done = self._state.next_eval
-        assert self.t_eval is not None
-        return self.t_eval[:done], self.y_eval[:done], self.yp_eval[:done]
+        assert self._times is not None
+        return self._times[:done], self.y_eval[:done], self.yp_eval[:done]
+
+    def _drift(self) -> np.ndarray:
+        """One row per point, one column per constraint."""
+        if self._times is None:
+            return self.g[: self._state.stored]
+        t, y, _ = self._outputs()
+        if self._state.n_constraints == 0:
+            return np.zeros((len(t), 0))
+        rows = [constraints_at(self._state, *point)[1] for point in zip(t, y, strict=True)]
+        return np.array(rows).reshape(len(rows), self._state.n_constraints)
+
+    def _part(self, n_user: int) -> _Part:
+        return _Part(
+            _cut(self._steps(), n_user) if self.keep_steps else None,
+            _cut(self._outputs(), n_user) if self._times is not None else None,
+            self._drift(), self._n_found,
+        )
+
+    def _joined(self, name: str) -> Any:
+        n_user = getattr(self._earlier[0], name)[1].shape[1]
+        parts = [*self._earlier, self._part(n_user)]
+        columns = zip(*(getattr(part, name) for part in parts), strict=True)
+        return tuple(np.concatenate(column) for column in columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What was recorded of one state, the user's variables only."""
+
+    steps: tuple[np.ndarray, ...] | None
+    outputs: tuple[np.ndarray, ...] | None
+    drift: np.ndarray
+    n_found: int                       # constraints that come from the equations
+
+
+def _cut(rows: tuple[np.ndarray, ...], n: int) -> tuple[np.ndarray, ...]:
+    """Leave of y and y' what belongs to the first n unknowns."""
+    t, y, yp, *more = rows
+    return (t, y[:, :n], yp[:, :n], *more)

@@ -209,7 +209,9 @@ class DaeResult:
     warnings : tuple of str
         What is doubtful about a result that was reached; empty for almost all.
     drift : ndarray, shape (m, nt) or None
-        Residual of the constraints, and of the invariants less their starting values, at `t`.
+        Residual of the constraints, and of the invariants less their starting values, at `t`. First
+        those found in the equations, then those given. Where the structure of the equations
+        changed on the way, rows of found constraints that did not exist at a time are NaN there.
 
     Examples
     --------

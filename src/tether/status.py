@@ -132,8 +132,8 @@ TEXTS = {
         "open."
     ),
     Status.EQUATIONS_CHANGED: (
-        "An event, a callback or something else changed the equations so that they have other "
-        "hidden constraints than before. Solve in two parts, or pass trace='never'."
+        "An event, a callback or something else changed the residual so that it can no longer be "
+        "traced, and trace='always' does not allow it to be called. Pass trace='auto'."
     ),
     Status.EVENT_STORM: (
         "Events that change the state follow each other faster and faster. Stop, or change to "

@@ -22,6 +22,7 @@ COLUMNS = (
     "projection",    # weighted size of the move onto the constraints
 )
 ROW = np.dtype([(name, float) for name in COLUMNS])
+COMPONENT = COLUMNS.index("component")
 OUTCOMES = {
     codes.OK: "accepted",
     codes.ERROR_TEST: "error too large",

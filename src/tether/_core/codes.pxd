@@ -19,7 +19,7 @@ cdef enum:
     PAUSED = 21
     STORE_FULL = 22
     EVENT_FOUND = 23
-    PUZZLED = 24                # the error test keeps failing: are the kinds still right?
+    PUZZLED = 24                # the error test keeps failing, or the constraints' rank changed
     # A start that needs no correction.
     AS_GIVEN = 30
 

@@ -114,6 +114,7 @@ def recover(s, status):
         s.convergence_failures += 1
         forget_jacobian(s)                 # from a bad prediction: no use at a better one
         ratio = 0.25
+        puzzled = s.rank_changed
         if status == NO_CONVERGENCE and smaller_is_worse(s):
             return -SMALLER_IS_WORSE
     s.steps_at_order = 0

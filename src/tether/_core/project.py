@@ -58,6 +58,9 @@ def project(s):
     status = move_onto(s, max(change, ALWAYS_ALLOWED))
     if status != OK:
         return status
+    if s.rank < s.rank_floor or s.rank > s.rank_ceiling:
+        s.rank_changed = not s.rank_understood
+        return NOT_ON_CONSTRAINTS
     for i in range(s.n):
         s.yp[i] = s.yp_predicted[i] + s.cj * s.correction[i]
     if s.projection_size > UNDOES * change and s.projection_size > NOT_ROUND_OFF:

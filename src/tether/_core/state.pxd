@@ -139,6 +139,13 @@ cdef class State:
     cdef double* multiplier
     cdef double* shift                # dy
     cdef public int rank
+    cdef public int lowest_rank       # at the accepted steps ...
+    cdef public int highest_rank
+    cdef public double t_lowest_rank  # ... and where it was first met
+    cdef public int rank_floor        # a step with another rank fails ...
+    cdef public int rank_ceiling
+    cdef public bint rank_changed     # ... for the first time: somebody should look ...
+    cdef public bint rank_understood  # ... and has found other equations
     cdef public double drift          # largest |g| after the projection
     cdef public double worst_drift
     cdef public double projection_size  # weighted, of the last step

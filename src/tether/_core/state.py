@@ -120,6 +120,9 @@ class State:
         self.n_constraints = self.n_pieces = 0
         self.project_before_test = False
         self.projections = self.contradictions = self.rank = 0
+        self.lowest_rank, self.highest_rank, self.t_lowest_rank = 2**30, 0, 0.0
+        self.rank_floor, self.rank_ceiling = 0, 2**30
+        self.rank_changed = self.rank_understood = False
         self.drift = self.worst_drift = self.projection_size = 0.0
 
     def array(self, name):

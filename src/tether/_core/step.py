@@ -76,6 +76,11 @@ def complete(s):
     s.steps += 1
     if s.drift > s.worst_drift:
         s.worst_drift = s.drift
+    if s.rank > s.highest_rank:
+        s.highest_rank = s.rank
+    if s.rank < s.lowest_rank:
+        s.lowest_rank = s.rank
+        s.t_lowest_rank = s.t_new
     s.steps_at_order += 1
     if k == s.max_order or lower_order(s) < k:
         s.starting = False

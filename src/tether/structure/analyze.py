@@ -16,6 +16,7 @@ from tether.structure.equations import MOST_DENSE, Equations, Points, general_po
 from tether.structure.freedom import free_unknowns
 from tether.structure.hidden import Reduced, reduce_index
 from tether.structure.implicit import reduce_by_array
+from tether.structure.modes import find_modes
 from tether.structure.pencil import Pencil, local_pencil
 from tether.structure.ranks import ArrayRanks, find_ranks, regular_on_solutions
 from tether.structure.redundant import Redundancy, find_redundancy
@@ -193,6 +194,9 @@ def _report(
         verify(traced, problem.fun, t, y, slopes, problem.args, problem.fills)
     except TraceFailure as failure:
         return describe_local(problem, t, y, yp, labels, f"not traced: {failure}")
+    modes = find_modes(traced, form=1)
+    if modes is not None:
+        traced = modes.equations(modes.sides(t, y, slopes, traced.args.flatten(problem.args)))
     found = analyze_trace(traced, t, y, yp, problem.args, names=labels, thorough=True)
     return found.report
 

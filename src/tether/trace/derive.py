@@ -210,7 +210,7 @@ def _of_table(g: Graph, v: int, a: int, number: int) -> tuple[int]:
 
 
 # Derivative of a node v with respect to each of its operands. Comparisons and other step
-# functions have none; those that choose an operand stand in _choose.
+# functions have none; those that choose an operand stand in `choice`.
 _PARTIALS: dict[int, Callable[..., tuple[int, ...]]] = {
     op.ADD: lambda g, v, a, b: (g.one, g.one),
     op.SUB: lambda g, v, a, b: (g.one, g.constant(-1.0)),
@@ -245,7 +245,7 @@ _PARTIALS: dict[int, Callable[..., tuple[int, ...]]] = {
 }
 
 
-def _choose(g: Graph, node: int) -> tuple[int, int, int] | None:
+def choice(g: Graph, node: int) -> tuple[int, int, int] | None:
     """Condition and the two operands for nodes that choose one of them, or None."""
     code, a, b, c = g.nodes[node]
     if code == op.SELECT:
@@ -285,9 +285,9 @@ def _gradient(
     code, a, b, _ = graph.nodes[node]
     if not any(known[operand] for operand in graph.operands(node)):
         return _NOTHING
-    choice = _choose(graph, node)
-    if choice is not None:
-        return _chosen_gradient(graph, choice, known)
+    chosen = choice(graph, node)
+    if chosen is not None:
+        return _chosen_gradient(graph, chosen, known)
     if code == op.ADD or code == op.SUB:
         return _sum_gradient(graph, code, a, b, known, uses)
     if a == b and code == op.MUL:
@@ -360,9 +360,9 @@ def _rate(graph: Graph, node: int, known: dict[int, int]) -> int:
     operands = graph.operands(node)
     if all(known[operand] == graph.zero for operand in operands):
         return graph.zero
-    choice = _choose(graph, node)
-    if choice is not None:
-        condition, a, b = choice
+    chosen = choice(graph, node)
+    if chosen is not None:
+        condition, a, b = chosen
         return graph.select(condition, known[a], known[b])
     total = graph.zero
     for operand, partial in zip(operands, _partials(graph, node), strict=False):

@@ -75,6 +75,12 @@ class Trace:
         """Names of the unknowns as the function unpacks them, or ``y[0]``, ``y[1]``, ..."""
         return guess_names(self._fun, self.n)
 
+    def with_outputs(self, outputs: list[int]) -> Trace:
+        """Return the same function with other expressions."""
+        other = Trace(self.graph, outputs, self.n, self._fun, self.args)
+        other.notes = self.notes
+        return other
+
     def unknowns(self, order: int = 0) -> list[int]:
         """Nodes of y (order 0), y' (order 1) or higher derivatives."""
         return [self.graph.y(j, order) for j in range(self.n)]

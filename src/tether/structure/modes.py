@@ -1,0 +1,332 @@
+"""Conditions on which the structure of the equations depends.
+
+A residual with an `if`, `np.where`, `min` or `max` is several systems in one, and some of them may
+have another index than the others: a mass that is free, or held by a stop. Such a system is
+analysed, reduced and integrated one way at a time. The comparisons that decide about it pass from
+one answer to the other where the difference of their operands passes zero: on a *surface*. The
+way that belongs to the sides of all surfaces on which a point lies is a *mode*.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from tether.structure.sigma import Unmatched, find_signature
+from tether.trace import Trace, evaluate
+from tether.trace import opcodes as op
+from tether.trace.backend import Backend, prepare
+from tether.trace.emit import NoProgram
+from tether.trace.graph import STATIC, TIMED, Graph
+from tether.trace.rewrite import alternatives, decided
+
+__all__ = ["Modes", "Sides", "Surface", "find_modes"]
+
+Sides = tuple[bool, ...]               # per surface: whether a point lies below it
+
+# All sides of so many surfaces are looked at together; of more, one after the other.
+MOST_TOGETHER = 4
+# So many times are looked at for conditions that depend on time alone.
+SAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Where comparisons of the same two expressions a and b change their answers.
+
+    Attributes
+    ----------
+    function : int
+        The node a - b: below the surface it is negative.
+    conditions : tuple of (int, bool)
+        The comparisons, and what they answer below the surface.
+    """
+
+    function: int
+    conditions: tuple[tuple[int, bool], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """The surfaces that matter for the structure of a traced system.
+
+    Attributes
+    ----------
+    traced : Trace
+        The equations with all their ways.
+    surfaces : tuple of Surface
+        Where their structure may change.
+    lock : Lock
+        Of whoever works on the expressions of a mode.
+    """
+
+    traced: Trace
+    surfaces: tuple[Surface, ...]
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @cached_property
+    def _program(self) -> Backend:
+        first = [surface.conditions[0][0] for surface in self.surfaces]
+        functions = [surface.function for surface in self.surfaces]
+        return prepare(self.traced.program(first + functions))
+
+    @cached_property
+    def moving(self) -> tuple[int, ...]:
+        """Surfaces that a solution can pass: not those of arguments alone."""
+        level = self.traced.graph.level
+        return tuple(
+            k for k, surface in enumerate(self.surfaces) if level[surface.function] > STATIC
+        )
+
+    @cached_property
+    def timed(self) -> tuple[int, ...]:
+        """Those of them that depend on time alone: it is known beforehand when they are passed."""
+        level = self.traced.graph.level
+        return tuple(k for k in self.moving if level[self.surfaces[k].function] == TIMED)
+
+    def next_time(self, t: float, t_end: float, sides: Sides, args: np.ndarray) -> float | None:
+        """First time after t at which a surface of time alone has been passed; None if none is.
+
+        Windows shorter than a thousandth of the interval may be missed.
+        """
+        if not self.timed:
+            return None
+        n, timed = self.traced.n, list(self.timed)
+        times = np.linspace(t, t_end, SAMPLES + 1)[1:]
+        nowhere = np.zeros((n, SAMPLES))
+        values = evaluate(self._program.program, times, nowhere, nowhere, args)
+        below = [self.surfaces[k].conditions[0][1] for k in timed]
+        held = np.array([sides[k] == answer for k, answer in zip(timed, below, strict=True)])
+        turned = np.any((values[timed] != 0.0) != held[:, None], axis=0)
+        if not turned.any():
+            return None
+        first = int(np.argmax(turned))
+        low, high = (times[first - 1] if first else t), times[first]
+        at_rest = np.zeros(n)
+        while (middle := 0.5 * (low + high)) not in (low, high):
+            here = self.sides(middle, at_rest, at_rest, args)
+            if any(here[k] != sides[k] for k in timed):
+                high = middle
+            else:
+                low = middle
+        return float(high)
+
+    def height(self, surface: int, args: np.ndarray) -> Callable[..., float]:
+        """How far above a surface a point lies, as a function of t, y and y'."""
+        runner, place = self._program.new(args), len(self.surfaces) + surface
+        return lambda t, y, yp, *_: float(runner.values(t, y, yp)[place])
+
+    def heights(
+        self, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray
+    ) -> np.ndarray:
+        """How far above all surfaces a point lies."""
+        return self._values(t, y, yp, args)[len(self.surfaces) :]
+
+    def band(
+        self, surface: int, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray,
+        tolerance: np.ndarray,
+    ) -> float:
+        """How much the height of a point changes at most if y changes within a tolerance."""
+        height = self.height(surface, args)
+        here = height(t, y, yp)
+        return sum(abs(height(t, beside, yp) - here) for beside in y + np.diag(tolerance))
+
+    def sides(self, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray) -> Sides:
+        """On which sides a point lies; on a surface itself, what its comparison says there."""
+        answers = self._values(t, y, yp, args)[: len(self.surfaces)] != 0.0
+        return tuple(
+            bool(answer) == surface.conditions[0][1]
+            for answer, surface in zip(answers, self.surfaces, strict=True)
+        )
+
+    def _values(self, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray) -> np.ndarray:
+        return self._program.new(args).values(t, y, yp)
+
+    def equations(self, sides: Sides) -> Trace:
+        """Return the equations of one mode."""
+        whole = self.traced
+        outputs = decided(whole.graph, whole.outputs, _answers(self.surfaces, sides))
+        return whole.with_outputs(outputs)
+
+
+def find_modes(traced: Trace, form: int) -> Modes | None:
+    """Find out whether the structure of a system depends on conditions; None if it does not.
+
+    Parameters
+    ----------
+    traced : Trace
+        The equations.
+    form : int
+        Up to this index they are integrated as written, and their structure does not matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.modes import find_modes
+    >>> from tether.trace import trace
+    >>> def stop(t, y, yp):
+    ...     x, v, force = y
+    ...     return [yp[0] - v, yp[1] + 1 - force, force if t < 2 else x]
+    >>> modes = find_modes(trace(stop, 3), 1)
+    >>> [modes.sides(t, np.zeros(3), np.zeros(3), np.zeros(0)) for t in (1.0, 3.0)]
+    [(True,), (False,)]
+    """
+    surfaces = _surfaces(traced.graph, traced.outputs)
+    if not surfaces:
+        return None
+    structure = _Structure(traced, surfaces, form)
+    if len(surfaces) <= MOST_TOGETHER:
+        matter = structure.by_all_sides()
+    else:
+        matter = [
+            _differ(structure.of({k: True}), structure.of({k: False})) for k in range(len(surfaces))
+        ]
+    chosen = tuple(s for s, matters in zip(surfaces, matter, strict=True) if matters)
+    modes = Modes(traced, chosen)
+    if not chosen:
+        return None
+    try:
+        modes._program  # noqa: B018
+    except NoProgram:
+        return None                    # the system has no program either
+    return modes
+
+
+def _answers(surfaces: Iterable[Surface], sides: Iterable[bool]) -> dict[int, bool]:
+    return {
+        node: answer == below
+        for surface, below in zip(surfaces, sides, strict=True)
+        for node, answer in surface.conditions
+    }
+
+
+def _differ(one: Hashable, other: Hashable) -> bool:
+    """Tell whether two ways need different plans; there is none for a singular one, as NaN is."""
+    return one != other and not isinstance(one, Unmatched) and not isinstance(other, Unmatched)
+
+
+class _Structure:
+    """What decides how a system is reduced, for given sides of some surfaces."""
+
+    def __init__(self, traced: Trace, surfaces: Sequence[Surface], form: int) -> None:
+        self.graph, self.outputs, self.form = traced.graph, traced.outputs, form
+        self.surfaces = surfaces
+        self.rows = _rows_of(self.graph, self.outputs, surfaces)
+        self.orders = self._orders(self.outputs)
+        self._known: dict[Hashable, Hashable] = {}
+
+    def by_all_sides(self) -> list[bool]:
+        """Tell which surfaces matter on some sides of the others."""
+        count = len(self.surfaces)
+        ways = list(product((True, False), repeat=count))
+        found = {way: self.of(dict(enumerate(way))) for way in ways}
+        return [
+            any(_differ(found[way], found[(*way[:k], not way[k], *way[k + 1 :])]) for way in ways)
+            for k in range(count)
+        ]
+
+    def of(self, sides: dict[int, bool]) -> Hashable:
+        """Offsets where the index is above that of the form; else it is integrated as written."""
+        rows = sorted({row for k in sides for row in self.rows[k]})
+        answers = _answers([self.surfaces[k] for k in sides], sides.values())
+        orders = list(self.orders)
+        changed = decided(self.graph, [self.outputs[row] for row in rows], answers)
+        for row, order in zip(rows, self._orders(changed), strict=True):
+            orders[row] = order
+        key = tuple(tuple(sorted(row.items())) for row in orders)
+        if key not in self._known:
+            signature = find_signature(orders)
+            if isinstance(signature, Unmatched):
+                self._known[key] = signature
+            elif signature.structural_index <= self.form:
+                self._known[key] = None
+            else:
+                self._known[key] = signature.c, signature.d
+        return self._known[key]
+
+    def _orders(self, outputs: Sequence[int]) -> list[dict[int, int]]:
+        """Highest order of every variable in each expression."""
+        unknowns = _unknowns(self.graph, outputs)
+        orders: list[dict[int, int]] = []
+        for node in outputs:
+            row: dict[int, int] = {}
+            for leaf in unknowns[node]:
+                _, j, order, _ = self.graph.nodes[leaf]
+                row[j] = max(order, row.get(j, 0))
+            orders.append(row)
+        return orders
+
+
+def _rows_of(
+    graph: Graph, outputs: Sequence[int], surfaces: Sequence[Surface]
+) -> list[list[int]]:
+    """Equations in which the conditions of each surface stand."""
+    bit = {node: 1 << k for k, surface in enumerate(surfaces) for node, _ in surface.conditions}
+    mask: dict[int, int] = {}
+    for node in graph.cone(outputs):
+        mask[node] = bit.get(node, 0)
+        for operand in graph.operands(node):
+            mask[node] |= mask[operand]
+        chosen = alternatives(graph, node)
+        if chosen is not None:
+            mask[node] |= bit.get(chosen[0], 0)
+    return [
+        [row for row, node in enumerate(outputs) if mask[node] >> k & 1]
+        for k in range(len(surfaces))
+    ]
+
+
+def _surfaces(graph: Graph, outputs: Sequence[int]) -> list[Surface]:
+    """Collect comparisons whose answer changes which unknowns take part."""
+    found: dict[tuple[int, int], dict[int, bool]] = {}
+    for node in _relevant(graph, outputs):
+        code, a, b, _ = graph.nodes[node]
+        if code in (op.LT, op.LE):
+            found.setdefault((min(a, b), max(a, b)), {})[node] = a < b
+    return [
+        Surface(graph.sub(*pair), tuple(conditions.items())) for pair, conditions in found.items()
+    ]
+
+
+def _relevant(graph: Graph, outputs: Sequence[int]) -> list[int]:
+    """Comparisons that choose between expressions of other unknowns, or switch them off."""
+    cone = graph.cone(outputs)
+    conditions: set[int] = set()
+    choices: list[tuple[int, int, int]] = []
+    inside: set[int] = set()           # of conditions: looked at from the nodes that use them
+    for node in cone:
+        code = graph.nodes[node][0]
+        if code in op.CONDITIONS:
+            continue
+        chosen = alternatives(graph, node)
+        if chosen is not None:
+            choices.append(chosen)
+        else:                          # an answer as a number: it may be a factor of zero
+            used = (x for x in graph.operands(node) if graph.nodes[x][0] in op.CONDITIONS)
+            conditions.update(used)
+    unknowns = _unknowns(graph, [x for _, a, b in choices for x in (a, b)])
+    for condition, a, b in choices:
+        if graph.is_constant(a) or graph.is_constant(b) or unknowns[a] != unknowns[b]:
+            conditions.add(condition)
+    stack = list(conditions)
+    while stack:
+        node = stack.pop()
+        if node in inside:
+            continue
+        inside.add(node)
+        if graph.nodes[node][0] in (op.AND, op.OR, op.NOT):
+            stack += graph.operands(node)
+    return sorted(node for node in inside if graph.nodes[node][0] in op.COMPARISONS)
+
+
+def _unknowns(graph: Graph, nodes: Sequence[int]) -> dict[int, frozenset[int]]:
+    """Unknowns and slopes that stand in each of several expressions."""
+    return {
+        node: frozenset(leaf for leaf in leaves if graph.nodes[leaf][0] == op.Y)
+        for node, leaves in zip(nodes, graph.supports(nodes), strict=True)
+    }
