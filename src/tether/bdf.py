@@ -321,7 +321,7 @@ class Bdf:
             if s.highest_kind == 0 and not reduced:
                 return False
             kinds = np.zeros(s.n, int)
-        if reduced and max(kinds) < 2:
+        if reduced and kinds.max() < 2:
             return self._leave_multipliers_out()
         if np.array_equal(kinds, s.array("kind")):
             return False
@@ -342,11 +342,10 @@ class Bdf:
         """
         assert isinstance(self.model, ReducedProblem)
         s = self._state
-        determined = np.array(self.model.reduced.stages) == 0
-        kinds = np.where(determined, 2, 0)
-        if np.array_equal(kinds, s.array("kind")):
+        determined = self.model.reduced.determined
+        if np.array_equal(2 * determined, s.array("kind")):
             return False
-        s.use_kinds(kinds, determined, ESTIMATES.index("exclude"))
+        s.use_kinds(2 * determined, determined, ESTIMATES.index("exclude"))
         return True
 
     def condition(self) -> float:

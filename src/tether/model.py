@@ -228,7 +228,7 @@ class ReducedProblem(TracedProblem):
 
     def determined(self, n: int) -> np.ndarray:
         """Multipliers and whatever else the equations determine: a user can only guess them."""
-        return np.array(self.reduced.stages[:n]) == 0
+        return self.reduced.determined[:n].astype(bool)
 
     def attach(self, state: State) -> None:
         """Put the program behind the core's seams."""

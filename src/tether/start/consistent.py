@@ -83,6 +83,8 @@ class Start:
 
 def merge_starts(projected: Start, consistent: Start) -> Start:
     """Put together what the constraints and then the equations changed."""
+    if not projected.moved:
+        return consistent
     moved = dict(projected.moved)
     for component, change in consistent.moved.items():
         moved[component] = moved.get(component, 0.0) + change

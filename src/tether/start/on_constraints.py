@@ -34,32 +34,35 @@ def start_on_constraints(
     raise_users(state)
     if status != 0:
         return _refusal(y, "a constraint is not finite at the starting values")
-    worst = int(np.argmax(np.abs(before)))
-    value = f"{constraints.name_of(state, worst)} is {before[worst]:.3g} at the start"
     state.t_new = t
     status = project.project_point(state)
     raise_users(state)
     projected = state.array("y").copy()
-    after = np.abs(state.array("g")).max()
-    if status != 0 or after > STILL_THERE * abs(before[worst]) > 1e-10:
+    worst = int(abs(before).argmax())
+    if status != 0 or state.drift > STILL_THERE * abs(before[worst]) > 1e-10:
         return _refusal(
             y,
-            f"{value} and cannot be brought to zero near y0; check it, or the constraints "
-            "contradict or depend on each other",
+            f"{_value(constraints, state, before, worst)} and cannot be brought to zero near y0; "
+            "check it, or the constraints contradict or depend on each other",
         )
     change = projected - y
-    beyond = np.abs(change) * state.array("weight")
-    farthest = int(np.argmax(beyond))
-    if beyond[farthest] > 1.0 and not accept:
+    if not accept and probe.weighted_size(state, change) > 1.0:
+        beyond = np.abs(change) * state.array("weight")
+        farthest = int(np.argmax(beyond))
         return _refusal(
             y,
-            f"{value}; the nearest point on the constraints changes y0[{farthest}] by "
-            f"{change[farthest]:.3g} to {projected[farthest]:.6g}, {beyond[farthest]:.3g} times "
-            "its tolerance. Correct y0, or pass options={'accept_projected_start': True}",
+            f"{_value(constraints, state, before, worst)}; the nearest point on the constraints "
+            f"changes y0[{farthest}] by {change[farthest]:.3g} to {projected[farthest]:.6g}, "
+            f"{beyond[farthest]:.3g} times its tolerance. Correct y0, or pass "
+            "options={'accept_projected_start': True}",
         )
-    moved = {int(i): float(change[i]) for i in np.flatnonzero(change)}
+    moved = {int(i): float(change[i]) for i in change.nonzero()[0]}
     message = f"moved {len(moved)} values onto the constraints" if moved else ""
     return Start(projected, nowhere, True, message, moved)
+
+
+def _value(constraints: Constraints, state: State, before: np.ndarray, row: int) -> str:
+    return f"{constraints.name_of(state, row)} is {before[row]:.3g} at the start"
 
 
 def _refusal(y: np.ndarray, message: str) -> Start:

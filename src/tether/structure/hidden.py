@@ -189,6 +189,11 @@ class Reduced:
         return values[: self.n_user]
 
     @cached_property
+    def determined(self) -> np.ndarray:
+        """Mark, by one, the unknowns that the rest determines at every moment: multipliers."""
+        return (np.array(self.stages) == 0).astype(np.intc)
+
+    @cached_property
     def programs(self) -> ReducedPrograms:
         """Programs of the equations, the constraints and their derivatives."""
         graph, n, p = self.graph, self.n, len(self.args)
