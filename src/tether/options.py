@@ -248,5 +248,5 @@ def _check_tolerance(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
     if array.ndim > 1:
         raise ValueError(f"{name} must be a number or a vector, got shape {array.shape}")
-    if not ((array >= 0) & (array < np.inf)).all():
+    if array.size and not (array.min() >= 0 and array.max() < np.inf):
         raise ValueError(f"{name} must be finite and not negative, got {value!r}")
