@@ -32,7 +32,7 @@ HOT = {
     "interpolate": ["evaluate_polynomial", "interpolate"],
     "jacobian": ["difference_jacobian", "difference_fy", "estimate_noise", "difference_fyp",
                  "move_derivative", "drowned", "take_column", "largest"],
-    "linear": ["assemble_and_factor", "scale_matrix", "solve_scaled", "small_factor",
+    "linear": ["assemble_and_factor", "pivot_ratio", "scale_matrix", "solve_scaled", "small_factor",
                "small_solve"],
     "machine": ["run_segment", "powi", "modulo", "smaller", "larger", "sign", "piecewise",
                 "take_point", "is_at", "fill", "values_at", "fill_entries", "write_static",

@@ -12,8 +12,8 @@ from helpers import circle, decay, relax
 from tether import Bdf, Cause, Problem, Status, analyze, gallery, solve_dae
 from tether._core import codes
 from tether.causes import CAUSES
-from tether.discontinuity import find_break
 from tether.examine import diagnose
+from tether.examine.discontinuity import find_break
 from tether.messages import page
 from tether.names import Names
 from tether.steps import COLUMNS, read_steps
@@ -376,6 +376,170 @@ def too_little_time():
     return solve_dae(circle, (0, 1e12), [1.0, 0.0], max_seconds=0.05)
 
 
+def too_short_a_first_step():
+    """A pendulum of a micrometre, index 3 as written: the condition grows as h^-4."""
+    def fun(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81e-6,
+                x * x + z * z - 1e-12]
+
+    def solve(first_step):
+        return solve_dae(fun, (0, 1), [1e-6, 0.0, 0.0, 0.0, 0.0], form="given",
+                         first_step=first_step)
+
+    assert solve(1e-3).success
+    return solve(1e-12)
+
+
+def pole_with_a_sloppy_jacobian():
+    """The Jacobian is a tenth off, which is not why the run fails."""
+    def fun(t, y, yp):
+        mass, = y
+        return [yp[0] - mass**2]
+
+    return solve_dae(fun, (0, 2), [1.0], jac=lambda t, y, yp: ([[-1.8 * y[0]]], [[1.0]]))
+
+
+def pole_beside_a_solver_that_remembers():
+    """The last bits depend on the calls before, which is not why the run fails."""
+    last = [1.0]
+
+    def fun(t, y, yp):
+        mass, = y
+        root = last[0]
+        for _ in range(30):
+            root = 0.5 * (root + mass**4 / root)
+        last[0] = root
+        return [yp[0] - root]
+
+    return solve_dae(fun, (0, 2), [1.0], trace="never")
+
+
+def pole_without_steps_backward():
+    def fun(t, y, yp):
+        mass, = y
+        return [yp[0] + mass**2]
+
+    return solve_dae(fun, (2, 0), [1.0], t_eval=[2.0, 1.5])
+
+
+def pole_of_one_in_ten():
+    def fun(t, y, yp):
+        return [*(yp[i] + (i + 1) * y[i] for i in range(9)), yp[9] - y[9] ** 3 / 2]
+
+    return solve_dae(fun, (0, 2), [1.0] * 10)
+
+
+def pole_of_an_equation():
+    """Across its pole the equation changes its sign, which is no jump."""
+    def fun(t, y, yp):
+        gap, force = y
+        return [yp[0] + 1.0, force - 1.0 / gap]
+
+    return solve_dae(fun, (0, 2), [1.0, 1.0])
+
+
+def fold_of_a_root_without_steps():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + 1.0, z**2 - x]
+
+    return solve_dae(fun, (0, 2), [1.0, 1.0], t_eval=[0.0, 0.5])
+
+
+def fold_from_below_without_steps():
+    """Here z grows towards its end at 2."""
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + 1.0, (2.0 - z) ** 2 - x]
+
+    return solve_dae(fun, (0, 2), [1.0, 1.0], t_eval=[0.0, 0.5])
+
+
+def fold_of_a_differential_equation():
+    """y = 1 - sqrt(1 - 2 t)."""
+    def fun(t, y, yp):
+        angle, = y
+        return [yp[0] * (1.0 - angle) - 1.0]
+
+    return solve_dae(fun, (0, 2), [0.0], t_eval=[0.0, 0.1])
+
+
+def arc_sine():
+    def fun(t, y, yp):
+        x, angle = y
+        return [yp[0] - 1.0, np.sin(angle) - x]
+
+    return solve_dae(fun, (0, 2), [0.0, 0.0])
+
+
+def jump_of_a_constraint():
+    def track(t, y):
+        return y[0] - t - (0.1 if t > 0.5 else 0.0)
+
+    return solve_dae(lambda t, y, yp: [yp[0] - 1.0], (0, 1), [0.0], constraints=track,
+                     max_step=1e-2)
+
+
+def jump_of_a_called_constraint():
+    def track(t, y):
+        return [y[1], y[0] - t - (0.1 if t > 0.5 else 0.0)]
+
+    return solve_dae(lambda t, y, yp: [yp[0] - 1.0, yp[1]], (0, 1), [0.0, 0.0],
+                     constraints=track, max_step=1e-2, trace="never", t_eval=[0.0, 0.2])
+
+
+def jump_in_a_table():
+    values = [0.0, 1.0, 3.0, 2.0, 2.0]
+
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + x, z - values[int(4 * t)]]
+
+    return solve_dae(fun, (0, 1), [1.0, 0.0], trace="never")
+
+
+def jump_in_large_units():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + x, z - 1e12 * x - (1e10 if t > 0.3 else 0.0)]
+
+    return solve_dae(fun, (0, 1), [1.0, 1e12], trace="never")
+
+
+def jump_within_a_nanosecond():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + 1e9 * x, z - x - (1.0 if t > 0.3e-9 else 0.0)]
+
+    sol = solve_dae(fun, (0, 1e-9), [1.0, 1.0], trace="never")
+    assert sol.diagnosis.where.t == pytest.approx(0.3e-9, rel=1e-3)
+    return sol
+
+
+def jump_at_a_late_time():
+    def fun(t, y, yp):
+        x, z = y
+        return [yp[0] + x, z - x - (1.0 if t > 1e6 + 0.3 else 0.0)]
+
+    return solve_dae(fun, (1e6, 1e6 + 1), [1.0, 1.0], trace="never")
+
+
+def sparse_jacobian_with_a_hole():
+    sparse = pytest.importorskip("scipy.sparse")
+
+    def fun(t, y, yp):
+        x, z, w = y
+        return [yp[0] + x, z + w**3 - x, w + z**3 - 2.0 * x]
+
+    def jac(t, y, yp):
+        fy = sparse.csr_array(np.array([[1.0, 0, 0], [-1.0, 1.0, 0], [-2.0, 3.0 * y[1] ** 2, 1.0]]))
+        return fy, sparse.csr_array(np.diag([1.0, 0.0, 0.0]))
+
+    return solve_dae(fun, (0, 1), [2.0, 1.0, 1.0], jac=jac, start="assume", yp0=[-2.0, 0, 0],
+                     max_seconds=5)
+
+
 BROKEN = [
     (written_twice, Cause.SINGULAR, {0, 1}, {"a", "b"}, 0.0),
     (floating_circuit, Cause.SINGULAR, {0, 1}, {"u", "v"}, 0.0),
@@ -414,6 +578,23 @@ BROKEN = [
     (lively_bouncing_ball, Cause.EVENT_STORM, None, None, 19 * fall()),
     (relay_on_its_surface, Cause.CREEPING, {0}, {"x"}, 1.0),
     (dry_friction, Cause.CREEPING, {1}, {"v"}, None),
+    (too_short_a_first_step, Cause.CONDITION, {4}, {"lam"}, None),
+    (pole_with_a_sloppy_jacobian, Cause.BLOW_UP, None, {"mass"}, 1.0),
+    (pole_beside_a_solver_that_remembers, Cause.BLOW_UP, None, {"mass"}, 1.0),
+    (pole_without_steps_backward, Cause.BLOW_UP, None, {"mass"}, 1.0),
+    (pole_of_one_in_ten, Cause.BLOW_UP, None, {"y[9]"}, 1.0),
+    (pole_of_an_equation, Cause.BLOW_UP, None, {"force"}, 1.0),
+    (fold_of_a_root_without_steps, Cause.FOLD, None, {"z"}, 1.0),
+    (fold_from_below_without_steps, Cause.FOLD, None, {"z"}, 1.0),
+    (fold_of_a_differential_equation, Cause.FOLD, None, {"angle"}, 0.5),
+    (arc_sine, Cause.FOLD, None, {"angle"}, 1.0),
+    (jump_of_a_constraint, Cause.DISCONTINUITY, None, None, 0.5),
+    (jump_of_a_called_constraint, Cause.DISCONTINUITY, None, None, 0.5),
+    (jump_in_a_table, Cause.DISCONTINUITY, {1}, {"z"}, 0.25),
+    (jump_in_large_units, Cause.DISCONTINUITY, {1}, {"z"}, 0.3),
+    (jump_within_a_nanosecond, Cause.DISCONTINUITY, {1}, {"z"}, 0.3e-9),
+    (jump_at_a_late_time, Cause.DISCONTINUITY, {1}, {"z"}, 1e6 + 0.3),
+    (sparse_jacobian_with_a_hole, Cause.JACOBIAN, {1}, {"w"}, None),
     (too_few_steps, Cause.LIMIT, None, None, None),
     (too_little_time, Cause.LIMIT, None, None, None),
 ]
@@ -440,7 +621,7 @@ def test_broken(run, cause, rows, variables, t):
     assert found.summary in sol.message
     assert found.remedies
     assert "What to try" in words
-    assert "{" not in words
+    assert not re.search(r"{\w*}", words)
     assert words[0].isupper()
 
 
@@ -448,7 +629,7 @@ def test_every_cause_has_a_broken_problem():
     """But for some that take more than a few lines."""
     tested = {case[1] for case in BROKEN}
     rest = {
-        Cause.NONE, Cause.CHANGED, Cause.CONDITION, Cause.STOPPED, Cause.DOUBTFUL, Cause.UNKNOWN,
+        Cause.NONE, Cause.CHANGED, Cause.STOPPED, Cause.DOUBTFUL, Cause.UNKNOWN,
     }
     assert set(Cause) - tested == rest
 
@@ -521,7 +702,76 @@ def oscillator(frequency):
                      [1.0, 0.0])
 
 
+def piecewise_by_events():
+    """A rate that doubles and halves where the solution passes a threshold."""
+    def threshold(t, y, yp):
+        return y[0] - 0.5
+
+    threshold.apply = lambda t, y, yp: [y[0], 2.0 if y[1] < 1.5 else 1.0]
+    return solve_dae(lambda t, y, yp: [yp[0] + y[1] * y[0], yp[1]], (0, 5), [1.0, 1.0],
+                     events=threshold)
+
+
+def remembers_its_last_call():
+    last = [0.0]
+
+    def fun(t, y, yp):
+        last[0] = 1.0 - last[0]
+        return [yp[0] + y[0] * (1.0 + 1e-15 * last[0])]
+
+    return solve_dae(fun, (0, 5), [1.0], trace="never")
+
+
+def diode(t, y, yp):
+    """A capacitor charged over a diode, whose current is an exponential."""
+    voltage, current = y
+    return [1e-6 * yp[0] + current,
+            current - 1e-14 * (np.exp(voltage / 0.026) - 1.0) + 1e-3 * np.sin(300.0 * t)]
+
+
+def heavy_pendulum():
+    """Index 3 as written, with a mass of 1e9 and its multiplier."""
+    def fun(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, 1e9 * yp[2] + lam * x, 1e9 * yp[3] + lam * z + 9.81e9,
+                x * x + z * z - 1.0]
+
+    return solve_dae(fun, (0, 1), [0.6, -0.8, 0.0, 0.0, 0.8 * 9.81e9], form="given")
+
+
 HEALTHY = {
+    "stiff, with kinks": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] + 1e4 * (y[0] - abs(np.sin(3 * t)))], (0, 5), [0.0]),
+    "coefficients switched by events": piecewise_by_events,
+    "unknowns forty decades apart": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] + 1e-20 * y[1], y[1] - 1e20 * y[0]], (0, 5), [1.0, 1e20],
+        atol=[1e-9, 1e11]),
+    "fast beside slow": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] - 1e4 * y[1], yp[1] + 1e4 * y[0], yp[2] + y[2]], (0, 0.05),
+        [1.0, 0.0, 1.0], t_eval=[0.05]),
+    "reaches zero in finite time": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] + np.sqrt(abs(y[0])) * np.sign(y[0])], (0, 1.99), [1.0]),
+    "spike of a slope": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] - 1.0 / ((t - 0.5) ** 2 + 1e-6)], (0, 1), [0.0]),
+    "spike of an algebraic unknown": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] - 1.0, y[1] - 1.0 / ((y[0] - 0.5) ** 2 + 1e-8)], (0, 1),
+        [0.0, 1.0 / (0.25 + 1e-8)]),
+    "Brusselator": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] - 1 - y[0] ** 2 * y[1] + 4 * y[0],
+                          yp[1] - 3 * y[0] + y[0] ** 2 * y[1]], (0, 50), [1.5, 3.0]),
+    "the only branch of a cubic": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] - 1, y[1] ** 3 + y[1] - y[0]], (-5, 5),
+        [-5.0, float(np.roots([1.0, 0.0, 1.0, 5.0])[np.argmin(
+            abs(np.roots([1.0, 0.0, 1.0, 5.0]).imag))].real)]),
+    "diode": lambda: solve_dae(diode, (0, 0.02), [0.0, 0.0]),
+    "remembers its last call": remembers_its_last_call,
+    "heavy pendulum": heavy_pendulum,
+    "an event in every step": lambda: solve_dae(
+        circle, (0, 10), [1.0, 0.0], events=lambda t, y, yp: math.sin(200 * t)),
+    "tiny pendulum": lambda: solve_dae(
+        lambda t, y, yp: [yp[0] - y[2], yp[1] - y[3], yp[2] + y[4] * y[0],
+                          yp[3] + y[4] * y[1] + 9.81e-6, y[0] ** 2 + y[1] ** 2 - 1e-12],
+        (0, 1), [1e-6, 0.0, 0.0, 0.0, 0.0]),
     "van der Pol, mild": lambda: van_der_pol(1.0),
     "van der Pol, stiff": lambda: van_der_pol(1e3),
     "van der Pol, very stiff": lambda: van_der_pol(1e6),
@@ -619,6 +869,12 @@ def test_the_error_of_an_index_too_high_does_not_shrink():
     assert any("while the step shrank" in text for text in found.evidence)
 
 
+def test_an_entry_missing_in_a_sparse_jacobian_is_named():
+    found = sparse_jacobian_with_a_hole().diagnosis
+    assert "F_y for equation 1 and w is not in the pattern, differences give" in found.summary
+    assert any("in every iteration" in text for text in found.evidence)
+
+
 def test_a_first_step_too_long_is_no_reason_to_look_at_the_equations(monkeypatch):
     looks = []
     monkeypatch.setattr(Bdf, "_look_again", lambda bdf: looks.append(bdf.t))
@@ -637,19 +893,10 @@ def test_a_value_that_is_not_a_number_is_shown_with_its_arguments():
 
 
 def test_an_ill_conditioned_matrix():
-    """A pendulum of index 3 in far too small a step, as if its iteration had failed for it."""
-    def fun(t, y, yp):
-        x, z, u, w, lam = y
-        return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81, x * x + z * z - 1.0]
-
-    bdf = Bdf(fun, 0.0, [1.0, 0.0, 0.0, 0.0, 0.0], t_bound=1.0,
-              options={"form": "given", "first_step": 1e-9})
-    bdf.step()
-    bdf.status = Status.SMALLER_IS_WORSE
-    found = diagnose(bdf)
-    assert found.cause == Cause.CONDITION
-    assert "condition number is about" in found.evidence[0]
-    assert any("scaling" in remedy for remedy in found.remedies)
+    found = too_short_a_first_step().diagnosis
+    assert any("round-off moves lam" in text for text in found.evidence)
+    assert any("condition number is about" in text for text in found.evidence)
+    assert any("first_step" in remedy for remedy in found.remedies)
 
 
 def test_round_off_at_index_3_is_not_taken_for_anything_else():
@@ -916,7 +1163,7 @@ def test_plot(monkeypatch):
     matplotlib.use("Agg")
     for run in (jump_in_a_forcing, no_real_root, lambda: solve_dae(decay, (0, 1), [1.0])):
         figure = run().diagnosis.plot()
-        assert len(figure.axes) == 2
+        assert len(figure.axes) == 3
 
 
 # --- breaks of functions --------------------------------------------------------------------------

@@ -128,8 +128,8 @@ def _jacobian(driver: Driver) -> str:
     s = driver.state
     if driver.bdf.problem.jac is None or s.convergence_failures < 10 + NOT_CONVERGING * s.steps:
         return ""
-    from tether.case import Case
-    from tether.examine import wrong_jacobian
+    from tether.examine.case import Case
+    from tether.examine.jacobian import wrong_jacobian
 
     with np.errstate(all="ignore"):
         found = wrong_jacobian(Case(driver.bdf, driver))

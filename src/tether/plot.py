@@ -91,7 +91,7 @@ def _plot_drift(axis: Axes, t: np.ndarray, drift: np.ndarray) -> None:
 
 
 def plot_diagnosis(diagnosis: Diagnosis) -> Figure:
-    """Plot step size and error of the last attempts; those that failed are marked.
+    """Plot step size, error and condition of the last attempts; those that failed are marked.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def plot_diagnosis(diagnosis: Diagnosis) -> Figure:
         raise ImportError("plot() needs matplotlib: pip install tether[plot]") from error
     from tether.steps import OUTCOMES
 
-    figure, (size_axis, error_axis) = pyplot.subplots(
-        2, 1, sharex=True, layout="constrained", figsize=(8, 5)
+    figure, (size_axis, error_axis, condition_axis) = pyplot.subplots(
+        3, 1, sharex=True, layout="constrained", figsize=(8, 6)
     )
     steps = diagnosis.steps
     if steps is not None and len(steps):
@@ -122,10 +122,13 @@ def plot_diagnosis(diagnosis: Diagnosis) -> Figure:
             size_axis.semilogy(attempt[rows], np.abs(steps["h"][rows]), **style)
             tested = rows & (steps["error"] > 0)
             error_axis.semilogy(attempt[tested], steps["error"][tested], **style)
+        factored = steps["condition"] > 0
+        condition_axis.semilogy(attempt[factored], steps["condition"][factored], color="0.3")
         size_axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     error_axis.axhline(1.0, color="0.8", zorder=0)
     size_axis.set_ylabel("step size")
     error_axis.set_ylabel("error / tolerance")
-    error_axis.set_xlabel("attempt, the last is 0")
+    condition_axis.set_ylabel("condition")
+    condition_axis.set_xlabel("attempt, the last is 0")
     size_axis.set_title(diagnosis.cause.value)
     return figure

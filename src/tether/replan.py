@@ -137,8 +137,10 @@ def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
     """Let a run go on in another memory; `owner` says whose the old unknowns were."""
     for name in CARRIED:
         setattr(new, name, getattr(old, name))
-    new.array("ring")[:] = old.array("ring")
-    component = new.array("ring").reshape(-1, codes.RING_COLUMNS)[:, COMPONENT]
+    rows, kept = (s.array("ring").reshape(codes.RING_ROWS, -1) for s in (new, old))
+    shared = codes.RING_COLUMNS + min(new.n, old.n)       # y' begins with the user's unknowns
+    rows[:, :shared] = kept[:, :shared]
+    component = rows[:, COMPONENT]
     known = component >= 0
     component[known] = owner[component[known].astype(int)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from tether._core import codes
@@ -20,8 +22,8 @@ COLUMNS = (
     "iterations",    # of Newton, up to and including this attempt
     "outcome",       # code: 0 accepted, 1 error, 2 Newton, 3 singular, 4 not finite
     "projection",    # weighted size of the move onto the constraints
+    "condition",     # of the matrix as last factored, a lower estimate; -1: singular
 )
-ROW = np.dtype([(name, float) for name in COLUMNS])
 COMPONENT = COLUMNS.index("component")
 OUTCOMES = {
     codes.OK: "accepted",
@@ -36,6 +38,8 @@ OUTCOMES = {
 def read_steps(state: State) -> np.ndarray:
     """Return the last attempts, oldest first, as a structured array with the names in `COLUMNS`.
 
+    One more field, ``slopes``, has y' at the end of each attempt.
+
     Examples
     --------
     >>> from tether import Bdf
@@ -47,8 +51,14 @@ def read_steps(state: State) -> np.ndarray:
     >>> len(steps), int(steps["order"][0]), bool(steps["error"][0] < 1)
     (1, 1, True)
     """
-    ring = state.array("ring").reshape(codes.RING_ROWS, codes.RING_COLUMNS)
+    ring = state.array("ring").reshape(codes.RING_ROWS, codes.RING_COLUMNS + state.n)
     count = min(state.attempts, codes.RING_ROWS)
     oldest = state.attempts % codes.RING_ROWS if count == codes.RING_ROWS else 0
     rows = np.concatenate([ring[oldest:count], ring[:oldest]])
-    return rows.view(ROW)[:, 0]
+    return rows.view(_row(state.n))[:, 0]
+
+
+@cache
+def _row(n: int) -> np.dtype:
+    """Type of a row; making one takes longer than reading the ring."""
+    return np.dtype([*((name, float) for name in COLUMNS), ("slopes", float, (n,))])

@@ -52,4 +52,4 @@ cdef enum:
 # The ring of the last attempts (ring.py).
 cdef enum:
     RING_ROWS = 64
-    RING_COLUMNS = 10
+    RING_COLUMNS = 11

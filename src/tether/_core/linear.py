@@ -28,7 +28,21 @@ def assemble_and_factor(s):
     s.nlu += 1
     status = s.factor(s)
     s.cj_factored = s.cj if status == OK else 0.0
+    s.condition = pivot_ratio(s) if status == OK else -1.0
     return status
+
+
+def pivot_ratio(s):
+    """Ratio of the largest to the smallest pivot: a lower estimate of the condition number."""
+    i: cython.int
+    pivot: cython.double = fabs(s.lu[0])
+    largest: cython.double = pivot
+    smallest: cython.double = pivot
+    for i in range(1, s.n):
+        pivot = fabs(s.lu[i * (s.n + 1)])
+        largest = max(largest, pivot)
+        smallest = min(smallest, pivot)
+    return largest / smallest
 
 
 def scale_matrix(s):

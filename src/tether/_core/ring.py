@@ -14,8 +14,10 @@ if not cython.compiled:
 
 
 def remember(s, outcome):
-    """Write one attempt over the oldest; the columns are those of `tether.steps.StepRecord`."""
-    row: cython.longlong = (s.attempts & (RING_ROWS - 1)) * RING_COLUMNS  # a power of two
+    """Write one attempt over the oldest; the columns are `tether.steps.COLUMNS`, then y'."""
+    i: cython.int
+    row: cython.longlong = s.attempts & (RING_ROWS - 1)      # a power of two
+    row *= RING_COLUMNS + s.n
     s.ring[row] = s.t_new
     s.ring[row + 1] = s.h
     s.ring[row + 2] = s.k
@@ -26,6 +28,9 @@ def remember(s, outcome):
     s.ring[row + 7] = s.iterations
     s.ring[row + 8] = outcome
     s.ring[row + 9] = s.projection_size
+    s.ring[row + 10] = s.condition
+    for i in range(s.n):
+        s.ring[row + RING_COLUMNS + i] = s.yp[i]
     s.attempts += 1
 
 

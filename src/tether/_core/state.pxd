@@ -85,6 +85,7 @@ cdef class State:
     cdef int* pivot
     cdef factor_t factor
     cdef solve_t solve
+    cdef public double condition      # of the factored matrix, a lower estimate; -1: singular
     cdef public double cj_factored    # 0: nothing factored yet
     cdef public bint jacobian_exists
     cdef public bint jacobian_current  # evaluated during this step

@@ -62,7 +62,7 @@ class State:
     def __init__(self, n, rtol, atol):
         self.arrays = {}
         self.n = n
-        open_block(self, (COLUMNS + VECTORS) * n + 3 * n * n + RING_ROWS * RING_COLUMNS)
+        open_block(self, (COLUMNS + VECTORS) * n + 3 * n * n + RING_ROWS * (RING_COLUMNS + n))
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
                 setattr(self, name, np.zeros(COLUMNS + 1))
@@ -111,9 +111,9 @@ class State:
         self.jacobian_step = 0
         self.in_vain = self.damped_steps = self.look_after = 0
         self.first_increment = self.failed_increment = self.failed_error = 0.0
-        self.ring = take(self, "ring", RING_ROWS * RING_COLUMNS)
+        self.ring = take(self, "ring", RING_ROWS * (RING_COLUMNS + n))
         self.attempts = 0
-        self.rate = 0.0
+        self.rate = self.condition = 0.0
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
 

@@ -57,9 +57,13 @@ class _Linearised:
         raise_users(state)
         if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
             return None
-        u, s, vt = np.linalg.svd(fyp)
+        # an equation in other units is no less differential
+        unit = np.abs(fyp).max(axis=1, keepdims=True)
+        unit[unit == 0.0] = 1.0
+        u, s, vt = np.linalg.svd(fyp / unit)
         rank = int(np.sum(s > RANK * s[0])) if s[0] > 0 else 0
-        return cls(r, fy, fyp, u[:, rank:], vt[rank:].T)
+        left = u[:, rank:] / unit
+        return cls(r, fy, fyp, left / np.linalg.norm(left, axis=0), vt[rank:].T)
 
 
 def find_kinds(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:

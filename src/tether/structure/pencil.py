@@ -356,8 +356,10 @@ def _block_form(E: np.ndarray, A: np.ndarray, tolerance: float) -> tuple[np.ndar
     from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
     size = np.maximum(np.abs(E), np.abs(A))
-    # As numbers, because csgraph would convert a pattern of truth values at each call.
-    pattern = (size > tolerance * size.max(axis=1, keepdims=True)).astype(float)
+    # What is left of E is no noise, however small beside A. As numbers, because csgraph would
+    # convert a pattern of truth values at each call.
+    occurs = (size > tolerance * size.max(axis=1, keepdims=True)) | (E != 0.0)
+    pattern = occurs.astype(float)
     rows = maximum_bipartite_matching(csr_array(pattern), perm_type="row")
     if rows.min() < 0:  # only if the pattern has lost what makes the pencil regular
         return np.arange(len(E)), np.zeros(len(E), int)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tether._core import codes, probe
+from tether._core.constraints import constraints_at
 from tether.causes import Cause
 from tether.diagnosis import Diagnosis, Where, write
-from tether.discontinuity import Break, find_break
+from tether.examine.discontinuity import Break, find_break
 from tether.model import TracedProblem
 from tether.steps import read_steps
 
@@ -46,6 +47,7 @@ class Case:
         s = self.state
         # what follows must be read before anything is probed
         self.t, self.y, self.yp = bdf.t, bdf.y, bdf.yp
+        self.whole_y, self.whole_yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
         self.tried = s.t_new, s.array("y")[: self.n].copy(), s.array("yp")[: self.n].copy()
         self.predicted = (
             s.t_new, s.array("y_predicted")[: self.n].copy(),
@@ -165,22 +167,50 @@ class Case:
                 return found
         return None
 
+    def constraint_values(self, t: float, y: np.ndarray) -> np.ndarray | None:
+        """Return what is left of the constraints; None if one of them raises."""
+        s = self.state
+        kept = s.array("g").copy()
+        _, values = constraints_at(s, t, y)
+        error, s.error = s.error, None
+        s.array("g")[:] = kept
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return values if error is None else None
+
+    def constraint_break(self, reach: float) -> Break | None:
+        """Jump of a constraint along the solution or in time alone, this long ago at most."""
+        s = self.state
+        if not s.n_constraints:
+            return None
+        gy = np.abs(s.array("gy").reshape(s.n_constraints, s.n))
+        size, terms = gy @ s.array("tolerance"), gy @ np.abs(self.whole_y)
+        first, last = self.t - s.direction * reach, s.t_new
+        for slope in (self.whole_yp, np.zeros(s.n)):
+
+            def along(t: float, slope: np.ndarray = slope) -> np.ndarray | None:
+                return self.constraint_values(t, self.whole_y + (t - self.t) * slope)
+
+            found = find_break(along, first, last, np.maximum(size, 1e-300), terms)
+            if found is not None and found.jump:
+                return found
+        return None
+
     @cached_property
     def drowned(self) -> bool:
         """At index 2 and 3 short steps make round-off look like anything."""
-        beyond = self.round_off
+        beyond = self.round_off(self.longest)
         return self.state.highest_kind > 1 and beyond is not None and (
             beyond.max() >= ROUND_OFF_SHARE
         )
 
-    @cached_property
-    def round_off(self) -> np.ndarray | None:
-        """What round-off in the equations moves each unknown by, over its tolerance."""
-        if self.here is None or not self.longest:
+    def round_off(self, h: float) -> np.ndarray | None:
+        """Tell how far round-off moves each unknown in a step, in terms of its tolerance."""
+        if self.here is None or not h:
             return None
         fy, fyp = self.here
         try:
-            inverse = np.linalg.inv(fy + fyp / self.longest)
+            inverse = np.linalg.inv(fy + fyp / h)
         except np.linalg.LinAlgError:
             return None
         noise = EPS * (np.abs(fy) @ np.abs(self.y) + np.abs(fyp) @ np.abs(self.yp))

@@ -14,7 +14,8 @@ __all__ = ["Break", "find_break"]
 EPS = float(np.finfo(float).eps)
 FIRST_POINTS = 129
 POINTS = 17
-# How a second difference shrinks with its width w, as w^p: 0 for a jump, 1 for a kink, 2 if smooth.
+# How a second difference shrinks with its width w, as w^p: 0 for a jump, 1 for a kink, 2 if
+# smooth; at a pole it grows.
 JUMP, KINK = 0.3, 1.5
 # Of the size that matters: a jump, and a kink at the first look.
 SMALLEST_JUMP = 0.5
@@ -71,7 +72,7 @@ def find_break(
     Examples
     --------
     >>> import numpy as np
-    >>> from tether.discontinuity import find_break
+    >>> from tether.examine.discontinuity import find_break
     >>> found = find_break(lambda t: np.array([np.sin(t), t + (t > 0.3)]), 0.0, 1.0, np.ones(2))
     >>> round(found.t, 9), found.row, round(found.jump, 9)
     (0.3, 1, 1.0)
@@ -112,7 +113,7 @@ def find_break(
     (w2, d2, _), (w1, d1, row) = trail[-2:]
     (w0, d0, _) = trail[0]
     last_power = math.log(d2 / d1) / math.log(w2 / w1)
-    if w1 < NARROW * w0 and last_power < JUMP and d1 > SMALLEST_JUMP * size[row]:
+    if w1 < NARROW * w0 and abs(last_power) < JUMP and d1 > SMALLEST_JUMP * size[row]:
         return Break(float(middle), row, d1)
     powers = [
         math.log(a[1] / b[1]) / math.log(a[0] / b[0])

@@ -1,0 +1,216 @@
+"""A step that failed in the middle of a run: what the equations are like there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tether._core import codes
+from tether.causes import Cause
+from tether.diagnosis import Diagnosis
+from tether.examine.case import EPS, Case
+from tether.examine.discontinuity import Break
+from tether.examine.singularity import singularity
+from tether.model import ReducedProblem, TracedProblem
+from tether.names import listed, listed_equations
+from tether.status import Status
+
+__all__ = [
+    "discontinuity", "index", "noise", "not_finite", "singular", "singular_configuration", "unknown",
+]
+
+MOST_VALUES = 4
+LATELY = 20                          # attempts
+NEARBY = 1e-2                        # of the time so far: where the run stopped
+# Relative change of the unknowns that shows how much the residual changes, noise or not, ...
+VISIBLE = 1e-3
+# ... and the share of a tolerance that noise may move them by.
+NOISY = 1e-3
+
+
+def noise(case: Case) -> Diagnosis | None:
+    """Ask twice: what differs by more than the tolerances forgive is noise."""
+    first, second = (case.residual(case.t, case.y, case.yp) for _ in range(2))
+    if first is None or second is None:
+        return None
+    change = np.abs(first - second)
+    if not np.any(change > 0.0):
+        return None
+    # how much the values change with the unknowns; differences for a Jacobian would be all noise
+    size = np.abs(case.y) + (np.abs(case.y).max() or 1.0)
+    shifted = case.residual(case.t, case.y + VISIBLE * size, case.yp + VISIBLE * np.abs(case.yp))
+    scale = np.zeros(case.n) if shifted is None else np.abs(shifted - first) / VISIBLE
+    beyond = change > NOISY * np.min(case.tolerance / size) * scale
+    if not beyond.any():
+        return None
+    row = int(np.nanargmax(np.where(beyond, change, 0.0)))
+    what = f"two calls with the same arguments differ by {change[row]:.2g}"
+    return case.say(Cause.NOISE, what, (), case.t, [row])
+
+
+def not_finite(case: Case) -> Diagnosis | None:
+    """Name the equation that is not finite, and its arguments."""
+    if case.status != Status.NON_FINITE:
+        return None
+    for t, y, yp in (case.tried, case.predicted):
+        r = case.residual(t, y, yp)
+        if r is not None and not np.isfinite(r).all():
+            grown = singularity(case)
+            if grown is not None and grown.cause == Cause.BLOW_UP:
+                return grown
+            return name_not_finite(case, r, t, y)
+    return None
+
+
+def name_not_finite(case: Case, r: np.ndarray, t: float, y: np.ndarray) -> Diagnosis:
+    """Name the first equation of a residual that is not finite, with its arguments."""
+    row = int(np.flatnonzero(~np.isfinite(r))[0])
+    columns = _arguments_of(case, row)
+    values = ", ".join(f"{case.names.variable(j)} = {y[j]:.6g}" for j in columns[:MOST_VALUES])
+    evidence = []
+    formula = case.formula(row)
+    if formula:
+        evidence.append(f"it is {formula}")
+    where = f"{r[row]} with {values}" if values else str(r[row])
+    return case.say(Cause.NON_FINITE, where, evidence, t, [row], columns)
+
+
+def _arguments_of(case: Case, row: int) -> list[int]:
+    """Unknowns that an equation depends on; all of a few where that is not known."""
+    model = case.bdf.model
+    if isinstance(model, TracedProblem) and model.plan.traced is not None:
+        f_y = model.plan.traced.f_y
+        found = {j for i, j in zip(f_y.rows, f_y.cols, strict=True) if i == row}
+        if found:
+            return sorted(found)
+    return list(range(case.n)) if case.n <= MOST_VALUES else []
+
+
+def singular_configuration(case: Case) -> Diagnosis | None:
+    """Notice constraints that depend on each other where the run stopped, and nowhere else."""
+    s = case.state
+    lowest = min(s.rank, s.lowest_rank)
+    if s.n_constraints == 0 or s.highest_rank <= lowest:
+        return None
+    t = case.t if s.rank == lowest else s.t_lowest_rank
+    began = case.t0 if case.driver is None else case.driver.t_start
+    if abs(t - case.t) > NEARBY * max(abs(case.t - began), abs(s.last_h)):
+        return None
+    return case.say(
+        Cause.SINGULAR,
+        f"only {lowest} of {s.highest_rank} constraints are independent, as in a linkage that is "
+        "folded flat",
+        ["in such a singular configuration multipliers and further motion are not determined"],
+        t,
+    )
+
+
+def discontinuity(case: Case) -> Diagnosis | None:
+    """Tell a jump or a kink of the equations at the last steps."""
+    return None if case.brk is None else say_break(case, case.brk)
+
+
+def say_break(case: Case, found: Break) -> Diagnosis:
+    """Say where the equations jump, and how much later the failure came."""
+    equation = case.names.equation(found.row)
+    what = f"{equation} {found.words}"
+    beyond = (case.steps["t"] - found.t) * case.state.direction > 16 * EPS * abs(case.t)
+    after = np.count_nonzero(beyond & (case.steps["outcome"] == codes.OK))
+    if after:
+        later = "on the next" if after == 1 else f"{after} steps later"
+        evidence = [f"a step across it was accepted, and the failure came {later}"]
+    else:
+        evidence = ["no step across it was accepted, however small"]
+    columns = worst_components(case)
+    if columns:
+        evidence.append(f"the error test fails for {case.names.variable(columns[0])}")
+    return case.say(Cause.DISCONTINUITY, what, evidence, found.t, [found.row], columns)
+
+
+def worst_components(case: Case) -> list[int]:
+    """Tell which unknown failed the error test most often of late, as the user knows it."""
+    component = case.steps["component"][-LATELY:]
+    component = component[component >= 0].astype(int)
+    if not len(component):
+        return []
+    owner = case.bdf.model.owner(case.n)
+    return [int(np.bincount(owner[component]).argmax())]
+
+
+def index(case: Case) -> Diagnosis | None:
+    """Tell an index that is higher than the one the unknowns are treated for (P82 section 5)."""
+    pencil = case.pencil
+    if pencil is None or pencil.index is None or pencil.index < 2:
+        return None
+    classical = case.bdf.options.estimate == "classical"
+    if isinstance(case.bdf.model, ReducedProblem) or (
+        case.state.array("kind").max() >= pencil.var_index.max() and not classical
+    ):
+        return None                     # it is treated as what it is
+    columns = np.flatnonzero(pencil.var_index >= max(2, pencil.index)).tolist()
+    failed = case.failed_attempts()
+    failed = failed[failed["error"] >= 0]
+    evidence = [f"the system linearised at t = {case.t:.6g} has index {pencil.index}"]
+    if len(failed) > 1:
+        first, last = failed[0], failed[-1]
+        evidence.append(
+            f"the error estimate went from {first['error']:.2g} to {last['error']:.2g} times the "
+            f"tolerance while the step shrank from {abs(first['h']):.2g} to {abs(last['h']):.2g}"
+        )
+    if classical:
+        evidence.append("the estimate 'classical' that was asked for is not made for it")
+    elif case.bdf.problem.var_index is not None:
+        evidence.append("the var_index that was passed says otherwise")
+    return case.say(
+        Cause.INDEX, f"it is {pencil.index}, and {are_derivatives(case, columns)}", evidence,
+        case.t, (), columns,
+    )
+
+
+def are_derivatives(case: Case, columns: tuple | list) -> str:
+    """Say what an index above 1 means for these unknowns."""
+    names = listed([case.names.variable(j) for j in columns]) or "some unknowns"
+    return f"{names} would be found by differentiating what is given"
+
+
+def dependence(
+    case: Case, rows: tuple[int, ...], columns: tuple[int, ...], verb: str = "depend on each other"
+) -> str:
+    """Say which equations depend on each other and which unknowns they leave open."""
+    equations = listed_equations([case.names.equation(i) for i in rows]) or "the equations"
+    text = f"{equations} {'determines nothing' if len(rows) == 1 else verb}"
+    if columns:
+        verb = "leaves" if len(rows) == 1 else "leave"
+        text += f" and {verb} {listed([case.names.variable(j) for j in columns])} open"
+    return text
+
+
+def singular(case: Case) -> Diagnosis | None:
+    """Tell equations that have come to depend on each other."""
+    pencil = case.pencil
+    if pencil is None or not pencil.singular:
+        return None
+    rows, columns = pencil.dependent, pencil.undetermined
+    return case.say(Cause.SINGULAR, dependence(case, rows, columns), (), case.t, rows, columns)
+
+
+def unknown(case: Case) -> Diagnosis:
+    """Say at least what was seen."""
+    failed = case.failed_attempts()
+    columns = worst_components(case)
+    parts = []
+    if columns:
+        parts.append(f"the error of {case.names.variable(columns[0])} stays above the tolerance")
+    if len(failed):
+        h = np.abs(failed["h"])
+        parts.append(
+            f"the last {len(failed)} attempts failed, with steps from {h.max():.2g} down to "
+            f"{h.min():.2g}"
+        )
+    evidence = []
+    if case.longest and np.abs(case.steps["h"]).min() <= 32 * EPS * abs(case.t):
+        evidence.append(
+            "the steps have become as short as the spacing of numbers near this time; if it is a "
+            "late time, count it from the start of the run"
+        )
+    what = "; ".join(parts) or "nothing is known"
+    return case.say(Cause.UNKNOWN, what, evidence, case.t, (), columns)

@@ -1,0 +1,133 @@
+"""A run that was ended by a rule: tolerances, constraints, events, limits, no progress."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tether._core import codes
+from tether.causes import Cause
+from tether.diagnosis import Diagnosis
+from tether.examine.case import EPS, Case
+from tether.examine.failure import (
+    discontinuity,
+    say_break,
+    singular_configuration,
+    worst_components,
+)
+from tether.examine.singularity import singularity
+from tether.status import Status
+
+__all__ = ["contradiction", "creeping", "event_storm", "limit", "too_accurate"]
+
+
+# Attempts after which a jump in the equations is noticed by the constraints, at the latest.
+LATE = 12
+
+
+def too_accurate(case: Case) -> Diagnosis:
+    """Name the unknown whose tolerance is out of reach."""
+    rtol, atol = case.bdf.options.tolerances(case.n)
+    size = rtol * np.abs(case.y) + atol
+    if case.status == Status.ZERO_WEIGHT:
+        worst = int(np.argmin(size))
+        what = f"{case.names.variable(worst)} is {case.y[worst]:.3g} and its atol is zero"
+    else:
+        worst = int(np.argmax(np.abs(case.y) / np.maximum(size, 1e-300)))
+        what = (
+            f"{case.names.variable(worst)} = {case.y[worst]:.6g} is to be kept within "
+            f"{size[worst]:.2g}, which is {size[worst] / (EPS * abs(case.y[worst])):.2g} times the "
+            "spacing of the numbers"
+        )
+    return case.say(Cause.TOLERANCE, what, (), case.t, (), [worst])
+
+
+def contradiction(case: Case) -> Diagnosis:
+    """Tell a constraint that jumped some steps ago from one that never fitted."""
+    h = np.abs(case.steps["h"])
+    jump = case.break_within(h[-LATE:].sum()) if case.longest else None
+    if jump is not None:
+        return say_break(case, jump)
+    folded = singular_configuration(case)
+    if folded is not None:
+        return folded
+    constraints = case.bdf.model.constraints
+    jump = case.constraint_break(h.sum()) if case.longest else None
+    if jump is not None:
+        name = constraints.name_of(case.state, jump.row)
+        return case.say(
+            Cause.DISCONTINUITY, f"the function {name}, {jump.words}",
+            ["the projection onto it could not follow"], jump.t,
+        )
+    values = case.constraint_values(case.t, case.whole_y)
+    g = np.zeros(case.state.n_constraints) if values is None else values
+    worst = int(np.argmax(np.where(np.isfinite(g), np.abs(g), np.inf)))
+    sizes = case.steps["projection"][-8:]
+    evidence = [
+        f"it is left with {g[worst]:.3g}",
+        f"the last projections moved the solution by {sizes.max():.3g} times the tolerance",
+    ]
+    return case.say(
+        Cause.CONTRADICTION, constraints.name_of(case.state, worst), evidence, case.t
+    )
+
+
+def event_storm(case: Case) -> Diagnosis:
+    """Tell where events accumulate."""
+    assert case.driver is not None
+    storm = case.driver.storm
+    times = storm.times
+    shown = ", ".join(f"{gap:.2g}" for gap in storm.gaps[-4:])
+    return case.say(
+        Cause.EVENT_STORM,
+        f"the last {len(times)} changes of the state came within {abs(times[-1] - times[0]):.2g}",
+        [f"the last intervals between them are {shown}"], storm.t,
+    )
+
+
+def _pace(case: Case) -> str:
+    s = case.state
+    left = abs(s.t_end - s.t) / max(abs(s.last_h), 1e-300)
+    return (
+        f"{s.steps} steps were taken, the last of size {abs(s.last_h):.3g} at order {s.last_k}; "
+        f"at this pace {left:.1g} more are needed"
+    )
+
+
+def limit(case: Case) -> Diagnosis:
+    """Say how far the run was, and what may have kept it."""
+    options = case.bdf.options
+    what = (
+        f"the limit of {options.max_steps} steps was reached"
+        if case.status == Status.MAX_STEPS
+        else f"the limit of {options.max_seconds:g} s was reached"
+    )
+    evidence = [_pace(case)]
+    suspicion = singularity(case) if case.brk is None else discontinuity(case)
+    if suspicion is not None:
+        evidence.append(suspicion.summary.rstrip("."))
+    return case.say(Cause.LIMIT, what, evidence, case.t)
+
+
+def creeping(case: Case) -> Diagnosis:
+    """Say what the run could not get past."""
+    evidence = [_pace(case)]
+    rows: list[int] = []
+    if case.brk is not None:
+        rows = [case.brk.row]
+        evidence.append(
+            f"{case.names.equation(case.brk.row)} {case.brk.words} at t = {case.brk.t:.10g}, right "
+            "where the solution is"
+        )
+    elif (suspicion := singularity(case)) is not None:
+        evidence.append(suspicion.summary.rstrip("."))
+    columns = worst_components(case)
+    if not columns and rows and case.here is not None:
+        columns = [int(np.argmax(np.abs(case.here[1][rows[0]])))]
+    failed = case.steps["outcome"] != codes.OK
+    what = (
+        f"{case.driver.pace.crept if case.driver else 0} steps advanced the time by less than a "
+        f"millionth of what is left, at t = {case.t:.10g}"
+    )
+    if failed.any():
+        evidence.append(f"{failed.sum()} of the last {len(failed)} attempts failed")
+    return case.say(Cause.CREEPING, what, evidence, case.t, rows, columns)

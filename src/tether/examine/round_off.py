@@ -1,0 +1,85 @@
+"""Where round-off is the obstacle: tolerances below it, and matrices that magnify it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tether.causes import Cause
+from tether.diagnosis import Diagnosis
+from tether.examine.case import ROUND_OFF_SHARE, Case
+from tether.status import Status
+
+__all__ = ["condition", "round_off"]
+
+ILL_CONDITIONED = 1e13
+# Of the interval: a long step.
+LONG = 0.1
+
+
+def round_off(case: Case) -> Diagnosis | None:
+    """Whether round-off of the residual, brought back to y, is more than the tolerance allows."""
+    beyond = case.round_off(case.longest)
+    if beyond is None or beyond.max() < ROUND_OFF_SHARE:
+        return None
+    worst = int(np.argmax(beyond))
+    name, moved = case.names.variable(worst), beyond[worst] * case.tolerance[worst]
+    h = LONG * abs(case.state.t_end - case.t0)
+    easier = case.round_off(h) if np.isfinite(h) else None
+    if easier is not None and easier.max() < ROUND_OFF_SHARE:
+        return _blame_the_step(case, [
+            f"with steps of {case.longest:.2g} round-off moves {name} by {moved:.2g}, "
+            f"{beyond[worst]:.2g} times its tolerance; with steps of {h:.2g} by "
+            f"{easier[worst] * case.tolerance[worst]:.2g}"
+        ], [worst])
+    return case.say(
+        Cause.TOLERANCE,
+        f"round-off in the equations moves {name} by {moved:.2g}, its tolerance is "
+        f"{case.tolerance[worst]:.2g}",
+        (), case.t, (), [worst],
+    )
+
+
+def condition(case: Case) -> Diagnosis | None:
+    """Blame the matrix where a smaller step was worse, or its rows nearly depend on each other."""
+    if case.status not in (Status.SMALLER_IS_WORSE, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX):
+        return None
+    if case.here is None or not len(case.steps):
+        return None
+    values = np.linalg.svd(_scaled_rows(case), compute_uv=False)
+    if case.status != Status.SMALLER_IS_WORSE and ILL_CONDITIONED * values[-1] > values[0]:
+        return None
+    return _blame_the_step(case, [], [])
+
+
+def _blame_the_step(case: Case, evidence: list[str], columns: list[int]) -> Diagnosis:
+    steps = case.steps[case.steps["condition"] > 0.0]
+    if len(steps):
+        best, last = steps[np.argmin(steps["condition"])], steps[-1]
+        evidence.append(
+            f"its condition number is about {last['condition']:.1g} at a step of "
+            f"{abs(last['h']):.2g}"
+            + (f", {best['condition']:.1g} at one of {abs(best['h']):.2g}"
+               if best["condition"] < 0.1 * last["condition"] else "")
+        )
+    failed = case.failed_attempts()
+    if len(failed) > 1:
+        evidence.append(
+            f"Newton's first increment went from {failed['increment'][0]:.2g} to "
+            f"{failed['increment'][-1]:.2g} tolerances while the step shrank from "
+            f"{abs(failed['h'][0]):.2g} to {abs(failed['h'][-1]):.2g}"
+        )
+    u, _, _ = np.linalg.svd(_scaled_rows(case))
+    row = int(np.argmax(np.abs(u[:, -1])))
+    return case.say(
+        Cause.CONDITION, "the iteration does not converge, and shorter steps make it worse",
+        evidence, case.t, [row], columns,
+    )
+
+
+def _scaled_rows(case: Case) -> np.ndarray:
+    """Return the matrix of the last attempt, with rows whose largest entry is 1."""
+    assert case.here is not None
+    fy, fyp = case.here
+    matrix = fy + fyp / abs(case.steps["h"][-1])
+    size = np.abs(matrix).max(axis=1)
+    return matrix / np.where(size > 0.0, size, 1.0)[:, None]

@@ -1,0 +1,76 @@
+"""Solutions that grow without bound in finite time, or end where their slope does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tether._core import codes
+from tether.causes import Cause
+from tether.diagnosis import Diagnosis
+from tether.examine.case import Case
+
+__all__ = ["singularity"]
+
+# A slope this many times the mean one, on steps that keep getting shorter, has no bound.
+UNBOUNDED = 30.0
+FEWEST_STEPS = 6
+TINY = 1e-6                          # of the time so far: a step
+SHRINKING = 0.7                      # of the longest of the last steps: the last of all
+# A solution this many times its size at the start is large.
+LARGE = 100.0
+# A slope so many times that of the next point is no trend but what is left of a jump.
+FALLEN = 10.0
+# Exponent q of y' ~ (t* - t)^-q: from here on y itself is unbounded (q = 1 is a logarithm).
+LOGARITHM = 0.85
+# The steps that show it: in terms of the last step, and of the time so far.
+FAR_ENOUGH = 10.0
+NEAR_ENOUGH = 0.1
+STRAIGHT = 0.9                       # correlation of the logarithms
+
+
+def singularity(case: Case) -> Diagnosis | None:
+    """Tell a solution that grows without bound, or whose slope does."""
+    accepted = np.abs(case.steps["h"][case.steps["outcome"] == codes.OK])
+    elapsed = abs(case.t - case.t0)
+    if len(accepted) < FEWEST_STEPS or elapsed == 0.0:
+        return None
+    if accepted[-1] > SHRINKING * accepted.max() and accepted[-1] > TINY * elapsed:
+        return None
+    y0 = case.bdf.given[1]
+    ratio = np.abs(case.yp) * elapsed / (np.abs(case.y - y0) + case.tolerance)
+    polynomial = case.bdf.dense_output()
+    earlier = np.abs(polynomial(polynomial.t_old)[1])
+    ratio[earlier > FALLEN * np.abs(case.yp)] = 0.0
+    worst = int(np.argmax(ratio))
+    if ratio[worst] < UNBOUNDED:
+        return None
+    exponent = _exponent(case, worst)
+    if exponent is None:
+        return None
+    name = case.names.variable(worst)
+    large = abs(case.y[worst]) > LARGE * max(abs(y0[worst]), 1.0, *np.abs(y0))
+    growing = case.y[worst] * case.yp[worst] * case.state.direction > 0.0
+    unbounded = large or (growing and exponent > LOGARITHM)
+    evidence = [
+        f"at t = {case.t:.10g} {name} = {case.y[worst]:.4g} with slope {case.yp[worst]:.3g}, "
+        f"{ratio[worst]:.1g} times its mean slope so far",
+        f"the last steps shrank from {accepted.max():.2g} to {accepted[-1]:.2g}",
+    ]
+    return case.say(
+        Cause.BLOW_UP if unbounded else Cause.FOLD, "", evidence, case.t, (), [worst]
+    )
+
+
+def _exponent(case: Case, j: int) -> float | None:
+    """Exponent q of y' ~ (t* - t)^-q along the last steps; None where they follow no such law."""
+    steps = case.steps[case.steps["outcome"] == codes.OK]
+    distance, slope = np.abs(steps["t"] - case.t), np.abs(steps["slopes"][:, j])
+    # from far enough away that t* is as good as the last t
+    use = (distance > FAR_ENOUGH * abs(case.state.last_h)) & (slope > 0.0)
+    use &= distance < NEAR_ENOUGH * abs(case.t - case.t0)
+    if np.count_nonzero(use) < 3:
+        return np.inf                  # the steps shrink too fast for any other law
+    x, y = np.log(distance[use]), np.log(slope[use])
+    if np.ptp(y) == 0.0 or np.corrcoef(x, y)[0, 1] > -STRAIGHT:
+        return None
+    return -float(np.polyfit(x, y, 1)[0])

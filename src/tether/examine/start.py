@@ -1,0 +1,100 @@
+"""A run that could not begin: no consistent values, or equations that determine none."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tether.causes import Cause
+from tether.diagnosis import Diagnosis
+from tether.examine.case import Case
+from tether.examine.failure import are_derivatives, dependence, name_not_finite
+from tether.names import listed
+from tether.status import Status
+
+__all__ = ["at_the_start"]
+
+# A residual at the start below this does not count.
+NOTHING = 1e-12
+# A point where no derivative vanishes by chance.
+BESIDE = 1e-3
+
+
+def at_the_start(case: Case) -> Diagnosis:
+    """Say which equation the starting values violate, or why there can be no such values."""
+    start = case.bdf.start
+    t, y, yp = case.bdf.given
+    slopes = start.yp[: case.n] if yp is None else yp
+    r = case.residual(t, y, slopes)
+    if r is not None and not np.isfinite(r).all():
+        return name_not_finite(case, r, t, y)
+    if start.status == Status.SINGULAR_SYSTEM:
+        return _singular_start(case)
+    message = case.names.translate(start.message)
+    if start.status == Status.INDEX_TOO_HIGH:
+        pencil = start.pencil
+        columns = () if pencil is None else pencil.prescribed
+        index = "above 3" if pencil is None else str(pencil.index)
+        return case.say(
+            Cause.INDEX, f"it is {index}, and {are_derivatives(case, columns)}",
+            [message], t, (), columns,
+        )
+    found = case.residual(t, start.y[: case.n], start.yp[: case.n])
+    matrices = case.jacobian(t, y, slopes)
+    if r is not None and matrices is not None:      # what y alone has to satisfy comes first
+        algebraic = ~matrices[1].any(axis=1)
+        r = np.where(algebraic, r, 0.0) if np.any(r[algebraic]) else r
+    rows, evidence = [], [message]
+    named = re.search(r"equation (\d+)", start.message)
+    if named:
+        rows = [int(named[1])]
+    for values in (found, r):
+        if values is not None and np.isfinite(values).all():
+            worst = int(np.argmax(np.abs(values)))
+            if abs(values[worst]) > NOTHING and (not rows or rows[0] == worst):
+                rows = [worst]
+                return case.say(
+                    Cause.START, case.value(worst, values[worst]), evidence, t, rows
+                )
+    return case.say(Cause.START, message, (), t, rows)
+
+
+def _singular_start(case: Case) -> Diagnosis:
+    """Say which equations repeat each other, and whether the pattern alone shows it."""
+    from tether.structure.analyze import analyze
+
+    t, y, yp = case.bdf.given
+    pencil = case.bdf.start.pencil
+    report = analyze(case.bdf.problem, t, y, yp, names=case.names.variables)
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+    if pencil is not None:
+        rows, columns = pencil.dependent, pencil.undetermined
+    if report.singular and (report.dependent or report.undetermined):
+        rows = report.dependent
+        columns = tuple(case.names.variables.index(name) for name in report.undetermined)
+    nowhere = _nowhere(case, t, y)
+    structural = bool(nowhere) or (report.traced and not report.incidence.match)
+    parts = []
+    if nowhere:
+        parts.append(f"{listed([case.names.variable(j) for j in nowhere])} stands in no equation")
+        columns = tuple(nowhere)
+    if rows or not nowhere:
+        verb = "share too few unknowns" if structural else "depend on each other"
+        parts.append(dependence(case, rows, () if nowhere else columns, verb))
+    cause = Cause.STRUCTURE if structural else Cause.SINGULAR
+    evidence = [case.names.translate(note) for note in report.notes if "variable" in note][:2]
+    return case.say(cause, " and ".join(parts), evidence, t, rows, columns)
+
+
+def _nowhere(case: Case, t: float, y: np.ndarray) -> list[int]:
+    """Unknowns that the residual does not depend on, at the start nor next to it."""
+    used = np.zeros((case.n, case.n), bool)
+    for shift in (0.0, BESIDE):
+        point = y + shift * (np.abs(y) + 1.0)
+        matrices = case.jacobian(t, point, case.bdf.start.yp[: case.n] + shift)
+        if matrices is None:
+            return []
+        used |= (matrices[0] != 0.0) | (matrices[1] != 0.0)
+    return np.flatnonzero(~used.any(axis=0)).tolist()

@@ -1,0 +1,87 @@
+"""Which question is asked when: the first that finds something gives the verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether.causes import Cause
+from tether.diagnosis import Diagnosis
+from tether.examine.case import Case
+from tether.examine.failure import (
+    discontinuity,
+    index,
+    noise,
+    not_finite,
+    singular,
+    singular_configuration,
+    unknown,
+)
+from tether.examine.jacobian import fatal_jacobian, wrong_jacobian
+from tether.examine.limits import contradiction, creeping, event_storm, limit, too_accurate
+from tether.examine.round_off import condition, round_off
+from tether.examine.singularity import singularity
+from tether.examine.start import at_the_start
+from tether.status import Status
+
+if TYPE_CHECKING:
+    from tether.bdf import Bdf
+    from tether.drive import Driver
+
+__all__ = ["diagnose"]
+
+# These statuses say what happened; for the others the reason is looked for.
+BY_RULE = {
+    Status.TOO_ACCURATE: too_accurate,
+    Status.ZERO_WEIGHT: too_accurate,
+    Status.CONTRADICTION: contradiction,
+    Status.NOT_ON_CONSTRAINTS: contradiction,
+    Status.EVENT_STORM: event_storm,
+    Status.NO_PROGRESS: creeping,
+    Status.MAX_STEPS: limit,
+    Status.MAX_SECONDS: limit,
+    Status.EQUATIONS_CHANGED: lambda case: case.say(Cause.CHANGED, t=case.t),
+    Status.INTERRUPTED: lambda case: case.say(Cause.STOPPED, t=case.t),
+}
+
+
+def diagnose(bdf: Bdf, driver: Driver | None = None, *, before: bool = False) -> Diagnosis:
+    """Find out why a run failed.
+
+    Parameters
+    ----------
+    bdf : Bdf
+        The integrator, where it stopped.
+    driver : Driver, optional
+        The run with its events.
+    before : bool
+        Look also at a Jacobian that nothing has failed for yet.
+
+    Examples
+    --------
+    >>> from tether import Bdf
+    >>> from tether.examine import diagnose
+    >>> bdf = Bdf(lambda t, y, yp: [yp[0] + y[0]], 0.0, [1.0], options={"rtol": 1e-17, "atol": 0})
+    >>> bdf.step().name, diagnose(bdf).cause.value
+    ('TOO_ACCURATE', 'tolerance')
+    """
+    case = Case(bdf, driver)
+    with np.errstate(all="ignore"):
+        found = wrong_jacobian(case) if before else None
+        return found or _by_status(case)
+
+
+def _by_status(case: Case) -> Diagnosis:
+    if not case.status.failed:
+        return case.say(Cause.NONE)
+    if not case.bdf.start.success:
+        return wrong_jacobian(case) or at_the_start(case)
+    if case.status in BY_RULE:
+        return BY_RULE[case.status](case)
+    looks = [noise, fatal_jacobian, not_finite, singular_configuration]
+    # at index 2 and 3 round-off in short steps looks like anything
+    looks += [index] if case.drowned else [discontinuity, singularity, index, singular]
+    looks += [round_off, condition, wrong_jacobian]
+    found = (look(case) for look in looks)
+    return next((verdict for verdict in found if verdict is not None), None) or unknown(case)
