@@ -27,12 +27,10 @@ NOT_CONVERGING = 0.2
 
 def doubts(driver: Driver) -> tuple[str, ...]:
     """Say what is doubtful about the result; nothing for almost all."""
-    evaluations = driver.state.nfev
     found = [
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
         _jacobian(driver),
     ]
-    driver.state.nfev = evaluations        # those of the run
     return tuple(text for text in found if text)
 
 
@@ -63,8 +61,10 @@ def _start(driver: Driver) -> str:
 def _residual(driver: Driver) -> str:
     """Bring the residual at the last step back to changes of y."""
     s = driver.state
-    if s.n > MOST_UNKNOWNS or s.steps == 0 or s.cj_factored == 0.0 or s.python_residual:
-        return ""                      # not at the price of a further call of a Python function
+    if s.n > MOST_UNKNOWNS or s.steps == 0 or s.cj_factored == 0.0:
+        return ""
+    if s.python_residual and driver.callback is not None:
+        return ""                      # it may have changed what the function reads
     status, change = probe.change_left(s)
     raise_users(s)
     if status != 0:

@@ -157,7 +157,9 @@ class Driver:
         store.store_outputs_until(s, t)
         self._next_break()
         y, yp, before, last_step = self.bdf.y, self.bdf.yp, self.bdf.model, self.bdf.polynomial()
-        begin_anew(self.bdf, t + s.direction * self._beside(t), y, yp)
+        values = s.array("g_old").copy() if self.events else None
+        behind = t + s.direction * self._beside(t)
+        begin_anew(self.bdf, behind, y, yp)
         self._follow()
         if self.bdf.model is not before:
             keep_history(self.bdf, last_step, self.bdf.t)
@@ -165,6 +167,22 @@ class Driver:
         self.t_reached = t
         self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events([])
+        if values is not None:
+            self._serve_break(t, y, yp, behind, values)
+
+    def _serve_break(
+        self, t: float, y: np.ndarray, yp: np.ndarray, behind: float, before: np.ndarray
+    ) -> None:
+        """Report the events that happened between just before the break and just behind it."""
+        after, count = self.state.array("g_old"), len(self.events)
+        found = [number for number, event in enumerate(self.events)
+                 if core_events.crossed(before[number], after[number], event.direction)]
+        acting = [number for number in found if self._report(number, t, y.copy(), yp.copy())]
+        if acting and not self.bdf.status.failed:
+            after[:count] = before[:count]     # `_act` wants to know where they came from
+            self._act(t, acting, y, yp, behind)
+        else:
+            after[[number for number in found if after[number] == 0.0]] = np.nan
 
     # --- another plan -----------------------------------------------------------------------
 
@@ -269,17 +287,9 @@ class Driver:
         for _, number, t in found:
             if cut is not None and abs(t - cut) > same_time:
                 break
-            event = self.watched[number]
-            event.report(t, *polynomial(t))
             reported.append(number)
-            if isinstance(event, Switch):
-                cut = t if cut is None else cut
-                acting.append(number)
-                continue
-            if t == self.t_start:      # true from the outset: nothing happened
-                continue
-            event.counted += 1
-            if event.wants_to_stop or event.apply is not None:
+            is_switch = isinstance(self.watched[number], Switch)
+            if is_switch or self._report(number, t, *polynomial(t)):
                 cut = t if cut is None else cut
                 acting.append(number)
         if cut is None:
@@ -291,17 +301,35 @@ class Driver:
         else:
             self._cut(cut, acting, whole)
 
+    def _report(self, number: int, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+        """Report an event; tell whether it ends the run or changes the state."""
+        event = self.events[number]
+        event.report(t, y, yp)
+        if t == self.t_start:          # true from the outset: nothing happened
+            return False
+        event.counted += 1
+        return event.wants_to_stop or event.apply is not None
+
     def _cut(self, t: float, acting: list[int], polynomial: LocalInterpolant) -> None:
         """End the step at `t`; let the events change the state and end the run if they want."""
-        n = self.bdf.n
         y, yp = polynomial(t)
         store.store_outputs_until(self.state, t)
         y = self.bdf.project(t, y)
         self.record.append(t, y, yp, self.state.last_k)
         self.t_reached = t
         turned = [e.surface for e in (self.watched[k] for k in acting) if isinstance(e, Switch)]
-        changing = bool(turned)
         acting = [number for number in acting if number < len(self.events)]
+        self._act(t, acting, y, yp, t, turned)
+        if turned and self.bdf.status == Status.RUNNING:
+            keep_history(self.bdf, polynomial, t)
+
+    def _act(
+        self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
+        turned: Sequence[int] = (),
+    ) -> None:
+        """Let events at `t` change the state, from which the run resumes, and end the run."""
+        n = self.bdf.n
+        changing = bool(turned)
         self.far_side = {number: -np.sign(self.state.array("g_old")[number]) for number in acting}
         for number in acting:
             if (apply := self.events[number].apply) is not None:
@@ -309,16 +337,14 @@ class Driver:
                 y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
                 changing = True
         if changing:
-            begin_anew(self.bdf, t, y[:n].copy(), yp[:n], turned)
+            begin_anew(self.bdf, resume, y[:n].copy(), yp[:n], turned)
             if self.bdf.status == Status.EQUATIONS_CHANGED:
                 return
             self._follow()
             self._refresh_events()
             self._note_change(t)
-            if turned and self.bdf.status == Status.RUNNING:
-                keep_history(self.bdf, polynomial, t)
             self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
-            self.segment_t, self.segment_step = t, self.state.steps
+            self.segment_t, self.segment_step = resume, self.state.steps
             self._arm_events(acting)
         else:
             self.far_side = {}
@@ -334,7 +360,7 @@ class Driver:
         """Go on carefully after the state was changed; notice when such changes accumulate."""
         s, gap = self.state, self.storm.gap_to(t)
         if self.bdf.status == Status.RUNNING and abs(s.h) > gap > 16 * EPS * abs(t):
-            begin.begin(s, t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy(), gap)
+            begin.begin(s, s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy(), gap)
         if self.storm.note(t, abs(self.t_final - t)) and not self.bdf.status.failed:
             self.bdf.status = Status.EVENT_STORM
 

@@ -33,7 +33,8 @@ class Statistics:
     steps : int
         Accepted steps.
     nfev, njev, nlu : int
-        Residuals (those for differences included), Jacobians, factorisations.
+        Residuals (those for differences and for the check of the result included), Jacobians,
+        factorisations.
     iterations : int
         Newton iterations.
     error_test_failures, convergence_failures : int
