@@ -953,22 +953,77 @@ def test_a_function_that_raises_when_asked_again_is_no_obstacle():
 # --- post-checks --------------------------------------------------------------------------------
 
 
-def test_an_inconsistent_start_that_was_assumed_is_doubtful():
-    sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], y[1] - y[0] - np.cos(t)], (0, 1e-6),
-                    [1.0, 7.0], [-7.0, 0.0], start="assume")
-    assert sol.diagnosis.cause == Cause.DOUBTFUL or not sol.success
+@pytest.mark.parametrize("trace", ["auto", "never"])
+@pytest.mark.parametrize("t_end", [1e-6, 1.0])
+def test_an_inconsistent_start_that_was_assumed_is_doubtful(t_end, trace):
+    sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], y[1] - y[0] - np.cos(t)], (0, t_end),
+                    [1.0, 7.0], [-7.0, 0.0], start="assume", trace=trace)
+    assert sol.success
+    assert sol.diagnosis.cause == Cause.DOUBTFUL
+    assert sol.warnings == (
+        "the start was assumed to be consistent, but equation 1 has the value 5 there",)
+    assert sol.warnings[0] in sol.message
+    assert "doubtful" in str(sol)
 
 
-def test_a_constraint_that_cannot_be_met_is_doubtful():
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_a_constraint_that_cannot_be_met_is_doubtful(trace):
+    """So few steps follow the jump that they are no proof of a contradiction."""
     def impossible(t, y):
         return (y[0] - t) if t < 1 else y[0] ** 2 + 1.0
 
-    sol = solve_dae(lambda t, y, yp: [yp[0] - 1.0], (0, 2), [0.0], constraints=impossible)
-    assert not sol.success or sol.diagnosis.cause == Cause.DOUBTFUL
-    if sol.success:
-        assert sol.warnings
-        assert "doubtful" in sol.message
-        assert "doubtful" in str(sol)
+    sol = solve_dae(lambda t, y, yp: [yp[0] - 1.0], (0, 2), [0.0], constraints=impossible,
+                    trace=trace)
+    assert sol.success
+    assert sol.diagnosis.cause == Cause.DOUBTFUL
+    text, = sol.warnings
+    assert "at the end the largest is constraints[0], value 0, 5" in text
+    assert "the function constraints[0], value 0, jumps by 2 at t = 1" in text
+    assert "The result is doubtful: a constraint was left with 5" in sol.message
+
+
+@pytest.mark.parametrize("max_step", [0.05, 1e-3])
+def test_a_constraint_that_becomes_impossible_is_a_contradiction(max_step):
+    """Without a jump: y^2 = 1 - t has no solution from t = 1 on, and the equations know nothing."""
+    def impossible(t, y):
+        return max(t - 1.0, 0.0) * (y[0] ** 2 + 1.0)
+
+    sol = solve_dae(lambda t, y, yp: [yp[0] - 1.0], (0, 3), [0.0], constraints=impossible,
+                    max_step=max_step)
+    if max_step < 0.01:
+        assert sol.diagnosis.cause == Cause.CONTRADICTION
+        assert "constraints[0], value 0" in sol.message
+    assert sol.diagnosis.cause in (Cause.CONTRADICTION, Cause.DOUBTFUL)
+
+
+def test_equations_of_a_callback_that_do_not_hold_at_the_end_are_doubtful():
+    """An event function changes what the residual reads, behind everybody's back."""
+    rate = [1.0]
+
+    def event(t, y, yp):
+        rate[0] = 1.0 if t < 1.0 else 3.0
+        return 1.0
+
+    def fun(t, y, yp):
+        return [yp[0] + rate[0] * y[0], y[1] - rate[0] * y[0]]
+
+    sol = solve_dae(fun, (0, 1), [1.0, 1.0], events=event, trace="never")
+    assert sol.success
+    assert sol.diagnosis.cause == Cause.DOUBTFUL
+    assert "at the end the equations do not hold: y[1] would have to change" in sol.warnings[0]
+
+
+def test_a_callback_that_changes_the_equations_at_the_end_is_no_doubt():
+    rate = [1.0]
+
+    def callback(t, y, yp):
+        rate[0] = 3.0
+        return True
+
+    sol = solve_dae(lambda t, y, yp: [yp[0] + rate[0] * y[0]], (0, 1), [1.0], trace="never",
+                    callback=callback)
+    assert sol.status == Status.STOPPED
+    assert sol.warnings == ()
 
 
 def test_a_wrong_jacobian_that_only_costs_time_is_doubtful():
@@ -1002,6 +1057,21 @@ def test_the_ring_keeps_the_last_attempts():
     np.testing.assert_array_equal(accepted["order"][:-1], k[-len(accepted) + 1:])
     assert np.all(accepted["error"] <= 1.0)
     assert np.all(np.diff(steps["iterations"]) >= 1)
+
+
+@pytest.mark.parametrize("n", [3, 25])
+def test_the_ring_keeps_slopes_and_condition(n):
+    """The matrix is diagonal, 1 + c or 1000 + c, in the core's own factors or LAPACK's."""
+    rates = np.where(np.arange(n) == 1, 1000.0, 1.0)
+    bdf = Bdf(lambda t, y, yp: [yp[i] + rates[i] * y[i] for i in range(n)], 0.0, [1.0] * n,
+              t_bound=1.0)
+    while bdf.step() == Status.RUNNING:
+        pass
+    last = read_steps(bdf._state)[-1]
+    np.testing.assert_array_equal(last["slopes"], bdf.yp)
+    c = bdf._state.cj_factored
+    assert last["condition"] == pytest.approx((1000.0 + c) / (1.0 + c), rel=1e-6)
+    assert last["condition"] <= bdf.condition() * (1 + 1e-6)
 
 
 def test_the_ring_names_the_component_that_fails():
@@ -1038,6 +1108,19 @@ def test_names_are_used_in_messages():
     assert "equations 0 'balance', 1 'again' depend on each other" in sol.message
     assert "leave left, right open" in sol.message
     assert "y[0]" not in sol.message
+
+
+def test_names_are_used_in_what_is_said_about_the_start():
+    def fun(t, y, yp):
+        return [yp[0] + y[1], y[0] - y[1] ** 2]
+
+    sol = solve_dae(fun, (0, 1), [-1.0, 1.0], names=["level", "flow"],
+                    equation_names=["balance", "valve"])
+    assert not sol.success
+    assert "equation 1 'valve'" in sol.start.message
+    sol = solve_dae(fun, (0, 1), [1.0, 3.0], names=["level", "flow"], start="check")
+    assert "flow" in sol.start.message
+    assert "y[1]" not in sol.start.message
 
 
 def test_names_are_read_off_the_function():

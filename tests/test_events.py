@@ -585,7 +585,8 @@ def test_zero_of_an_event_right_behind_a_break_is_reported_once():
 @pytest.mark.parametrize("place", [1e-12, 0.1, 0.5, 0.999999])
 @pytest.mark.parametrize("fun", [
     lambda x: x, lambda x: x**3, lambda x: math.expm1(30 * x), lambda x: math.atan(1e6 * x),
-    lambda x: math.copysign(1.0, x), lambda x: x * 1e-300, lambda x: math.copysign(abs(x) ** 0.1, x),
+    lambda x: math.copysign(1.0, x), lambda x: x * 1e-300,
+    lambda x: math.copysign(abs(x) ** 0.1, x),
 ])
 def test_zeros_are_found_in_few_calls(fun, place):
     calls = []

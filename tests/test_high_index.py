@@ -418,3 +418,28 @@ def test_split_residual_gives_the_matrix_of_the_estimate():
     np.testing.assert_array_equal(
         bdf._state.array("fyp").reshape(5, 5).T, np.diag([1.0, 1.0, 2.0, 1.0, 0.0])
     )
+
+
+# --- constraints at index 3 as written ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+@pytest.mark.parametrize("kind", ["constraints", "invariants"])
+def test_what_depends_on_velocities_cannot_be_kept_as_written(kind, trace):
+    """The energy does not depend on them at rest, to first order."""
+    held = {
+        "constraints": lambda t, y: y[0] * y[2] + y[1] * y[3],
+        "invariants": lambda t, y: 0.5 * (y[2] ** 2 + y[3] ** 2) + 9.8 * y[1],
+    }
+    with pytest.raises(ValueError, match=rf"{kind}\[0\].*speed.*form='auto'"):
+        solve_dae(PENDULUM.fun, (0, 1), PENDULUM.y0, form="given", trace=trace,
+                  names=["x", "z", "speed", "w", "tension"], **{kind: held[kind]})
+
+
+@pytest.mark.parametrize("form", ["auto", "given", 2])
+def test_positions_can_be_kept_in_every_form(form):
+    sol = solve_dae(PENDULUM.fun, (0, 1), PENDULUM.y0, form=form,
+                    constraints=lambda t, y: y[0] ** 2 + y[1] ** 2 - 1.0)
+    assert sol.success, sol.message
+    assert np.abs(sol.drift).max() < 1e-12
+    np.testing.assert_allclose(sol.y[:4, -1], PENDULUM.exact(1.0)[:4], atol=1e-4)

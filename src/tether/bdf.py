@@ -157,8 +157,23 @@ class Bdf:
         if not self.start.on_constraints:
             reason = self.names.translate(self.start.message)
             raise ValueError(f"y0 is not on the constraints: {reason}")
+        if self._state.highest_kind > 2 and self._state.n_constraints and self.start.success:
+            self._refuse_constraints(t0)
         if history is not None:
             begin.add_history(self._state, *_check_history(history, self._state))
+
+    def _refuse_constraints(self, t: float) -> None:
+        """Refuse to project what index 3 as written finds by differences of other unknowns."""
+        found = self.model.constraints.first_on(
+            self._state, t, self.start.y, self._state.array("kind") > 1
+        )
+        if found is not None:
+            raise ValueError(
+                f"{found[0]}: at index 3 as written nothing that depends on "
+                f"{self.names.variable(found[1])} can be kept: it is the difference of other "
+                "unknowns, and a projection would be undone. Pass form='auto' (with a function "
+                "that can be traced), or equations of a lower index"
+            )
 
     def _find_model(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Problem:
         """Trace the problem where that is wanted and can be done."""

@@ -273,7 +273,8 @@ CAUSES = {
         "larger than the tolerance explains, or the order stayed at one amid failures.",
         (
             "compare with a run at a tenth of the tolerances",
-            "do not pass start='assume' unless the start is consistent",
+            "if the start was assumed to be consistent, pass one that is, or start='auto'",
+            "if a constraint does not hold, compare it with the solution of the equations alone",
         ),
         example="the start was assumed to be consistent, but equation 1 has the value 0.3 there",
     ),

@@ -19,6 +19,8 @@ from tether.options import Options
 __all__ = ["Constraint"]
 
 SIGNATURE = "(double, double *, double *[, void *])"
+# Relative distance of a point where derivatives do not vanish by chance.
+BESIDE = 1e-3
 
 
 class Constraint:
@@ -164,6 +166,21 @@ class Constraints:
         raise_users(state)
         first = state.array("piece_start")[len(self.constraints) + self._n_found]
         reference[first:] = values[first:]
+
+    def first_on(
+        self, state: State, t: float, y: np.ndarray, unknowns: np.ndarray
+    ) -> tuple[str, int] | None:
+        """Name the first constraint that depends on some of the unknowns, and the first of these.
+
+        Next to y: at the point itself a derivative may vanish, as that of an energy at rest.
+        """
+        kept = {name: state.array(name).copy() for name in ("y", "g", "gy")}
+        _, slopes = core.jacobian_of_constraints_at(state, t, y + BESIDE * (np.abs(y) + 1.0))
+        for name, values in kept.items():
+            state.array(name)[:] = values
+        raise_users(state)
+        found = np.argwhere((slopes != 0.0) & unknowns)
+        return (self.name_of(state, found[0][0]), int(found[0][1])) if len(found) else None
 
     def name_of(self, state: State, row: int) -> str:
         """Name of one row of G: which constraint or invariant, and which of its values."""

@@ -91,10 +91,18 @@ def _drift(driver: Driver) -> str:
         return ""
     worst = int(np.argmax(np.abs(s.array("g"))))
     name = driver.bdf.model.constraints.name_of(s, worst)
-    return (
+    text = (
         f"a constraint was left with {s.worst_drift:.2g} where the tolerance allows "
         f"{allowed.max():.2g}; at the end the largest is {name}, {s.array('g')[worst]:.2g}"
     )
+    from tether.examine.case import Case
+
+    with np.errstate(all="ignore"):
+        jump = Case(driver.bdf, driver).constraint_break(abs(s.t - driver.t_start))
+    if jump is None:
+        return text
+    name = driver.bdf.model.constraints.name_of(s, jump.row)
+    return f"{text}; the function {name}, {jump.words} at t = {jump.t:.10g}"
 
 
 def _rank(driver: Driver) -> str:

@@ -22,6 +22,7 @@ from tether.problem import as_problem, check_signature
 from tether.progress import ProgressBar
 from tether.record import Record
 from tether.result import DaeResult, Interpolant, Statistics
+from tether.start.consistent import Start
 from tether.status import ConsistencyWarning, Status
 from tether.steps import read_steps
 
@@ -232,10 +233,17 @@ def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
         t_events=_gather(events, "t"), y_events=_gather(events, "y"),
         yp_events=_gather(events, "yp"),
         status=status, message=_message(driver, status, diagnosis),
-        start=driver.start.restricted(bdf.n),
+        start=_named(driver.start.restricted(bdf.n), bdf),
         stats=stats, drift=drift, how=bdf.how, analysis=partial(_report, bdf, driver),
         verdict=diagnosis or partial(_all_is_well, driver), warnings=found,
     )
+
+
+def _named(start: Start, bdf: Bdf) -> Start:
+    """Put names into the message about the start, if there is something to name."""
+    if "[" not in start.message and "equation" not in start.message:
+        return start
+    return replace(start, message=bdf.names.translate(start.message))
 
 
 def _report(bdf: Bdf, driver: Driver) -> IndexReport:
