@@ -1180,6 +1180,24 @@ def test_breaks_of_a_kink_that_is_differentiated():
     assert sol.y[:, -1] == pytest.approx([1.0, 0.4])
 
 
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_a_break_at_the_end_keeps_the_jump_out(trace):
+    def fun(t, y, yp):
+        return [yp[0] + y[0], y[1] - y[0] - (t >= 1)]
+
+    found = solve_dae(fun, (0, 1), [1.0, 1.0], trace=trace).diagnosis
+    assert found.cause == Cause.DISCONTINUITY
+    assert any("t_breaks=[1]" in remedy for remedy in found.remedies)
+    assert "no step across it was accepted, however small" in found.evidence
+    for t_eval in (None, [0.5, 1.0]):
+        sol = solve_dae(fun, (0, 1), [1.0, 1.0], trace=trace, t_breaks=[1.0], t_eval=t_eval,
+                        dense_output=True)
+        assert sol.success
+        assert sol.t[-1] == 1.0
+        assert sol.y[1, -1] == pytest.approx(math.exp(-1), abs=1e-5)
+        assert sol.sol(1.0)[0][1] == pytest.approx(math.exp(-1), abs=1e-5)
+
+
 def test_breaks_backward_and_outside():
     sol = solve_dae(lambda t, y, yp: [y[0] - (t > -0.5)], (0, -1), [1.0],
                     t_breaks=[-0.5, 3.0, -1.0])

@@ -155,6 +155,9 @@ class Driver:
         if self.record.keep_steps:
             self.record.t[s.stored - 1] = t
         store.store_outputs_until(s, t)
+        self.t_reached = t
+        if t == self.t_final:
+            return
         self._next_break()
         y, yp, before, last_step = self.bdf.y, self.bdf.yp, self.bdf.model, self.bdf.polynomial()
         values = s.array("g_old").copy() if self.events else None
@@ -164,7 +167,6 @@ class Driver:
         if self.bdf.model is not before:
             keep_history(self.bdf, last_step, self.bdf.t)
         self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
-        self.t_reached = t
         self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events([])
         if values is not None:

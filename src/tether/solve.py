@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,8 @@ def solve_dae(
     t_breaks : array_like, optional
         Times at which a forcing jumps or has a kink. The integration stops there exactly and
         begins anew, at order 1, with the algebraic part made consistent with what holds after the
-        break; the values before it are those returned for that time.
+        break; the values before it are those returned for that time. Events that happen at that
+        very time are reported. At the end of the interval a break keeps what comes after it out.
     form : {"auto", "given", 2}
         "auto" differentiates the constraints of a traced system of index 2 or more until its index
         is 1, integrates that, and keeps it on all constraints, given and hidden, at every step;
@@ -314,7 +316,7 @@ def _check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
 
 
 def _check_t_breaks(t_breaks: Any, t0: float, t_end: float) -> list[float]:
-    """Return the times within the interval, in the order in which they are reached."""
+    """Return the times within the interval or at its end, in the order they are reached."""
     if t_breaks is None:
         return []
     times = as_numbers("t_breaks", t_breaks)
@@ -323,7 +325,7 @@ def _check_t_breaks(t_breaks: Any, t0: float, t_end: float) -> list[float]:
     if not np.all(np.isfinite(times.astype(float))):
         raise ValueError(f"t_breaks must be finite, got {t_breaks!r}")
     low, high = min(t0, t_end), max(t0, t_end)
-    inside = sorted({float(t) for t in times if low < t < high})
+    inside = sorted({float(t) for t in times if low <= t <= high and t != t0})
     return inside if t_end > t0 else inside[::-1]
 
 

@@ -31,6 +31,7 @@ MOST_UNKNOWNS = 300
 # Of the time so far: how far from the last point a jump is looked for, and may be.
 WIDER = (1e-9, 1e-6, 1e-3)
 NEARBY = 1e-5
+RESOLVED = 1e5                       # spacings of the times: too few of them show nothing
 ACROSS = 1e3                         # tolerances
 # Of the tolerance: what round-off in the residual may leave in y.
 ROUND_OFF_SHARE = 0.1
@@ -127,7 +128,7 @@ class Case:
         nearby = max(2.0 * self.longest, NEARBY * elapsed)
         # steps of a run that creeps are too short to see anything
         for reach in (2.0 * self.longest, *(share * elapsed for share in WIDER)):
-            if reach >= 2.0 * self.longest > 0.0:
+            if reach >= max(2.0 * self.longest, RESOLVED * EPS * abs(self.t)) > 0.0:
                 found = self.break_within(reach)
                 if found is not None and abs(found.t - self.t) <= nearby:
                     return found
@@ -199,13 +200,13 @@ class Case:
     @cached_property
     def drowned(self) -> bool:
         """At index 2 and 3 short steps make round-off look like anything."""
-        beyond = self.round_off(self.longest)
-        return self.state.highest_kind > 1 and beyond is not None and (
-            beyond.max() >= ROUND_OFF_SHARE
+        moved = self.round_off(self.longest)
+        return self.state.highest_kind > 1 and moved is not None and (
+            moved.sum(axis=1).max() >= ROUND_OFF_SHARE
         )
 
     def round_off(self, h: float) -> np.ndarray | None:
-        """Tell how far round-off moves each unknown in a step, in terms of its tolerance."""
+        """Tell how far round-off in a step moves each unknown, by each equation, in tolerances."""
         if self.here is None or not h:
             return None
         fy, fyp = self.here
@@ -214,7 +215,7 @@ class Case:
         except np.linalg.LinAlgError:
             return None
         noise = EPS * (np.abs(fy) @ np.abs(self.y) + np.abs(fyp) @ np.abs(self.yp))
-        return np.abs(inverse) @ noise / self.tolerance
+        return np.abs(inverse) * noise / self.tolerance[:, None]
 
     @property
     def t0(self) -> float:

@@ -15,8 +15,10 @@ EPS = float(np.finfo(float).eps)
 FIRST_POINTS = 129
 POINTS = 17
 # How a second difference shrinks with its width w, as w^p: 0 for a jump, 1 for a kink, 2 if
-# smooth; at a pole it grows.
+# smooth. At a pole it grows, until the times can no longer be told apart.
 JUMP, KINK = 0.3, 1.5
+POLE = 30.0                          # of the first second difference: the last one
+SPIKE = 0.5                          # a spike falls where a jump has risen
 # Of the size that matters: a jump, and a kink at the first look.
 SMALLEST_JUMP = 0.5
 NARROW = 1e-4                        # of the first width: the last one, for a jump
@@ -37,11 +39,14 @@ class Break:
         Component of the function.
     jump : float
         Its size; zero for a kink.
+    within : float
+        How far from `t` it may be.
     """
 
     t: float
     row: int
     jump: float
+    within: float = 0.0
 
     @property
     def words(self) -> str:
@@ -82,6 +87,7 @@ def find_break(
     times = np.linspace(first, last, FIRST_POINTS)
     floor = _noise(fun, first, last)
     trail: list[tuple[float, float, int]] = []     # width, second difference, row
+    rises: list[float] = []            # from one side to the other, over the second difference
     while True:
         values = [fun(t) for t in times]
         if any(v is None for v in values):
@@ -103,6 +109,7 @@ def find_break(
         if second[j, row] == 0.0:
             break
         trail.append((width, float(second[j, row]), row))
+        rises.append(abs(table[j + 2, row] - table[j, row]) / second[j, row])
         middle = times[j + 1]
         low, high = times[j], times[j + 2]
         if width <= 16 * EPS * max(abs(low), abs(high)):
@@ -113,14 +120,15 @@ def find_break(
     (w2, d2, _), (w1, d1, row) = trail[-2:]
     (w0, d0, _) = trail[0]
     last_power = math.log(d2 / d1) / math.log(w2 / w1)
-    if w1 < NARROW * w0 and abs(last_power) < JUMP and d1 > SMALLEST_JUMP * size[row]:
-        return Break(float(middle), row, d1)
+    stays = d1 < POLE * d0 and min(rises[-2:]) > SPIKE
+    if w1 < NARROW * w0 and last_power < JUMP and d1 > SMALLEST_JUMP * size[row] and stays:
+        return Break(float(middle), row, d1, w1)
     powers = [
         math.log(a[1] / b[1]) / math.log(a[0] / b[0])
         for a, b in pairwise(trail)
     ]
     if JUMP <= np.median(powers) < KINK and powers[-1] < KINK and d0 > size[row]:
-        return Break(float(middle), row, 0.0)
+        return Break(float(middle), row, 0.0, w1)
     return None
 
 

@@ -113,7 +113,8 @@ def say_break(case: Case, found: Break) -> Diagnosis:
     """Say where the equations jump, and how much later the failure came."""
     equation = case.names.equation(found.row)
     what = f"{equation} {found.words}"
-    beyond = (case.steps["t"] - found.t) * case.state.direction > 16 * EPS * abs(case.t)
+    surely = found.within + 16 * EPS * abs(case.t)
+    beyond = (case.steps["t"] - found.t) * case.state.direction > surely
     after = np.count_nonzero(beyond & (case.steps["outcome"] == codes.OK))
     if after:
         later = "on the next" if after == 1 else f"{after} steps later"

@@ -18,8 +18,6 @@ TINY = 1e-6                          # of the time so far: a step
 SHRINKING = 0.7                      # of the longest of the last steps: the last of all
 # A solution this many times its size at the start is large.
 LARGE = 100.0
-# A slope so many times that of the next point is no trend but what is left of a jump.
-FALLEN = 10.0
 # Exponent q of y' ~ (t* - t)^-q: from here on y itself is unbounded (q = 1 is a logarithm).
 LOGARITHM = 0.85
 # The steps that show it: in terms of the last step, and of the time so far.
@@ -37,22 +35,21 @@ def singularity(case: Case) -> Diagnosis | None:
     if accepted[-1] > SHRINKING * accepted.max() and accepted[-1] > TINY * elapsed:
         return None
     y0 = case.bdf.given[1]
-    ratio = np.abs(case.yp) * elapsed / (np.abs(case.y - y0) + case.tolerance)
-    polynomial = case.bdf.dense_output()
-    earlier = np.abs(polynomial(polynomial.t_old)[1])
-    ratio[earlier > FALLEN * np.abs(case.yp)] = 0.0
+    slopes = case.steps["slopes"][case.steps["outcome"] == codes.OK][-FEWEST_STEPS:, : case.n]
+    slope = np.median(np.abs(slopes), axis=0)      # that of one step may come from a jump
+    ratio = slope * elapsed / (np.abs(case.y - y0) + case.tolerance)
     worst = int(np.argmax(ratio))
     if ratio[worst] < UNBOUNDED:
         return None
     exponent = _exponent(case, worst)
     if exponent is None:
         return None
-    name = case.names.variable(worst)
+    name, last = case.names.variable(worst), np.median(slopes[:, worst])
     large = abs(case.y[worst]) > LARGE * max(abs(y0[worst]), 1.0, *np.abs(y0))
-    growing = case.y[worst] * case.yp[worst] * case.state.direction > 0.0
+    growing = case.y[worst] * last * case.state.direction > 0.0
     unbounded = large or (growing and exponent > LOGARITHM)
     evidence = [
-        f"at t = {case.t:.10g} {name} = {case.y[worst]:.4g} with slope {case.yp[worst]:.3g}, "
+        f"at t = {case.t:.10g} {name} = {case.y[worst]:.4g} with slope {last:.3g}, "
         f"{ratio[worst]:.1g} times its mean slope so far",
         f"the last steps shrank from {accepted.max():.2g} to {accepted[-1]:.2g}",
     ]
