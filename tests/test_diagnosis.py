@@ -3,6 +3,7 @@
 
 import math
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -984,16 +985,17 @@ def test_a_constraint_that_cannot_be_met_is_doubtful(trace):
 
 @pytest.mark.parametrize("max_step", [0.05, 1e-3])
 def test_a_constraint_that_becomes_impossible_is_a_contradiction(max_step):
-    """Without a jump: y^2 = 1 - t has no solution from t = 1 on, and the equations know nothing."""
+    """Without a jump: from t = 1 on the constraint has no solution."""
     def impossible(t, y):
         return max(t - 1.0, 0.0) * (y[0] ** 2 + 1.0)
 
     sol = solve_dae(lambda t, y, yp: [yp[0] - 1.0], (0, 3), [0.0], constraints=impossible,
                     max_step=max_step)
-    if max_step < 0.01:
-        assert sol.diagnosis.cause == Cause.CONTRADICTION
-        assert "constraints[0], value 0" in sol.message
-    assert sol.diagnosis.cause in (Cause.CONTRADICTION, Cause.DOUBTFUL)
+    assert sol.diagnosis.cause == Cause.CONTRADICTION
+    assert 1.0 < sol.diagnosis.where.t < 1.0 + 10 * max_step
+    assert "constraints[0], value 0" in sol.message
+    left = (sol.diagnosis.where.t - 1.0) * (sol.y[0, -1] ** 2 + 1.0)
+    assert f"it is left with {left:.3g}" in sol.diagnosis.evidence
 
 
 def test_equations_of_a_callback_that_do_not_hold_at_the_end_are_doubtful():
@@ -1091,6 +1093,26 @@ def test_creeping_ends_after_about_a_hundred_thousand_steps():
     sol = relay_on_its_surface()
     assert sol.status == Status.NO_PROGRESS
     assert 1e5 <= sol.stats.steps <= 1e6
+
+
+@pytest.mark.parametrize("run", [relay_on_its_surface, dry_friction])
+def test_creeping_is_noticed_at_loose_tolerances_too(run, monkeypatch):
+    """The steps are longer, but 1e7 of them would be needed still."""
+    monkeypatch.setitem(globals(), "solve_dae", partial(solve_dae, rtol=1e-3, atol=1e-3))
+    sol = run()
+    assert sol.diagnosis.cause == Cause.CREEPING
+    assert sol.stats.steps <= 1e6
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
+@pytest.mark.parametrize("run", [
+    pole, tangent, thermal_runaway, pole_of_an_equation, fold_of_a_root, impasse_of_a_circuit,
+    fold_from_below_without_steps, fold_of_a_differential_equation, arc_sine,
+])
+def test_poles_and_folds_are_told_apart_at_every_tolerance(run, tolerance, monkeypatch):
+    monkeypatch.setitem(
+        globals(), "solve_dae", partial(solve_dae, rtol=tolerance, atol=1e-3 * tolerance))
+    assert run().diagnosis.cause == {case[0]: case[1] for case in BROKEN}[run]
 
 
 def test_limits_of_the_user_come_first():

@@ -242,7 +242,7 @@ CAUSES = {
             "loosen the tolerance of {variables}",
             "pass max_steps or max_seconds if the pace is right and the run is to go on",
         ),
-        example="100000 steps advanced the time by less than a millionth of what is left",
+        example="the last 100000 steps hardly advanced the time, at t = 0.5",
     ),
     Cause.CHANGED: Text(
         "The equations changed during the run",

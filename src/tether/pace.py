@@ -18,9 +18,11 @@ EPS = float(np.finfo(float).eps)
 STEPS = 10_000
 SHARE = 1e-6
 TIMES = 10
-# ... of the last attempts, or so low an order: a run with many periods ahead has neither.
+# So many of the last attempts fail, or so low is the order: a run with many periods ahead has
+# neither. One with both chatters, and 1e7 steps are enough to say so.
 FAILING = 0.1
 LOW_ORDER = 2
+CHATTERING = 1e-3
 # Events accumulate: so many changes of the state in a row, each sooner than the last, at intervals
 # below this share of the time so far; or so many without any progress.
 CHANGES = 12
@@ -48,30 +50,33 @@ class Pace:
 
     def __init__(self, t: float, t_end: float) -> None:
         self.t, self.t_end = t, t_end
-        self.steps, self.h, self.times = 0, 0.0, 0
+        self.steps, self.h = 0, 0.0
+        self.slow, self.slower = 0, 0      # how often in a row, by either share
 
     def creeps(self, state: State) -> bool:
         """Tell whether the run would never end, and not because there is so much to see."""
         taken = state.steps - self.steps
         if taken < STEPS:
             return False
-        left, h = abs(self.t_end - self.t), abs(state.last_h)
-        slow = abs(state.t - self.t) < SHARE * left * taken / STEPS
-        self.times = self.times + 1 if slow and h <= 2.0 * self.h else 0
+        h = abs(state.last_h)
+        share = abs(state.t - self.t) / (abs(self.t_end - self.t) * taken / STEPS)
+        grows = h > 2.0 * self.h
+        self.slow = 0 if grows or share > CHATTERING else self.slow + 1
+        self.slower = 0 if grows or share > SHARE else self.slower + 1
         self.steps, self.t, self.h = state.steps, state.t, h
-        return self.times >= TIMES and self._in_trouble(state)
+        return self.slow >= TIMES and self._in_trouble(state)
 
-    @staticmethod
-    def _in_trouble(state: State) -> bool:
+    def _in_trouble(self, state: State) -> bool:
         """Tell a run that struggles from one that has many periods ahead."""
         last = read_steps(state)
-        failed = np.mean(last["outcome"] != codes.OK)
-        return bool(failed > FAILING or np.median(last["order"]) < LOW_ORDER)
+        failing = np.mean(last["outcome"] != codes.OK) > FAILING
+        low = np.median(last["order"]) < LOW_ORDER
+        return bool((failing or low) if self.slower >= TIMES else (failing and low))
 
     @property
     def crept(self) -> int:
         """Steps without progress."""
-        return self.times * STEPS
+        return self.slow * STEPS
 
 
 class Storm:

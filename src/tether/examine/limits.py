@@ -125,8 +125,8 @@ def creeping(case: Case) -> Diagnosis:
         columns = [int(np.argmax(np.abs(case.here[1][rows[0]])))]
     failed = case.steps["outcome"] != codes.OK
     what = (
-        f"{case.driver.pace.crept if case.driver else 0} steps advanced the time by less than a "
-        f"millionth of what is left, at t = {case.t:.10g}"
+        f"the last {case.driver.pace.crept if case.driver else 0} steps hardly advanced the time, "
+        f"at t = {case.t:.10g}"
     )
     if failed.any():
         evidence.append(f"{failed.sum()} of the last {len(failed)} attempts failed")

@@ -7,7 +7,7 @@ import numpy as np
 from tether._core import codes
 from tether.causes import Cause
 from tether.diagnosis import Diagnosis
-from tether.examine.case import Case
+from tether.examine.case import ROUND_OFF_SHARE, Case
 
 __all__ = ["singularity"]
 
@@ -20,9 +20,11 @@ SHRINKING = 0.7                      # of the longest of the last steps: the las
 LARGE = 100.0
 # Exponent q of y' ~ (t* - t)^-q: from here on y itself is unbounded (q = 1 is a logarithm).
 LOGARITHM = 0.85
-# The steps that show it: in terms of the last step, and of the time so far.
-FAR_ENOUGH = 10.0
+# The steps that show it: in terms of the last step, and of the time so far; and how many last steps
+# the end may be away.
+TOO_CLOSE = 4.0
 NEAR_ENOUGH = 0.1
+LEFT = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 STRAIGHT = 0.9                       # correlation of the logarithms
 
 
@@ -42,12 +44,12 @@ def singularity(case: Case) -> Diagnosis | None:
     if ratio[worst] < UNBOUNDED:
         return None
     exponent = _exponent(case, worst)
-    if exponent is None:
+    if exponent is None and not _trembles(case, worst):
         return None
     name, last = case.names.variable(worst), np.median(slopes[:, worst])
     large = abs(case.y[worst]) > LARGE * max(abs(y0[worst]), 1.0, *np.abs(y0))
     growing = case.y[worst] * last * case.state.direction > 0.0
-    unbounded = large or (growing and exponent > LOGARITHM)
+    unbounded = large or (growing and exponent is not None and exponent > LOGARITHM)
     evidence = [
         f"at t = {case.t:.10g} {name} = {case.y[worst]:.4g} with slope {last:.3g}, "
         f"{ratio[worst]:.1g} times its mean slope so far",
@@ -58,16 +60,33 @@ def singularity(case: Case) -> Diagnosis | None:
     )
 
 
+def _trembles(case: Case, j: int) -> bool:
+    """Whether the solution goes back and forth at its end, and not for round-off."""
+    accepted = case.steps[case.steps["outcome"] == codes.OK]
+    signs = np.sign(accepted["slopes"][-2 * FEWEST_STEPS :, j])
+    parts = case.round_off(case.longest)
+    if parts is None or parts.sum(axis=1).max() >= ROUND_OFF_SHARE:
+        return False
+    return bool(np.count_nonzero(np.diff(signs)) >= 2)
+
+
 def _exponent(case: Case, j: int) -> float | None:
-    """Exponent q of y' ~ (t* - t)^-q along the last steps; None where they follow no such law."""
+    """Exponent q of y' ~ (t* - t)^-q along the last steps; None where they follow no such law.
+
+    How far the last point is from t* is not known: of some distances the one is taken that makes
+    the logarithms most nearly a straight line.
+    """
     steps = case.steps[case.steps["outcome"] == codes.OK]
-    distance, slope = np.abs(steps["t"] - case.t), np.abs(steps["slopes"][:, j])
-    # from far enough away that t* is as good as the last t
-    use = (distance > FAR_ENOUGH * abs(case.state.last_h)) & (slope > 0.0)
-    use &= distance < NEAR_ENOUGH * abs(case.t - case.t0)
-    if np.count_nonzero(use) < 3:
-        return np.inf                  # the steps shrink too fast for any other law
-    x, y = np.log(distance[use]), np.log(slope[use])
-    if np.ptp(y) == 0.0 or np.corrcoef(x, y)[0, 1] > -STRAIGHT:
+    distance, slope, h = (
+        np.abs(steps["t"] - case.t), np.abs(steps["slopes"][:, j]), abs(case.state.last_h)
+    )
+    use = (slope > 0.0) & (distance < NEAR_ENOUGH * abs(case.t - case.t0))
+    use &= distance > TOO_CLOSE * h    # there the solution may be past its end
+    if np.count_nonzero(use) < 3 or np.ptp(slope[use]) == 0.0:
         return None
-    return -float(np.polyfit(x, y, 1)[0])
+    lines = []
+    for left in LEFT:
+        x, y = np.log(distance[use] + left * h), np.log(slope[use])
+        lines.append((np.corrcoef(x, y)[0, 1], float(np.polyfit(x, y, 1)[0])))
+    correlation, exponent = min(lines)
+    return None if correlation > -STRAIGHT else -exponent
