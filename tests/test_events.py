@@ -519,6 +519,24 @@ def test_event_functions_of_one_run_do_not_remember_the_last():
     np.testing.assert_array_equal(runs[0].t_events[0], runs[1].t_events[0])
 
 
+def test_an_event_that_is_moved_back_happens_again():
+    """However little: a stop that yields, with 2 % of the first step to the next contact."""
+    stop = first(apply=lambda t, y, yp: [y[0] - 1e-4])
+    stop.direction = 1
+    sol = solve_dae(line, (0, 1), [-0.99], events=stop)
+    assert sol.success
+    assert len(sol.t_events[0]) == 101
+    np.testing.assert_allclose(np.diff(sol.t_events[0]), 1e-4, rtol=1e-6)
+    assert np.all(sol.y[0] <= 1e-12)
+
+
+def test_an_event_that_is_moved_back_by_next_to_nothing_is_a_storm():
+    stop = first(apply=lambda t, y, yp: [y[0] - 1e-13])
+    sol = solve_dae(line, (0, 10), [-1.0], events=stop)
+    assert sol.status == Status.EVENT_STORM
+    assert sol.diagnosis.where.t == pytest.approx(1.0, abs=1e-6)
+
+
 # --- at times where the run begins anew -----------------------------------------------------------
 
 

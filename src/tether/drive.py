@@ -20,6 +20,8 @@ from tether.status import Status
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
 PATIENCE = 5e-3
+# Times the value of an event where it was located: what is no round-off.
+CLEARLY = 100.0
 # Unknowns times steps to begin with: a program takes them in no time worth a look.
 FIRST_LEG = 1280
 
@@ -333,6 +335,7 @@ class Driver:
         n = self.bdf.n
         changing = bool(turned)
         self.far_side = {number: -np.sign(self.state.array("g_old")[number]) for number in acting}
+        at_zero = {number: self._event_value(number, t, y, yp) for number in acting}
         for number in acting:
             if (apply := self.events[number].apply) is not None:
                 changed = apply(t, y[:n].copy(), yp[:n].copy(), *self.args)
@@ -347,7 +350,9 @@ class Driver:
             self._note_change(t)
             self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
             self.segment_t, self.segment_step = resume, self.state.steps
-            self._arm_events(acting)
+            self._arm_events([])
+            g = self.state.array("g_old")
+            g[[number for number in acting if not self._is_back(number, g, at_zero)]] = np.nan
         else:
             self.far_side = {}
             self.cut_at = t, y[:n], yp[:n]
@@ -357,6 +362,17 @@ class Driver:
             self.bdf.status = Status.EVENT
         elif t == self.state.t_end:
             self.bdf.status = Status.REACHED_END
+
+    def _event_value(self, number: int, t: float, y: np.ndarray, yp: np.ndarray) -> float:
+        n = self.bdf.n
+        return float(self.events[number].fun(t, y[:n].copy(), yp[:n].copy(), *self.args))
+
+    def _is_back(self, number: int, g: np.ndarray, at_zero: dict[int, float]) -> bool:
+        """Whether an event was moved back to where it came from, beyond its round-off at zero."""
+        return (
+            g[number] * self.far_side[number] < 0.0
+            and abs(g[number]) > CLEARLY * abs(at_zero[number])
+        )
 
     def _note_change(self, t: float) -> None:
         """Go on carefully after the state was changed; notice when such changes accumulate."""
