@@ -15,7 +15,8 @@ from tether.names import listed, listed_equations
 from tether.status import Status
 
 __all__ = [
-    "discontinuity", "index", "noise", "not_finite", "singular", "singular_configuration", "unknown",
+    "discontinuity", "index", "noise", "not_finite", "singular", "singular_configuration",
+    "unknown",
 ]
 
 MOST_VALUES = 4
