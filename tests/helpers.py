@@ -126,3 +126,25 @@ def start_python(code, *arguments):
         [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     )
+
+
+def count_entries(counts, run):
+    """How often code that `counts` says yes to is entered in run(), and the result of that."""
+    count = 0
+
+    def profile(frame, event, _):
+        nonlocal count
+        count += event == "call" and counts(frame.f_code)
+
+    sys.setprofile(profile)
+    try:
+        result = run()
+    finally:
+        sys.setprofile(None)
+    return count, result
+
+
+def count_calls(functions, run):
+    """How often Python functions are called in run(), which may be on symbols; and the result."""
+    codes = {getattr(fun, "__func__", fun).__code__ for fun in functions}
+    return count_entries(codes.__contains__, run)

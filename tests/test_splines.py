@@ -1,10 +1,10 @@
 """Interpolants of SciPy and NumPy as piecewise polynomials that programs carry with them."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
+from helpers import count_entries
 from scipy.interpolate import (
     Akima1DInterpolator,
     BPoly,
@@ -285,21 +285,11 @@ SMOOTH = {
 }
 
 
-def count_calls(run):
+def count_spline_calls(run):
     """How often the residual and SciPy's splines are entered in run(), and its result."""
-    count = 0
-
-    def profile(frame, event, _):
-        nonlocal count
-        file = frame.f_code.co_filename
-        count += event == "call" and ("interpolate" in file or frame.f_code.co_name == "fun")
-
-    sys.setprofile(profile)
-    try:
-        result = run()
-    finally:
-        sys.setprofile(None)
-    return count, result
+    return count_entries(
+        lambda code: "interpolate" in code.co_filename or code.co_name == "fun", run
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -317,11 +307,11 @@ def test_runs_do_not_come_back_to_python(name, backend):
                          options={"backend": backend})
 
     run(0.1)
-    calls, traced = count_calls(lambda: run(3.0))
+    calls, traced = count_spline_calls(lambda: run(3.0))
     assert calls <= 4                                  # to see whether the spline has changed
     assert traced.nfev > 100
     assert traced.how.startswith("traced")
-    calls, called = count_calls(lambda: run(3.0, "never"))
+    calls, called = count_spline_calls(lambda: run(3.0, "never"))
     assert calls > 100
     np.testing.assert_allclose(traced.y[:, -1], called.y[:, -1], rtol=1e-6)
 

@@ -1,10 +1,10 @@
 """Event functions as programs: the same events, found without a call in every step."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
+from helpers import count_calls
 
 from tether import model, solve_dae
 
@@ -22,23 +22,6 @@ def traces(monkeypatch):
     monkeypatch.setattr(model, "_shelf", model.Shelf())
     monkeypatch.setattr(model, "trace", counted)
     return seen
-
-
-def calls_of(functions, run):
-    """How often Python functions are called in run(), and its result."""
-    codes = {fun.__code__ for fun in functions}
-    count = 0
-
-    def profile(frame, event, _):
-        nonlocal count
-        count += event == "call" and frame.f_code in codes
-
-    sys.setprofile(profile)
-    try:
-        result = run()
-    finally:
-        sys.setprofile(None)
-    return count, result
 
 
 def attributed(fun, **attributes):
@@ -98,10 +81,10 @@ def test_traced_events_are_not_called_in_every_step():
         return solve_dae(swing, (0.0, 30.0), [1.0, 0.0], events=event)
 
     run()
-    calls, sol = calls_of([event], run)
+    calls, sol = count_calls([event], run)
     assert sol.stats.steps > 100
     assert calls == 0
-    calls, _ = calls_of([event], lambda: solve_dae(swing, (0.0, 30.0), [1.0, 0.0], events=event,
+    calls, _ = count_calls([event], lambda: solve_dae(swing, (0.0, 30.0), [1.0, 0.0], events=event,
                                                    trace="never"))
     assert calls > 100
 
@@ -133,7 +116,7 @@ def test_what_apply_reads_does_not_matter(traces):
 
     event.apply, event.direction = apply, -1
     for _ in range(2):
-        calls, sol = calls_of([event], lambda: solve_dae(swing, (0.0, 100.0), [1.0, 0.0],
+        calls, sol = count_calls([event], lambda: solve_dae(swing, (0.0, 100.0), [1.0, 0.0],
                                                          events=event))
     assert len(sol.t_events[0]) > 10
     assert calls < 20 * len(sol.t_events[0])           # to locate them
@@ -249,7 +232,7 @@ def test_one_event_that_cannot_be_traced():
         return solve_dae(swing, (0.0, 10.0), [1.0, 0.0], events=[plain, odd])
 
     run()
-    calls, sol = calls_of([plain], run)
+    calls, sol = count_calls([plain], run)
     assert calls > sol.stats.steps
     np.testing.assert_allclose(sol.t_events[0][0], np.pi / 2, atol=0.02)
     np.testing.assert_allclose(sol.t_events[1][1], np.pi, atol=0.02)
@@ -269,7 +252,7 @@ def test_events_of_a_reduced_system():
 
     sol = run()
     assert "reduced" in sol.how
-    calls, sol = calls_of([event], run)
+    calls, sol = count_calls([event], run)
     assert calls < 15 * len(sol.t_events[0])
     assert sol.t_events[0][0] == pytest.approx(0.5919, abs=1e-3)
     assert np.abs(sol.y_events[0][:, 0]).max() < 1e-12

@@ -25,7 +25,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from helpers import decay
+from helpers import count_calls, decay
 
 from tether import Bdf, Options, Problem, Status, gallery, model, solve_dae
 
@@ -67,23 +67,6 @@ def assert_alike(run, rtol=1e-4):
     np.testing.assert_allclose(traced, called, rtol=rtol, atol=1e-6)
 
 
-def count_calls(fun, run):
-    """How often a Python function is called in run(), which may be on symbols; and the result."""
-    code = getattr(fun, "__func__", fun).__code__
-    count = 0
-
-    def profile(frame, event, _):
-        nonlocal count
-        count += event == "call" and frame.f_code is code
-
-    sys.setprofile(profile)
-    try:
-        result = run()
-    finally:
-        sys.setprofile(None)
-    return count, result
-
-
 # --- the gallery --------------------------------------------------------------------------------
 
 LOW_INDEX = [name for name in gallery.names() if gallery.get(name).index <= 1]
@@ -104,9 +87,9 @@ def test_gallery_problems_are_solved_alike(name):
 
     rtols = 10.0 ** -np.arange(4.0, 7.1)
     called = [run(rtol, "never") for rtol in rtols]
-    calls, first = count_calls(problem.fun, lambda: run(rtols[0], "always"))
+    calls, first = count_calls([problem.fun], lambda: run(rtols[0], "always"))
     assert calls <= 20
-    calls, others = count_calls(problem.fun, lambda: [run(rtol, "always") for rtol in rtols[1:]])
+    calls, others = count_calls([problem.fun], lambda: [run(rtol, "always") for rtol in rtols[1:]])
     assert calls == 0
     traced = [first, *others]
     assert all(sol.success for sol in called + traced)
@@ -131,7 +114,7 @@ def test_bdf_traces_too():
             pass
         return bdf
 
-    calls, bdf = count_calls(problem.fun, run)
+    calls, bdf = count_calls([problem.fun], run)
     assert calls <= 20 < bdf.stats.nfev
     assert problem.digits(bdf.y) > 5
 
