@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tether.structure.array import DerivativeArray
-from tether.structure.equations import Equations, Points, general_points
+from tether.structure.equations import Equations, Points, general_points, values_at
 from tether.structure.hidden import has_slopes
 from tether.structure.scaling import balanced, nonzero
 from tether.structure.sigma import Signature
@@ -35,6 +35,8 @@ MOST_ROWS = 300
 ROUND_OFF = 1e-12
 # Singular values of matrices whose rows have entries of about 1 are zero below this.
 RANK = 1e-9
+# Residuals below this, of those at points next to the start, are round-off.
+SATISFIED = 1e-11
 # Components of unit vectors below this do not take part.
 PARTICIPATES = 1e-6
 
@@ -163,11 +165,16 @@ def regular_on_solutions(
     fixed = all(
         graph.level[node] < FULL for i, j, k, node in system.entries if k == d[j] - c[i]
     )
-    array = DerivativeArray(system)
-    if fixed or array.size > MOST_ROWS or system.rows != system.given:
+    if fixed or system.rows != system.given:
         return True
-    slopes = np.zeros_like(y) if yp is None else yp
-    points = general_points(t, y, slopes)
+    points = general_points(t, y, np.zeros_like(y) if yp is None else yp)
+    if yp is not None and _last_is_a_solution(system, points):
+        at_start = Points(points.t[-1:], points.jets[..., -1:])
+        if system.regular(signature, system.values(at_start))[0]:
+            return True
+    array = DerivativeArray(system)
+    if array.size > MOST_ROWS:
+        return True
     for k, s in enumerate(points.t):
         x = array.consistent(float(s), array.jet(points.jets[0, :, k], points.jets[1:, :, k]))
         if x is None:
@@ -179,6 +186,13 @@ def regular_on_solutions(
         if system.regular(signature, values).any():
             return True
     return False
+
+
+def _last_is_a_solution(system: Equations, points: Points) -> bool:
+    """Tell whether the equations hold at the last point, compared with the others."""
+    r = np.abs(values_at(system.graph, system.rows, system.n, system.args, points))
+    with np.errstate(invalid="ignore"):
+        return bool(np.all(r[:, -1] <= SATISFIED * np.nanmax(r[:, :-1], axis=1, initial=0.0)))
 
 
 def _on_the_array(
