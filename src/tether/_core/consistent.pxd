@@ -13,6 +13,8 @@ cdef class Completion:
     cdef double t, scale
     cdef public double before, after
     cdef bint with_basis
+    cdef bint fresh                   # the state's Jacobian belongs to the present values
+    cdef readonly bint moved          # these are no longer the given ones
     cdef double* y
     cdef double* yp
     cdef double* ypp
@@ -29,6 +31,7 @@ cdef class Completion:
 
 cdef int complete(Completion c, State s, bint slopes_given) noexcept nogil
 cdef int split(Completion c, State s) noexcept nogil
+cdef bint renew_jacobian(Completion c, State s) noexcept nogil
 cdef void tell_apart(Completion c, State s) noexcept nogil
 cdef void fill_matrix(Completion c, State s) noexcept nogil
 cdef void add_column(Completion c, State s, double* matrix, int j) noexcept nogil

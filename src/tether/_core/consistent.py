@@ -65,7 +65,7 @@ class Completion:
         numbers, marks = np.empty((11, n)), np.zeros(n, np.intc)
         numbers[0], numbers[1] = y, yp
         self.arrays = [numbers, marks]
-        self.with_basis = False
+        self.with_basis = self.fresh = self.moved = False
         if cython.compiled:
             view: cython.double[:, ::1] = numbers
             flags: cython.int[::1] = marks
@@ -98,6 +98,12 @@ class Completion:
         SINGULAR says that B is; with the right R and N the index is then above 1.
         """
         return complete(self, self.s, slopes_given)
+
+    @property
+    def fyp(self):
+        """F_y' at the present values; None where it is not known."""
+        n = self.n
+        return self.s.array("fyp").reshape(n, n).T if self.fresh else None
 
     def values(self):
         """Return y, y', y'' (NaN where it could not be found) and the residual."""
@@ -155,20 +161,8 @@ def complete(c, s, slopes_given):
 
 def split(c, s):
     """Factor B of math (15) at the present point."""
-    i: cython.int
-    n: cython.int = c.n
-    for i in range(n):
-        s.r[i] = c.r[i]
-        s.y[i] = c.y[i]
-        s.yp[i] = c.yp[i]
-    s.njev += 1
-    s.jacobian_exists = s.jacobian(s, c.t, s.y, s.yp) == OK
-    s.jacobian_step = s.steps
-    if not s.jacobian_exists:
+    if not c.fresh and not renew_jacobian(c, s):
         return SINGULAR
-    for i in range(n * n):
-        if not (isfinite(s.fy[i]) and isfinite(s.fyp[i])):
-            return SINGULAR
     if not c.with_basis:
         tell_apart(c, s)
     fill_matrix(c, s)
@@ -176,6 +170,25 @@ def split(c, s):
     if s.factor(s) != OK or not size * largest_response(c, s) < LARGEST_CONDITION:
         return SINGULAR
     return OK
+
+
+def renew_jacobian(c, s):
+    """Evaluate the Jacobian at the present point; tell whether it is finite."""
+    i: cython.int
+    for i in range(c.n):
+        s.r[i] = c.r[i]
+        s.y[i] = c.y[i]
+        s.yp[i] = c.yp[i]
+    s.njev += 1
+    s.jacobian_exists = s.jacobian(s, c.t, s.y, s.yp) == OK
+    s.jacobian_step = s.steps
+    if not s.jacobian_exists:
+        return False
+    for i in range(c.n * c.n):
+        if not (isfinite(s.fy[i]) and isfinite(s.fyp[i])):
+            return False
+    c.fresh = True
+    return True
 
 
 def tell_apart(c, s):
@@ -320,6 +333,8 @@ def take_damped(c, s):
             for i in range(c.n):
                 tried += s.r[i] * s.r[i]
             if sqrt(tried) <= (1.0 - 1e-4 * length) * sqrt(size):
+                c.fresh = False
+                c.moved = True
                 for i in range(c.n):
                     c.y[i] = c.y_tried[i]
                     c.yp[i] = c.yp_tried[i]

@@ -126,7 +126,8 @@ def make_consistent(
     code, before = search.run(known), search.before
     raise_users(state)
     if code == codes.SINGULAR:
-        search = Completion(state, t, y, yp, time_scale(state, t))
+        if search.moved:
+            search = Completion(state, t, y, yp, time_scale(state, t))
         code = _by_singular_vectors(search, state, t, known)
     if code == codes.SINGULAR:
         return None
@@ -153,11 +154,12 @@ def _by_singular_vectors(search: Completion, state: State, t: float, known: bool
     At the values found they may be others: the search goes on with those, for the slopes.
     """
     for attempt in range(MAX_SPLITS):
-        y, yp, _, _ = search.values()
-        status, _, fyp = probe.jacobian_at(state, t, y, yp)
-        raise_users(state)
-        if status != codes.OK or not np.isfinite(fyp).all():
-            return codes.SINGULAR
+        fyp = search.fyp
+        if fyp is None:
+            status, _, fyp = probe.jacobian_at(state, t, *search.values()[:2])
+            raise_users(state)
+            if status != codes.OK or not np.isfinite(fyp).all():
+                return codes.SINGULAR
         _, sizes, vt = np.linalg.svd(fyp)
         search.split_by(vt.T, sizes <= UNSEEN * sizes[0])
         code = search.run(known or attempt > 0)
