@@ -16,6 +16,7 @@ from tether._core import begin, codes, interpolate, linear, probe, step
 from tether._core import project as project_core
 from tether._core.adapters import raise_users
 from tether._core.state import State
+from tether.checks import check_time, check_vector
 from tether.events import Switch
 from tether.linear.condition import condition_number
 from tether.model import ReducedProblem, TracedProblem, find_model
@@ -26,7 +27,6 @@ from tether.options import (
     NORMS,
     SCALINGS,
     Options,
-    as_numbers,
     merge,
 )
 from tether.problem import Problem, as_problem
@@ -551,35 +551,3 @@ def _check_history(history: Any, state: State) -> tuple[np.ndarray, np.ndarray]:
     if not (np.all(np.isfinite(t)) and np.all(np.isfinite(y))):
         raise ValueError("history must be finite")
     return t, np.ascontiguousarray(y.T)
-
-
-def check_time(name: str, value: Any, finite: bool = True) -> float:
-    """Return a real time as a float, or raise with the argument's name."""
-    if type(value) is not float:
-        number = as_numbers(name, value)
-        if number.ndim != 0 or number.dtype.kind not in "fiu":
-            raise TypeError(f"{name} must be a real number, got {value!r}")
-    time = float(value)
-    if math.isnan(time) or (finite and math.isinf(time)):
-        raise ValueError(f"{name} must be finite, got {value!r}")
-    return time
-
-
-def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
-    """Return a vector of finite floats, or raise with the argument's name."""
-    array = as_numbers(name, value)
-    if array.dtype.kind == "c":
-        raise TypeError(f"{name} must be real, got complex values; split them into two parts")
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be a vector of numbers, got {value!r}")
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
-    if n is not None and len(array) != n:
-        raise ValueError(f"{name} must have {n} values like y0, got {len(array)}")
-    if len(array) == 0:
-        raise ValueError(f"{name} is empty; at least one unknown is needed")
-    array = array.astype(float)
-    if not np.isfinite(array).all():
-        bad = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise ValueError(f"{name} must be finite, but {name}[{bad}] is {array[bad]}")
-    return array

@@ -9,7 +9,8 @@ import numpy as np
 
 from tether._core import begin, codes, store
 from tether._core import events as core_events
-from tether.bdf import Bdf, check_vector
+from tether.bdf import Bdf
+from tether.checks import check_vector
 from tether.events import EPS, Event, EventFunctions, Switch, locate
 from tether.pace import Pace, Storm
 from tether.progress import ProgressBar

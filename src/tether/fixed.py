@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
-from tether.bdf import check_time, check_vector, new_state
-from tether.options import Options, as_numbers
+from tether.bdf import new_state
+from tether.checks import as_numbers, check_time, check_vector
+from tether.options import Options
 from tether.problem import Problem, as_problem
 from tether.result import DaeResult, Statistics
 from tether.start.consistent import Start

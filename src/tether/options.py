@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tether.checks import as_numbers
+
 __all__ = ["Options"]
 
 CONTROLLERS = ("h211b", "dassl")
@@ -216,14 +218,6 @@ def _with_tolerances(given: dict[str, Any]) -> Options:
 @lru_cache(maxsize=32, typed=True)
 def _checked(**given: Any) -> Options:
     return Options(**given)
-
-
-def as_numbers(name: str, value: Any) -> np.ndarray:
-    """Return the value as an array of whatever kind; lists of unequal lengths are none."""
-    try:
-        return np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name} must not be a list of unequal lists, got {value!r}") from None
 
 
 def _is_integer(value: Any) -> bool:

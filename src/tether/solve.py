@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tether.bdf import Bdf, check_time
+from tether.bdf import Bdf
 from tether.causes import Cause
+from tether.checks import as_numbers, check_time
 from tether.diagnosis import Diagnosis, Where, write
 from tether.doubts import doubts
 from tether.drive import Driver
 from tether.events import Event, check_events
-from tether.options import Options, as_numbers, merge
+from tether.options import Options, merge
 from tether.problem import as_problem, check_signature
 from tether.progress import ProgressBar
 from tether.record import Record

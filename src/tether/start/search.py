@@ -24,6 +24,7 @@ from tether._core import constraints as core_constraints
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
+from tether.checks import check_time, check_vector
 from tether.options import Options
 from tether.problem import as_problem
 from tether.start.consistent import Start
@@ -107,7 +108,7 @@ def consistent_start(
     >>> [round(float(v), 3) for v in start.y]
     [0.6, -0.8, 0.64, 0.48, 8.488]
     """
-    from tether.bdf import check_time, check_vector, new_state
+    from tether.bdf import new_state
 
     problem = as_problem(fun, jac, args, constraints)
     t = check_time("t0", t0)

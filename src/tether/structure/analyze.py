@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tether.checks import check_time, check_vector
 from tether.names import check_names
 from tether.structure.array import DerivativeArray
 from tether.structure.equations import MOST_DENSE, Equations, Points, general_points
@@ -150,7 +151,6 @@ def analyze(
     >>> report.index, report.dof, str(report.hidden[0])
     (3, 2, 'x*u + z*w = 0')
     """
-    from tether.bdf import check_time, check_vector
     from tether.problem import as_problem
 
     problem = as_problem(fun, args=args)

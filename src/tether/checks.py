@@ -1,0 +1,50 @@
+"""Numbers and vectors that a user passes: what is wrong raises and names the argument."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+__all__ = ["as_numbers", "check_time", "check_vector"]
+
+
+def as_numbers(name: str, value: Any) -> np.ndarray:
+    """Return the value as an array of whatever kind; lists of unequal lengths are none."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must not be a list of unequal lists, got {value!r}") from None
+
+
+def check_time(name: str, value: Any, finite: bool = True) -> float:
+    """Return a real time as a float, or raise with the argument's name."""
+    if type(value) is not float:
+        number = as_numbers(name, value)
+        if number.ndim != 0 or number.dtype.kind not in "fiu":
+            raise TypeError(f"{name} must be a real number, got {value!r}")
+    time = float(value)
+    if math.isnan(time) or (finite and math.isinf(time)):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return time
+
+
+def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
+    """Return a vector of finite floats, or raise with the argument's name."""
+    array = as_numbers(name, value)
+    if array.dtype.kind == "c":
+        raise TypeError(f"{name} must be real, got complex values; split them into two parts")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be a vector of numbers, got {value!r}")
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if n is not None and len(array) != n:
+        raise ValueError(f"{name} must have {n} values like y0, got {len(array)}")
+    if len(array) == 0:
+        raise ValueError(f"{name} is empty; at least one unknown is needed")
+    array = array.astype(float)
+    if not np.isfinite(array).all():
+        bad = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ValueError(f"{name} must be finite, but {name}[{bad}] is {array[bad]}")
+    return array
