@@ -26,6 +26,7 @@ lint: $(VENV)/.lint
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.work_precision
+	$(BIN)/python -m benchmarks.high_index
 	$(BIN)/python -m benchmarks.machine
 
 clean:
