@@ -124,6 +124,8 @@ def plot_diagnosis(diagnosis: Diagnosis) -> Figure:
             error_axis.semilogy(attempt[tested], steps["error"][tested], **style)
         factored = steps["condition"] > 0
         condition_axis.semilogy(attempt[factored], steps["condition"][factored], color="0.3")
+        largest = np.max(steps["condition"][factored], initial=1.0)
+        condition_axis.set_ylim(0.5, max(1e3, 2.0 * largest))     # well conditioned stays low
         size_axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     error_axis.axhline(1.0, color="0.8", zorder=0)
     size_axis.set_ylabel("step size")
