@@ -122,7 +122,7 @@ def plot_diagnosis(diagnosis: Diagnosis) -> Figure:
             size_axis.semilogy(attempt[rows], np.abs(steps["h"][rows]), **style)
             tested = rows & (steps["error"] > 0)
             error_axis.semilogy(attempt[tested], steps["error"][tested], **style)
-        factored = steps["condition"] > 0
+        factored = (steps["condition"] > 0) & np.isfinite(steps["condition"])
         condition_axis.semilogy(attempt[factored], steps["condition"][factored], color="0.3")
         largest = np.max(steps["condition"][factored], initial=1.0)
         condition_axis.set_ylim(0.5, max(1e3, 2.0 * largest))     # well conditioned stays low
