@@ -27,6 +27,7 @@ cdef class Completion:
     cdef double* rows
     cdef double* columns
     cdef double* basis
+    cdef double* dual
     cdef int* algebraic
 
 cdef int complete(Completion c, State s, bint slopes_given) noexcept nogil
@@ -36,6 +37,7 @@ cdef void tell_apart(Completion c, State s) noexcept nogil
 cdef void fill_matrix(Completion c, State s) noexcept nogil
 cdef void add_column(Completion c, State s, double* matrix, int j) noexcept nogil
 cdef double equilibrate(Completion c, State s) noexcept nogil
+cdef double unit_of(Completion c, State s, int j) noexcept nogil
 cdef double largest_response(Completion c, State s) noexcept nogil
 cdef void solve_split(Completion c, State s) noexcept nogil
 cdef void expand(Completion c, double* v) noexcept nogil

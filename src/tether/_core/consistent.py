@@ -32,7 +32,7 @@ ROOT_EPS = cython.declare(cython.double, 2.0**-26)
 EPS = cython.declare(cython.double, 2.0**-52)
 MAX_ITERATIONS = cython.declare(cython.int, 30)
 MAX_HALVINGS = cython.declare(cython.int, 12)
-# A derivative that stands with less than this anywhere does not occur.
+# A derivative with a smaller share than this in all equations does not occur.
 ABSENT = cython.declare(cython.double, 1e-14)
 LARGEST_CONDITION = cython.declare(cython.double, 1e14)
 PROBES = cython.declare(cython.int, 4)
@@ -80,17 +80,21 @@ class Completion:
              self.yp_tried, self.rows, self.columns) = numbers
             self.algebraic = marks
 
-    def split_by(self, basis, algebraic):
-        """Use the columns of a basis for R and N instead of unit vectors; mark those of N."""
-        columns = np.ascontiguousarray(basis.T).ravel()
+    def split_by(self, basis, dual, algebraic):
+        """Use the columns of a basis for R and N instead of unit vectors; mark those of N.
+
+        The columns of `dual` give the coordinates of a vector: it is the inverse transposed.
+        """
+        columns = np.ascontiguousarray([basis.T, dual.T])
         self.arrays[1][:] = algebraic
         self.arrays.append(columns)
         self.with_basis = True
         if cython.compiled:
-            view: cython.double[::1] = columns
-            self.basis = cython.address(view[0])
+            view: cython.double[:, :, ::1] = columns
+            self.basis = cython.address(view[0, 0, 0])
+            self.dual = cython.address(view[1, 0, 0])
         else:
-            self.basis = columns
+            self.basis, self.dual = columns.reshape(2, -1)
 
     def run(self, slopes_given):
         """Search from the present values; return OK, AS_GIVEN, or why nothing was found.
@@ -100,10 +104,12 @@ class Completion:
         return complete(self, self.s, slopes_given)
 
     @property
-    def fyp(self):
-        """F_y' at the present values; None where it is not known."""
+    def jacobian(self):
+        """F_y and F_y' at the present values; None where they are not known."""
         n = self.n
-        return self.s.array("fyp").reshape(n, n).T if self.fresh else None
+        if not self.fresh:
+            return None
+        return tuple([self.s.array(name).reshape(n, n).T for name in ("fy", "fyp")])
 
     def values(self):
         """Return y, y', y'' (NaN where it could not be found) and the residual."""
@@ -192,18 +198,23 @@ def renew_jacobian(c, s):
 
 
 def tell_apart(c, s):
-    """Unknowns whose derivative appears nowhere are algebraic, the others differential."""
+    """Unknowns whose derivative appears nowhere are algebraic, the others differential.
+
+    Whether it appears is a matter of its share in each equation, not of the equations' units.
+    """
     n: cython.int = c.n
     i: cython.int
     j: cython.int
-    size: cython.double = 0.0
+    for i in range(n):
+        c.rows[i] = 0.0
     for j in range(n):
-        c.x[j] = 0.0
         for i in range(n):
-            c.x[j] = max(c.x[j], fabs(s.fyp[j * n + i]))
-        size = max(size, c.x[j])
+            c.rows[i] = max(c.rows[i], fabs(s.fyp[j * n + i]) * s.tolerance[j])
     for j in range(n):
-        c.algebraic[j] = c.x[j] <= ABSENT * size
+        c.algebraic[j] = True
+        for i in range(n):
+            if fabs(s.fyp[j * n + i]) * s.tolerance[j] > ABSENT * c.rows[i]:
+                c.algebraic[j] = False
 
 
 def fill_matrix(c, s):
@@ -235,17 +246,23 @@ def add_column(c, s, matrix, j):
 
 
 def equilibrate(c, s):
-    """Divide rows, then columns of B by their largest entries; return its 1-norm."""
+    """Divide rows, then columns of B by their largest entries; return its 1-norm.
+
+    Rows are measured by what a change within the tolerance makes of them: a residual divided by
+    them is as large as the changes that it takes to remove it, whatever the units.
+    """
     n: cython.int = c.n
     i: cython.int
     j: cython.int
+    unit: cython.double
     total: cython.double
     norm: cython.double = 0.0
     for i in range(n):
         c.rows[i] = 0.0
     for j in range(n):
+        unit = unit_of(c, s, j)
         for i in range(n):
-            c.rows[i] = max(c.rows[i], fabs(s.lu[j * n + i]))
+            c.rows[i] = max(c.rows[i], fabs(s.lu[j * n + i]) * unit)
     for i in range(n):
         if c.rows[i] == 0.0:
             c.rows[i] = 1.0
@@ -262,6 +279,18 @@ def equilibrate(c, s):
             total += fabs(s.lu[j * n + i])
         norm = max(norm, total)
     return norm
+
+
+def unit_of(c, s, j):
+    """Length of column j of the basis that is worth a tolerance."""
+    n: cython.int = c.n
+    k: cython.int
+    size: cython.double = s.weight[j]
+    if c.with_basis:
+        size = 0.0
+        for k in range(n):
+            size = max(size, fabs(c.basis[j * n + k]) * s.weight[k])
+    return 1.0 / size if c.algebraic[j] else 1.0 / (size * c.scale)
 
 
 def largest_response(c, s):
@@ -320,7 +349,7 @@ def take_damped(c, s):
     tried: cython.double
     length: cython.double = 1.0
     for i in range(c.n):
-        size += c.r[i] * c.r[i]
+        size += (c.r[i] / c.rows[i]) ** 2
     for halving in range(MAX_HALVINGS):
         for i in range(c.n):
             c.y_tried[i] = c.y[i] + length * c.dy[i]
@@ -331,7 +360,7 @@ def take_damped(c, s):
         if status == OK:
             tried = 0.0
             for i in range(c.n):
-                tried += s.r[i] * s.r[i]
+                tried += (s.r[i] / c.rows[i]) ** 2
             if sqrt(tried) <= (1.0 - 1e-4 * length) * sqrt(size):
                 c.fresh = False
                 c.moved = True
@@ -360,7 +389,10 @@ def is_small(c, s):
     for i in range(c.n):
         if not fabs(c.dy[i]) <= CONVERGED * max(fabs(c.y[i]), s.tolerance[i]):
             return False
-    return largest(c.dyp, c.n) <= CONVERGED * max(1.0, largest(c.yp, c.n))
+    return weighted_norm(s, c.dyp, s.weight, MAX_NORM) <= CONVERGED * max(
+        weighted_norm(s, c.yp, s.weight, MAX_NORM),
+        weighted_norm(s, c.y, s.weight, MAX_NORM) / c.scale,
+    )
 
 
 def find_slopes(c, s):
@@ -399,7 +431,7 @@ def forget_algebraic_slopes(c):
         c.dyp[j] = 0.0
         if not c.algebraic[j]:
             for i in range(n):
-                c.dyp[j] += c.basis[j * n + i] * c.yp[i]
+                c.dyp[j] += c.dual[j * n + i] * c.yp[i]
     expand(c, c.dyp)
     for i in range(n):
         c.yp[i] = c.dyp[i]

@@ -13,11 +13,14 @@ from tether._core.consistent import Completion
 from tether._core.state import State
 from tether.status import Status
 from tether.structure.pencil import Pencil
+from tether.structure.scaling import balanced
 
 __all__ = ["Start", "make_consistent"]
 
 # Relative: a direction of y' that moves F by less is not seen.
 UNSEEN = 1e-7
+# Relative: what is left of terms that cancel in an equation.
+ROUND_OFF = 1e-14
 # Searches with directions taken at the values found by the one before.
 MAX_SPLITS = 3
 
@@ -154,19 +157,31 @@ def _by_singular_vectors(search: Completion, state: State, t: float, known: bool
     At the values found they may be others: the search goes on with those, for the slopes.
     """
     for attempt in range(MAX_SPLITS):
-        fyp = search.fyp
-        if fyp is None:
-            status, _, fyp = probe.jacobian_at(state, t, *search.values()[:2])
+        found = search.jacobian
+        if found is None:
+            status, *found = probe.jacobian_at(state, t, *search.values()[:2])
             raise_users(state)
-            if status != codes.OK or not np.isfinite(fyp).all():
+            if status != codes.OK or not np.isfinite(found).all():
                 return codes.SINGULAR
-        _, sizes, vt = np.linalg.svd(fyp)
-        search.split_by(vt.T, sizes <= UNSEEN * sizes[0])
+        search.split_by(*_directions(*found, state.array("tolerance"), time_scale(state, t)))
         code = search.run(known or attempt > 0)
         raise_users(state)
         if code != codes.OK:
             return codes.OK if code == codes.AS_GIVEN and attempt > 0 else code
     return codes.OK
+
+
+def _directions(
+    fy: np.ndarray, fyp: np.ndarray, unit: np.ndarray, scale: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Directions of y', their dual basis, and which of them F does not see; in natural units."""
+    matrix = fyp * unit
+    size = np.maximum(np.abs(matrix), scale * np.abs(fy * unit)).max(axis=1, keepdims=True)
+    matrix[np.abs(matrix) <= ROUND_OFF * size] = 0.0
+    row, column = balanced(matrix)
+    _, sizes, vt = np.linalg.svd(row[:, None] * matrix * column)
+    length = (unit * column)[:, None]
+    return length * vt.T, vt.T / length, sizes <= UNSEEN * sizes[0]
 
 
 def worst_equation(r: np.ndarray) -> str:
