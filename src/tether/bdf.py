@@ -154,7 +154,7 @@ class Bdf:
         if not self.start.success and self.options.start == "auto":
             replan.try_another_plan(self, t0, y, yp)
             self.plans = 1
-        if not self.start.on_constraints:
+        if not self.start.on_constraints and self.model.constraints.all:
             reason = self.names.translate(self.start.message)
             raise ValueError(f"y0 is not on the constraints: {reason}")
         if self._state.highest_kind > 2 and self._state.n_constraints and self.start.success:
@@ -276,13 +276,19 @@ class Bdf:
         found = self._from_constraints(t, y, yp)
         return refuse_changes(self._state, found, y, yp) if mode == "check" else found
 
-    def _from_constraints(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
-        """Move onto the constraints, then find what else makes the values consistent."""
+    def _from_constraints(
+        self, t: float, y: np.ndarray, yp: np.ndarray | None, lifted: bool = False
+    ) -> Start:
+        """Move onto the constraints, then find what else makes the values consistent.
+
+        Values that were `lifted` are on those of the equations but for round-off, and only the
+        user's have a say about how far they may be moved.
+        """
         if self._state.n_constraints == 0:
             return self._complete(t, y, yp)
-        on_constraints = start_on_constraints(
-            self._state, t, y, self.model.constraints, self.options.accept_projected_start
-        )
+        constraints = self.model.constraints
+        accept = self.options.accept_projected_start or (lifted and not constraints.all)
+        on_constraints = start_on_constraints(self._state, t, y, constraints, accept)
         if not on_constraints.success:
             return on_constraints
         return merge_starts(on_constraints, self._complete(t, on_constraints.y, yp))
@@ -318,7 +324,7 @@ class Bdf:
         if not lifted.success:
             return lifted
         self.model.constraints.set_references(s, t, lifted.y)
-        found = self._from_constraints(t, lifted.y, lifted.yp)
+        found = self._from_constraints(t, lifted.y, lifted.yp, lifted=True)
         if found.success:
             found = replace(found, moved=lifted.moved, message=lifted.message)
         if mode == "check":

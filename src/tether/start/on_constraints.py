@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Of the residual at the start: what a projection that works leaves far behind.
 STILL_THERE = 1e-3
+# Of the linearised terms of a constraint: what may be left of it all the same.
+LEFT_OVER = 1e-10
 
 
 def start_on_constraints(
@@ -39,7 +41,7 @@ def start_on_constraints(
     raise_users(state)
     projected = state.array("y").copy()
     worst = int(abs(before).argmax())
-    if status != 0 or state.drift > STILL_THERE * abs(before[worst]) > 1e-10:
+    if status != 0 or _is_stuck(state, t, before, projected):
         return _refusal(
             y,
             f"{_value(constraints, state, before, worst)} and cannot be brought to zero near y0; "
@@ -59,6 +61,15 @@ def start_on_constraints(
     moved = {int(i): float(change[i]) for i in change.nonzero()[0]}
     message = f"moved {len(moved)} values onto the constraints" if moved else ""
     return Start(projected, nowhere, True, message, moved)
+
+
+def _is_stuck(state: State, t: float, before: np.ndarray, projected: np.ndarray) -> bool:
+    """Whether a constraint was hardly made smaller and is left with more than round-off."""
+    _, after = core.constraints_at(state, t, projected)
+    raise_users(state)
+    slopes = np.abs(state.array("gy")).reshape(len(after), -1)
+    round_off = LEFT_OVER * slopes @ (np.abs(projected) + state.array("tolerance"))
+    return bool(np.any(np.abs(after) > np.maximum(STILL_THERE * np.abs(before), round_off)))
 
 
 def _value(constraints: Constraints, state: State, before: np.ndarray, row: int) -> str:
