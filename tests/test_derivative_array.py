@@ -195,7 +195,7 @@ SYSTEMS = {
     "moving frame": Known(moving_frame, [1.0, 0.3, 0.7], 1, 2, ARRAY, hidden=1),
     "turned pendulum": Known(turned_pendulum, [0.6, -0.8, 0.8, 0.6, 8.848], 3, 2, VARYING),
     "bent pendulum": Known(bent_pendulum, [0.6, -0.8, 0.8, 0.6, 8.848], 3, 2, ARRAY, hidden=3),
-    "ring modulator": Known(ring_modulator, np.zeros(15), 2, 10, ARRAY, hidden=1),
+    "ring modulator": Known(ring_modulator, np.zeros(15), 2, 10, CONSTANT),
     "chain behind a function": Known(
         chain_behind_a_function, None, 4, 0, ARRAY,
         lambda t: [math.sin(t), math.cos(t), -math.sin(t), -math.cos(t)], hidden=4),

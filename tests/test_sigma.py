@@ -174,7 +174,7 @@ def test_structural_index_above_the_true_one():
     fixed = shuffle(system, points_at(np.ones(5)))
     assert fixed.regular
     assert fixed.system.index(fixed.system.signature) == 1
-    assert formula(system.graph, fixed.system.rows[0], "abcde") == "a - sin(t) - b"
+    assert formula(system.graph, fixed.system.rows[0], "abcde") == "a - b - sin(t)"
 
 
 def test_a_repeated_equation_is_named():

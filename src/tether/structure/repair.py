@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -27,10 +28,12 @@ from tether.structure.equations import (
     dense,
     values_at,
 )
+from tether.structure.scaling import balanced
 from tether.structure.sigma import Signature, Unmatched
 from tether.trace import gradients, substitute, total_derivative
 from tether.trace import opcodes as op
 from tether.trace.derive import switches
+from tether.trace.graph import Graph
 
 __all__ = [
     "Combination",
@@ -237,18 +240,16 @@ def null_vectors(J: SparseRows, rows: list[int], c: Sequence[int]) -> list[dict[
     rows = sorted(rows, key=lambda i: c[i])
     columns = sorted({j for i in rows for j in J[i]})
     matrix = np.hstack(list(dense(J, rows, columns, len(next(iter(J[rows[0]].values()))))))
-    length = np.abs(matrix).max(axis=1)
-    length[length == 0.0] = 1.0
-    scaled = matrix / length[:, None]
-    width = np.abs(scaled).max(axis=0)
-    scaled = scaled / np.where(width > 0.0, width, 1.0)
+    row, column = balanced(matrix)
+    scaled = row[:, None] * matrix * column
     left, values, _ = np.linalg.svd(scaled, full_matrices=len(rows) > scaled.shape[1])
     rank = int(np.sum(values > NULL * values[0])) if values[0] > 0 else 0
     found = []
-    for vector in _reduced_rows(left[:, rank:].T / length):
-        vector = vector / np.abs(vector).max()
-        taking_part = np.flatnonzero(np.abs(vector) > PARTICIPATES)
-        found.append({rows[k]: _snapped(vector[k]) for k in taking_part})
+    for vector in _reduced_rows(left[:, rank:].T):
+        taking_part = np.flatnonzero(np.abs(vector) > PARTICIPATES * np.abs(vector).max())
+        factors = (vector * row)[taking_part]
+        factors = factors / np.abs(factors).max()
+        found.append({rows[k]: _snapped(x) for k, x in zip(taking_part, factors, strict=True)})
     return found
 
 
@@ -274,7 +275,7 @@ def _reduced_rows(basis: np.ndarray) -> np.ndarray:
 def _snapped(x: float) -> float:
     """Remove round-off from what is a small fraction."""
     nearest = round(12 * x) / 12
-    return nearest if abs(x - nearest) < 1e-12 else float(x)
+    return nearest if abs(x - nearest) < 1e-12 * abs(x) else float(x)
 
 
 def combination(
@@ -291,9 +292,7 @@ def combination(
     for i, weight in weights.items():
         (node,) = total_derivative(graph, [system.rows[i]], c[i] - lowest)
         terms.append(graph.mul(weight, node))
-    total = terms[0]
-    for term in terms[1:]:
-        total = graph.add(total, term)
+    total = _collected_sum(graph, terms)
     leading = {graph.y(j, d[j] - lowest) for j in range(system.n) if d[j] >= lowest}
     gone = leading | _without_influence(system, terms, total, points)
     (node,) = substitute(graph, [total], dict.fromkeys(gone, graph.zero))
@@ -304,6 +303,50 @@ def combination(
         return None, False
     vanished = bool(np.all(np.abs(values[-1]) <= CANCELLED * size))
     return None if vanished else node, True
+
+
+def _collected_sum(graph: Graph, terms: Sequence[int]) -> int:
+    """Add expressions; what stands in several of them and cancels is left out.
+
+    Its round-off would be all that remains of it: that of a large exponential is no small matter.
+    """
+    factors: dict[int, float] = {}
+    sizes: dict[int, float] = {}
+    waiting: list[int] = []            # operands come before what is made of them
+
+    def put(node: int, factor: float, size: float) -> None:
+        if node not in factors:
+            factors[node] = sizes[node] = 0.0
+            heappush(waiting, -node)
+        factors[node] += factor
+        sizes[node] += size
+
+    for term in terms:
+        put(term, 1.0, 1.0)
+    left = []
+    while waiting:
+        node = -heappop(waiting)
+        factor, size = factors[node], sizes[node]
+        code, a, b, _ = graph.nodes[node]
+        if abs(factor) <= CANCELLED * size:
+            continue
+        if code in (op.ADD, op.SUB):
+            put(a, factor, size)
+            put(b, factor if code == op.ADD else -factor, size)
+        elif code == op.NEG:
+            put(a, -factor, size)
+        elif code == op.MUL and (graph.is_constant(a) or graph.is_constant(b)):
+            number, other = (a, b) if graph.is_constant(a) else (b, a)
+            put(other, factor * graph.value(number), size * abs(graph.value(number)))
+        elif code == op.DIV and graph.is_constant(b):
+            put(a, factor / graph.value(b), size / abs(graph.value(b)))
+        else:
+            left.append(node)
+    total = graph.zero
+    for node in reversed(left):
+        term = graph.mul(graph.constant(_snapped(abs(factors[node]))), node)
+        total = graph.add(total, term) if factors[node] > 0.0 else graph.sub(total, term)
+    return total
 
 
 def _without_influence(
