@@ -18,7 +18,7 @@ import numpy as np
 
 from tether.structure.equations import Equations
 from tether.structure.hidden import explicit_slopes, rates
-from tether.structure.least_change import jet_scale, least_change
+from tether.structure.least_change import jet_scale, least_change, units_of
 from tether.trace import SparseJacobian, emit, evaluate, jacobian, substitute
 from tether.trace.backend import prepare
 
@@ -178,16 +178,10 @@ class DerivativeArray:
         free : ndarray of bool, optional
             Unknowns that may be changed; all by default.
         """
-        free = np.ones(len(x), bool) if free is None else free
-        x, scale = x.copy(), jet_scale(x, self.system.n)
-
-        def full(part: np.ndarray) -> np.ndarray:
-            x[free] = part
-            return x
-
-        part, failure = least_change(
-            lambda part: self.values(t, full(part)),
-            lambda part: self.jacobian(t, full(part))[:, free],
-            x[free], scale[free], determined=False,
+        unit = units_of(x[: self.system.n])
+        scale = jet_scale(x, unit, [j for j, _ in self.derivatives])
+        found, failure = least_change(
+            lambda x: self.values(t, x), lambda x: self.jacobian(t, x), x, scale,
+            determined=False, free=free,
         )
-        return full(part) if failure is None else None
+        return found if failure is None else None

@@ -263,10 +263,18 @@ def is_regular(matrices: np.ndarray) -> np.ndarray:
 
 
 def regularity(matrices: np.ndarray) -> np.ndarray:
-    """Smallest singular values, of the largest, of several matrices in natural units."""
+    """Smallest singular values, of the largest, of several matrices in natural units.
+
+    Units are found from rows or from columns first, whichever makes the matrices more regular.
+    """
+    by_columns, by_rows = (_sharpness(matrices, order) for order in ((1, 2), (2, 1)))
+    return np.maximum(by_columns, by_rows)
+
+
+def _sharpness(matrices: np.ndarray, order: tuple[int, int]) -> np.ndarray:
     size = np.abs(matrices)
     for _ in range(3):
-        for axis in (1, 2):
+        for axis in order:
             largest = size.max(axis=axis, keepdims=True)
             scale = np.where(largest > 0.0, largest, 1.0)
             size, matrices = size / scale, matrices / scale

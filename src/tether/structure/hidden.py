@@ -189,6 +189,13 @@ class Reduced:
         return values[: self.n_user]
 
     @cached_property
+    def without_slopes(self) -> tuple[int, ...]:
+        """The user's variables whose derivatives do not occur in the equations as written."""
+        leaves = (self.graph.nodes[x] for x in self.graph.inputs(self.source[0].given))
+        sloped = {j for code, j, order, _ in leaves if code == op.Y and order > 0}
+        return tuple(j for j in range(self.n_user) if j not in sloped)
+
+    @cached_property
     def determined(self) -> np.ndarray:
         """Mark, by one, the unknowns that the rest determines at every moment: multipliers."""
         return (np.array(self.stages) == 0).astype(np.intc)

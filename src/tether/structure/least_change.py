@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Failure", "jet_scale", "least_change", "movable", "shortest_solution"]
+__all__ = [
+    "Failure", "jet_scale", "least_change", "movable", "shortest_solution", "units_of",
+]
 
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 30
@@ -21,6 +23,8 @@ GOOD_STEP = 0.25
 # What may be left of an equation, of the sum of its linearised terms.
 LEFT_OVER = 1e-9
 ROUND_OFF = 2.0**-52
+# A value below this, of the largest, is meant to be zero, as cos(pi/2) is: no unit follows from it.
+AS_GOOD_AS_ZERO = 1e-13
 # Derivatives may change by that much more than values.
 FREEDOM = 1e3
 
@@ -39,6 +43,7 @@ def least_change(
     x: np.ndarray,
     scale: np.ndarray,
     determined: bool,
+    free: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Failure | None]:
     """Solve equations near given values by damped Gauss-Newton steps.
 
@@ -52,6 +57,8 @@ def least_change(
         Units in which a change of each unknown is measured.
     determined : bool
         There are as many equations as unknowns, normally independent.
+    free : ndarray of bool, optional
+        Unknowns that may be changed; all by default.
 
     Returns
     -------
@@ -73,6 +80,7 @@ def least_change(
     r = values(x)
     if not r.any():
         return x, None
+    scale = scale if free is None else np.where(free, scale, 0.0)
     terms = np.zeros_like(r)
     for _ in range(MAX_ITERATIONS):
         if not np.isfinite(r).all():
@@ -116,12 +124,27 @@ def movable(enters: Sequence[int], more: int) -> Iterator[np.ndarray]:
         yield np.append(numbers >= least, np.ones(more, bool))
 
 
-def jet_scale(x: np.ndarray, n: int) -> np.ndarray:
-    """Units to measure changes of n variables and of derivatives in."""
-    largest = np.abs(x[:n]).max(initial=0.0) or 1.0
-    scale = np.full(len(x), largest)
-    scale[n:] = FREEDOM * np.maximum(largest, np.abs(x[n:]))
-    return scale
+def units_of(y: np.ndarray) -> np.ndarray:
+    """Choose units to measure changes in: all alike, unless a value is far smaller."""
+    size = np.abs(y)
+    largest = size.max(initial=0.0) or 1.0
+    return np.where(size > AS_GOOD_AS_ZERO * largest, np.minimum(100.0 * size, largest), largest)
+
+
+def jet_scale(x: np.ndarray, unit: np.ndarray, owner: Sequence[int]) -> np.ndarray:
+    """Units to measure changes of variables and of derivatives in.
+
+    Parameters
+    ----------
+    x : ndarray
+        Values of the variables and of the derivatives that follow.
+    unit : ndarray
+        Units of the variables.
+    owner : sequence of int
+        Variables that the derivatives belong to.
+    """
+    higher = np.maximum(unit[list(owner)], np.abs(x[len(unit) :]))
+    return np.append(unit, FREEDOM * higher)
 
 
 def shortest_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:

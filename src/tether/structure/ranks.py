@@ -239,14 +239,17 @@ class _Judgement:
 def _judge(array: DerivativeArray, t: float, x: np.ndarray) -> _Judgement:
     n = array.system.n
     J = array.jacobian(t, x)
-    J[np.abs(J) < ROUND_OFF * np.abs(J).max(axis=1, keepdims=True)] = 0.0
-    row, column = balanced(J[:, n:])
-    left, values, _ = np.linalg.svd(row[:, None] * J[:, n:] * column)
-    Z = left[:, _rank(values) :]
-    N, E = row[:, None] * J[:, :n], array.leading(J)
+    size = np.abs(J) * balanced(J)[1]
+    J[size < ROUND_OFF * size.max(axis=1, keepdims=True)] = 0.0
+    N, E = J[:, :n], array.leading(J)
     # units of y in which both have entries of one size
     unit = balanced(np.vstack([N, E]))[1]
     N, E = N * unit, E * unit
+    row, column = balanced(J[:, n:])
+    free = ~J[:, n:].any(axis=1)               # of derivatives: their size is that in N
+    row[free] = 1.0 / nonzero(np.abs(N[free]).max(axis=1, initial=0.0))
+    left, values, _ = np.linalg.svd(row[:, None] * J[:, n:] * column)
+    Z, N = left[:, _rank(values) :], row[:, None] * N
     B = Z.T @ N / nonzero((np.abs(Z.T) @ np.abs(N)).max(axis=1, initial=0.0))[:, None]
     among, values, basis = np.linalg.svd(B)
     rank, a = _rank(values), Z.shape[1]

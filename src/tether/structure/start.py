@@ -8,7 +8,9 @@ and multipliers, which the equations determine.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from tether.structure.least_change import (
     least_change,
     movable,
     shortest_solution,
+    units_of,
 )
 from tether.trace import SparseJacobian, evaluate
 
@@ -144,35 +147,64 @@ class Search:
         return ""
 
     def _satisfy_stage(self, y: np.ndarray, stage: int) -> str:
+        """Satisfy the constraints of a stage; move the user's values only where it takes that."""
         rows = np.flatnonzero(self.level_stages == stage)
-        columns = np.flatnonzero(self.stages == stage)
-        return self._satisfy(y, rows, columns, _units(y[columns]))
+        given, scale, message = y.copy(), self._units(y), ""
+        for free in self._movable(self.stages == stage):
+            y[:] = given
+            message = self._satisfy(y, rows, free, scale)
+            if not message:
+                break
+        return message
+
+    def _units(self, y: np.ndarray) -> np.ndarray:
+        """Units of all unknowns; those of positions say nothing about velocities."""
+        n = self.reduced.n_user
+        unit, stages = np.empty(n), self.stages[:n]
+        for stage in set(stages.tolist()):
+            unit[stages == stage] = units_of(y[:n][stages == stage])
+        return jet_scale(y, unit, self._owner)
+
+    @property
+    def _owner(self) -> list[int]:
+        """Variables that the further unknowns are derivatives of."""
+        return [j for j, _ in self.reduced.unknowns[self.reduced.n_user :]]
+
+    def _movable(self, inside: np.ndarray) -> Iterator[np.ndarray]:
+        """Give sets of unknowns to move, each larger than the one before.
+
+        First derivatives, of which the user has said little or nothing; then variables that have
+        no derivative in the equations, such as multipliers, which are guesses; then all.
+        """
+        numbers = np.arange(len(inside))
+        further = inside & (numbers >= self.reduced.n_user)
+        guesses = further | (inside & np.isin(numbers, self.reduced.without_slopes))
+        for part, larger in pairwise((further, guesses, inside)):
+            if part.any() and part.sum() < larger.sum():
+                yield part
+        yield inside
 
     def _satisfy_array(self, y: np.ndarray) -> str:
         """Satisfy all levels at once; keep as many of the user's variables as can be kept."""
         given, message = y.copy(), ""
-        rows, scale = np.arange(len(self.level_stages)), jet_scale(y, self.reduced.n_user)
-        for free in movable(self.reduced.enters, len(y) - self.reduced.n_user):
+        n, rows = self.reduced.n_user, np.arange(len(self.level_stages))
+        scale = jet_scale(y, units_of(y[:n]), self._owner)
+        for free in movable(self.reduced.enters, len(y) - n):
             y[:] = given
-            message = self._satisfy(y, rows, np.flatnonzero(free), scale[free])
+            message = self._satisfy(y, rows, free, scale)
             if not message:
                 # what is left is small, but may be more than round-off
-                return self._satisfy(y, rows, np.arange(len(y)), scale)
+                return self._satisfy(y, rows, np.ones(len(y), bool), scale)
         return message
 
     def _satisfy(
-        self, y: np.ndarray, rows: np.ndarray, columns: np.ndarray, scale: np.ndarray
+        self, y: np.ndarray, rows: np.ndarray, free: np.ndarray, scale: np.ndarray
     ) -> str:
-        def values(x: np.ndarray) -> np.ndarray:
-            y[columns] = x
-            return self._constraints(y)[rows]
-
-        def slopes(x: np.ndarray) -> np.ndarray:
-            y[columns] = x
-            return self.constraint_jacobian(y)[np.ix_(rows, columns)]
-
-        x = y[columns].copy()
-        y[columns], failure = least_change(values, slopes, x, scale, determined=False)
+        """Satisfy some constraints by changes of what is free."""
+        y[:], failure = least_change(
+            lambda x: self._constraints(x)[rows], lambda x: self.constraint_jacobian(x)[rows],
+            y.copy(), scale, determined=False, free=free,
+        )
         if failure is None:
             return ""
         worst = self.reduced.levels[rows[failure.row]]
@@ -190,7 +222,7 @@ class Search:
     def solve_equations(self, y: np.ndarray, yp: np.ndarray) -> str:
         """Find slopes and what the equations determine of y; return why not, or nothing."""
         algebraic = self.stages == 0
-        scale = 1.0 + np.abs(np.where(algebraic, y, yp))
+        scale = np.maximum(self._units(y), np.abs(np.where(algebraic, y, yp)))
 
         def values(x: np.ndarray) -> np.ndarray:
             y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
@@ -258,10 +290,3 @@ def _dense(pattern: SparseJacobian, values: np.ndarray) -> np.ndarray:
     matrix = np.zeros(pattern.shape)
     matrix[pattern.rows, pattern.cols] = values[: len(pattern.rows)]
     return matrix
-
-
-def _units(y: np.ndarray) -> np.ndarray:
-    """Choose units to measure changes in: all alike, unless a value is far smaller."""
-    size = np.abs(y)
-    largest = size.max(initial=0.0) or 1.0
-    return np.where(size > 0.0, np.minimum(100.0 * size, largest), largest)
