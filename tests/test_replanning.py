@@ -684,3 +684,28 @@ def test_a_mechanism_that_begins_anew_where_it_is_folded(how, beside):
     else:
         text = sol.message + " ".join(sol.warnings)
         assert re.search("depend|singular|rank", text), text
+
+
+def test_dense_output_goes_on_over_a_smooth_change():
+    def fun(t, y, yp):             # x is held on a curve that it follows anyway
+        x, force = y
+        return [yp[0] + x - force, force if math.sin(3 * t) > 0 else x - math.exp(-t)]
+
+    sol = solve_dae(fun, (0, 4), [1.0, 0.0], dense_output=True)
+    assert sol.success
+    assert "the structure changed" in sol.how
+    times = np.linspace(0, 4, 1001)
+    np.testing.assert_allclose(sol.sol(times)[0][0], np.exp(-times), atol=1e-5)
+
+
+@pytest.mark.parametrize("t_end", [1.0, 2.0])
+def test_an_event_at_the_time_of_a_change(t_end):
+    def carried(t, y, yp):
+        x, v, force = y
+        return [yp[0] - v, yp[1] - force, x - np.sin(t) if t < 0.7 else force]
+
+    def whistle(t, y, yp):
+        return t - 0.7
+
+    sol = solve_dae(carried, (0, t_end), [0.0, 1.0, 0.0], events=whistle)
+    assert sol.t_events[0] == pytest.approx([0.7], abs=1e-12)

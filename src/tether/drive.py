@@ -14,7 +14,7 @@ from tether.checks import check_vector
 from tether.events import EPS, Event, EventFunctions, Switch, locate
 from tether.pace import Pace, Storm
 from tether.progress import ProgressBar
-from tether.record import Record
+from tether.record import GOES_ON, RESTART, Record
 from tether.replan import begin_anew, keep_history, next_turn, switches
 from tether.result import LocalInterpolant
 from tether.status import Status
@@ -167,9 +167,8 @@ class Driver:
         behind = t + s.direction * self._beside(t)
         begin_anew(self.bdf, behind, y, yp)
         self._follow()
-        if self.bdf.model is not before:
-            keep_history(self.bdf, last_step, self.bdf.t)
-        self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
+        goes_on = self.bdf.model is not before and keep_history(self.bdf, last_step, self.bdf.t)
+        self.record.append(t, self.bdf.start.y, self.bdf.start.yp, GOES_ON if goes_on else RESTART)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events([])
         if values is not None:
@@ -225,7 +224,7 @@ class Driver:
     def _note_restart(self) -> None:
         """Keep the point where the run begins anew by itself."""
         start = self.bdf.start
-        self.record.append(self.bdf.t, start.y, start.yp, 0)
+        self.record.append(self.bdf.t, start.y, start.yp, RESTART)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events([])
 
@@ -325,8 +324,8 @@ class Driver:
         turned = [e.surface for e in (self.watched[k] for k in acting) if isinstance(e, Switch)]
         acting = [number for number in acting if number < len(self.events)]
         self._act(t, acting, y, yp, t, turned)
-        if turned and self.bdf.status == Status.RUNNING:
-            keep_history(self.bdf, polynomial, t)
+        if turned and self.bdf.status == Status.RUNNING and keep_history(self.bdf, polynomial, t):
+            self.record.mark_as_going_on()
 
     def _act(
         self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
@@ -349,7 +348,7 @@ class Driver:
             self._follow()
             self._refresh_events()
             self._note_change(t)
-            self.record.append(t, self.bdf.start.y, self.bdf.start.yp, 0)
+            self.record.append(t, self.bdf.start.y, self.bdf.start.yp, RESTART)
             self.segment_t, self.segment_step = resume, self.state.steps
             self._arm_events([])
             g = self.state.array("g_old")

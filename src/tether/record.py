@@ -11,6 +11,9 @@ from tether._core.constraints import constraints_at
 from tether._core.state import State
 
 FIRST_CAPACITY = 256
+# In place of the degree of a polynomial, for rows that end no step: the integration began anew
+# there, or went on smoothly with other equations.
+RESTART, GOES_ON = 0, -1
 
 
 class Record:
@@ -80,6 +83,11 @@ class Record:
             self.g[row] = constraints_at(self._state, t, y)[1]
         self.t[row], self.y[row], self.yp[row], self.k[row] = t, y, yp, k
         self._state.stored = row + 1
+
+    def mark_as_going_on(self) -> None:
+        """Take the last row for a point from where the integration goes on smoothly."""
+        if self.keep_steps:
+            self.k[self._state.stored - 1] = GOES_ON
 
     def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return t, y, y', k of the steps kept so far, one row per step."""

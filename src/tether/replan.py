@@ -333,8 +333,10 @@ def _settle(bdf: Bdf) -> None:
             return
 
 
-def keep_history(bdf: Bdf, polynomial: LocalInterpolant, t: float) -> None:
+def keep_history(bdf: Bdf, polynomial: LocalInterpolant, t: float) -> bool:
     """After a new begin at a time within the last step: go on at the order of before.
+
+    Tell whether that was done.
 
     That is right where the solution goes on smoothly, and for most equations only a saving. Where
     an equation begins to contain an unknown with a factor that was zero it is needed: at order 1
@@ -343,13 +345,14 @@ def keep_history(bdf: Bdf, polynomial: LocalInterpolant, t: float) -> None:
     s, start, h = bdf._state, bdf.start, polynomial.t - polynomial.t_old
     y, yp = polynomial(t)
     if not start.success or len(y) != s.n or t == polynomial.t_old:
-        return
+        return False
     change = np.maximum(np.abs(start.y - y), np.abs(h * (start.yp - yp)))
     if np.max(change * s.array("weight")) > SMOOTH:
-        return
+        return False
     times = t - h * np.arange(polynomial.k, 0, -1)
     begin.begin(s, t, start.y, start.yp, abs(h))
     begin.add_history(s, times, polynomial(times)[0].T)
+    return True
 
 
 def _tolerance(bdf: Bdf) -> np.ndarray:

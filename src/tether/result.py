@@ -127,7 +127,8 @@ class Interpolant:
     y : ndarray, shape (nt, n)
         Solution there.
     k : ndarray, shape (nt,)
-        Degree of the polynomial that ends there; zero where the integration (re)started.
+        Degree of the polynomial that ends there; zero where the integration (re)started, negative
+        where it went on smoothly with other equations from the point before.
 
     Examples
     --------
@@ -141,9 +142,12 @@ class Interpolant:
     """
 
     def __init__(self, t: np.ndarray, y: np.ndarray, k: np.ndarray) -> None:
+        kept = k >= 0                  # polynomials reach back over a smooth change
         self._t, self._y, self._k = t, y, k
+        if not kept.all():
+            self._t, self._y, self._k = t[kept], np.ascontiguousarray(y[kept]), k[kept]
         self._direction = 1.0 if t[-1] >= t[0] else -1.0
-        self._forward = self._direction * t
+        self._forward = self._direction * self._t
 
     @property
     def t_min(self) -> float:
