@@ -402,3 +402,20 @@ def test_a_library_serves_other_splines_of_the_same_size():
         values.append(made.new().values(0.0, [1.0], [0.0])[0])
     assert paths[0] == paths[1]
     assert values[1] == pytest.approx(2 * values[0])
+
+
+@pytest.mark.parametrize("seed", [12, 58, 73])
+def test_a_step_over_knots_that_misses_the_path_is_repeated(seed):
+    knots = np.sort(np.random.default_rng(seed).uniform(-0.5, 5.5, 24))
+    knots[[0, -1]] = -0.6, 5.6
+    path = CubicHermiteSpline(
+        knots, np.sin(knots) + 0.3 * np.cos(2.3 * knots), np.cos(knots) - 0.69 * np.sin(2.3 * knots)
+    )
+
+    def along(t, y, yp):
+        x, v = y
+        return [yp[0] - v, x - path(t)]
+
+    sol = solve_dae(along, (0, 5), [float(path(0.0)), 0.0], atol=1e-8)
+    assert sol.success, sol.message
+    assert np.abs(sol.y[0] - path(sol.t)).max() < 1e-9

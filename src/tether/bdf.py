@@ -261,6 +261,7 @@ class Bdf:
         s, model = self._state, self.model
         if not isinstance(model, ReducedProblem) or model.constraints.all:
             return
+        s.must_hold = True
         s.rank_floor, s.rank_ceiling = s.rank, 2**30
         s.rank_changed = s.rank_understood = False
         if s.rank and model.plan.analysis is not None and model.plan.analysis.redundant:

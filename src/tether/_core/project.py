@@ -120,6 +120,8 @@ def move_onto(s, limit):
             status = linearise(s)
             if status != OK:
                 return status
+    if share < 1.0 and s.must_hold:
+        return NOT_ON_CONSTRAINTS
     if share == 1.0 and size > BARELY * first and step > FAR_FROM_ROUND_OFF * EPS * s.y_norm:
         return NOT_ON_CONSTRAINTS
     s.drift = size

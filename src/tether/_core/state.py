@@ -122,7 +122,7 @@ class State:
         self.projections = self.contradictions = self.rank = 0
         self.lowest_rank, self.highest_rank, self.t_lowest_rank = 2**30, 0, 0.0
         self.rank_floor, self.rank_ceiling = 0, 2**30
-        self.rank_changed = self.rank_understood = False
+        self.rank_changed = self.rank_understood = self.must_hold = False
         self.drift = self.worst_drift = self.projection_size = 0.0
 
     def array(self, name):

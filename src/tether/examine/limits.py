@@ -45,6 +45,8 @@ def contradiction(case: Case) -> Diagnosis:
     """Tell a constraint that jumped some steps ago from one that never fitted."""
     h = np.abs(case.steps["h"])
     jump = case.break_within(h[-LATE:].sum()) if case.longest else None
+    if jump is None and case.brk is not None and case.brk.jump:
+        jump = case.brk                        # no step has passed it, and the last are tiny
     if jump is not None:
         return say_break(case, jump)
     folded = singular_configuration(case)
