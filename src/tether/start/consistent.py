@@ -157,13 +157,14 @@ def _by_singular_vectors(search: Completion, state: State, t: float, known: bool
     At the values found they may be others: the search goes on with those, for the slopes.
     """
     for attempt in range(MAX_SPLITS):
-        found = search.jacobian
-        if found is None:
-            status, *found = probe.jacobian_at(state, t, *search.values()[:2])
+        if search.jacobian is not None:
+            fy, fyp = search.jacobian
+        else:
+            status, fy, fyp = probe.jacobian_at(state, t, *search.values()[:2])
             raise_users(state)
-            if status != codes.OK or not np.isfinite(found).all():
+            if status != codes.OK or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
                 return codes.SINGULAR
-        search.split_by(*_directions(*found, state.array("tolerance"), time_scale(state, t)))
+        search.split_by(*_directions(fy, fyp, state.array("tolerance"), time_scale(state, t)))
         code = search.run(known or attempt > 0)
         raise_users(state)
         if code != codes.OK:
