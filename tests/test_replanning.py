@@ -709,3 +709,36 @@ def test_an_event_at_the_time_of_a_change(t_end):
 
     sol = solve_dae(carried, (0, t_end), [0.0, 1.0, 0.0], events=whistle)
     assert sol.t_events[0] == pytest.approx([0.7], abs=1e-12)
+
+
+@pytest.mark.parametrize("modes", [(0, 1), (1, 0), (1, 2), (2, 0)])
+@pytest.mark.parametrize("level", [-0.4, 0.1, 0.5])
+def test_a_condition_on_a_slope_is_passed_once(level, modes):
+    # x = sin(t) whichever equation holds: for the force, the velocity or the position
+    def fun(t, y, yp):
+        x, v, force = y
+        ways = [force + math.sin(t), v - math.cos(t), x - math.sin(t)]
+        return [yp[0] - v, yp[1] - force + 0.7 * (v - math.cos(t)) + 0.5 * (x - math.sin(t)),
+                ways[modes[0]] if yp[0] < level else ways[modes[1]]]
+
+    def half(t, y, yp):
+        return y[0] - 0.5
+
+    sol = solve_dae(fun, (0, 4), [0.0, 1.0, 0.0], dense_output=True, events=half)
+    assert sol.success, sol.message
+    assert "the structure changed once" in sol.how
+    assert sol.t_events[0] == pytest.approx([math.pi / 6, 5 * math.pi / 6], abs=1e-5)
+    assert len(sol.stats.h) == sol.stats.steps
+    assert np.all(sol.stats.h > 0)
+    times = np.linspace(0, 4, 501)
+    np.testing.assert_allclose(sol.sol(times)[0][0], np.sin(times), atol=1e-4)
+
+
+def test_a_start_without_slopes_belongs_to_the_mode_of_those_found():
+    def fun(t, y, yp):             # it moves at 1 either way, so that the first one holds
+        x, force = y
+        return [yp[0] - 1 - force, force if yp[0] > 0.5 else x - 5 - t]
+
+    sol = solve_dae(fun, (0, 1), [0.0, 0.0])
+    assert sol.start.moved == {}
+    assert sol.y[0, -1] == pytest.approx(1.0)

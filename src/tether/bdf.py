@@ -149,11 +149,14 @@ class Bdf:
         self.plans = 1                         # so many structures were met so far
         self.tried_at: float | None = None     # where a failure last led to a new analysis
         self.reduced_at: float | None = None   # ... or to other choices
+        self.stride = math.inf                 # of the last step before the run began anew
         self.watched: list[Switch] | None = None    # by `step`, where the structure may change
         self.restart(t0, y, yp, self.options.first_step, self.options.start)
         if not self.start.success and self.options.start == "auto":
             replan.try_another_plan(self, t0, y, yp)
-            self.plans = 1
+        elif yp is None:
+            replan.choose_by_slopes(self, t0, y)
+        self.plans = 1
         if not self.start.on_constraints and self.model.constraints.all:
             reason = self.names.translate(self.start.message)
             raise ValueError(f"y0 is not on the constraints: {reason}")

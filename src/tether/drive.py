@@ -319,7 +319,10 @@ class Driver:
         y, yp = polynomial(t)
         store.store_outputs_until(self.state, t)
         y = self.bdf.project(t, y)
-        self.record.append(t, y, yp, self.state.last_k)
+        if t == polynomial.t_old:              # nothing is left of it
+            self.state.steps -= 1
+        else:
+            self.record.append(t, y, yp, self.state.last_k)
         self.t_reached = t
         turned = [e.surface for e in (self.watched[k] for k in acting) if isinstance(e, Switch)]
         acting = [number for number in acting if number < len(self.events)]

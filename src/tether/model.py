@@ -122,6 +122,7 @@ _shelf = Shelf()
 
 
 Point = tuple[float, np.ndarray, np.ndarray]
+Tolerance = tuple[np.ndarray, np.ndarray]      # of y and of y'
 
 
 class TracedProblem(Problem):
@@ -154,7 +155,7 @@ class TracedProblem(Problem):
         return () if self.modes is None else self.modes.sides(t, y, yp, self.values)
 
     def sides_after(
-        self, old: tuple[float, np.ndarray, np.ndarray | None], new: Point, tolerance: np.ndarray
+        self, old: tuple[float, np.ndarray, np.ndarray | None], new: Point, tolerance: Tolerance
     ) -> Sides:
         """On which sides a point lies after a move that has carried it well over some surfaces."""
         if self.modes is None:
@@ -167,7 +168,7 @@ class TracedProblem(Problem):
             for k, side in enumerate(self.sides)
         )
 
-    def band(self, surface: int, point: Point, tolerance: np.ndarray) -> float:
+    def band(self, surface: int, point: Point, tolerance: Tolerance) -> float:
         """Width of the band around a surface in which a point lies, up to a tolerance; or zero."""
         assert self.modes is not None
         height = self.modes.heights(*point, self.values)[surface]

@@ -18,7 +18,7 @@ from tether._core import begin, codes, probe
 from tether._core.adapters import raise_users
 from tether._core.constraints import constraints_at
 from tether.events import Switch, locate
-from tether.model import Point, ReducedProblem, TracedProblem, find_model
+from tether.model import Point, ReducedProblem, Tolerance, TracedProblem, find_model
 from tether.result import LocalInterpolant
 from tether.status import Status
 from tether.steps import COMPONENT
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "begin_anew",
     "choose_again",
+    "choose_by_slopes",
     "keep_history",
     "look_at_rank",
     "next_turn",
@@ -67,6 +68,7 @@ def begin_anew(
     `turned` are the surfaces that the solution passes here.
     """
     before, model = bdf._state, bdf.model
+    bdf.stride = abs(before.last_h)
     current = bdf.is_current
     if turned or not current or model.sides_at(t, y, yp) != model.sides:
         replan(bdf, (t, y, yp), _sides_beyond(model, (t, y, yp), turned) if current else None)
@@ -315,6 +317,21 @@ def _holds(bdf: Bdf, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
     return bool(np.all(np.abs(r) <= allowed))
 
 
+def choose_by_slopes(bdf: Bdf, t: float, y: np.ndarray) -> None:
+    """At a start without y': take the mode that the slopes found belong to, if there is one."""
+    first, options = bdf.model, bdf.options
+    for _ in range(MOST_MODES):
+        model, yp = bdf.model, bdf.yp
+        if not isinstance(model, TracedProblem) or model.sides_at(t, y, yp) == model.sides:
+            return
+        replan(bdf, (t, y, yp), model.sides_at(t, y, yp))
+        bdf.restart(t, y, None, options.first_step, options.start)
+        if not bdf.start.success:
+            break
+    _move(bdf, first, t, y)
+    bdf.restart(t, y, None, options.first_step, options.start)
+
+
 def _settle(bdf: Bdf) -> None:
     """Look again where values that were made consistent have come to lie on another side.
 
@@ -355,6 +372,7 @@ def keep_history(bdf: Bdf, polynomial: LocalInterpolant, t: float) -> bool:
     return True
 
 
-def _tolerance(bdf: Bdf) -> np.ndarray:
-    """Of the user's variables at the present point."""
-    return bdf._state.array("tolerance")[: bdf.n]
+def _tolerance(bdf: Bdf) -> Tolerance:
+    """Of the user's variables at the present point, and of slopes over the last stride."""
+    tolerance = bdf._state.array("tolerance")[: bdf.n]
+    return tolerance, tolerance / bdf.stride

@@ -129,12 +129,14 @@ class Modes:
 
     def band(
         self, surface: int, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray,
-        tolerance: np.ndarray,
+        tolerance: tuple[np.ndarray, np.ndarray],
     ) -> float:
-        """How much the height of a point changes at most if y changes within a tolerance."""
+        """How much the height of a point changes at most if y and y' change within tolerances."""
         height = self.height(surface, args)
         here = height(t, y, yp)
-        return sum(abs(height(t, beside, yp) - here) for beside in y + np.diag(tolerance))
+        by_y = (height(t, beside, yp) for beside in y + np.diag(tolerance[0]))
+        by_yp = (height(t, y, beside) for beside in yp + np.diag(tolerance[1]))
+        return sum(abs(there - here) for there in (*by_y, *by_yp))
 
     def sides(self, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray) -> Sides:
         """On which sides a point lies; on a surface itself, what its comparison says there."""
