@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from tether import analyze, solve_dae
+from tether import ConsistencyWarning, analyze, solve_dae
 
 RTOL = 1e-6
 
@@ -136,3 +136,19 @@ def test_combinations_of_equations_in_any_units(power):
 
     report = analyze(capacitor, 0.0, [2.0, -1.0])
     assert (report.index, report.dof, report.repair) == (1, 1, "combinations")
+
+
+@pytest.mark.parametrize("length", [1e-12, 1e-9, 1e-8, 1e6, 1e12])
+def test_a_pendulum_of_any_length(length):
+    def pendulum(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81 * length,
+                x * x + z * z - length**2]
+
+    start = length * np.array([0.66, -0.88, 1.0, 0.0, 0.0])
+    with pytest.warns(ConsistencyWarning):
+        sol = solve_dae(pendulum, (0, 1), start, atol=1e-9 * length)
+    assert sol.success, sol.message
+    assert sol.start.y[:4] / length == pytest.approx([0.6, -0.8, 0.64, 0.48])
+    assert sol.start.y[4] == pytest.approx(8.488)
+    assert "index 3 reduced to 1, kept on 2 constraints" in sol.how

@@ -300,7 +300,8 @@ class Bdf:
     def _complete(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
         """Find what the equations determine, whatever their index."""
         found = make_consistent(self._state, t, y, yp)
-        if found is None or (not found.success and self._is_above_index_1(t, y, yp)):
+        reduced = isinstance(self.model, ReducedProblem) and self.model.reduced.form == 1
+        if found is None or not (found.success or reduced or self._is_index_1(t, y, yp)):
             trusted = self.problem.var_index is not None
             found = start_above_index_1(self._state, t, y, yp, trusted)
         return found
@@ -444,10 +445,10 @@ class Bdf:
             return None
         return pencil
 
-    def _is_above_index_1(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
-        """Whether a failed search for consistent values is no wonder."""
+    def _is_index_1(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
+        """Whether a failed search for consistent values is due to the values, not to the index."""
         pencil = find_kinds(self._state, t, y, np.zeros_like(y) if yp is None else yp)
-        return pencil is not None and (pencil.index is None or pencil.index > 1)
+        return pencil is None or (pencil.index is not None and pencil.index <= 1)
 
     def _look_again(self) -> bool:
         """After a failure: go on from here if the unknowns turn out to be of other kinds."""

@@ -153,7 +153,7 @@ def complete(c, s, slopes_given):
             find_slopes(c, s)
             return AS_GIVEN
         if not take_damped(c, s):                 # round-off: no step makes the residual smaller
-            converged = is_negligible(c, s)
+            converged = is_negligible(c, s) or is_small(c, s)
             break
         converged = is_small(c, s)
         if converged:

@@ -35,6 +35,8 @@ SHIFTS = (1e-3, 0.03, 0.1)
 LEAST_SIZE = 0.3
 # Singular values of the scaled system Jacobian below this, of 1, are zero.
 SINGULAR = 1e-10
+# Means of rows and columns after so many sweeps are about 1.
+SWEEPS = 8
 # Larger matrices are not treated as dense.
 MOST_DENSE = 400
 
@@ -265,13 +267,15 @@ def is_regular(matrices: np.ndarray) -> np.ndarray:
 def regularity(matrices: np.ndarray) -> np.ndarray:
     """Smallest singular values, of the largest, of several matrices in natural units.
 
-    Units are found from rows or from columns first, whichever makes the matrices more regular.
+    Units are found from the largest entries of rows or of columns first, or from the mean entries
+    of both, whichever makes a matrix most regular.
     """
-    by_columns, by_rows = (_sharpness(matrices, order) for order in ((1, 2), (2, 1)))
-    return np.maximum(by_columns, by_rows)
+    means = _in_mean_units(matrices)
+    found = [_sharpness(*tried) for tried in ((matrices, 1, 2), (matrices, 2, 1), (means, 1, 2))]
+    return np.max(found, axis=0)
 
 
-def _sharpness(matrices: np.ndarray, order: tuple[int, int]) -> np.ndarray:
+def _sharpness(matrices: np.ndarray, *order: int) -> np.ndarray:
     size = np.abs(matrices)
     for _ in range(3):
         for axis in order:
@@ -280,3 +284,14 @@ def _sharpness(matrices: np.ndarray, order: tuple[int, int]) -> np.ndarray:
             size, matrices = size / scale, matrices / scale
     values = np.linalg.svd(matrices, compute_uv=False)
     return values[:, -1] / np.where(values[:, 0] > 0.0, values[:, 0], 1.0)
+
+
+def _in_mean_units(matrices: np.ndarray) -> np.ndarray:
+    """Divide rows and columns by the geometric means of their entries, again and again."""
+    for _ in range(SWEEPS):
+        for axis in (1, 2):
+            size = np.abs(matrices)
+            logs = np.log(np.where(size > 0.0, size, 1.0)).sum(axis=axis, keepdims=True)
+            count = (size > 0.0).sum(axis=axis, keepdims=True)
+            matrices = matrices / np.exp(logs / np.maximum(count, 1))
+    return matrices
