@@ -541,7 +541,75 @@ def sparse_jacobian_with_a_hole():
                      max_seconds=5)
 
 
+def root_that_differences_pass():
+    """The last point is still in the domain, the one next to it is not."""
+    def fun(t, y, yp):
+        a, b = y
+        return [yp[0] + 2.0 * a**0.5 + 0.1, yp[1] - 2.0 * a**0.5]
+
+    with np.errstate(invalid="ignore"):
+        return solve_dae(fun, (0, 10), [1.0, 0.0], trace="never")
+
+
+def diffusion_with_the_wrong_sign():
+    n, dx = 20, 1 / 19
+
+    def fun(t, y, yp):
+        r = np.empty(n)
+        r[1:-1] = yp[1:-1] + (y[2:] - 2.0 * y[1:-1] + y[:-2]) / dx**2
+        r[0], r[-1] = y[0] - 1.0, (y[-1] - y[-2]) / dx
+        return r
+
+    sol = solve_dae(fun, (0, 10), 1.0 + 1e-3 * np.sin(np.linspace(0, 9, n)),
+                    options={"accept_projected_start": True})
+    assert sol.stats.steps < 300_000
+    return sol
+
+
+def cooling_with_the_wrong_sign():
+    def fun(t, y, yp):
+        c, temperature = y
+        k = 7.2e10 * np.exp(-8750.0 / temperature)
+        return [yp[0] - (1.0 - c) + k * c,
+                yp[1] - (350.0 - temperature) - 209.0 * k * c - 2.09 * (temperature - 300.0)]
+
+    sol = solve_dae(fun, (0, 1000), [0.5, 350.0])
+    assert sol.stats.steps < 400_000
+    return sol
+
+
+def growth(**options):
+    def fun(t, y, yp):
+        rabbits, = y
+        return [yp[0] - 3.0 * rabbits]
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        sol = solve_dae(fun, (0, 1000), [1.0], **options)
+    assert any("doubles every 0.23" in text for text in sol.diagnosis.evidence)
+    return sol
+
+
+def growth_of_a_callback():
+    return growth(trace="never")
+
+
+def noise_at_the_start():
+    rng = np.random.default_rng(0)
+
+    def fun(t, y, yp):
+        x, = y
+        return [yp[0] + x - 0.5 - 1e-6 * rng.standard_normal()]
+
+    return solve_dae(fun, (0, 10), [0.0], trace="never")
+
+
 BROKEN = [
+    (root_that_differences_pass, Cause.NON_FINITE, {0}, {"a", "b"}, 0.84777),
+    (diffusion_with_the_wrong_sign, Cause.BLOW_UP, None, None, None),
+    (cooling_with_the_wrong_sign, Cause.BLOW_UP, None, {"temperature"}, None),
+    (growth, Cause.BLOW_UP, None, {"rabbits"}, math.log(6e307) / 3),
+    (growth_of_a_callback, Cause.BLOW_UP, None, {"rabbits"}, math.log(6e307) / 3),
+    (noise_at_the_start, Cause.NOISE, {0}, None, 0.0),
     (written_twice, Cause.SINGULAR, {0, 1}, {"a", "b"}, 0.0),
     (floating_circuit, Cause.SINGULAR, {0, 1}, {"u", "v"}, 0.0),
     (unknown_in_no_equation, Cause.STRUCTURE, None, {"force"}, 0.0),
@@ -1013,6 +1081,22 @@ def test_equations_of_a_callback_that_do_not_hold_at_the_end_are_doubtful():
     assert sol.success
     assert sol.diagnosis.cause == Cause.DOUBTFUL
     assert "at the end the equations do not hold: y[1] would have to change" in sol.warnings[0]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("size", [1e-4, 1e-2])
+def test_a_noisy_function_whose_iteration_seems_to_converge_is_doubtful(size, seed):
+    """Its Jacobian is a number without meaning, far too large, and every increment is small."""
+    rng = np.random.default_rng(seed)
+
+    def fun(t, y, yp):
+        return [yp[0] + y[0] - 0.5 - size * rng.standard_normal()]
+
+    sol = solve_dae(fun, (0, 10), [0.0], trace="never")
+    assert abs(sol.y[0, -1] - 0.5) > 0.1
+    text, = sol.warnings
+    assert "equation 0 is noisy" in text
+    assert sol.diagnosis.cause == Cause.DOUBTFUL
 
 
 def test_a_callback_that_changes_the_equations_at_the_end_is_no_doubt():

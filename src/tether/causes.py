@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 __all__ = ["CAUSES", "Cause"]
@@ -50,6 +51,8 @@ class Text:
     meaning: str                     # what lies behind it, for the documentation
     remedies: tuple[str, ...] = ()
     example: str = ""                # of {what}, for the documentation
+    # other remedies, for situations in which those above would not help
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 CAUSES = {
@@ -126,14 +129,17 @@ CAUSES = {
     ),
     Cause.BLOW_UP: Text(
         "The solution blows up",
-        "The solution blows up: {variables} grows without bound as t approaches {t}.",
-        "The solution has a pole or another singularity in finite time: steps get shorter and "
-        "shorter, always in proportion to the distance that is left.",
+        "The solution blows up: {what}.",
+        "The solution has a pole or another singularity in finite time, where steps get shorter "
+        "and shorter, always in proportion to the distance that is left; or it has grown "
+        "exponentially, until the small unknowns drown in the round-off of the large ones, or "
+        "numbers have no room for it.",
         (
             "check the sign of the term that makes {variables} grow",
             "end the interval before t = {t}, or stop with a terminal event at a large value",
             "integrate another quantity, such as the reciprocal or the logarithm of {variables}",
         ),
+        example="current grows without bound as t approaches 0.5",
     ),
     Cause.FOLD: Text(
         "The solution ends",
@@ -270,11 +276,13 @@ CAUSES = {
         "The result is doubtful",
         "The result is doubtful: {what}.",
         "The run reached its goal, but its result fails a check: a residual or a constraint is "
-        "larger than the tolerance explains, or the order stayed at one amid failures.",
+        "larger than the tolerance explains, the function answers the same question in two ways, "
+        "or the order stayed at one amid failures.",
         (
             "compare with a run at a tenth of the tolerances",
             "if the start was assumed to be consistent, pass one that is, or start='auto'",
             "if a constraint does not hold, compare it with the solution of the equations alone",
+            "if the residual is noisy, let it depend on t, y and y' alone",
         ),
         example="the start was assumed to be consistent, but equation 1 has the value 0.3 there",
     ),

@@ -105,8 +105,9 @@ def write(
     what: str = "",
     evidence: Sequence[str] = (),
     steps: np.ndarray | None = None,
+    situation: str = "",
 ) -> Diagnosis:
-    """Fill in the texts of a cause."""
+    """Fill in the texts of a cause, with the remedies for a situation that has its own."""
     text = CAUSES[cause]
     values = {
         "t": "" if where.t is None else f"{where.t:.10g}",
@@ -116,9 +117,10 @@ def write(
         "variables": listed(where.variables) or "the unknowns",
     }
     sentence = text.sentence.format(**values)
+    remedies = text.instead[situation] if situation else text.remedies
     return Diagnosis(
         cause, where, begin(sentence), tuple(evidence),
-        tuple(remedy.format(**values) for remedy in text.remedies), steps,
+        tuple(remedy.format(**values) for remedy in remedies), steps,
     )
 
 

@@ -45,6 +45,9 @@ def page() -> str:
         lines += [text.meaning, ""]
         lines += [f"- {_shown(remedy)}" for remedy in text.remedies]
         lines += [""] if text.remedies else []
+        for situation, remedies in text.instead.items():
+            lines += [f"{situation[:1].upper()}{situation[1:]}:", ""]
+            lines += [*(f"- {_shown(remedy)}" for remedy in remedies), ""]
     lines += ["## By status", "", "| status | meaning |", "|---|---|"]
     lines += [f"| `{Status(status).name}` ({int(status)}) | {text} |"
               for status, text in TEXTS.items()]

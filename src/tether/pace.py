@@ -50,7 +50,7 @@ class Pace:
 
     def __init__(self, t: float, t_end: float) -> None:
         self.t, self.t_end = t, t_end
-        self.steps, self.h = 0, 0.0
+        self.steps, self.h = 0, 0.0        # the longest mean step since the run became slow
         self.slow, self.slower = 0, 0      # how often in a row, by either share
 
     def creeps(self, state: State) -> bool:
@@ -58,12 +58,12 @@ class Pace:
         taken = state.steps - self.steps
         if taken < STEPS:
             return False
-        h = abs(state.last_h)
-        share = abs(state.t - self.t) / (abs(self.t_end - self.t) * taken / STEPS)
+        h = abs(state.t - self.t) / taken      # single steps may go up and down by decades
+        share = h * STEPS / abs(self.t_end - self.t)
         grows = h > 2.0 * self.h
         self.slow = 0 if grows or share > CHATTERING else self.slow + 1
         self.slower = 0 if grows or share > SHARE else self.slower + 1
-        self.steps, self.t, self.h = state.steps, state.t, h
+        self.steps, self.t, self.h = state.steps, state.t, max(h, self.h)
         return self.slow >= TIMES and self._in_trouble(state)
 
     def _in_trouble(self, state: State) -> bool:

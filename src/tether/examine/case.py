@@ -253,6 +253,7 @@ class Case:
     def say(
         self, cause: Cause, what: str = "", evidence: Iterable[str] = (),
         t: float | None = None, rows: tuple | list = (), columns: tuple | list = (),
+        situation: str = "",
     ) -> Diagnosis:
         """Write a diagnosis with the names of equations and variables."""
         rows, columns = tuple(map(int, rows)), tuple(map(int, columns))
@@ -260,4 +261,4 @@ class Case:
             t, tuple(self.names.equation(i) for i in rows),
             tuple(self.names.variable(j) for j in columns), rows, columns,
         )
-        return write(cause, where, what, list(evidence), self.steps)
+        return write(cause, where, what, list(evidence), self.steps, situation)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from tether._core import codes
 from tether.causes import Cause
 from tether.diagnosis import Diagnosis
-from tether.examine.case import EPS, Case
+from tether.examine.case import EPS, MOST_UNKNOWNS, Case
 from tether.examine.discontinuity import Break
 from tether.examine.singularity import singularity
 from tether.model import ReducedProblem, TracedProblem
@@ -20,6 +22,8 @@ __all__ = [
 ]
 
 MOST_VALUES = 4
+# How far an unknown is moved for differences: in terms of its size, and of the largest one.
+ROOT_EPS, FLOOR_EPS = 2.0**-26, 2.0**-39
 LATELY = 20                          # attempts
 NEARBY = 1e-2                        # of the time so far: where the run stopped
 # Relative change of the unknowns that shows how much the residual changes, noise or not, ...
@@ -28,38 +32,62 @@ VISIBLE = 1e-3
 NOISY = 1e-3
 
 
-def noise(case: Case) -> Diagnosis | None:
-    """Ask twice: what differs by more than the tolerances forgive is noise."""
-    first, second = (case.residual(case.t, case.y, case.yp) for _ in range(2))
+Point = tuple[float, np.ndarray, np.ndarray]
+
+
+def noise(case: Case, point: Point | None = None, forgiven: float = 0.0) -> Diagnosis | None:
+    """Ask twice: what differs by more than the tolerances forgive is noise.
+
+    Differences of less than `forgiven` in relation to what the equation consists of do not count.
+    """
+    t, y, yp = point or (case.t, case.y, case.yp)
+    first, second = (case.residual(t, y, yp) for _ in range(2))
     if first is None or second is None:
         return None
     change = np.abs(first - second)
     if not np.any(change > 0.0):
         return None
     # how much the values change with the unknowns; differences for a Jacobian would be all noise
-    size = np.abs(case.y) + (np.abs(case.y).max() or 1.0)
-    shifted = case.residual(case.t, case.y + VISIBLE * size, case.yp + VISIBLE * np.abs(case.yp))
+    size = np.abs(y) + (np.abs(y).max() or 1.0)
+    shifted = case.residual(t, y + VISIBLE * size, yp + VISIBLE * np.abs(yp))
     scale = np.zeros(case.n) if shifted is None else np.abs(shifted - first) / VISIBLE
-    beyond = change > NOISY * np.min(case.tolerance / size) * scale
+    beyond = change > max(NOISY * np.min(case.tolerance / size), forgiven) * scale
     if not beyond.any():
         return None
     row = int(np.nanargmax(np.where(beyond, change, 0.0)))
     what = f"two calls with the same arguments differ by {change[row]:.2g}"
-    return case.say(Cause.NOISE, what, (), case.t, [row])
+    return case.say(Cause.NOISE, what, (), t, [row])
 
 
 def not_finite(case: Case) -> Diagnosis | None:
     """Name the equation that is not finite, and its arguments."""
     if case.status != Status.NON_FINITE:
         return None
-    for t, y, yp in (case.tried, case.predicted):
+    grown = singularity(case)
+    if grown is not None and grown.cause == Cause.BLOW_UP:
+        return grown
+    for t, y, yp in _asked(case):
         r = case.residual(t, y, yp)
         if r is not None and not np.isfinite(r).all():
-            grown = singularity(case)
-            if grown is not None and grown.cause == Cause.BLOW_UP:
-                return grown
             return name_not_finite(case, r, t, y)
     return None
+
+
+def _asked(case: Case) -> Iterator[Point]:
+    """Yield the points of the last attempt, and those next to them that differences need."""
+    points = case.predicted, (case.t, case.y, case.yp)
+    yield case.tried
+    yield from points
+    if case.n > MOST_UNKNOWNS:
+        return
+    for t, y, yp in points:
+        for j in range(case.n):
+            size = max(abs(y[j]), case.tolerance[j], abs(case.longest * yp[j]))
+            increment = max(ROOT_EPS * size, FLOOR_EPS * np.abs(y).max())
+            for shift in (increment, -increment):
+                beside = y.copy()
+                beside[j] += shift
+                yield t, beside, yp
 
 
 def name_not_finite(case: Case, r: np.ndarray, t: float, y: np.ndarray) -> Diagnosis:

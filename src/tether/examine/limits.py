@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tether._core import codes
@@ -121,6 +123,8 @@ def creeping(case: Case) -> Diagnosis:
             "where the solution is"
         )
     elif (suspicion := singularity(case)) is not None:
+        if suspicion.cause == Cause.BLOW_UP:
+            return replace(suspicion, evidence=(*suspicion.evidence, *evidence))
         evidence.append(suspicion.summary.rstrip("."))
     columns = worst_components(case)
     if not columns and rows and case.here is not None:

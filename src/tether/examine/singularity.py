@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tether._core import codes
@@ -9,7 +11,7 @@ from tether.causes import Cause
 from tether.diagnosis import Diagnosis
 from tether.examine.case import ROUND_OFF_SHARE, Case
 
-__all__ = ["singularity"]
+__all__ = ["growth", "singularity"]
 
 # A slope this many times the mean one, on steps that keep getting shorter, has no bound.
 UNBOUNDED = 30.0
@@ -18,6 +20,10 @@ TINY = 1e-6                          # of the time so far: a step
 SHRINKING = 0.7                      # of the longest of the last steps: the last of all
 # A solution this many times its size at the start is large.
 LARGE = 100.0
+# Exponential growth: to this many times all there was at the start, at a rate that gives so many
+# times e in the time so far. Near a pole the rate is far above that.
+OUTGROWN = 1e8
+FOLDS_OF_E = (10.0, 1e4)
 # Exponent q of y' ~ (t* - t)^-q: from here on y itself is unbounded (q = 1 is a logarithm).
 LOGARITHM = 0.85
 # The steps that show it: in terms of the last step, and of the time so far; and how many last steps
@@ -30,6 +36,32 @@ STRAIGHT = 0.9                       # correlation of the logarithms
 
 def singularity(case: Case) -> Diagnosis | None:
     """Tell a solution that grows without bound, or whose slope does."""
+    return growth(case) or _by_slope(case)
+
+
+def growth(case: Case) -> Diagnosis | None:
+    """Tell a solution that has grown exponentially, far beyond anything at its start."""
+    elapsed = abs(case.t - case.t0)
+    before = max(1.0, *np.abs(case.bdf.given[1]))
+    worst = int(np.argmax(np.abs(case.y)))
+    value, slope = case.y[worst], case.yp[worst] * case.state.direction
+    if not abs(value) > OUTGROWN * before:
+        return None
+    rate = slope / value if np.isfinite(slope) else math.log(abs(value) / before) / elapsed
+    least, most = FOLDS_OF_E
+    if not least < rate * elapsed < most:
+        return None
+    name = case.names.variable(worst)
+    return case.say(
+        Cause.BLOW_UP,
+        f"{name} has grown to {value:.3g} by t = {case.t:.10g}",
+        [f"nothing was larger than {before:.3g} at the start",
+         f"{name} doubles every {math.log(2.0) / rate:.2g}, again and again"],
+        case.t, (), [worst],
+    )
+
+
+def _by_slope(case: Case) -> Diagnosis | None:
     accepted = np.abs(case.steps["h"][case.steps["outcome"] == codes.OK])
     elapsed = abs(case.t - case.t0)
     if len(accepted) < FEWEST_STEPS or elapsed == 0.0:
@@ -55,9 +87,9 @@ def singularity(case: Case) -> Diagnosis | None:
         f"{ratio[worst]:.1g} times its mean slope so far",
         f"the last steps shrank from {accepted.max():.2g} to {accepted[-1]:.2g}",
     ]
-    return case.say(
-        Cause.BLOW_UP if unbounded else Cause.FOLD, "", evidence, case.t, (), [worst]
-    )
+    cause = Cause.BLOW_UP if unbounded else Cause.FOLD
+    what = f"{name} grows without bound as t approaches {case.t:.10g}"
+    return case.say(cause, what, evidence, case.t, (), [worst])
 
 
 def _trembles(case: Case, j: int) -> bool:

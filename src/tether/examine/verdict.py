@@ -76,7 +76,7 @@ def _by_status(case: Case) -> Diagnosis:
     if not case.status.failed:
         return case.say(Cause.NONE)
     if not case.bdf.start.success:
-        return wrong_jacobian(case) or at_the_start(case)
+        return noise(case) or wrong_jacobian(case) or at_the_start(case)
     if case.status in BY_RULE:
         return BY_RULE[case.status](case)
     looks = [noise, fatal_jacobian, not_finite, singular_configuration]
