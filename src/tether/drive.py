@@ -124,16 +124,16 @@ class Driver:
             self.bdf.status = Status.MAX_STEPS
         elif options.max_seconds is not None and self.seconds > options.max_seconds:
             self.bdf.status = Status.MAX_SECONDS
-        elif self._unlimited and self.pace.creeps(self.state):
+        elif options.max_steps is options.max_seconds is None and self.pace.creeps(
+            self.state, self._open_end
+        ):
             self.bdf.status = Status.NO_PROGRESS
 
     @property
-    def _unlimited(self) -> bool:
-        """Nobody but the end of the interval will stop the run."""
-        options = self.bdf.options
-        return (
-            options.max_steps is None and options.max_seconds is None and self.callback is None
-            and all(event.stops_after == np.inf for event in self.events)
+    def _open_end(self) -> bool:
+        """Somebody else may stop the run before the end of the interval."""
+        return self.callback is not None or any(
+            event.stops_after != np.inf for event in self.events
         )
 
     # --- times where the run begins anew --------------------------------------------------

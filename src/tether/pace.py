@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 
 import numpy as np
@@ -49,17 +50,21 @@ class Pace:
     """
 
     def __init__(self, t: float, t_end: float) -> None:
-        self.t, self.t_end = t, t_end
+        self.t, self.t_end, self.t_start = t, t_end, t
         self.steps, self.h = 0, 0.0        # the longest mean step since the run became slow
         self.slow, self.slower = 0, 0      # how often in a row, by either share
 
-    def creeps(self, state: State) -> bool:
-        """Tell whether the run would never end, and not because there is so much to see."""
+    def creeps(self, state: State, open_end: bool = False) -> bool:
+        """Tell whether the run would never end, and not because there is so much to see.
+
+        With an open end, `t_end` may be as far away as one likes: the time so far counts instead.
+        """
         taken = state.steps - self.steps
         if taken < STEPS:
             return False
         h = abs(state.t - self.t) / taken      # single steps may go up and down by decades
-        share = h * STEPS / abs(self.t_end - self.t)
+        left = abs((self.t_start if open_end else self.t_end) - self.t)
+        share = h * STEPS / left if left else math.inf
         grows = h > 2.0 * self.h
         self.slow = 0 if grows or share > CHATTERING else self.slow + 1
         self.slower = 0 if grows or share > SHARE else self.slower + 1
