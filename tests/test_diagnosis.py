@@ -603,7 +603,106 @@ def noise_at_the_start():
     return solve_dae(fun, (0, 10), [0.0], trace="never")
 
 
+def one_equation_forgotten():
+    """The residual is made of zeros, and one is never filled in."""
+    def fun(t, y, yp):
+        level, temperature, heat = y
+        r = np.zeros(3)
+        r[0] = yp[0] + 0.1 * level
+        r[1] = yp[1] - heat / level
+        return r
+
+    return solve_dae(fun, (0, 1), [1.0, 300.0, 1.0])
+
+
+def one_place_never_filled():
+    def fun(t, y, yp, out):
+        level, temperature, heat = y
+        out[0] = yp[0] + 0.1 * level
+        out[1] = yp[1] - heat / level
+
+    return solve_dae(fun, (0, 1), [1.0, 300.0, 1.0], trace="never")
+
+
+def balance_written_twice_for_a_forgotten_one():
+    """The pattern would blame equation 0 as well; the numbers know better."""
+    def fun(t, y, yp):
+        c, temperature, cooling = y
+        k = 7e10 * np.exp(-8750.0 / temperature)
+        balance = yp[1] - (350.0 - temperature) - 200.0 * k * c
+        return [yp[0] - (1.0 - c) + k * c, balance, balance]
+
+    return solve_dae(fun, (0, 1), [0.5, 350.0, 0.0])
+
+
+def exponential_of_a_wild_guess():
+    def fun(t, y, yp):
+        v, diode, i = y
+        return [1e-6 * yp[0] - i, i - 1e-14 * (np.exp(diode / 0.0259) - 1.0),
+                np.sin(t) - v - diode - i]
+
+    return solve_dae(fun, (0, 1), [0.0, 20.0, 0.0])
+
+
+def quotient_of_zeros_at_the_start():
+    def fun(t, y, yp):
+        a, b = y
+        return [yp[0] + b, b - a * np.sin(t) / t]
+
+    with np.errstate(invalid="ignore"):
+        return solve_dae(fun, (0, 1), [1.0, 1.0])
+
+
+def root_that_begins_at_zero():
+    """The residual is finite, its exact derivative is not."""
+    def fun(t, y, yp):
+        level, flow = y
+        return [yp[0] + flow - 0.5, flow - np.sqrt(np.maximum(level, 0.0))]
+
+    return solve_dae(fun, (0, 1), [0.0, 0.0])
+
+
+def single_precision():
+    def fun(t, y, yp):
+        y, yp = np.asarray(y, np.float32), np.asarray(yp, np.float32)
+        return [yp[0] - y[1], yp[1] + y[0], y[2] - y[0] - y[1]]
+
+    return solve_dae(fun, (0, 10), [1.0, 0.0, 1.0], trace="never")
+
+
+def crank_at_dead_centre():
+    """The piston of a crank is driven beyond its reach."""
+    def fun(t, y, yp):
+        angle, speed, force = y
+        return [yp[0] - speed, yp[1] + force * np.sin(angle), np.cos(angle) - 1.0 + 0.3 * t]
+
+    return solve_dae(fun, (1, 10), [math.acos(0.7), 0.42, 0.0],
+                     options={"accept_projected_start": True})
+
+
+def switch_at_an_event():
+    """An event that changes nothing leaves the run on the switch."""
+    def fun(t, y, yp):
+        position, force = y
+        return [yp[0] - 2.0, force - np.where(position > 1.0, 5.0, 0.0)]
+
+    def touch(t, y, yp):
+        return y[0] - 1.0
+
+    touch.apply = lambda t, y, yp: y
+    return solve_dae(fun, (0, 1), [0.0, 0.0], events=touch)
+
+
 BROKEN = [
+    (one_equation_forgotten, Cause.STRUCTURE, {2}, {"temperature", "heat"}, 0.0),
+    (one_place_never_filled, Cause.SINGULAR, {2}, {"temperature", "heat"}, 0.0),
+    (balance_written_twice_for_a_forgotten_one, Cause.STRUCTURE, {1, 2}, {"cooling"}, 0.0),
+    (exponential_of_a_wild_guess, Cause.NON_FINITE, {1}, {"diode", "i"}, 0.0),
+    (quotient_of_zeros_at_the_start, Cause.NON_FINITE, {1}, {"a", "b"}, 0.0),
+    (root_that_begins_at_zero, Cause.NON_FINITE, {1}, {"level"}, 0.0),
+    (single_precision, Cause.NOISE, None, None, 0.0),
+    (crank_at_dead_centre, Cause.SINGULAR, None, None, 2 / 0.3),
+    (switch_at_an_event, Cause.DISCONTINUITY, {1}, {"force"}, 0.5),
     (root_that_differences_pass, Cause.NON_FINITE, {0}, {"a", "b"}, 0.84777),
     (diffusion_with_the_wrong_sign, Cause.BLOW_UP, None, None, None),
     (cooling_with_the_wrong_sign, Cause.BLOW_UP, None, {"temperature"}, None),
@@ -701,6 +800,126 @@ def test_every_cause_has_a_broken_problem():
         Cause.NONE, Cause.CHANGED, Cause.STOPPED, Cause.DOUBTFUL, Cause.UNKNOWN,
     }
     assert set(Cause) - tested == rest
+
+
+# --- the first remedy is one that helps ---------------------------------------------------------
+
+
+def first(sol):
+    assert not sol.success
+    assert f"Try: {sol.diagnosis.remedies[0]}" in sol.message
+    return sol.diagnosis.remedies[0]
+
+
+def test_an_equation_that_says_nothing_is_to_be_written_down():
+    assert first(one_equation_forgotten()).startswith("write down as equation 2 what is missing")
+    assert first(one_place_never_filled()).startswith("write down as equation 2 what is missing")
+
+
+def test_a_floating_circuit_needs_a_ground():
+    assert "replace one of equations 0, 1" in first(floating_circuit())
+    assert solve_dae(lambda t, y, yp: [(y[0] - y[1]) / 2.0, y[1]], (0, 1), [1.0, 1.0],
+                     options={"accept_projected_start": True}).success
+
+
+def test_a_value_that_is_not_a_number_at_the_start_is_a_matter_of_the_start():
+    assert first(exponential_of_a_wild_guess()).startswith("change y0 so that equation 1 is finite")
+    assert first(quotient_of_zeros_at_the_start()).startswith("begin a little later than t = 0")
+    assert first(root_that_begins_at_zero()) == "begin a little beside this value of level"
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+def test_a_position_that_ends_a_motion_is_neither_a_missing_equation_nor_a_contradiction(
+    rtol, monkeypatch
+):
+    monkeypatch.setitem(globals(), "solve_dae", partial(solve_dae, rtol=rtol, atol=1e-3 * rtol))
+    sol = crank_at_dead_centre()
+    assert sol.diagnosis.cause == Cause.SINGULAR
+    assert first(sol).startswith("end the interval before t = 6.66")
+
+
+@pytest.mark.parametrize(("run", "timed"), [
+    (jump_in_a_forcing, True), (jump_in_a_callback, True), (jump_in_a_table, True),
+    (jump_at_a_late_time, True), (kink_that_is_differentiated_as_written, True),
+    (jump_in_a_state, False), (switch_at_an_event, False),
+])
+def test_breaks_are_for_switches_that_depend_on_the_time(run, timed):
+    assert first(run()).startswith("pass t_breaks=[" if timed else "make the transition smooth")
+
+
+def test_a_switch_may_be_made_smooth_or_left_to_an_event():
+    """A jump of the force at position 1."""
+    def smooth(t, y, yp):
+        return [yp[0] - 2.0, y[1] - 2.5 * (1.0 + np.tanh((y[0] - 1.0) / 1e-3))]
+
+    def by_event(t, y, yp):
+        return [yp[0] - 2.0, y[1] - 5.0 * y[2], yp[2]]
+
+    def touch(t, y, yp):
+        return y[0] - 1.0
+
+    touch.apply = lambda t, y, yp: [y[0], y[1], 1.0]
+    for sol in (solve_dae(smooth, (0, 1), [0.0, 0.0]),
+                solve_dae(by_event, (0, 1), [0.0, 0.0, 0.0], events=touch)):
+        assert sol.success
+        assert sol.y[1, -1] == pytest.approx(5.0)
+
+
+def test_an_index_that_tracing_would_reduce():
+    assert first(index_3_of_a_callback()).startswith("pass trace='auto'")
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+@pytest.mark.parametrize(("wrong", "words"), [
+    (lambda fy, fyp: (fy.T.copy(), fyp.T.copy()), "transpose it"),
+    (lambda fy, fyp: (fyp, fy), "return (F_y, F_yp) in this order"),
+    (lambda fy, fyp: (-fy, fyp), "return derivatives of the residual F(t, y, y')"),
+])
+def test_mistakes_in_all_of_a_jacobian_are_recognised(wrong, words, trace):
+    def jac(t, y, yp):
+        return wrong(np.array([[1.0, 30.0, 2.0], [3.0 * y[0] ** 2, 5.0, 40.0], [7.0, 0.0, 1.0]]),
+                     np.diag([1.0, 0.0, 0.0]))
+
+    def fun(t, y, yp):
+        a, b, c = y
+        return [yp[0] + a + 30.0 * b + 2.0 * c, a**3 + 5.0 * b + 40.0 * c, 7.0 * a + c]
+
+    found = solve_dae(fun, (0, 1), [1.0, 55.8, -7.0], jac=jac, trace=trace,
+                      options={"accept_projected_start": True}, max_steps=10_000).diagnosis
+    assert found.cause == Cause.JACOBIAN
+    assert found.remedies[0].startswith(words)
+
+
+def test_steps_that_max_step_holds_back():
+    assert first(solve_dae(circle, (0, 10), [1.0, 0.0], max_step=1e-5, max_steps=500)).startswith(
+        "raise max_step")
+    assert first(too_few_steps()) == "raise the limit"
+
+
+def test_events_at_equal_intervals_need_a_gap():
+    def level(t, y, yp):
+        return y[0] - 1.0
+
+    level.apply = lambda t, y, yp: [1.0 - 1e-12]
+    sol = solve_dae(lambda t, y, yp: [yp[0] - 1.0], (0, 10), [0.0], events=level)
+    assert first(sol).startswith("leave a gap")
+    assert first(bouncing_ball()).startswith("stop, or change to another model")
+
+
+def test_the_least_tolerance_is_named():
+    def run(rtol):
+        return solve_dae(circle, (0, 1), [1.0, 0.0], rtol=rtol, atol=0.1 * rtol)
+
+    assert "rtol = 2.2e-14, is the least" in run(3e-15).message
+    assert run(2.3e-14).success
+
+
+def test_a_message_says_everything_once():
+    for run in (written_twice, index_3_of_a_callback, no_real_root, not_a_number_at_the_start):
+        sol = run()
+        parts = [part.lower() for part in re.split(r"[:.;] ", sol.message)]
+        assert len(set(parts)) == len(parts), sol.message
+        assert sol.message.startswith(sol.diagnosis.summary)
 
 
 # --- healthy but hard problems ------------------------------------------------------------------

@@ -485,7 +485,8 @@ def test_change_into_nowhere_is_a_failure_that_keeps_the_run():
                     events=bad, **TIGHT)
     assert sol.status == Status.NO_CONSISTENT_START
     assert not sol.success
-    assert "At t = 1:" in sol.message
+    assert "at t = 1:" in sol.message
+    assert "`apply`" in sol.message
     assert len(sol.t) > 10
     assert sol.t[-1] == pytest.approx(1.0, abs=1e-7)
     assert sol.t_events[0] == pytest.approx([1.0], abs=1e-7)

@@ -68,10 +68,17 @@ CAUSES = {
         "stands in no equation, or several equations share too few unknowns. Usually an equation "
         "was written twice with small changes, or one was forgotten.",
         (
-            "look for an equation that was forgotten for {variables}",
-            "look for one too many among {equations}",
+            "one of {equations} is too many, and an equation with {variables} is missing: replace "
+            "the one by the other",
+            "look whether {variables} was left out of an equation by mistake",
         ),
         example="current stands in no equation and equations 0, 1 share too few unknowns",
+        instead={
+            "where one equation contains no unknown": (
+                "write down as {equations} what is missing: nothing determines {variables}",
+                "check that its place in the result is filled in",
+            ),
+        },
     ),
     Cause.SINGULAR: Text(
         "The equations depend on each other",
@@ -81,10 +88,22 @@ CAUSES = {
         "written twice, a floating electrical network without a ground, a pressure that is only "
         "determined up to a constant, and a dropped term.",
         (
-            "remove one of {equations}, or replace it by an equation that says something new",
-            "fix one of {variables}: a ground, a reference, a prescribed value",
+            "replace one of {equations} by an equation that says something new about {variables}: "
+            "a ground, a reference, a prescribed value",
+            "look for a term that was dropped or that cancels",
         ),
         example="equations 0, 1 depend on each other and leave voltage, current open",
+        instead={
+            "where one equation determines nothing": (
+                "write down as {equations} what is missing: nothing determines {variables}",
+                "check that its place in the result is filled in",
+            ),
+            "where constraints depend on each other in one position": (
+                "end the interval before t = {t}",
+                "prescribe another coordinate, one that goes on through this position",
+                "add what carries the real system through: play, elasticity, a guide",
+            ),
+        },
     ),
     Cause.INDEX: Text(
         "The index is too high",
@@ -97,13 +116,20 @@ CAUSES = {
             "let tether reduce the index: form='auto' with a function that can be traced, "
             "and no var_index",
             "differentiate the constraint that determines {variables} by hand",
-            "leave {variables} out and compute them afterwards",
+            "leave {variables} out of the system and compute it afterwards",
         ),
         example="it is 3, and current would be found by differentiating what is given",
+        instead={
+            "where tracing was forbidden": (
+                "pass trace='auto': what can be traced is reduced to index 1",
+                "differentiate the constraint that determines {variables} by hand",
+                "leave {variables} out of the system and compute it afterwards",
+            ),
+        },
     ),
     Cause.START: Text(
         "The start is inconsistent",
-        "There are no consistent values near the given start: {what}.",
+        "There are no consistent values near the given ones{at}: {what}.",
         "The starting values violate an equation without derivatives, or one that follows from the "
         "equations by differentiation, and no values close by satisfy all of them.",
         (
@@ -111,6 +137,16 @@ CAUSES = {
             "call consistent_start to see which values can be kept",
         ),
         example="0 is not 8 = 3*voltage - current (equation 1)",
+        instead={
+            "where the run begins anew": (
+                "check what the `apply` of the event returns, or what holds after the break: "
+                "{equations} must have a solution near it",
+            ),
+            "where a derivative of an equation is violated": (
+                "change {variables} in y0 so that the time derivative of {equations} holds too",
+                "call consistent_start with that derivative as one of its constraints",
+            ),
+        },
     ),
     Cause.DISCONTINUITY: Text(
         "A discontinuity",
@@ -126,6 +162,13 @@ CAUSES = {
             "make the transition smooth, with a width that matters to the problem",
         ),
         example="equation 1 jumps by 2",
+        instead={
+            "where the switch depends on the solution": (
+                "make the transition smooth, with a width that matters to the problem",
+                "add an event where the switch happens, whose `apply` changes a parameter that "
+                "{equations} reads instead of the switch",
+            ),
+        },
     ),
     Cause.BLOW_UP: Text(
         "The solution blows up",
@@ -177,30 +220,67 @@ CAUSES = {
             "leave jac out: traced functions have an exact Jacobian, others are differenced",
         ),
         example="the entry of F_y for equation 1 and current is -1, differences give 1",
+        instead={
+            "where it is transposed": (
+                "transpose it: row i belongs to equation i, column j to unknown j",
+                "leave jac out: traced functions have an exact Jacobian, others are differenced",
+            ),
+            "where the two matrices are interchanged": (
+                "return (F_y, F_yp) in this order",
+                "leave jac out: traced functions have an exact Jacobian, others are differenced",
+            ),
+            "where all of F_y has the wrong sign": (
+                "return derivatives of the residual F(t, y, y'), not of the right-hand side of "
+                "y' = f(t, y)",
+                "leave jac out: traced functions have an exact Jacobian, others are differenced",
+            ),
+        },
     ),
     Cause.NON_FINITE: Text(
         "The residual is not a number",
         "The residual of {equations} is {what} at t = {t}.",
         "A logarithm, root, power or division left its domain, however small the step became.",
         (
-            "check the signs in {equations}: does the solution really go there?",
+            "check the signs in {equations}, unless the solution is meant to go there",
             "end the interval or stop with a terminal event before the domain is left",
             "continue the function beyond its domain in a smooth way",
         ),
         example="nan with current = -1",
+        instead={
+            "at the start": (
+                "change y0 so that {equations} is finite there: a guess may be too large for an "
+                "exponential, of the wrong sign, or in the wrong unit",
+                "where it is 0/0, begin a little beside or write the limit",
+            ),
+            "where a slope is infinite at the start": (
+                "begin a little beside this value of {variables}",
+                "add a small number under the root, or make its beginning smooth",
+                "pass trace='never': differences do not see that the slope is infinite",
+            ),
+            "at the time of the start": (
+                "begin a little later than t = {t}, or write the limit at t = {t} into {equations}",
+            ),
+        },
     ),
     Cause.NOISE: Text(
         "The residual is noisy",
         "The residual of {equations} is noisy{at}: {what}.",
         "Called twice with the same arguments, the function returns different values: it "
         "draws random numbers, or remembers earlier calls, such as the last iterate of a solver "
-        "inside it. Differences of it are meaningless, and no step is small enough.",
+        "inside it. Or it computes in single precision. Differences of it are meaningless, and no "
+        "step is small enough.",
         (
             "let {equations} depend on t, y and y' alone",
             "draw random numbers beforehand and interpolate between them",
             "loosen the tolerances beyond the noise, and solve inner problems to round-off",
         ),
         example="two calls with the same arguments differ by 0.003",
+        instead={
+            "in single precision": (
+                "compute in double precision: look for float32 in {equations} and all it uses",
+                "pass jac, and tolerances above 1e-5",
+            ),
+        },
     ),
     Cause.TOLERANCE: Text(
         "The tolerance is below round-off",
@@ -236,6 +316,12 @@ CAUSES = {
             "leave a gap between the thresholds at which the events switch",
         ),
         example="the last 16 changes of the state came within 0.9",
+        instead={
+            "at equal intervals": (
+                "leave a gap between the thresholds at which the events switch",
+                "let `apply` move the state clearly away from the place of the event",
+            ),
+        },
     ),
     Cause.CREEPING: Text(
         "No progress",
@@ -244,7 +330,8 @@ CAUSES = {
         "that switches back and forth on a surface that the solution cannot leave (dry friction, "
         "relays), oscillations that become infinitely fast, and noise in the residual.",
         (
-            "replace a switch on a surface by a smooth transition or by the sliding solution",
+            "if {equations} switches: make the transition smooth, or write down the solution that "
+            "stays where it switches",
             "loosen the tolerance of {variables}",
             "pass max_steps or max_seconds if the pace is right and the run is to go on",
         ),
@@ -266,6 +353,12 @@ CAUSES = {
         "The limit was passed as max_steps or max_seconds.",
         ("raise the limit", "loosen the tolerances, or shorten the interval"),
         example="the limit of 1000 steps was reached",
+        instead={
+            "where max_step holds the steps back": (
+                "raise max_step: every one of the last steps was as long as it allows",
+                "raise the limit",
+            ),
+        },
     ),
     Cause.STOPPED: Text(
         "Interrupted",

@@ -8,6 +8,7 @@ import numpy as np
 
 from tether._core import codes, probe
 from tether._core.adapters import raise_users
+from tether.model import TracedProblem
 from tether.steps import read_steps
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def _residual(driver: Driver) -> str:
     if status != 0:
         return "the residual is not finite at the end"
     change = change.copy()
-    if s.python_residual and not np.array_equal(change, probe.change_left(s)[1]):
+    if not isinstance(driver.bdf.model, TracedProblem) and not np.array_equal(
+        change, probe.change_left(s)[1]
+    ):
         return _noise(driver)
     beyond = abs(change) * s.array("newton_weight" if s.highest_kind > 1 else "weight")
     worst = int(beyond.argmax())
@@ -98,6 +101,7 @@ def _noise(driver: Driver) -> str:
     with np.errstate(all="ignore"):
         found = noise(case, forgiven=FORGIVEN) or noise(
             case, (driver.t_start, start.y, start.yp), FORGIVEN)
+    driver.state.nfev += case.plain.nfev
     return "" if found is None else _as_part(found)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from tether.bdf import Bdf
 from tether.causes import Cause
 from tether.checks import as_numbers, check_time
-from tether.diagnosis import Diagnosis, Where, write
+from tether.diagnosis import Diagnosis, Where, begin, write
 from tether.doubts import doubts
 from tether.drive import Driver
 from tether.events import Event, check_events
@@ -277,13 +277,16 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
         return status.text
     if not status.failed:
         return f"{status.text} {diagnosis.summary}"
-    bdf = driver.bdf
+    bdf, advice = driver.bdf, f" Try: {diagnosis.remedies[0]}." if diagnosis.remedies else ""
     if not bdf.start.success:
         reason = bdf.names.translate(bdf.start.message)
-        text = f"{status.text} At t = {driver.t_reached:.6g}: {reason}."
-    else:
-        text = f"{status.text} (t = {driver.t_reached:.10g}, step size {bdf.next_step:.3g})"
-    return text if diagnosis.cause == Cause.STOPPED else f"{text} {diagnosis.summary}"
+        if diagnosis.cause != Cause.START or reason in diagnosis.summary:
+            return f"{diagnosis.summary}{advice}"
+        return f"{diagnosis.summary} {begin(reason)}.{advice}"
+    # where no cause was found, the status has all the advice there is
+    text = status.text if diagnosis.cause == Cause.UNKNOWN else f"{status.happened}."
+    text = f"{text} (t = {driver.t_reached:.10g}, step size {bdf.next_step:.3g})"
+    return text if diagnosis.cause == Cause.STOPPED else f"{text} {diagnosis.summary}{advice}"
 
 
 def _gather(events: list[Event], name: str) -> list[np.ndarray] | None:

@@ -68,6 +68,11 @@ class Status(IntEnum):
         return TEXTS[self]
 
     @property
+    def happened(self) -> str:
+        """What happened, without the advice."""
+        return self.text.split(". ")[0].rstrip(".")
+
+    @property
     def failed(self) -> bool:
         """Whether the run ended before its goal."""
         return self < 0
@@ -136,8 +141,8 @@ TEXTS = {
         "traced, and trace='always' does not allow it to be called. Pass trace='auto'."
     ),
     Status.EVENT_STORM: (
-        "Events that change the state follow each other faster and faster. Stop, or change to "
-        "another model, before they accumulate."
+        "Events that change the state follow each other so closely that the run would never end. "
+        "Stop, or change to another model, before they accumulate."
     ),
     Status.NO_PROGRESS: (
         "The steps succeed, but are so short that the run would never end. If that is meant, pass "

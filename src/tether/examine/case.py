@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ WIDER = (1e-9, 1e-6, 1e-3)
 NEARBY = 1e-5
 RESOLVED = 1e5                       # spacings of the times: too few of them show nothing
 ACROSS = 1e3                         # tolerances
+SAME_TIME = 1e-5                     # of the interval looked at
 # Of the tolerance: what round-off in the residual may leave in y.
 ROUND_OFF_SHARE = 0.1
 # Formulas longer than this are not shown.
@@ -124,7 +126,8 @@ class Case:
     @cached_property
     def brk(self) -> Break | None:
         """Jump or kink of the residual at the last steps."""
-        elapsed = abs(self.t - self.t0)
+        began = self.t0 if self.driver is None else self.driver.t_start
+        elapsed = abs(self.t - began)
         nearby = max(2.0 * self.longest, NEARBY * elapsed)
         # steps of a run that creeps are too short to see anything
         for reach in (2.0 * self.longest, *(share * elapsed for share in WIDER)):
@@ -158,15 +161,30 @@ class Case:
         most = (np.abs(self.y) + np.abs(self.y - self.bdf.given[1]) + self.tolerance) / reach
         # along the solution; in time alone; and across a surface that the solution rests on
         across = ACROSS * self.tolerance / reach
-        for slope in (np.clip(self.yp, -most, most), np.zeros(self.n), across):
+        for slope in (np.clip(self.yp, -most, most), np.zeros(self.n), across, -across):
 
             def along(t: float, slope: np.ndarray = slope) -> np.ndarray | None:
                 return self.residual(t, self.y + (t - self.t) * slope, self.yp)
 
             found = find_break(along, first, last, size, terms)
             if found is not None:
-                return found
+                return replace(found, timed=self._is_timed(found, first, last, size, terms))
         return None
+
+    def _is_timed(
+        self, found: Break, first: float, last: float, size: np.ndarray, terms: np.ndarray
+    ) -> bool:
+        """Whether the residual breaks at that time whatever the unknowns are."""
+        near = SAME_TIME * abs(last - first) + found.within
+        for y in (self.y, self.y + ACROSS * self.tolerance):
+
+            def still(t: float, y: np.ndarray = y) -> np.ndarray | None:
+                return self.residual(t, y, self.yp)
+
+            other = find_break(still, first, last, size, terms)
+            if other is None or abs(other.t - found.t) > near:
+                return False
+        return True
 
     def constraint_values(self, t: float, y: np.ndarray) -> np.ndarray | None:
         """Return what is left of the constraints; None if one of them raises."""
@@ -242,6 +260,11 @@ class Case:
         except (OverflowError, ValueError):     # a constant that is not finite
             return ""
         return text if len(text) <= LONGEST_FORMULA else ""
+
+    def as_formula(self, row: int) -> list[str]:
+        """Say what an equation is, where its formula is known."""
+        formula = self.formula(row)
+        return [f"it is {formula}"] if formula else []
 
     def value(self, row: int, value: float) -> str:
         """Say that an equation does not hold."""

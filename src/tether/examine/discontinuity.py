@@ -41,12 +41,15 @@ class Break:
         Its size; zero for a kink.
     within : float
         How far from `t` it may be.
+    timed : bool
+        Whether it is known to depend on the time alone.
     """
 
     t: float
     row: int
     jump: float
     within: float = 0.0
+    timed: bool = False
 
     @property
     def words(self) -> str:

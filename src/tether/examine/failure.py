@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from tether.names import listed, listed_equations
 from tether.status import Status
 
 __all__ = [
-    "discontinuity", "index", "noise", "not_finite", "singular", "singular_configuration",
-    "unknown",
+    "discontinuity", "index", "noise", "not_finite", "single_precision", "singular",
+    "singular_configuration", "unknown",
 ]
 
+IN_ONE_POSITION = "where constraints depend on each other in one position"
 MOST_VALUES = 4
+ROUND_POINTS = 3                     # at so many points values are round by no chance
 # How far an unknown is moved for differences: in terms of its size, and of the largest one.
 ROOT_EPS, FLOOR_EPS = 2.0**-26, 2.0**-39
 LATELY = 20                          # attempts
@@ -59,6 +61,22 @@ def noise(case: Case, point: Point | None = None, forgiven: float = 0.0) -> Diag
     return case.say(Cause.NOISE, what, (), t, [row])
 
 
+def single_precision(case: Case) -> Diagnosis | None:
+    """Notice values that all fit into seven digits, at points where nothing is round."""
+    rng = np.random.default_rng(0)
+    row = 0
+    for _ in range(ROUND_POINTS):
+        shift = 1.0 + VISIBLE * rng.random((2, case.n))
+        r = case.residual(case.t, case.y * shift[0] + VISIBLE, case.yp * shift[1] + VISIBLE)
+        if r is None or not np.array_equal(r, r.astype(np.float32)):
+            return None
+        row = int(np.argmax(np.abs(r)))
+    return case.say(
+        Cause.NOISE, "its values have 7 digits, as numbers in single precision do", (), case.t,
+        [row], situation="in single precision",
+    )
+
+
 def not_finite(case: Case) -> Diagnosis | None:
     """Name the equation that is not finite, and its arguments."""
     if case.status != Status.NON_FINITE:
@@ -90,17 +108,17 @@ def _asked(case: Case) -> Iterator[Point]:
                 yield t, beside, yp
 
 
-def name_not_finite(case: Case, r: np.ndarray, t: float, y: np.ndarray) -> Diagnosis:
+def name_not_finite(
+    case: Case, r: np.ndarray, t: float, y: np.ndarray, situation: str = ""
+) -> Diagnosis:
     """Name the first equation of a residual that is not finite, with its arguments."""
     row = int(np.flatnonzero(~np.isfinite(r))[0])
     columns = _arguments_of(case, row)
     values = ", ".join(f"{case.names.variable(j)} = {y[j]:.6g}" for j in columns[:MOST_VALUES])
-    evidence = []
-    formula = case.formula(row)
-    if formula:
-        evidence.append(f"it is {formula}")
     where = f"{r[row]} with {values}" if values else str(r[row])
-    return case.say(Cause.NON_FINITE, where, evidence, t, [row], columns)
+    return case.say(
+        Cause.NON_FINITE, where, case.as_formula(row), t, [row], columns, situation
+    )
 
 
 def _arguments_of(case: Case, row: int) -> list[int]:
@@ -129,7 +147,7 @@ def singular_configuration(case: Case) -> Diagnosis | None:
         f"only {lowest} of {s.highest_rank} constraints are independent, as in a linkage that is "
         "folded flat",
         ["in such a singular configuration multipliers and further motion are not determined"],
-        t,
+        t, situation=IN_ONE_POSITION,
     )
 
 
@@ -153,7 +171,10 @@ def say_break(case: Case, found: Break) -> Diagnosis:
     columns = worst_components(case)
     if columns:
         evidence.append(f"the error test fails for {case.names.variable(columns[0])}")
-    return case.say(Cause.DISCONTINUITY, what, evidence, found.t, [found.row], columns)
+    situation = "" if found.timed else "where the switch depends on the solution"
+    return case.say(
+        Cause.DISCONTINUITY, what, evidence, found.t, [found.row], columns, situation
+    )
 
 
 def worst_components(case: Case) -> list[int]:
@@ -214,13 +235,26 @@ def dependence(
     return text
 
 
+def alone(cause: Cause, rows: tuple[int, ...], nowhere: Sequence[int] = ()) -> str:
+    """Situation of a single equation that determines nothing."""
+    if len(rows) != 1 or nowhere:
+        return ""
+    return {
+        Cause.STRUCTURE: "where one equation contains no unknown",
+        Cause.SINGULAR: "where one equation determines nothing",
+    }[cause]
+
+
 def singular(case: Case) -> Diagnosis | None:
     """Tell equations that have come to depend on each other."""
     pencil = case.pencil
     if pencil is None or not pencil.singular:
         return None
     rows, columns = pencil.dependent, pencil.undetermined
-    return case.say(Cause.SINGULAR, dependence(case, rows, columns), (), case.t, rows, columns)
+    return case.say(
+        Cause.SINGULAR, dependence(case, rows, columns), (), case.t, rows, columns,
+        alone(Cause.SINGULAR, rows),
+    )
 
 
 def unknown(case: Case) -> Diagnosis:

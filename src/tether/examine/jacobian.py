@@ -18,6 +18,8 @@ __all__ = ["fatal_jacobian", "wrong_jacobian"]
 WRONG = 0.05
 # ... and by this share of what stands in its row.
 COUNTS = 1e-6
+# Of the largest entry: what a matrix may be off that has only another order or sign.
+FITS = 1e-3
 # Slopes below this do not weigh an entry of F_y'.
 SMALLEST_SLOPE = 1e-3
 # Newton's iteration with such a rate is given up, or takes more than it may.
@@ -43,13 +45,30 @@ def wrong_jacobian(case: Case, evidence: Sequence[str] = ()) -> Diagnosis | None
     if worst is None:
         return None
     variable = case.names.variable(worst.column) + ("'" if worst.matrix == "F_y'" else "")
+    assert both is not None
+    situation = _as_a_whole(_dense(both[0]), both[1])
     was = f"is {worst.given:.6g}" if worst.in_pattern else "is not in the pattern"
     return case.say(
         Cause.JACOBIAN,
         f"the entry of {worst.matrix} for {case.names.equation(worst.row)} and {variable} {was}, "
         f"differences give {worst.found:.6g}",
-        evidence, case.t, [worst.row], [worst.column],
+        evidence, case.t, [worst.row], [worst.column], situation,
     )
+
+
+def _as_a_whole(given: list[np.ndarray], own: tuple[np.ndarray, np.ndarray]) -> str:
+    """Tell the mistakes that concern all entries; empty for others."""
+    wholes = {
+        "where it is transposed": [part.T for part in given],
+        "where the two matrices are interchanged": given[::-1],
+        "where all of F_y has the wrong sign": [-given[0], given[1]],
+    }
+    fits = (
+        situation for situation, parts in wholes.items()
+        if all(np.allclose(part, true, rtol=WRONG, atol=FITS * np.abs(true).max())
+               for part, true in zip(parts, own, strict=True))
+    )
+    return next(fits, "")
 
 
 def fatal_jacobian(case: Case) -> Diagnosis | None:

@@ -11,6 +11,7 @@ from tether.causes import Cause
 from tether.diagnosis import Diagnosis
 from tether.examine.case import EPS, Case
 from tether.examine.failure import (
+    IN_ONE_POSITION,
     discontinuity,
     say_break,
     singular_configuration,
@@ -24,6 +25,10 @@ __all__ = ["contradiction", "creeping", "event_storm", "limit", "too_accurate"]
 
 # Attempts after which a jump in the equations is noticed by the constraints, at the latest.
 LATE = 12
+NEARLY_DEPENDENT = 1e-4              # of the largest singular value: the smallest
+EQUAL = 0.5                          # of an interval some events before: not much shorter
+ALMOST = 0.99                        # of max_step: a step that it limits
+LEAST = 100.0                        # spacings of the numbers: a tolerance
 
 
 def too_accurate(case: Case) -> Diagnosis:
@@ -38,7 +43,7 @@ def too_accurate(case: Case) -> Diagnosis:
         what = (
             f"{case.names.variable(worst)} = {case.y[worst]:.6g} is to be kept within "
             f"{size[worst]:.2g}, which is {size[worst] / (EPS * abs(case.y[worst])):.2g} times the "
-            "spacing of the numbers"
+            f"spacing of the numbers; {LEAST:g} times, rtol = {LEAST * EPS:.1e}, is the least"
         )
     return case.say(Cause.TOLERANCE, what, (), case.t, (), [worst])
 
@@ -65,6 +70,10 @@ def contradiction(case: Case) -> Diagnosis:
     values = case.constraint_values(case.t, case.whole_y)
     g = np.zeros(case.state.n_constraints) if values is None else values
     worst = int(np.argmax(np.where(np.isfinite(g), np.abs(g), np.inf)))
+    # what follows from the equations does not contradict them while they have a solution
+    ended = _dead_centre(case) or singularity(case) if worst < constraints.n_found else None
+    if ended is not None:
+        return ended
     sizes = case.steps["projection"][-8:]
     evidence = [
         f"it is left with {g[worst]:.3g}",
@@ -72,6 +81,24 @@ def contradiction(case: Case) -> Diagnosis:
     ]
     return case.say(
         Cause.CONTRADICTION, constraints.name_of(case.state, worst), evidence, case.t
+    )
+
+
+def _dead_centre(case: Case) -> Diagnosis | None:
+    """Notice constraints that nearly depend on each other where the projection fails."""
+    s = case.state
+    gy = s.array("gy").reshape(s.n_constraints, s.n)
+    size = np.abs(gy).max(axis=1, keepdims=True)
+    if not (np.isfinite(gy).all() and size.all()):
+        return None
+    values = np.linalg.svd(gy / size, compute_uv=False)
+    if values[-1] > NEARLY_DEPENDENT * values[0]:
+        return None
+    return case.say(
+        Cause.SINGULAR, "the constraints all but depend on each other, as at a dead centre",
+        [f"the least singular value of their Jacobian is {values[-1] / values[0]:.1g} of the "
+         "largest"],
+        case.t, situation=IN_ONE_POSITION,
     )
 
 
@@ -85,6 +112,7 @@ def event_storm(case: Case) -> Diagnosis:
         Cause.EVENT_STORM,
         f"the last {len(times)} changes of the state came within {abs(times[-1] - times[0]):.2g}",
         [f"the last intervals between them are {shown}"], storm.t,
+        situation="" if storm.gaps[-1] < EQUAL * storm.gaps[0] else "at equal intervals",
     )
 
 
@@ -109,7 +137,11 @@ def limit(case: Case) -> Diagnosis:
     suspicion = singularity(case) if case.brk is None else discontinuity(case)
     if suspicion is not None:
         evidence.append(suspicion.summary.rstrip("."))
-    return case.say(Cause.LIMIT, what, evidence, case.t)
+    held_back = len(case.steps) and np.abs(case.steps["h"]).min() >= ALMOST * options.max_step
+    return case.say(
+        Cause.LIMIT, what, evidence, case.t,
+        situation="where max_step holds the steps back" if held_back else "",
+    )
 
 
 def creeping(case: Case) -> Diagnosis:

@@ -10,6 +10,7 @@ from tether._core import codes
 from tether.causes import Cause
 from tether.diagnosis import Diagnosis
 from tether.examine.case import ROUND_OFF_SHARE, Case
+from tether.status import Status
 
 __all__ = ["growth", "singularity"]
 
@@ -76,7 +77,9 @@ def _by_slope(case: Case) -> Diagnosis | None:
     if ratio[worst] < UNBOUNDED:
         return None
     exponent = _exponent(case, worst)
-    if exponent is None and not _trembles(case, worst):
+    # a matrix that has become singular on the way is sign enough of a fold
+    folds = case.status == Status.SINGULAR_MATRIX or _trembles(case, worst)
+    if exponent is None and not folds:
         return None
     name, last = case.names.variable(worst), np.median(slopes[:, worst])
     large = abs(case.y[worst]) > LARGE * max(abs(y0[worst]), 1.0, *np.abs(y0))

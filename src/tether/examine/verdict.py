@@ -14,6 +14,7 @@ from tether.examine.failure import (
     index,
     noise,
     not_finite,
+    single_precision,
     singular,
     singular_configuration,
     unknown,
@@ -76,10 +77,12 @@ def _by_status(case: Case) -> Diagnosis:
     if not case.status.failed:
         return case.say(Cause.NONE)
     if not case.bdf.start.success:
-        return noise(case) or wrong_jacobian(case) or at_the_start(case)
+        return (
+            noise(case) or single_precision(case) or wrong_jacobian(case) or at_the_start(case)
+        )
     if case.status in BY_RULE:
         return BY_RULE[case.status](case)
-    looks = [noise, fatal_jacobian, not_finite, singular_configuration]
+    looks = [noise, fatal_jacobian, not_finite, singular_configuration, single_precision]
     # at index 2 and 3 round-off in short steps looks like anything
     looks += [index] if case.drowned else [discontinuity, singularity, index, singular]
     looks += [round_off, condition, wrong_jacobian]

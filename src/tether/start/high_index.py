@@ -129,10 +129,11 @@ def refuse_pencil(pencil: Pencil) -> str | None:
     if pencil.singular:
         rows = ", ".join(map(str, pencil.dependent))
         unknowns = ", ".join(f"y[{j}]" for j in pencil.undetermined)
-        return (
-            f"the equations do not determine the solution: equations {rows} depend on each other"
-            f" and leave {unknowns} open"
+        what = (
+            f"equation {rows} determines nothing and leaves" if len(pencil.dependent) == 1
+            else f"equations {rows} depend on each other and leave"
         )
+        return f"the equations do not determine the solution: {what} {unknowns} open"
     assert pencil.index is not None
     if pencil.index > HIGHEST_INDEX or (pencil.index == HIGHEST_INDEX and not pencil.mechanical):
         unknowns = ", ".join(f"y[{j}]" for j in pencil.prescribed)

@@ -225,7 +225,8 @@ def _on_unmatched(
     inside = sorted({j for i in singular.equations for j in orders[i]})
     variables = f" ({_listed(names[j] for j in inside)})" if inside else ""
     yield (
-        f"structurally singular: {len(singular.equations)} equations "
+        f"structurally singular: {len(singular.equations)} "
+        f"equation{_plural(len(singular.equations))} "
         f"({_listed(map(str, singular.equations))}) for {len(inside)} "
         f"variable{_plural(len(inside))}{variables}"
     )
