@@ -693,7 +693,27 @@ def switch_at_an_event():
     return solve_dae(fun, (0, 1), [0.0, 0.0], events=touch)
 
 
+def no_tolerance_left():
+    """Without atol the tolerance of b goes to zero together with it."""
+    def fun(t, y, yp):
+        a, b = y
+        return [yp[0] + a, b - np.maximum(1.0 - t, 0.0)]
+
+    return solve_dae(fun, (0, 10), [1.0, 1.0], atol=0.0, trace="never")
+
+
+def no_mass_and_no_spring():
+    """At rest all values are zero, which single precision would be good enough for."""
+    def fun(t, y, yp):
+        x, v = y
+        return [yp[0] - v, 0.0 * yp[1] + 0.0 * x]
+
+    return solve_dae(fun, (0, 1), [1.0, 0.0], trace="never")
+
+
 BROKEN = [
+    (no_tolerance_left, Cause.TOLERANCE, None, {"b"}, 1.0),
+    (no_mass_and_no_spring, Cause.STRUCTURE, {1}, {"x", "v"}, 0.0),
     (one_equation_forgotten, Cause.STRUCTURE, {2}, {"temperature", "heat"}, 0.0),
     (one_place_never_filled, Cause.SINGULAR, {2}, {"temperature", "heat"}, 0.0),
     (balance_written_twice_for_a_forgotten_one, Cause.STRUCTURE, {1, 2}, {"cooling"}, 0.0),
@@ -912,6 +932,30 @@ def test_the_least_tolerance_is_named():
 
     assert "rtol = 2.2e-14, is the least" in run(3e-15).message
     assert run(2.3e-14).success
+
+
+def test_a_late_time_is_to_be_counted_from_the_start():
+    def run(late):
+        return solve_dae(lambda t, y, yp: [yp[0] + 1e3 * (y[0] - np.cos(t - late))],
+                         (late, late + 1.0), [0.0])
+
+    sol = run(1.7e9)
+    assert first(sol).startswith("count the time from the start of the run")
+    assert any("differ by 2.4e-07" in text for text in sol.diagnosis.evidence)
+    assert run(0.0).success
+
+
+def test_a_hidden_constraint_names_the_unknown_that_has_to_change():
+    """Two inductors in series with a current source: the voltage between them is its slope."""
+    def run(v):
+        def fun(t, y, yp):
+            i, j, voltage = y
+            return [1e-3 * yp[0] - voltage, 2e-3 * yp[1] + voltage, i - j - np.sin(50.0 * t)]
+
+        return solve_dae(fun, (0, 0.1), [0.0, 0.0, v], trace="never")
+
+    assert first(run(0.0)).startswith("change voltage in y0")
+    assert run(50.0 / 1500.0).success
 
 
 def test_a_message_says_everything_once():

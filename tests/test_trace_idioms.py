@@ -690,6 +690,19 @@ def attribute_of_the_function(t, y, yp):
 attribute_of_the_function.calls = 0
 
 
+OFF, ON = 0.0, 1.0
+heating = [ON]
+
+
+def hysteresis(t, y, yp):
+    """Writes on one branch what it writes back on another."""
+    if y[0] > 21.0:
+        heating[0] = OFF
+    if y[0] < 19.0:
+        heating[0] = ON
+    return yp + y - heating[0]
+
+
 def too_short(t, y, yp):
     return [yp[0], yp[1]]
 
@@ -739,6 +752,7 @@ def returns_text(t, y, yp):
         (exits, "SystemExit"),
         (newton, "more than 64 ways"),
         (attribute_of_the_function, "attribute of attribute_of_the_function"),
+        (hysteresis, "list from outside"),
         (too_short, "2 values instead of 3"),
         (different_lengths, "2 values instead of 3"),
         (forgets_one, r"does not set equation 1, out\[1\]"),
@@ -755,6 +769,7 @@ def test_refused_without_effects(fun, words):
     assert (counter, log, attribute_of_the_function.calls) == (0, [], 0)
     assert (SLOTTED.calls, NESTED["log"], NESTED["data"]["buffer"].sum()) == (0, [], 0.0)
     assert not hasattr(Slotted, "total")
+    assert heating == [ON]
 
 
 def test_bad_objects_are_left_as_they_were():

@@ -330,8 +330,8 @@ CAUSES = {
         "that switches back and forth on a surface that the solution cannot leave (dry friction, "
         "relays), oscillations that become infinitely fast, and noise in the residual.",
         (
-            "if {equations} switches: make the transition smooth, or write down the solution that "
-            "stays where it switches",
+            "if something switches in {equations}, or has an infinite slope: make it smooth, or "
+            "write down the solution that stays there",
             "loosen the tolerance of {variables}",
             "pass max_steps or max_seconds if the pace is right and the run is to go on",
         ),
@@ -388,5 +388,10 @@ CAUSES = {
             "try tolerances ten times looser and ten times tighter",
         ),
         example="the error of current stays above the tolerance",
+        instead={
+            "at a late time": (
+                "count the time from the start of the run: near t = {t} numbers are too far apart",
+            ),
+        },
     ),
 }

@@ -132,7 +132,10 @@ def _drift(driver: Driver) -> str:
     if jump is None:
         return text
     name = driver.bdf.model.constraints.name_of(s, jump.row)
-    return f"{text}; the function {name}, {jump.words} at t = {jump.t:.10g}"
+    return (
+        f"{text}; the function {name}, {jump.words} at t = {jump.t:.10g}: if that is meant, pass "
+        f"t_breaks=[{jump.t:.10g}]"
+    )
 
 
 def _rank(driver: Driver) -> str:

@@ -18,11 +18,13 @@ from tether.status import Status
 
 __all__ = [
     "discontinuity", "index", "noise", "not_finite", "single_precision", "singular",
-    "singular_configuration", "unknown",
+    "singular_configuration", "unknown", "vanishing_tolerance",
 ]
 
 IN_ONE_POSITION = "where constraints depend on each other in one position"
 MOST_VALUES = 4
+LATE = 1e-3                          # of the time: an interval that begins late
+VANISHED = 1e-6                      # of what it was or could be: an unknown
 ROUND_POINTS = 3                     # at so many points values are round by no chance
 # How far an unknown is moved for differences: in terms of its size, and of the largest one.
 ROOT_EPS, FLOOR_EPS = 2.0**-26, 2.0**-39
@@ -66,9 +68,11 @@ def single_precision(case: Case) -> Diagnosis | None:
     rng = np.random.default_rng(0)
     row = 0
     for _ in range(ROUND_POINTS):
-        shift = 1.0 + VISIBLE * rng.random((2, case.n))
-        r = case.residual(case.t, case.y * shift[0] + VISIBLE, case.yp * shift[1] + VISIBLE)
-        if r is None or not np.array_equal(r, r.astype(np.float32)):
+        factor, shift = 1.0 + VISIBLE * rng.random((2, case.n)), VISIBLE * rng.random((2, case.n))
+        r = case.residual(
+            case.t, case.y * factor[0] + shift[0], case.yp * factor[1] + shift[1]
+        )
+        if r is None or not r.any() or not np.array_equal(r, r.astype(np.float32)):
             return None
         row = int(np.argmax(np.abs(r)))
     return case.say(
@@ -149,6 +153,17 @@ def singular_configuration(case: Case) -> Diagnosis | None:
         ["in such a singular configuration multipliers and further motion are not determined"],
         t, situation=IN_ONE_POSITION,
     )
+
+
+def vanishing_tolerance(case: Case) -> Diagnosis | None:
+    """Tell an unknown without atol that goes to zero, and its tolerance with it."""
+    _, atol = case.bdf.options.tolerances(case.n)
+    reach = np.abs(case.bdf.given[1]) + np.abs(case.yp) * abs(case.t - case.t0)
+    for j in worst_components(case):
+        if atol[j] == 0.0 and abs(case.y[j]) <= VANISHED * reach[j]:
+            what = f"{case.names.variable(j)} is {case.y[j]:.3g} and its atol is zero"
+            return case.say(Cause.TOLERANCE, what, (), case.t, (), [j])
+    return None
 
 
 def discontinuity(case: Case) -> Diagnosis | None:
@@ -270,11 +285,15 @@ def unknown(case: Case) -> Diagnosis:
             f"the last {len(failed)} attempts failed, with steps from {h.max():.2g} down to "
             f"{h.min():.2g}"
         )
-    evidence = []
-    if case.longest and np.abs(case.steps["h"]).min() <= 32 * EPS * abs(case.t):
-        evidence.append(
-            "the steps have become as short as the spacing of numbers near this time; if it is a "
-            "late time, count it from the start of the run"
-        )
+    late = bool(
+        case.longest and np.abs(case.steps["h"]).min() <= 32 * EPS * abs(case.t)
+        and abs(case.state.t_end - case.t0) < LATE * abs(case.t)
+    )
+    evidence = (
+        [f"times near this one differ by {np.spacing(abs(case.t)):.2g} at least, and the steps "
+         "have become hardly longer"] if late else []
+    )
     what = "; ".join(parts) or "nothing is known"
-    return case.say(Cause.UNKNOWN, what, evidence, case.t, (), columns)
+    return case.say(
+        Cause.UNKNOWN, what, evidence, case.t, (), columns, "at a late time" if late else ""
+    )

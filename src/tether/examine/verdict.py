@@ -18,6 +18,7 @@ from tether.examine.failure import (
     singular,
     singular_configuration,
     unknown,
+    vanishing_tolerance,
 )
 from tether.examine.jacobian import fatal_jacobian, wrong_jacobian
 from tether.examine.limits import contradiction, creeping, event_storm, limit, too_accurate
@@ -82,7 +83,10 @@ def _by_status(case: Case) -> Diagnosis:
         )
     if case.status in BY_RULE:
         return BY_RULE[case.status](case)
-    looks = [noise, fatal_jacobian, not_finite, singular_configuration, single_precision]
+    looks = [
+        noise, fatal_jacobian, not_finite, singular_configuration, single_precision,
+        vanishing_tolerance,
+    ]
     # at index 2 and 3 round-off in short steps looks like anything
     looks += [index] if case.drowned else [discontinuity, singularity, index, singular]
     looks += [round_off, condition, wrong_jacobian]

@@ -223,6 +223,8 @@ def _trace(
             result = copy(t, y, yp, *inputs)
         if any(x is not z for x, z in zip(before, [*y, *yp], strict=True)):
             raise Untraceable("the function writes to y or yp")
+        if what := private.writes():       # which another branch may write back
+            raise Untraceable(f"the function writes to {what}")
         return _nodes(graph, result, size)
 
     refusals.last = None
@@ -231,8 +233,6 @@ def _trace(
             copy = private.copy(fun)
             constants = private.copy(tuple(args))
             found = enumerate_paths(recorder, run, max_paths)
-            if what := private.writes():
-                raise Untraceable(f"the function writes to {what}")
             if refusals.last:
                 raise Untraceable(f"the function swallows an exception: {refusals.last}")
     except BaseException as problem:
