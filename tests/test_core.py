@@ -48,7 +48,7 @@ HOT = {
     "predict": ["predict", "start_from_prediction"],
     "constraints": ["evaluate_constraints", "call_c", "linearise_constraints",
                     "difference_constraints"],
-    "project": ["project", "move_onto", "linearise", "set_scaling", "scaled_rows",
+    "project": ["project", "move_onto", "linearise", "set_scaling", "scaled_rows", "find_masks",
                 "factor_orthogonal", "clean", "solve_orthogonal", "factor_cholesky",
                 "solve_cholesky"],
     "ring": ["remember", "worst_component"],

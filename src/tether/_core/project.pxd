@@ -15,3 +15,4 @@ cdef void solve_orthogonal(State s) noexcept nogil
 cdef int factor_cholesky(State s) noexcept nogil
 cdef void solve_cholesky(State s) noexcept nogil
 cdef int scaled_rows(State s) noexcept nogil
+cdef void find_masks(State s) noexcept nogil

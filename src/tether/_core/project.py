@@ -7,7 +7,7 @@ projected solution.
 """
 
 import cython
-from cython.cimports.libc.math import fabs, pow, sqrt
+from cython.cimports.libc.math import pow, sqrt
 
 if not cython.compiled:
     from tether._core.codes import (
@@ -44,6 +44,7 @@ BARELY = cython.declare(cython.double, 1e-3)
 FAR_FROM_ROUND_OFF = cython.declare(cython.double, 1e6)
 CONTRADICTIONS = cython.declare(cython.int, 50)
 GROUPS = cython.declare(cython.int, 62)
+MANY = cython.declare(cython.int, 8)
 
 
 def project(s):
@@ -156,7 +157,27 @@ def set_scaling(s):
 
 
 def scaled_rows(s):
-    """Form A = C W^p in `s.basis`, with the squared lengths and the masks of its rows.
+    """Form A = C W^p in `s.basis`, and the squared lengths of its rows."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    value: cython.double
+    total: cython.double
+    for i in range(s.n_constraints):
+        total = 0.0
+        for j in range(n):
+            value = s.gy[i * n + j] * s.scaling[j]
+            s.basis[i * n + j] = value
+            total += value * value
+        if not total < 1e300:
+            return NON_FINITE
+        s.row_left[i] = total
+        s.row_whole[i] = total
+    return OK
+
+
+def find_masks(s):
+    """Note where the rows of A are not zero, if there are enough of them to make it worth while.
 
     A mask has a bit for each of `GROUPS` groups of columns in which the row is not zero: rows
     without a common bit are orthogonal, and most rows of a large system are. No row has anything
@@ -167,35 +188,24 @@ def scaled_rows(s):
     j: cython.int
     group: cython.int
     width: cython.int = (n + GROUPS - 1) // GROUPS
-    value: cython.double
-    total: cython.double
-    before: cython.double
     mask: cython.longlong
     bit: cython.longlong
+    if s.n_constraints < MANY:
+        s.reach = n
+        for i in range(s.n_constraints):
+            s.row_mask[i] = 1
+        return
     s.reach = 0
     for i in range(s.n_constraints):
-        total = 0.0
         mask = 0
         bit = 1
         for group in range((n + width - 1) // width):
-            before = total
             for j in range(group * width, min((group + 1) * width, n)):
-                value = s.gy[i * n + j] * s.scaling[j]
-                s.basis[i * n + j] = value
-                total += fabs(value)
-            if total != before:        # also NaN
-                mask |= bit
-                s.reach = max(s.reach, min((group + 1) * width, n))
+                if s.basis[i * n + j] != 0.0:
+                    mask |= bit
+                    s.reach = max(s.reach, j + 1)
             bit <<= 1
         s.row_mask[i] = mask
-        total = 0.0
-        for j in range(n):
-            total += s.basis[i * n + j] * s.basis[i * n + j]
-        if not total < 1e300:
-            return NON_FINITE
-        s.row_left[i] = total
-        s.row_whole[i] = total
-    return OK
 
 
 # --- orthogonal, with row pivoting: any rank -------------------------------------------------
@@ -230,6 +240,7 @@ def factor_orthogonal(s):
     inverse: cython.double
     if status != OK:
         return status
+    find_masks(s)
     for i in range(m):
         s.row_order[i] = i
     while k < m and k < n:
@@ -341,7 +352,7 @@ def factor_cholesky(s):
     for i in range(m):
         for k in range(i + 1):
             total = 0.0
-            for j in range(s.reach):
+            for j in range(n):
                 total += s.basis[i * n + j] * s.basis[k * n + j]
             for j in range(k):
                 total -= s.triangle[i * m + j] * s.triangle[k * m + j]
