@@ -3,6 +3,8 @@
 import pytest
 from helpers import C_SOURCE, compile_c, has_compiler
 
+from tether import model
+
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory):
@@ -18,3 +20,18 @@ def cache_of_libraries(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TETHER_CACHE", str(tmp_path_factory.getbasetemp() / "tether-cache"))
         yield
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    """Functions that were traced, with nothing known before."""
+    seen = []
+    trace = model.trace
+
+    def counted(fun, *args, **options):
+        seen.append(fun)
+        return trace(fun, *args, **options)
+
+    monkeypatch.setattr(model, "_shelf", model.Shelf())
+    monkeypatch.setattr(model, "trace", counted)
+    return seen

@@ -6,22 +6,7 @@ import numpy as np
 import pytest
 from helpers import count_calls
 
-from tether import model, solve_dae
-
-
-@pytest.fixture
-def traces(monkeypatch):
-    """Functions that were traced, with nothing known before."""
-    seen = []
-    trace = model.trace
-
-    def counted(fun, *args, **options):
-        seen.append(fun)
-        return trace(fun, *args, **options)
-
-    monkeypatch.setattr(model, "_shelf", model.Shelf())
-    monkeypatch.setattr(model, "trace", counted)
-    return seen
+from tether import solve_dae
 
 
 def attributed(fun, **attributes):

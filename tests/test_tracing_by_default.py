@@ -36,20 +36,6 @@ def nothing_is_known(monkeypatch):
     monkeypatch.setattr(model, "_shelf", model.Shelf())
 
 
-@pytest.fixture
-def traces(monkeypatch):
-    """Functions that were traced."""
-    seen = []
-    trace = model.trace
-
-    def counted(fun, *args, **options):
-        seen.append(fun)
-        return trace(fun, *args, **options)
-
-    monkeypatch.setattr(model, "trace", counted)
-    return seen
-
-
 def end(fun, trace, t_end=1.0, y0=(1.0,), **options):
     """Solution at the end of a run that must succeed."""
     sol = solve_dae(fun, (0, t_end), y0, trace=trace, **options)
