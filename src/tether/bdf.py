@@ -465,14 +465,18 @@ class Bdf:
 
     def _before_next_look(self, count: int) -> int:
         """Limit the number of steps where the choice of a reduction has to be looked at."""
-        chosen = isinstance(self.model, ReducedProblem) and self.model.reduced.enters
-        return min(count, LOOK_EVERY) if chosen else count
+        return min(count, LOOK_EVERY) if self._rows_were_chosen else count
+
+    @property
+    def _rows_were_chosen(self) -> bool:
+        return isinstance(self.model, ReducedProblem) and bool(self.model.reduced.enters)
 
     def _is_worn(self) -> bool:
+        if not self._rows_were_chosen:
+            return False
+        assert isinstance(self.model, ReducedProblem)
         s = self._state
-        return isinstance(self.model, ReducedProblem) and self.model.is_worn(
-            s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
-        )
+        return self.model.is_worn(s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy())
 
     @property
     def t(self) -> float:

@@ -237,8 +237,6 @@ class ReducedProblem(TracedProblem):
 
     def is_worn(self, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
         """Whether rows chosen of a derivative array determine the derivatives badly by now."""
-        if not self.reduced.enters:
-            return False
         sharpness = regularity(Search(self.reduced, t, self.values).leading_matrix(y, yp)[None])[0]
         self.best = max(self.best, sharpness)
         return bool(sharpness < WORN * self.best)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from tether.result import DaeResult, Statistics
 
 MOST_LINES = 10
+
+
+def load_pyplot() -> Any:
+    """Import matplotlib, or say how to get it."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("plot() needs matplotlib: pip install tether[plot]") from error
+    return pyplot
 
 
 def plot_solution(
@@ -39,10 +48,7 @@ def plot_solution(
     matplotlib.figure.Figure
         Not shown; call ``figure.show()`` or ``figure.savefig(...)``.
     """
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plot() needs matplotlib: pip install tether[plot]") from error
+    pyplot = load_pyplot()
 
     n = result.y.shape[0]
     chosen = list(range(min(n, MOST_LINES))) if components is None else list(components)
@@ -103,10 +109,7 @@ def plot_diagnosis(diagnosis: Diagnosis) -> Figure:
     matplotlib.figure.Figure
         Not shown; call ``figure.show()`` or ``figure.savefig(...)``.
     """
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plot() needs matplotlib: pip install tether[plot]") from error
+    pyplot = load_pyplot()
     from tether.steps import OUTCOMES
 
     figure, (size_axis, error_axis, condition_axis) = pyplot.subplots(

@@ -51,11 +51,6 @@ class Record:
         left = None if self._times is None else self._times[self._state.next_eval :]
         self._open(state, left)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of it comes from one state."""
-        return not self._earlier
-
     def reserve(self, rows: int) -> None:
         """Make sure that `rows` more steps fit."""
         if not self.keep_steps or self._state.stored + rows <= len(self.t):

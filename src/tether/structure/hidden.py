@@ -184,10 +184,6 @@ class Reduced:
             values[self.n_user :] = self.guess
         return np.array(values), np.array(slopes)
 
-    def user_part(self, values: np.ndarray) -> np.ndarray:
-        """Pick what belongs to the user's variables, along the first axis."""
-        return values[: self.n_user]
-
     @cached_property
     def without_slopes(self) -> tuple[int, ...]:
         """The user's variables whose derivatives do not occur in the equations as written."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tether.plot import load_pyplot
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -28,10 +30,7 @@ def plot_incidence(report: IndexReport) -> Figure:
     matplotlib.figure.Figure
         Not shown.
     """
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plot() needs matplotlib: pip install tether[plot]") from error
+    pyplot = load_pyplot()
     if not report.incidence.entries:
         raise ValueError("there is no pattern to draw: the equations could not be traced")
     n = report.n

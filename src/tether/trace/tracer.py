@@ -138,10 +138,6 @@ class Trace:
         chosen = self.outputs if outputs is None else outputs
         return emit(self.graph, chosen, self.n, self.args.size, opaque)
 
-    def jacobian_program(self) -> Program:
-        """Program of all entries of F_y, then of F_y', without the residual."""
-        return self.program(self.f_y.nodes + self.f_yp.nodes)
-
 
 def trace(
     fun: Callable[..., Any],
