@@ -24,7 +24,7 @@ from tether import Bdf, Problem, Status, gallery
 from tether._core import events, machine, opcodes, probe
 from tether._core.schedule import schedule
 from tether._core.state import State
-from tether.trace import compile_c, trace
+from tether.trace import compile_c, library_cache, trace
 from tether.trace import opcodes as op
 from tether.trace.backend import prepare, prepare_system
 from tether.trace.compile_c import NotCompiled, compile_program, find_compiler
@@ -742,12 +742,12 @@ def test_an_impossible_cache_is_replaced_by_a_temporary_one(tmp_path, monkeypatc
     monkeypatch.setenv("TETHER_CACHE", str(tmp_path / "file" / "below"))
     made = prepare(SPLIT, backend="c")
     assert made.name == "c", made.reason
-    assert str(compile_program(SPLIT).path).startswith(str(compile_c.private_folder()))
+    assert str(compile_program(SPLIT).path).startswith(str(library_cache.private_folder()))
 
 
 @needs_compiler
 def test_old_libraries_go_and_nothing_else(empty_cache, monkeypatch):
-    monkeypatch.setattr(compile_c, "MOST_KEPT", 2)
+    monkeypatch.setattr(library_cache, "MOST_KEPT", 2)
     empty_cache.mkdir()
     (empty_cache / "notes").mkdir()
     for constant in range(4):
@@ -762,10 +762,10 @@ def test_old_libraries_go_and_nothing_else(empty_cache, monkeypatch):
 def test_the_cache_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.delenv("TETHER_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert compile_c.cache_folder() == tmp_path / "tether"
+    assert library_cache.cache_folder() == tmp_path / "tether"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert compile_c.cache_folder() == tmp_path / "home" / ".cache" / "tether"
+    assert library_cache.cache_folder() == tmp_path / "home" / ".cache" / "tether"
 
 
 def test_a_short_run_is_not_worth_a_compiler():
@@ -777,7 +777,7 @@ def test_a_short_run_is_not_worth_a_compiler():
 
 @needs_compiler
 def test_auto_takes_a_library_that_is_there(empty_cache, monkeypatch):
-    monkeypatch.setattr(compile_c, "_KEEPERS", [])        # as in a new process
+    monkeypatch.setattr(library_cache, "_KEEPERS", [])        # as in a new process
     made = prepare(SPLIT, backend="auto")
     assert (made.name, made.reason) == ("machine", "")
     assert not empty_cache.exists()                       # looking leaves nothing behind

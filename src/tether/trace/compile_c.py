@@ -1,4 +1,4 @@
-"""Programs compiled by the system's C compiler, with the libraries kept on disk.
+"""Programs compiled by the system's C compiler; `library_cache` keeps the libraries on disk.
 
 The machine needs no compiler and is the ordinary way to run a program. C takes the same numbers
 through the same roundings two to five times faster, once somebody has waited for the compiler;
@@ -7,16 +7,13 @@ through the same roundings two to five times faster, once somebody has waited fo
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import hashlib
 import os
 import platform
-import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +25,7 @@ from tether._core import native
 from tether._core.machine import reach_of
 from tether._core.opcodes import STATIC, TIME
 from tether._core.schedule import check, segment_of_each
+from tether.trace import library_cache
 from tether.trace import opcodes as op
 from tether.trace.emit import Program
 
@@ -35,8 +33,6 @@ __all__ = ["CompiledProgram", "NotCompiled", "compile_program", "find_compiler",
 
 LARGEST = 20_000            # instructions; the compiler takes seconds for that many
 PATIENCE = 120.0            # seconds for the compiler
-NAME = re.compile("[0-9a-f]{32}")
-MOST_KEPT = 200             # libraries in the cache; the oldest go
 # No contraction of products and sums: the results are those of the machine, digit for digit,
 # but for what two C libraries make of sin or exp.
 FLAGS = ("-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared")
@@ -136,7 +132,7 @@ def compile_program(
     n_values = len(program.outputs) if n_values is None else n_values
     check(*code_of(program), program.base, program.tables)
     arguments = program, n_values, fy_positions, fyp_positions
-    found = load(key_of(*arguments, compiler))
+    found = library_cache.load(key_of(*arguments, compiler))
     if found is None:
         if only_cached:
             raise NotCompiled("not in the cache")
@@ -450,7 +446,7 @@ def power(i: int, base: str, exponent: int) -> list[str]:
     return [*lines, f"    const double v{i} = {text};"]
 
 
-# --- the compiler and the cache ---------------------------------------------------------------
+# --- the compiler ---------------------------------------------------------------
 
 
 def find_compiler() -> str | None:
@@ -482,74 +478,12 @@ def key_of(
 @functools.cache
 def translator() -> str:
     """Name of the present way to write a program in C: that of this file's content."""
-    return digest(Path(__file__).read_bytes())
-
-
-def cache_folder() -> Path:
-    """Folder of the compiled programs: TETHER_CACHE, else in the user's cache, else temporary."""
-    folder = wanted_folder()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ours = not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
-    except OSError:
-        ours = False
-    # What is loaded from there is run: a folder of somebody else's will not do.
-    return folder if ours and os.access(folder, os.W_OK | os.X_OK) else private_folder()
-
-
-def wanted_folder() -> Path:
-    """Folder that the environment names; it need not exist."""
-    if named := os.environ.get("TETHER_CACHE"):
-        return Path(named)
-    above = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(above) / "tether"
-
-
-@functools.cache
-def private_folder() -> Path:
-    """Make a temporary folder that lives as long as this process."""
-    keeper = tempfile.TemporaryDirectory(prefix="tether-", ignore_cleanup_errors=True)
-    _KEEPERS.append(keeper)
-    return Path(keeper.name)
-
-
-_KEEPERS: list[tempfile.TemporaryDirectory] = []
-
-
-def load(key: str) -> tuple[ctypes.CDLL, Path] | None:
-    """Load a library from the cache; nothing is made where there is no cache yet."""
-    if wanted_folder().is_dir():
-        return from_folder(cache_folder() / key)
-    return from_folder(private_folder() / key) if _KEEPERS else None
-
-
-def from_folder(folder: Path) -> tuple[ctypes.CDLL, Path] | None:
-    """Load a library; one that is not what its name says is thrown away.
-
-    A library is named by a digest of its content, so that a file of which only a part
-    was written, or which was changed since, is never loaded.
-    """
-    for path in sorted(folder.glob("*.so")):
-        try:
-            if digest(path.read_bytes()) == path.stem:
-                return ctypes.CDLL(str(path)), path
-        except OSError:
-            pass
-        with contextlib.suppress(OSError):
-            path.unlink()
-    return None
-
-
-def digest(content: bytes) -> str:
-    """Name of a library with this content."""
-    return hashlib.sha256(content).hexdigest()[:32]
+    return library_cache.digest(Path(__file__).read_bytes())
 
 
 def build(text: str, compiler: str, key: str) -> tuple[ctypes.CDLL, Path]:
     """Compile in a place of one's own, move the finished library into the cache and load it."""
-    folder = cache_folder() / key
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="build-", dir=folder.parent) as work:
+    with library_cache.workplace(key) as (work, keep):
         source, library = os.path.join(work, "program.c"), os.path.join(work, "program.so")
         Path(source).write_text(text, encoding="ascii")
         try:
@@ -563,23 +497,10 @@ def build(text: str, compiler: str, key: str) -> tuple[ctypes.CDLL, Path]:
             reason = (outcome.stderr.strip().splitlines() or ["no message"])[0]
             raise NotCompiled(f"{compiler} did not compile the program: {reason}")
         try:
-            name = digest(Path(library).read_bytes())
-            os.replace(library, folder / f"{name}.so")
+            keep(library)
         except OSError as error:
             raise NotCompiled(f"the library could not be kept: {error}") from None
-    prune(folder.parent)
-    found = from_folder(folder)
+    found = library_cache.load(key)
     if found is None:
         raise NotCompiled(f"the library that {compiler} made could not be loaded")
     return found
-
-
-def prune(cache: Path) -> None:
-    """Remove the oldest libraries when there are too many."""
-    with contextlib.suppress(OSError):
-        folders = sorted(
-            (entry for entry in cache.iterdir() if NAME.fullmatch(entry.name)),
-            key=lambda entry: entry.stat().st_mtime,
-        )
-        for old in folders[: max(0, len(folders) - MOST_KEPT)]:
-            shutil.rmtree(old, ignore_errors=True)

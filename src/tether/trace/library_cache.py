@@ -1,0 +1,206 @@
+"""Compiled libraries kept on disk: what is loaded from there is run, so it must be the user's own.
+
+Folder, subfolder and file must belong to the user and be writable by nobody else. They are opened
+without following links, and it is the open descriptors that are looked at: what was checked is
+what is loaded, whatever happens to the path in the meantime.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+__all__ = ["cache_folder", "digest", "load", "workplace"]
+
+NAME = re.compile("[0-9a-f]{32}")
+MOST_KEPT = 200             # libraries in the cache; the oldest go
+
+_HAS_OWNERS = hasattr(os, "geteuid")                       # not so on Windows
+_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_DESCRIPTORS = Path("/proc/self/fd")                       # Linux: paths of open descriptors
+
+
+class _Unsafe(Exception):  # noqa: N818
+    """Somebody else could have put something there; the text says how."""
+
+
+def cache_folder() -> Path:
+    """Folder of the compiled programs: TETHER_CACHE, else in the user's cache, else temporary."""
+    folder = wanted_folder()
+    try:
+        _refuse_link(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _opened_folder(folder):
+            pass
+    except _Unsafe as reason:
+        _warn(str(folder), str(reason))
+        return private_folder()
+    except OSError:
+        return private_folder()
+    return folder if os.access(folder, os.W_OK | os.X_OK) else private_folder()
+
+
+def wanted_folder() -> Path:
+    """Folder that the environment names; it need not exist."""
+    if named := os.environ.get("TETHER_CACHE"):
+        return Path(named)
+    above = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(above) / "tether"
+
+
+@functools.cache
+def private_folder() -> Path:
+    """Make a temporary folder that lives as long as this process."""
+    keeper = tempfile.TemporaryDirectory(prefix="tether-", ignore_cleanup_errors=True)
+    _KEEPERS.append(keeper)
+    return Path(keeper.name)
+
+
+_KEEPERS: list[tempfile.TemporaryDirectory] = []
+
+
+@functools.cache
+def _warn(place: str, reason: str) -> None:
+    """Say once why the cache is not used."""
+    warnings.warn(
+        f"compiled programs are not kept in {place}: {reason}, so that somebody else could have "
+        "put one there. They go to a temporary folder instead. Make the folder yours alone "
+        "(chmod go-w), or name another one in the environment variable TETHER_CACHE.",
+        RuntimeWarning, stacklevel=2,
+    )
+
+
+def load(key: str) -> tuple[ctypes.CDLL, Path] | None:
+    """Load a library from the cache; nothing is made where there is no cache yet."""
+    if os.path.lexists(wanted_folder()):
+        return _from_folder(cache_folder(), key)
+    return _from_folder(private_folder(), key) if _KEEPERS else None
+
+
+def digest(content: bytes) -> str:
+    """Name of a library with this content."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+@contextlib.contextmanager
+def workplace(key: str) -> Iterator[tuple[str, Callable[[str], None]]]:
+    """Give a folder to make a library in, and the function that puts it into the cache."""
+    cache = cache_folder()
+
+    def keep(library: str) -> None:
+        os.chmod(library, 0o600)       # the compiler's is what the umask allows, perhaps more
+        folder = cache / key
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.replace(library, folder / f"{digest(Path(library).read_bytes())}.so")
+        _prune(cache)
+
+    with tempfile.TemporaryDirectory(prefix="build-", dir=cache) as work:
+        yield work, keep
+
+
+def _from_folder(cache: Path, key: str) -> tuple[ctypes.CDLL, Path] | None:
+    """Load a library; one that is not what its name says is thrown away.
+
+    A library is named by a digest of its content, so that a file of which only a part
+    was written, or which was changed since, is never loaded.
+    """
+    folder = cache / key
+    try:
+        with _opened_folder(cache) as above, _opened_folder(key, above, folder) as here:
+            for path in sorted(folder.glob("*.so")):
+                library = _load_file(path, here)
+                if library is not None:
+                    return library, path
+                with contextlib.suppress(OSError):
+                    path.unlink()
+    except _Unsafe as reason:
+        _warn(str(folder), str(reason))
+        with contextlib.suppress(OSError):     # the next one is made in a new place
+            folder.rename(cache / f"refused-{os.urandom(8).hex()}")
+    except OSError:
+        pass
+    return None
+
+
+def _load_file(path: Path, folder: int | None) -> ctypes.CDLL | None:
+    """Load a file of an open folder if its content is what its name says."""
+    try:
+        with _opened(path.name if folder is not None else path, _FILE, folder, path) as file:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                return None
+            with open(file, "rb", closefd=False) as content:
+                if digest(content.read()) != path.stem:
+                    return None
+            # The name of a descriptor may be used again for another folder, and the loader goes
+            # by names: it is safe here because the digest is part of it.
+            by_descriptor = _DESCRIPTORS / str(folder) / path.name
+            return ctypes.CDLL(str(by_descriptor if by_descriptor.exists() else path))
+    except _Unsafe as reason:
+        _warn(str(path), str(reason))
+    except OSError:
+        pass
+    return None
+
+
+@contextlib.contextmanager
+def _opened_folder(
+    path: Path | str, above: int | None = None, whole: Path | None = None
+) -> Iterator[int | None]:
+    """Open a folder, within another that is open; None where folders cannot be opened."""
+    if os.open not in os.supports_dir_fd:
+        yield None
+        return
+    with _opened(path, _FOLDER, above, whole or Path(path)) as descriptor:
+        yield descriptor
+
+
+@contextlib.contextmanager
+def _opened(path: Path | str, flags: int, above: int | None, whole: Path) -> Iterator[int]:
+    """Open a file or folder that is the user's alone.
+
+    Raises
+    ------
+    _Unsafe
+        It is a link, belongs to somebody else, or others may write to it.
+    """
+    _refuse_link(whole)
+    descriptor = os.open(path, flags, dir_fd=above)
+    try:
+        if _HAS_OWNERS:
+            found = os.fstat(descriptor)
+            if found.st_uid != os.geteuid():
+                raise _Unsafe(f"{whole} belongs to another user")
+            if found.st_mode & _BY_OTHERS:
+                raise _Unsafe(f"others may write to {whole}")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_link(path: Path) -> None:
+    """Say in words what opening without following links says by a number."""
+    if path.is_symlink():
+        raise _Unsafe(f"{path} is a link")
+
+
+def _prune(cache: Path) -> None:
+    """Remove the oldest libraries when there are too many."""
+    with contextlib.suppress(OSError):
+        folders = sorted(
+            (entry for entry in cache.iterdir() if NAME.fullmatch(entry.name)),
+            key=lambda entry: entry.stat().st_mtime,
+        )
+        for old in folders[: max(0, len(folders) - MOST_KEPT)]:
+            shutil.rmtree(old, ignore_errors=True)
