@@ -10,6 +10,7 @@ runs in a memory of its own; what a run counts goes along.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +57,8 @@ BEHIND = 64 * float(np.finfo(float).eps)
 PROGRESS = 1e-6
 # So often values that were made consistent may come to lie in another mode.
 MOST_MODES = 4
+# So many modes are tried where the one at hand would make the solution jump.
+MOST_OTHERS = 12
 # Of the tolerance: what a solution changes at most that passes smoothly from plan to plan.
 SMOOTH = 1.0
 
@@ -78,6 +81,7 @@ def begin_anew(
     bdf.restart(t, y, yp, mode="assume" if smooth else "auto")
     if bdf.start.success:
         _settle(bdf)
+        _avoid_jump(bdf, (t, y, yp), turned)
     elif bdf._state is not before or bdf.model is not model or not _go_through(bdf, t, y, yp):
         try_another_plan(bdf, t, y, yp)
 
@@ -348,6 +352,51 @@ def _settle(bdf: Bdf) -> None:
         bdf.restart(*point)
         if not bdf.start.success:
             return
+
+
+def _avoid_jump(bdf: Bdf, point: Point, turned: Sequence[int] = ()) -> None:
+    """Take another mode where that lets unknowns that evolve go on from their values.
+
+    Sides were told from algebraic unknowns too, which may jump here: when a switch opens, the
+    voltage over a diode is still what it was, and only with another one does the current go on.
+    `turned` are the surfaces that the solution passes: what they ask for stays.
+    """
+    model, start, plans = bdf.model, bdf.start, bdf.plans
+    if not isinstance(model, TracedProblem) or model.modes is None or not _jumps(bdf, point[1]):
+        return
+    free = [k for k in model.modes.moving if k not in turned and k not in model.modes.timed]
+    others = [flipped for count in (1, 2) for flipped in combinations(free, count)][:MOST_OTHERS]
+    for flipped in others:
+        sides = tuple(side != (k in flipped) for k, side in enumerate(model.sides))
+        if _begin_in(bdf, sides, *point) and _goes_on(bdf, point):
+            break
+    else:
+        if others:
+            _begin_in(bdf, model.sides, point[0], start.y[: bdf.n], start.yp[: bdf.n])
+    bdf.plans = plans
+
+
+def _begin_in(bdf: Bdf, sides: Sides, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+    """Begin anew in one mode; tell whether there is a consistent start in it."""
+    replan(bdf, (t, y, yp), sides)
+    bdf.restart(t, y, yp)
+    return bdf.start.success
+
+
+def _goes_on(bdf: Bdf, point: Point) -> bool:
+    """Whether the start lies in its mode and has the values at a point, as far as they evolve."""
+    if not isinstance(bdf.model, TracedProblem) or _jumps(bdf, point[1]):
+        return False
+    there = bdf.t, bdf.y, bdf.yp
+    return bdf.model.sides_after(point, there, _tolerance(bdf)) == bdf.model.sides
+
+
+def _jumps(bdf: Bdf, y: np.ndarray) -> bool:
+    """Whether the start has changed an unknown whose derivative stands in the equations."""
+    assert isinstance(bdf.model, TracedProblem)
+    assert bdf.model.modes is not None
+    change = np.abs(bdf.start.y[: bdf.n] - y) * bdf._state.array("weight")[: bdf.n]
+    return bool(np.any(change[list(bdf.model.modes.evolving)] > SMOOTH))
 
 
 def keep_history(bdf: Bdf, polynomial: LocalInterpolant, t: float) -> bool:

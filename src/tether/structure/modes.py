@@ -89,6 +89,13 @@ class Modes:
         level = self.traced.graph.level
         return tuple(k for k in self.moving if level[self.surfaces[k].function] == TIMED)
 
+    @cached_property
+    def evolving(self) -> tuple[int, ...]:
+        """Unknowns whose derivative stands in the equations, in whatever mode."""
+        graph, outputs = self.traced.graph, self.traced.outputs
+        leaves = set().union(*_unknowns(graph, outputs).values())
+        return tuple(sorted({graph.nodes[leaf][1] for leaf in leaves if graph.nodes[leaf][2] > 0}))
+
     def next_time(self, t: float, t_end: float, sides: Sides, args: np.ndarray) -> float | None:
         """First time after t at which a surface of time alone has been passed; None if none is.
 
