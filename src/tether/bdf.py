@@ -19,6 +19,7 @@ from tether._core.state import State
 from tether.checks import check_time, check_vector
 from tether.events import Switch
 from tether.linear.condition import condition_number
+from tether.memory import OF_A_RUN, require_matrices
 from tether.model import ReducedProblem, TracedProblem, find_model
 from tether.names import Names, check_names
 from tether.options import (
@@ -130,7 +131,8 @@ class Bdf:
             raise ValueError(f"t_bound must differ from t0, both are {t0}")
         y = check_vector("y0", y0)
         yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
-        self.problem.prepare(t0, y)
+        require_matrices(len(y), OF_A_RUN)
+        self.problem = self.problem.prepare(t0, y)
         self.n, self.note = len(y), ""
         self._names_given = check_names("names", names, self.n), check_names(
             "equation_names", equation_names, self.n
@@ -530,6 +532,7 @@ def new_state(problem: Problem, n: int, options: Options) -> State:
     if problem.size(n) != n:
         owner, slack = problem.owner(n), problem.slack(n)
         n = len(owner)
+        require_matrices(n, OF_A_RUN)
         rtol, atol = np.minimum(slack * rtol[owner], 1.0), slack * atol[owner]
     state = State(n, rtol, atol)
     state.max_order = options.max_order

@@ -37,6 +37,7 @@ class Cause(StrEnum):
     CREEPING = "creeping"
     CHANGED = "changed"
     LIMIT = "limit"
+    MEMORY = "memory"
     STOPPED = "stopped"
     DOUBTFUL = "doubtful"
     UNKNOWN = "unknown"
@@ -359,6 +360,16 @@ CAUSES = {
                 "raise the limit",
             ),
         },
+    ),
+    Cause.MEMORY: Text(
+        "No memory is left",
+        "No memory is left at t = {t}: {what}.",
+        "Every accepted step is kept unless t_eval says which times are wanted.",
+        (
+            "pass t_eval with the times that are needed: nothing else is kept then",
+            "solve in parts, each from the end of the one before",
+        ),
+        example="the 4194304 steps that were kept take 3.2 GB, and twice as much is not free",
     ),
     Cause.STOPPED: Text(
         "Interrupted",

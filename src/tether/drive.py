@@ -120,7 +120,9 @@ class Driver:
         if self.bdf.status != Status.RUNNING:
             return
         options = self.bdf.options
-        if options.max_steps is not None and self.state.steps >= options.max_steps:
+        if not self.record.has_room:
+            self.bdf.status = Status.OUT_OF_MEMORY
+        elif options.max_steps is not None and self.state.steps >= options.max_steps:
             self.bdf.status = Status.MAX_STEPS
         elif options.max_seconds is not None and self.seconds > options.max_seconds:
             self.bdf.status = Status.MAX_SECONDS

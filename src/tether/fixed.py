@@ -15,6 +15,7 @@ from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.bdf import new_state
 from tether.checks import as_numbers, check_time, check_vector
+from tether.memory import OF_FIXED_STEPS, require_matrices
 from tether.options import Options
 from tether.problem import Problem, as_problem
 from tether.result import DaeResult, Statistics
@@ -153,7 +154,8 @@ def solve_fixed(
         raise ValueError(f"newton_tolerance must be positive, got {newton_tolerance!r}")
     iterations = _check_count("max_iterations", max_iterations)
 
-    problem.prepare(float(t[0]), known[:, 0])
+    require_matrices(len(known), OF_FIXED_STEPS)
+    problem = problem.prepare(float(t[0]), known[:, 0])
     run = _Run(_new_state(problem, n, t), t, order, known, slope, tolerance, iterations)
     run.run(discrete, found)
     return run.result()

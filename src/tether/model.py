@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,7 +38,11 @@ __all__ = [
     "traced_events", "traced_values",
 ]
 
-KEPT = 64
+# Plans are kept up to this number and, together, about this size in bytes ...
+MOST_PLANS = 256
+MOST_BYTES = 2**28
+# ... reckoned by the nodes of their expressions, with all that is made of a node.
+BYTES_A_NODE = 400
 # Beyond this a function that works on whole arrays is faster than a program of single numbers.
 MOST_NODES = 100_000
 # Rows of a derivative array are chosen anew when their regularity has fallen by this factor.
@@ -113,9 +117,21 @@ class Shelf:
         plan = make()
         with self._lock:
             self._plans[key] = plan
-            while len(self._plans) > KEPT:
-                self._plans.popitem(last=False)
+            self._make_room()
         return plan
+
+    def _make_room(self) -> None:
+        """Give up the plans that were used longest ago; the last one stays, however large."""
+        while len(self._plans) > 1 and (
+            len(self._plans) > MOST_PLANS or _size(self._plans.values()) > MOST_BYTES
+        ):
+            self._plans.popitem(last=False)
+
+
+def _size(plans: Iterable[Plan]) -> int:
+    """Memory of plans in bytes, about; those of one function share their expressions."""
+    graphs = {id(p.traced.graph): p.traced.graph for p in plans if p.traced is not None}
+    return sum(BYTES_A_NODE * len(graph.nodes) for graph in graphs.values())
 
 
 _shelf = Shelf()
@@ -147,8 +163,9 @@ class TracedProblem(Problem):
         self.backend = self.plan.backend(self.wanted)
         self.backend.attach(state, self.values)
 
-    def prepare(self, t: float, y: np.ndarray) -> None:
-        """Do nothing: the problem was prepared before it was traced."""
+    def prepare(self, t: float, y: np.ndarray) -> Problem:
+        """Return itself: the problem was prepared before it was traced."""
+        return self
 
     def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
         """On which sides of the surfaces that matter a point lies."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tether.trace.naming import guess_names
+from tether.trace.naming import code_of, guess_names
 
 if TYPE_CHECKING:
     from tether.problem import Problem
@@ -30,6 +30,9 @@ def check_names(argument: str, names: Any, n: int) -> list[str] | None:
         raise ValueError(f"{argument} must be {n} strings, as many as y0, got {len(listed)}")
     if len(set(listed)) != n:
         raise ValueError(f"{argument} must be different from each other, got {listed!r}")
+    for i, name in enumerate(listed):
+        if not name.isprintable():     # it would spoil the messages that it stands in
+            raise ValueError(f"{argument}[{i}] must be text on one line, got {name!r}")
     return listed
 
 
@@ -56,7 +59,7 @@ class Names:
         given = check_names("names", variables, n)
         titles = check_names("equation_names", equations, n) or []
         if given is None:
-            given = guess_names(problem.fun, n)
+            given = guess_names(code_of(problem.fun), n)
         return cls(tuple(given), tuple(titles))
 
     def equation(self, i: int) -> str:
@@ -74,19 +77,22 @@ class Names:
     def translate(self, text: str) -> str:
         """Put the names into a text that has ``y[0]`` and ``equation 0``."""
 
-        def variable(match: re.Match) -> str:
-            return self.variable(int(match[1]))
+        def named(match: re.Match) -> str:
+            given, starting, j, equation, numbers = match.groups()
+            if given:
+                name = self.variable(int(starting))
+                return match[0] if name == f"y[{starting}]" else f"{match[0]} ({name})"
+            if j:
+                return self.variable(int(j))
+            return equation + re.sub(r"\d+", lambda d: self._number(int(d[0])), numbers)
 
-        def numbers(match: re.Match) -> str:
-            return match[1] + re.sub(r"\d+", lambda d: self._number(int(d[0])), match[2])
+        return _TO_NAME.sub(named, text)       # in one go: a name may look like something to name
 
-        def given(match: re.Match) -> str:
-            name = self.variable(int(match[2]))
-            return match[0] if name == f"y[{match[2]}]" else f"{match[0]} ({name})"
 
-        text = re.sub(r"\b(y0|yp0)\[(\d+)\]", given, text)
-        text = re.sub(r"\by\[(\d+)\]", variable, text)
-        return re.sub(r"\b(equations? )(\d+(?:, \d+)*)", numbers, text)
+# y0[2] and yp0[2]; y[2]; equation 2 and equations 2, 3
+_TO_NAME = re.compile(
+    r"\b(y0|yp0)\[(\d+)\]|\by\[(\d+)\]|\b(equations? )(\d+(?:, \d+)*)"
+)
 
 
 def listed(words: Sequence[str]) -> str:

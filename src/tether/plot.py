@@ -26,6 +26,12 @@ def load_pyplot() -> Any:
     return pyplot
 
 
+def as_label(name: str) -> str:
+    """Write a name so that matplotlib shows it as it is: neither as a formula nor not at all."""
+    name = name.replace("$", r"\$")
+    return f" {name}" if name.startswith("_") else name
+
+
 def plot_solution(
     result: DaeResult,
     *,
@@ -64,7 +70,7 @@ def plot_solution(
     )
     states = axes[0, 0]
     for i, name in zip(chosen, names, strict=True):
-        states.plot(result.t, result.y[i], label=name)
+        states.plot(result.t, result.y[i], label=as_label(name))
     for times in result.t_events or []:
         for time in times:
             states.axvline(time, color="0.8", linewidth=0.8, zorder=0)

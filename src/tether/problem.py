@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import types
 from collections.abc import Callable, Sequence
@@ -246,14 +247,18 @@ class Problem:
         problem.terms = terms
         return problem
 
-    def prepare(self, t: float, y: np.ndarray) -> None:
-        """Settle what can only be known once the starting values are."""
+    def prepare(self, t: float, y: np.ndarray) -> Problem:
+        """Return the problem with what can only be known once the starting values are.
+
+        It is not changed itself: several threads may solve it, with values of other sizes.
+        """
         if self.var_index is not None and len(self.var_index) != len(y):
             raise ValueError(
                 f"var_index must have {len(y)} values like y0, got {len(self.var_index)}"
             )
         if self.fyp is not None and self.fyp.shape[0] != len(y):
             raise ValueError(f"y0 has {len(y)} values, but M has {self.fyp.shape[0]} rows")
+        return self
 
     def size(self, n: int) -> int:
         """Return the number of unknowns that are integrated, for n of the user's."""
@@ -341,21 +346,12 @@ class _SemiExplicit(Problem):
         invariants: Any,
     ) -> None:
         self.f, self.g, self.n_differential = f, g, n_differential
-        self.n_x = 0                 # length of x, for the y0 at hand
         super().__init__(
-            self._residual, args=args, constraints=constraints, invariants=invariants
+            _joined(f, g, n_differential or 0), args=args, constraints=constraints,
+            invariants=invariants,
         )
-        self.fills = True
 
-    def _residual(
-        self, t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray, *args: Any
-    ) -> None:
-        k = self.n_x
-        x, z = y[:k], y[k:]
-        out[:k] = yp[:k] - np.asarray(self.f(t, x, z, *args))
-        out[k:] = self.g(t, x, z, *args)
-
-    def prepare(self, t: float, y: np.ndarray) -> None:
+    def prepare(self, t: float, y: np.ndarray) -> Problem:
         n = len(y)
         k = self.n_differential
         if k is None:
@@ -371,8 +367,10 @@ class _SemiExplicit(Problem):
                 f"f and g must return {k} and {n - k} values for n_differential = {k} and "
                 f"{n} values in y0, but returned {lengths[0]} and {lengths[1]}"
             )
-        self.n_x = k
-        self.fyp = np.diag(np.arange(n) < k).astype(float)
+        prepared = copy.copy(self)
+        prepared.fun = _joined(self.f, self.g, k)
+        prepared.fyp = np.diag(np.arange(n) < k).astype(float)
+        return prepared
 
     def _lengths(self, t: float, y: np.ndarray, k: int, swallow: bool = True) -> tuple[int, int]:
         """Count the values f and g return if x had k values; a wrong k may well raise."""
@@ -385,6 +383,17 @@ class _SemiExplicit(Problem):
             if swallow:
                 return -1, -1
             raise
+
+
+def _joined(f: Callable, g: Callable, n_x: int) -> Callable[..., None]:
+    """Residual of x' = f, 0 = g, of which the first n_x unknowns are x."""
+
+    def residual(t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray, *args: Any) -> None:
+        x, z = y[:n_x], y[n_x:]
+        out[:n_x] = yp[:n_x] - np.asarray(f(t, x, z, *args))
+        out[n_x:] = g(t, x, z, *args)
+
+    return residual
 
 
 def _check_args(args: Any) -> tuple:

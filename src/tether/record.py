@@ -9,6 +9,7 @@ import numpy as np
 
 from tether._core.constraints import constraints_at
 from tether._core.state import State
+from tether.memory import fits, free_memory, in_words
 
 FIRST_CAPACITY = 256
 # In place of the degree of a polynomial, for rows that end no step: the integration began anew
@@ -36,6 +37,7 @@ class Record:
             self.g = np.zeros((FIRST_CAPACITY, state.n_constraints))
             self._hand_over()
         if t_eval is not None:
+            _require_outputs(len(t_eval), n)
             self.y_eval, self.yp_eval = np.empty((2, len(t_eval), n))
             if len(t_eval):
                 state.evaluate_at(t_eval, self.y_eval.ravel(), self.yp_eval.ravel())
@@ -50,6 +52,18 @@ class Record:
         self._n_found = now
         left = None if self._times is None else self._times[self._state.next_eval :]
         self._open(state, left)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another step fits, or the memory for as many as there are is free."""
+        if not self.keep_steps or self._state.stored < len(self.t):
+            return True
+        return fits(2 * self.size)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the steps that were kept so far."""
+        return sum(part.nbytes for part in (self.t, self.k, self.y, self.yp, self.g))
 
     def reserve(self, rows: int) -> None:
         """Make sure that `rows` more steps fit."""
@@ -159,6 +173,16 @@ class _Part:
     outputs: tuple[np.ndarray, ...] | None
     drift: np.ndarray
     n_found: int                       # constraints that come from the equations
+
+
+def _require_outputs(count: int, n: int) -> None:
+    """Refuse output times for which there is no memory."""
+    needed = 2 * 8 * count * n
+    if not fits(needed):
+        raise MemoryError(
+            f"t_eval has {count} times: y and y' of {n} unknowns take {in_words(needed)}, but "
+            f"{in_words(free_memory())} are free"
+        )
 
 
 def _cut(rows: tuple[np.ndarray, ...], n: int) -> tuple[np.ndarray, ...]:

@@ -61,6 +61,7 @@ class Status(IntEnum):
     EQUATIONS_CHANGED = -16
     EVENT_STORM = -17
     NO_PROGRESS = -18
+    OUT_OF_MEMORY = -19
 
     @property
     def text(self) -> str:
@@ -103,6 +104,10 @@ TEXTS = {
     ),
     Status.MAX_STEPS: "The limit of steps was reached. Raise max_steps or loosen the tolerances.",
     Status.MAX_SECONDS: "The time limit was reached. Raise max_seconds or loosen the tolerances.",
+    Status.OUT_OF_MEMORY: (
+        "There is no memory left for the steps that are kept. Pass t_eval to keep only the times "
+        "that are needed."
+    ),
     Status.ZERO_WEIGHT: (
         "A component with atol = 0 became zero, so that its tolerance vanished. Give it a "
         "positive atol."

@@ -18,9 +18,10 @@ from tether.examine.failure import (
     worst_components,
 )
 from tether.examine.singularity import singularity
+from tether.memory import in_words
 from tether.status import Status
 
-__all__ = ["contradiction", "creeping", "event_storm", "limit", "too_accurate"]
+__all__ = ["contradiction", "creeping", "event_storm", "limit", "out_of_memory", "too_accurate"]
 
 
 # Attempts after which a jump in the equations is noticed by the constraints, at the latest.
@@ -142,6 +143,13 @@ def limit(case: Case) -> Diagnosis:
         Cause.LIMIT, what, evidence, case.t,
         situation="where max_step holds the steps back" if held_back else "",
     )
+
+
+def out_of_memory(case: Case) -> Diagnosis:
+    """Say how much memory the steps take."""
+    size = in_words(case.driver.record.size) if case.driver is not None else "all memory"
+    what = f"the {case.state.steps} steps that were kept take {size}, and twice as much is not free"
+    return case.say(Cause.MEMORY, what, [_pace(case)], case.t)
 
 
 def creeping(case: Case) -> Diagnosis:

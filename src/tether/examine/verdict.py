@@ -21,7 +21,14 @@ from tether.examine.failure import (
     vanishing_tolerance,
 )
 from tether.examine.jacobian import fatal_jacobian, wrong_jacobian
-from tether.examine.limits import contradiction, creeping, event_storm, limit, too_accurate
+from tether.examine.limits import (
+    contradiction,
+    creeping,
+    event_storm,
+    limit,
+    out_of_memory,
+    too_accurate,
+)
 from tether.examine.round_off import condition, round_off
 from tether.examine.singularity import singularity
 from tether.examine.start import at_the_start
@@ -43,6 +50,7 @@ BY_RULE = {
     Status.NO_PROGRESS: creeping,
     Status.MAX_STEPS: limit,
     Status.MAX_SECONDS: limit,
+    Status.OUT_OF_MEMORY: out_of_memory,
     Status.EQUATIONS_CHANGED: lambda case: case.say(Cause.CHANGED, t=case.t),
     Status.INTERRUPTED: lambda case: case.say(Cause.STOPPED, t=case.t),
 }

@@ -11,6 +11,7 @@ Their section 2 weighs the ways to write these equations; `Mechanism.problem` bu
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -442,7 +443,7 @@ class _MechanismProblem(Problem):
         matrix[m:, :n] = constraint.jac_rate(t, q, v)
         return matrix
 
-    def prepare(self, t: float, y: np.ndarray) -> None:
+    def prepare(self, t: float, y: np.ndarray) -> Problem:
         mechanism, n = self.mechanism, self.mechanism.n
         m = mechanism._constraint.values(t, y[:n]).size if len(y) >= 2 * n else 0
         expected = 2 * n + m * (2 if self.formulation == "ggl" else 1)
@@ -452,14 +453,16 @@ class _MechanismProblem(Problem):
                 f"and {m or 'its'} constraints: take y0 and yp0 from Mechanism.start(q0, v0, "
                 f"{self.formulation!r})"
             )
+        prepared = copy.copy(self)
         if self.formulation in KINDS:          # index 2 or 3 was asked for
             velocities, multipliers = KINDS[self.formulation]
-            self.var_index = np.zeros(expected, int)
-            self.var_index[n : 2 * n], self.var_index[2 * n :] = velocities, multipliers
+            prepared.var_index = np.zeros(expected, int)
+            prepared.var_index[n : 2 * n], prepared.var_index[2 * n :] = velocities, multipliers
         if not callable(mechanism._mass):
-            self.fyp = np.zeros((expected, expected))
-            self.fyp[:n, :n] = np.eye(n)
-            self.fyp[n : 2 * n, n : 2 * n] = mechanism._mass
+            prepared.fyp = np.zeros((expected, expected))
+            prepared.fyp[:n, :n] = np.eye(n)
+            prepared.fyp[n : 2 * n, n : 2 * n] = mechanism._mass
+        return prepared
 
 
 def _constant_mass(mass: ArrayLike) -> FloatArray:

@@ -25,6 +25,8 @@ from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.checks import check_time, check_vector
+from tether.memory import OF_A_SEARCH, require_matrices
+from tether.names import check_names
 from tether.options import Options
 from tether.problem import as_problem
 from tether.start.consistent import Start
@@ -115,7 +117,7 @@ def consistent_start(
     y = check_vector("y0", y0)
     yp = np.zeros_like(y) if yp0 is None else check_vector("yp0", yp0, len(y))
     n = len(y)
-    labels = _labels(names, n)
+    labels = check_names("names", names, n) or [f"y[{i}]" for i in range(n)]
     roles = Roles(
         _components("fixed", fixed, labels), _components("free", free, labels),
         free is None, _weights(weights, y),
@@ -123,7 +125,8 @@ def consistent_start(
     both = sorted(set(roles.fixed) & set(roles.free))
     if both:
         raise ValueError(f"fixed and free both name {[labels[i] for i in both]}")
-    problem.prepare(t, y)
+    require_matrices(len(y), OF_A_SEARCH)
+    problem = problem.prepare(t, y)
     options = Options(rtol=rtol, atol=atol)
     state = new_state(problem, n, options)
     problem.constraints.attach(state, t, y, problem.args, options)
@@ -432,16 +435,6 @@ class _Point:
     def null_of_fyp(self) -> np.ndarray:
         """Directions of y' that F does not see."""
         return self._vt[self.rank :].T
-
-
-def _labels(names: Sequence[str] | None, n: int) -> list[str]:
-    if names is None:
-        return [f"y[{i}]" for i in range(n)]
-    if isinstance(names, str) or len(names) != n or not all(isinstance(x, str) for x in names):
-        raise ValueError(f"names must be {n} strings, one per unknown, got {names!r}")
-    if len(set(names)) != n:
-        raise ValueError("names must differ from each other")
-    return list(names)
 
 
 def _components(name: str, value: Any, labels: list[str]) -> list[int]:

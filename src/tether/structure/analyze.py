@@ -158,7 +158,7 @@ def analyze(
     y = check_vector("y0", y0)
     yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
     labels = check_names("names", names, len(y))
-    problem.prepare(t, y)
+    problem = problem.prepare(t, y)
     report = _report(problem, t, y, yp, labels)
     return replace(report, examine=partial(_examine, problem, t, y, yp, labels))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tether.plot import load_pyplot
+from tether.plot import as_label, load_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ def plot_incidence(report: IndexReport) -> Figure:
     axis.set_ylabel("equation")
     axis.set_xlabel("variable")
     if n <= MOST_LABELS:
-        axis.set_xticks(range(n), report.names, rotation=90)
+        axis.set_xticks(range(n), [as_label(name) for name in report.names], rotation=90)
         axis.set_yticks(range(n))
     axis.set_title(f"index {report.index}; light: y, dark: y', rings: assignment", fontsize=9)
     return figure

@@ -6,21 +6,33 @@ import ast
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Iterator
 from typing import Any
 
 
-def guess_names(fun: Callable[..., Any], n: int) -> list[str]:
+def code_of(fun: Any) -> types.CodeType | None:
+    """Code in which a function unpacks its unknowns; it keeps no data of the function's alive."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    fun = getattr(fun, "py_func", fun)
+    if not (inspect.isfunction(fun) or inspect.ismethod(fun)):
+        fun = vars(type(fun)).get("__call__", fun)
+    code = getattr(fun, "__code__", None)
+    return code if isinstance(code, types.CodeType) else None
+
+
+def guess_names(code: types.CodeType | None, n: int) -> list[str]:
     """Names of y as in ``x, z = y`` or ``x = y[0]``; ``y[0]`` and so on where there are none.
 
     Examples
     --------
-    >>> from tether.trace.naming import guess_names
-    >>> guess_names(lambda t, y, yp: [yp[0] + y[0]], 1)
+    >>> from tether.trace.naming import code_of, guess_names
+    >>> guess_names(code_of(lambda t, y, yp: [yp[0] + y[0]]), 1)
     ['y[0]']
     """
     names = [f"y[{j}]" for j in range(n)]
-    definition, argument = _definition(fun)
+    definition, argument = _definition(code)
     if definition is None:
         return names
     found: dict[int, str] = {}
@@ -34,15 +46,12 @@ def guess_names(fun: Callable[..., Any], n: int) -> list[str]:
     return names
 
 
-def _definition(fun: Any) -> tuple[ast.AST | None, str]:
+def _definition(code: types.CodeType | None) -> tuple[ast.AST | None, str]:
     """Syntax tree of the function and its name for y."""
-    while isinstance(fun, functools.partial):
-        fun = fun.func
-    fun = getattr(fun, "py_func", fun)
-    if not (inspect.isfunction(fun) or inspect.ismethod(fun)):
-        fun = vars(type(fun)).get("__call__", fun)
+    if code is None:
+        return None, ""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(fun)))
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
     except (OSError, TypeError, SyntaxError):
         return None, ""
     definition = tree.body[0] if tree.body else None

@@ -19,7 +19,7 @@ from tether.trace.branches import BranchRecorder, enumerate_paths, merge
 from tether.trace.derive import SparseJacobian, jacobian, switches
 from tether.trace.emit import Program, emit
 from tether.trace.graph import Graph
-from tether.trace.naming import guess_names
+from tether.trace.naming import code_of, guess_names
 from tether.trace.private import PrivateCopy
 from tether.trace.scalar import NUMBERS, Scalar, Untraceable, refusals
 
@@ -62,22 +62,22 @@ class Trace:
         graph: Graph,
         outputs: list[int],
         n: int,
-        fun: Callable[..., Any],
+        code: types.CodeType | None,
         args: ArgumentLayout,
     ) -> None:
         self.graph, self.outputs, self.n = graph, outputs, n
         self.args = args
         self.notes: list[str] = []
-        self._fun = fun
+        self._code = code              # not the function, whose data may be large
 
     @cached_property
     def names(self) -> list[str]:
         """Names of the unknowns as the function unpacks them, or ``y[0]``, ``y[1]``, ..."""
-        return guess_names(self._fun, self.n)
+        return guess_names(self._code, self.n)
 
     def with_outputs(self, outputs: list[int]) -> Trace:
         """Return the same function with other expressions."""
-        other = Trace(self.graph, outputs, self.n, self._fun, self.args)
+        other = Trace(self.graph, outputs, self.n, self._code, self.args)
         other.notes = self.notes
         return other
 
@@ -235,7 +235,7 @@ def _trace(
         if not isinstance(problem, (Exception, Untraceable)) and not raised_on_purpose(problem):
             raise
         raise _failure(problem, private.codes) from None
-    return Trace(graph, merge(graph, found), n, fun, layout)
+    return Trace(graph, merge(graph, found), n, code_of(fun), layout)
 
 
 def raised_on_purpose(problem: BaseException) -> bool:
