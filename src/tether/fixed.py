@@ -402,7 +402,7 @@ def radau_nodes(stages: int) -> np.ndarray:
     """
     coefficients = np.zeros(stages + 1)
     coefficients[-2:] = -1.0, 1.0
-    nodes = np.sort(np.polynomial.legendre.legroots(coefficients))
+    nodes = np.sort(np.polynomial.legendre.legroots(coefficients).real)    # complex from NumPy 2.5
     nodes[-1] = 1.0
     return (1.0 + nodes) / 2.0
 
