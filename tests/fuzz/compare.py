@@ -1,0 +1,262 @@
+"""Judge a case: values, runs, second runs and the user's objects, traced against called."""
+
+import contextlib
+import copy
+import io
+import itertools
+import linecache
+import math
+import sys
+import threading
+import types
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from fuzz.snapshot import differences, snapshot
+
+from tether import solve_dae
+from tether.trace import NoProgram, TraceFailure, evaluate, trace
+
+N = 3
+Y0 = [1.0, 0.6, 0.3]
+T_END = 2.0
+_numbers = itertools.count()
+
+RNG = np.random.default_rng(12)
+POINTS = [(float(t), RNG.uniform(0.05, 1.2, N), RNG.uniform(-1.0, 1.0, N))
+          for t in np.linspace(0.0, 2.0, 9)]
+POINTS += [(float(t), y0 * np.array([1.0, 1.0, 1.0]), np.zeros(N)) for t in (0.1, 1.7)
+           for y0 in (np.array([3.5, 0.4, 0.7]), np.array([0.2, 0.9, 0.1]),
+                      np.array([-0.7, -0.2, -1.4]), np.array([0.45, 0.45, 0.45]))]
+ODD = [0.0, -0.0, 0.5, 1.0, -1.0, 2.0, 1e300, 1e-300, 0.2, 0.25, 0.4, 0.6]
+INFINITE = [math.inf, -math.inf, math.nan]
+SPECIAL = [(t, np.array([a, b, 0.3]), np.zeros(N)) for t, a, b in
+           itertools.product((0.0, 0.5, 1.0), ODD, (0.5, 0.0, -0.0, 1.0))]
+NOT_FINITE = [(t, np.array([a, b, 0.3]), np.zeros(N)) for t, a, b in
+              itertools.product((0.0, 1.0), INFINITE + [0.4], INFINITE + [0.7])]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A difference between what is traced and what is called."""
+
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a case."""
+
+    findings: list
+    how: str          # "traced", "called", or why the case says nothing
+
+
+def module_of(case):
+    """Run the source of a case in a new module."""
+    name = f"fuzzed_{next(_numbers)}"
+    file = f"<{name}>"
+    linecache.cache[file] = (len(case.source), None, case.source.splitlines(True), file)
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    exec(compile(case.source, file, "exec"), vars(module))
+    return module
+
+
+def forget(module):
+    """Let a module go."""
+    sys.modules.pop(module.__name__, None)
+    linecache.cache.pop(f"<{module.__name__}>", None)
+
+
+@contextlib.contextmanager
+def fresh(case):
+    """Give a new module of a case for a while."""
+    module = module_of(case)
+    try:
+        yield module
+    finally:
+        forget(module)
+
+
+@contextlib.contextmanager
+def quiet():
+    """Say nothing: functions may warn and print."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"), \
+            contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def call(fun, point, args):
+    """Return the residual at a point as an array, or the exception."""
+    t, y, yp = point
+    try:
+        values = np.asarray(fun(t, y.copy(), yp.copy(), *args))
+        if values.shape != (N,) or values.dtype.kind not in "fib":
+            return TypeError(f"shape {values.shape} of {values.dtype}")
+        return values.astype(float)
+    except Exception as error:
+        return error
+
+
+def same(a, b, rtol=1e-9, atol=1e-11):
+    """Whether two arrays agree, with nan equal to nan."""
+    return np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def judge(case, runs=True):
+    """Compare what is traced of a case with what is called."""
+    with quiet():
+        try:
+            with fresh(case) as module:
+                start = call(module.fun, POINTS[0], case.args)
+        except Exception as error:
+            return Verdict([], f"broken: {error!r}")
+        if isinstance(start, Exception):
+            return Verdict([], f"raises: {start!r}")
+        findings = values_alike(case)
+        how = "not run"
+        if runs:
+            more, how = runs_alike(case)
+            findings += more
+            if case.changes and not case.memory:
+                findings += second_runs_alike(case)
+            if case.args and not case.memory:
+                findings += other_arguments_alike(case)
+    return Verdict(findings, how)
+
+
+# --- values -----------------------------------------------------------------------------------
+
+
+def values_alike(case):
+    """Compare values on every branch, and look at the user's objects."""
+    findings = []
+    with fresh(case) as module, fresh(case) as other:
+        before = snapshot(module)
+        try:
+            program = trace(module.fun, N, case.args).program(opaque=True)
+        except (TraceFailure, NoProgram):
+            program = None
+        except Exception as error:
+            findings.append(Finding("trace raises", repr(error)))
+            program = None
+        for words in differences(before, snapshot(module))[:3]:
+            findings.append(Finding("trace writes", words))
+        del before
+        if program is not None and case.memory:
+            findings.append(Finding("memory traced", "trace() accepts it"))
+        for kind, points in (("value", POINTS), ("special value", SPECIAL),
+                             ("not finite", NOT_FINITE)):
+            for point in points:
+                expected = call(other.fun, point, case.args)
+                if not case.memory:
+                    again = call(module.fun, point, case.args)
+                    if isinstance(expected, Exception) != isinstance(again, Exception) or \
+                            not isinstance(expected, Exception) and not same(expected, again):
+                        findings.append(Finding("changed by tracing", f"{point}: {expected} "
+                                                f"becomes {again}"))
+                        break
+                if program is None or case.memory or isinstance(expected, Exception):
+                    continue
+                got = evaluate(program, *point, case.args)
+                if not same(got, expected):
+                    findings.append(Finding(kind, f"t={point[0]} y={point[1].tolist()}: traced "
+                                            f"{got.tolist()}, called {expected.tolist()}"))
+                    break
+    return findings
+
+
+# --- runs -------------------------------------------------------------------------------------
+
+
+def run(fun, mode, args):
+    """Solve, or return the exception."""
+    try:
+        return solve_dae(fun, (0.0, T_END), Y0, args=args, trace=mode, rtol=1e-6, atol=1e-8,
+                         max_steps=5000, t_eval=[0.5, 1.2, T_END])
+    except Exception as error:
+        return error
+
+
+def ends_alike(auto, called):
+    """Return words if two runs differ."""
+    if isinstance(called, Exception):
+        return ""      # a program does not raise
+    if isinstance(auto, Exception):
+        return f"only the traced run raises {auto!r}"
+    if not called.success or not auto.success:
+        return ""
+    if not np.allclose(auto.y, called.y, rtol=1e-3, atol=1e-4):
+        return f"traced {auto.y[:, -1].tolist()}, called {called.y[:, -1].tolist()}; {auto.how}"
+    return ""
+
+
+def runs_alike(case):
+    """Compare runs, and look at the user's objects."""
+    findings = []
+    with fresh(case) as module, fresh(case) as other:
+        if not case.memory:      # what a call keeps for the next one
+            call(module.fun, POINTS[0], case.args)
+        before = snapshot(module)
+        auto = run(module.fun, "auto", case.args)
+        if isinstance(auto, Exception):
+            called = run(other.fun, "never", case.args)
+            words = ends_alike(auto, called)
+            return ([Finding("run raises", words)] if words and not case.memory else []), "raises"
+        traced = auto.how.startswith("traced")
+        if traced:
+            if case.memory:
+                findings.append(Finding("memory traced", auto.how))
+            for words in differences(before, snapshot(module))[: 0 if case.memory else 3]:
+                findings.append(Finding("run writes", words))
+        del before
+        if case.ordinary and not traced:
+            findings.append(Finding("refused", auto.how))
+        if not case.memory:
+            words = ends_alike(auto, run(other.fun, "never", case.args))
+            if words:
+                findings.append(Finding("run", words))
+    return findings, "traced" if traced else "called"
+
+
+def second_runs_alike(case):
+    """Change what a function reads, and solve again."""
+    findings = []
+    for change in case.changes:
+        with fresh(case) as module, fresh(case) as other:
+            run(module.fun, "auto", case.args)
+            run(module.fun, "auto", case.args)
+            try:
+                exec(change, vars(module))
+                exec(change, vars(other))
+            except Exception as error:
+                findings.append(Finding("bad change", f"{change}: {error!r}"))
+                continue
+            auto = run(module.fun, "auto", case.args)
+            words = ends_alike(auto, run(other.fun, "never", case.args))
+            if words:
+                findings.append(Finding("second run", f"after {change}: {words}"))
+    return findings
+
+
+def other_arguments_alike(case):
+    """Solve the same function with other arguments, one after the other and in threads."""
+    other_args = copy.deepcopy(tuple(2.0 * a if isinstance(a, float) else a for a in case.args))
+    both = [case.args, other_args]
+    results = {}
+    with fresh(case) as module, fresh(case) as other:
+
+        def work(k):
+            results["auto", k] = run(module.fun, "auto", both[k])
+            results["never", k] = run(other.fun, "never", both[k])
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return [Finding("threads", words) for k in (0, 1)
+            if (words := ends_alike(results["auto", k], results["never", k]))]
