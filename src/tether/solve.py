@@ -333,12 +333,20 @@ def _check_t_breaks(t_breaks: Any, t0: float, t_end: float) -> list[float]:
     return inside if t_end > t0 else inside[::-1]
 
 
+def _multipliers(bdf: Bdf) -> np.ndarray:
+    """Tell which unknowns of equations as written follow from the others, and are no start."""
+    s, pencil = bdf._state, bdf.start.pencil
+    if pencil is None or s.n != bdf.n:
+        return np.zeros(bdf.n, bool)
+    return (pencil.var_index > 1) & ~s.array("fyp").reshape(s.n, s.n).any(axis=1)
+
+
 def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
     start = bdf.start
     if not (start.success and start.moved) or bdf.options.accept_projected_start:
         return
     change = np.abs(start.y[: bdf.n] - np.asarray(y0, float)) * bdf._state.array("weight")[: bdf.n]
-    change[bdf.model.determined(bdf.n)] = 0.0
+    change[bdf.model.determined(bdf.n) | _multipliers(bdf)] = 0.0
     worst = int(np.argmax(change))
     if change[worst] > 1.0:
         name = bdf.names.variable(worst)

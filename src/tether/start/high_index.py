@@ -1,21 +1,23 @@
 """Starting values of a system of index 2 or 3, taken as it is written.
 
-The given y is kept. What can be checked without differentiating the equations is checked: the
-equations themselves, the kinds of the unknowns from the linearised system, and the first
-hidden constraint. With U the left null space of F_y' and N its null space,
+The kinds of the unknowns follow from the linearised system. y is moved onto all its constraints,
+given and hidden, as `by_differences` finds them. Where that does not work out it is kept, and what
+can be checked is: the equations themselves, and the first hidden constraint. With U the left null
+space of F_y' and N its null space,
 
     U^T F = 0  along the solution,  so  U^T (F_t + F_y y') = 0  for some  y' + N c,  math (26).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
+from tether.start.by_differences import settle
 from tether.start.consistent import (
     Start,
     largest,
@@ -110,11 +112,17 @@ def start_above_index_1(
             y, given, False, refusal, {}, (before, before), pencil=pencil, status=status
         )
     found, r = _complete(state, t, y, given, point)
-    if not _negligible(state, point, found, r):
-        return Start(y, found, False, worst_equation(r), {}, (before, largest(r)), pencil=pencil)
-    violated = _hidden(state, t, y, found, point)
-    if violated is not None:
-        return Start(y, found, False, violated, {}, (before, largest(r)), pencil=pencil)
+    settled = _settle(state, t, y, found, point, pencil)
+    if settled is None:
+        violated = None
+        if not _negligible(state, point, found, r):
+            violated = worst_equation(r)
+        else:
+            violated = _hidden(state, t, y, found, point)
+        if violated is not None:
+            return Start(y, found, False, violated, {}, (before, largest(r)), pencil=pencil)
+    elif settled.moved:
+        return replace(settled, residual=(before, settled.residual[1]))
     message = "consistent as given" if np.array_equal(found, given) and yp is not None else (
         "found y' for the given y"
     )
@@ -122,6 +130,30 @@ def start_above_index_1(
         message += f" (local index {pencil.index})"
     curvature = _curvature(state, t, y, found, point, pencil)
     return Start(y, found, True, message, {}, (before, largest(r)), curvature, pencil=pencil)
+
+
+def _settle(
+    state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised,
+    pencil: Pencil | None,
+) -> Start | None:
+    """Move y onto the constraints, given and hidden; None where that does not work out."""
+    if pencil is None or pencil.index not in (2, 3):
+        return None
+    found = settle(state, t, y, yp, point.fy, point.fyp, pencil)
+    if found is None or not found.moved.any():
+        return None if found is None else Start(y, yp, True, "")
+    there = _Linearised.at(state, t, found.y, found.yp)
+    if there is None:
+        return None
+    slopes, r = _complete(state, t, found.y, found.yp, there)
+    if not _negligible(state, there, slopes, r):
+        return None
+    moved = {int(j): float(found.y[j] - y[j]) for j in np.flatnonzero(found.moved)}
+    return Start(
+        found.y, slopes, True, f"changed {len(moved)} values and y' (local index {pencil.index})",
+        moved, (0.0, largest(r)), _curvature(state, t, found.y, slopes, there, pencil),
+        pencil=pencil,
+    )
 
 
 def refuse_pencil(pencil: Pencil) -> str | None:
@@ -198,8 +230,9 @@ def _hidden(
     equation = int(np.argmax(np.abs(point.left[:, worst])))
     return (
         f"a hidden constraint is violated: the derivative of equation {equation} with respect to "
-        f"time is {value[worst]:.3g} instead of 0 at the starting values; correct y0, for "
-        "instance with consistent_start and the derivative as one of its constraints"
+        f"time cannot be brought closer to 0 than {left_over[worst]:.3g} by y' at the starting "
+        "values; correct y0, for instance with consistent_start and the derivative as one of its "
+        "constraints"
     )
 
 

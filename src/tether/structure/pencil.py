@@ -19,7 +19,7 @@ import numpy as np
 
 from tether.structure.scaling import balanced, nonzero
 
-__all__ = ["Pencil", "local_pencil"]
+__all__ = ["Pencil", "local_pencil", "natural_scales"]
 
 # Singular values of the scaled matrices below this are zero. Finite differences leave 1e-8 in A.
 TOLERANCE = 1e-5
@@ -63,6 +63,8 @@ class Pencil:
     prescribed : tuple of int
         Variables of index 3 and above that do not belong in a mechanism: second derivatives of
         something given, variables that occur differentiated, and all above 3.
+    counts : tuple of int
+        Numbers of constraints on y: given ones, and those found in each differentiation.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class Pencil:
     dependent: tuple[int, ...] = ()
     undetermined: tuple[int, ...] = ()
     prescribed: tuple[int, ...] = ()
+    counts: tuple[int, ...] = ()
 
 
 def local_pencil(
@@ -140,7 +143,27 @@ def local_pencil(
         var_index=np.where(growth > 0, growth + 1, algebraic),
         mechanical=len(counts) == 3 and not prescribed,
         prescribed=prescribed,
+        counts=tuple(counts),
     )
+
+
+def natural_scales(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Factors of the rows, units of the variables and a unit of time for coefficients near 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.pencil import natural_scales
+    >>> row, column, time = natural_scales(np.array([[1e3]]), np.array([[1.0]]))
+    >>> round(float(row[0] * 1e3 * column[0] / time), 1)
+    1.0
+    """
+    time = _time_unit(E, A)
+    row, column = balanced(np.maximum(np.abs(time * E), np.abs(A)), SWEEPS)
+    E, A = row[:, None] * time * E * column, row[:, None] * A * column
+    units, faster = _natural_units(_without_noise(E), A)
+    size = np.maximum(np.abs(E) / faster, np.abs(A)) * units
+    return row / nonzero(size.max(axis=1)), column * units, faster / time
 
 
 def _checked(
@@ -171,7 +194,7 @@ def _equilibrated(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """
     E, A = _balanced(_time_unit(E, A) * E, A)
     E = _without_noise(E)
-    units = _natural_units(E, A)
+    units, _ = _natural_units(E, A)
     E, A = E * units, A * units
     length, other = np.linalg.norm(E, axis=1), np.linalg.norm(A, axis=1)
     length = nonzero(np.where(length > 0, length, other))[:, None]
@@ -205,8 +228,8 @@ def _without_noise(E: np.ndarray) -> np.ndarray:
     return np.where(np.abs(E) > noise * np.abs(E).max(initial=0.0), E, 0.0)
 
 
-def _natural_units(E: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """Units of the variables in which all coefficients are as near to 1 as can be.
+def _natural_units(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, float]:
+    """Units of the variables and of time in which all coefficients are as near to 1 as can be.
 
     Least squares of log |E_ij| + r_i + c_j - s and log |A_ij| + r_i + c_j, with the unit of
     time s as an unknown beside those of rows and columns (Curtis and Reid, 1972). Entries in
@@ -227,7 +250,8 @@ def _natural_units(E: np.ndarray, A: np.ndarray) -> np.ndarray:
     diagonal = [both.sum(axis=1), both.sum(axis=0), [in_E.sum()]]
     normal[np.diag_indices(2 * n + 1)] = np.concatenate(diagonal) + DAMPING
     rhs = np.concatenate([-logs.sum(axis=1), -logs.sum(axis=0), [log_E.sum()]])
-    return np.exp(np.linalg.solve(normal, rhs)[n:-1])
+    logarithms = np.linalg.solve(normal, rhs)
+    return np.exp(logarithms[n:-1]), float(np.exp(logarithms[-1]))
 
 
 # --- Index ------------------------------------------------------------------------------------

@@ -1,0 +1,338 @@
+"""Consistent values above index 1 where the equations are only known by their values.
+
+A solution that begins at (t, y) has a Taylor polynomial p, and F vanishes along it. With a unit
+of time T, t + s T for the time and c_j for the coefficients, the coefficients of
+
+    F(t + s T, p(s), p'(s) / T) = f_0 + f_1 s + f_2 s^2 + ...,    p(s) = c_0 + c_1 s + ...,
+
+must be zero up to f_k, k = index - 1: those are all the constraints on y = c_0, given and hidden,
+and the higher coefficients are whatever fits (the derivative array, math (27)). The f_i come from
+differences along the polynomial, forward in time only: behind a break another function may hold.
+Linearised, with the same expansion of F_y and F_y',
+
+    df_i = sum_j (A_(i-j) + j / T E_(i-j+1)) dc_j.
+
+The combinations of these rows in which only dc_0 is left are the linearised constraints. How many
+there are is known from the linearised system (`structure/pencil.py`): no rank is decided here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tether._core import probe
+from tether._core.adapters import raise_users
+from tether._core.state import State
+from tether.start.consistent import residual_at, time_scale
+from tether.structure.least_change import units_of
+from tether.structure.pencil import Pencil, natural_scales
+
+__all__ = ["Settled", "settle"]
+
+EPS = 2.0**-52
+# Matrices of so many rows are as large as they may become.
+MOST_ROWS = 1500
+MAX_ITERATIONS = 20
+MAX_HALVINGS = 12
+# Points of a difference formula, beside the first.
+POINTS = 4
+# Distances of the points: a sequence from which the best is chosen.
+LEVELS = 10
+CLOSER = 4.0
+# Of the time in which y changes by its own size: the longest distance, and that of Jacobians.
+FARTHEST = 0.1
+JACOBIANS_APART = 0.01
+# Singular values of the constraints below this, of the largest, are zero.
+RANK = 1e-5
+# Of the tolerance: a change below this is none.
+NEGLIGIBLE = 1e-2
+# Times the estimated error of differences: a change below this is round-off.
+ROUND_OFF = 4.0
+# The matrix serves on while it reduces the equations by this factor.
+STILL_GOOD = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """Values on all constraints, given and hidden, next to those that were given."""
+
+    y: np.ndarray
+    yp: np.ndarray
+    moved: np.ndarray            # which of y were changed
+
+
+def settle(
+    state: State, t: float, y: np.ndarray, yp: np.ndarray, fy: np.ndarray, fyp: np.ndarray,
+    pencil: Pencil,
+) -> Settled | None:
+    """Move y onto its constraints, as little as possible, and find y' to match.
+
+    Multipliers and what else occurs without its derivative are moved first, then velocities, then
+    the rest. None where no such values are found.
+
+    Parameters
+    ----------
+    state : State
+        Whose equations are to hold, with weights for this point.
+    t, y, yp : float, ndarray, ndarray
+        The point.
+    fy, fyp : ndarray
+        F_y and F_y' there.
+    pencil : Pencil
+        Index and kinds of the unknowns.
+    """
+    assert pencil.index is not None
+    if len(y) * pencil.index > MOST_ROWS:
+        return None
+    terms = np.abs(fy) @ np.abs(y) + np.abs(fyp) @ np.abs(yp)
+    free = (fyp == 0.0).all(axis=0)
+    search = _Search(state, t, y, yp, natural_scales(fyp, fy), terms, free, pencil.var_index)
+    n_constraints = np.cumsum(pencil.counts)
+    with np.errstate(all="ignore"):
+        last = pencil.index - 1
+        if search.holds(last, int(n_constraints[last])):
+            return Settled(y, yp, np.zeros(len(y), bool))
+        for order in range(pencil.index):      # positions, then velocities, then multipliers
+            if not search.run(order, int(n_constraints[order])):
+                return None
+    return search.result(y)
+
+
+class _Search:
+    """Newton's iteration for the coefficients of the polynomial."""
+
+    def __init__(
+        self, state: State, t: float, y: np.ndarray, yp: np.ndarray,
+        scales: tuple[np.ndarray, np.ndarray, float], terms: np.ndarray, free: np.ndarray,
+        kinds: np.ndarray,
+    ) -> None:
+        self.state, self.t, self.n, self.free, self.kinds = state, t, len(y), free, kinds
+        self.row, self.column, unit = scales
+        self.unit = state.direction * unit
+        self.c = np.zeros((4, len(y)))
+        self.c[0], self.c[1] = y, self.unit * yp
+        self.noise = EPS * self.row * terms    # round-off of the values
+        self.tolerance = 1.0 / state.array("weight").copy()
+        # lengths in which changes are measured: multipliers in those of the equations
+        self.length = units_of(y)
+        self.length[free] = self.column[free]
+
+    # --- the equations ------------------------------------------------------------------------
+
+    def _farthest(self) -> float:
+        """Longest distance of the points of a difference formula, in units of time."""
+        slope = np.abs(self.c[1]) / (np.abs(self.c[0]) + self.length)
+        left = abs(self.state.t_end - self.t) / POINTS
+        reach = min(4.0 * time_scale(self.state, self.t), left) / abs(self.unit)
+        return min(reach, FARTHEST / max(slope.max(), 1e-300))
+
+    def _point(self, s: float) -> tuple[float, np.ndarray, np.ndarray]:
+        """Time, p and p' at a distance."""
+        power = np.arange(len(self.c))
+        y = (s**power) @ self.c
+        yp = (power[1:] * s ** power[:-1]) @ self.c[1:] / self.unit
+        return self.t + s * self.unit, y, yp
+
+    def _expanded(self, order: int, distance: float) -> np.ndarray | None:
+        """Coefficients f_0, ..., f_order by differences, one per row; None where F is undefined."""
+        values = np.empty((POINTS + 1, self.n))
+        for i in range(POINTS + 1):
+            r = residual_at(self.state, *self._point(i * distance))
+            if r is None:
+                return None
+            values[i] = self.row * r
+        weights = np.linalg.inv(np.vander(np.arange(POINTS + 1.0), increasing=True))
+        return (weights @ values)[: order + 1] / distance ** np.arange(order + 1)[:, None]
+
+    def _choose_distance(self, order: int) -> bool:
+        """Choose the distance by which the coefficients change least; note how much they do."""
+        if order == 0:
+            self.distance, self.error = self._farthest(), np.zeros(self.n)
+            return True
+        best, before, distance = np.inf, None, self._farthest()
+        for _ in range(LEVELS):
+            here = self._expanded(order, distance)
+            if here is not None and before is not None:
+                round_off = self.noise / distance ** np.arange(order + 1)[:, None]
+                change = np.abs(here - before) + round_off
+                if change.max() < best:
+                    best, self.distance, self.error = float(change.max()), distance, change.ravel()
+            before, distance = here, distance / CLOSER
+        return bool(np.isfinite(best))
+
+    def _residual(self, order: int) -> np.ndarray | None:
+        if order == 0:
+            r = residual_at(self.state, *self._point(0.0))
+            return None if r is None else self.row * r
+        found = self._expanded(order, self.distance)
+        return None if found is None else found.ravel()
+
+    def _matrices(self, s: float) -> tuple[np.ndarray, np.ndarray] | None:
+        t, y, yp = self._point(s)
+        status, fy, fyp = probe.jacobian_at(self.state, t, y, yp)
+        self.state.jacobian_exists = False     # it may be that of another point
+        raise_users(self.state)
+        if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
+            return None
+        scale = self.row[:, None]
+        return scale * fy * self.column, scale * fyp * self.column / self.unit
+
+    def _linearised(self, order: int) -> np.ndarray | None:
+        """Matrix of df_i by dc_j, in units of the columns."""
+        n, apart = self.n, min(JACOBIANS_APART, self._farthest())
+        found = []
+        for i in range(order + 1):
+            matrices = self._matrices(i * apart)
+            if matrices is None:
+                return None
+            found.append(matrices)
+        weights = np.linalg.inv(np.vander(apart * np.arange(order + 1.0), increasing=True))
+        A, E = (np.tensordot(weights, np.array(part), 1) for part in zip(*found, strict=True))
+        J = np.zeros((order + 1, n, order + 2, n))
+        for i in range(order + 1):
+            for j in range(i + 2):
+                if j <= i:
+                    J[i, :, j] += A[i - j]
+                J[i, :, j] += j * E[i - j + 1] if i - j + 1 <= order else 0.0
+        return J.reshape((order + 1) * n, (order + 2) * n)
+
+    # --- the iteration ----------------------------------------------------------------------------
+
+    def _prepare(self, order: int, count: int) -> bool:
+        """Linearise and factor: `count` combinations of the rows have y alone in them."""
+        J = self._linearised(order)
+        if J is None:
+            return False
+        self.J, self.size = J, float(np.abs(J).max())
+        self.rest = _MinimumNorm(J[:, self.n :], J.shape[0] - count)
+        self.C = self.rest.left.T @ J[:, : self.n]
+        # what a unit of each of these constraints takes
+        self.shift = _least_change(
+            self.C, np.eye(count), self._groups(order), self.length / self.column,
+            RANK * float(np.linalg.norm(self.C, 2)),
+        )
+        return bool(np.isfinite(self.shift).all())
+
+    def _groups(self, order: int) -> list[np.ndarray]:
+        """Unknowns that so many derivatives can determine, in the order in which they move."""
+        known, fast = self.kinds <= order + 1, self.kinds > 1
+        groups = [known & self.free, known & ~self.free & fast, known & ~self.free & ~fast]
+        return [np.flatnonzero(group) for group in groups if group.any()]
+
+    def _step(self, r: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
+        """Change of all coefficients, in units of the columns, and what differences leave of y's.
+
+        A coefficient that is zero is as good as any.
+        """
+        dy = self.shift @ (-self.rest.left.T @ r)
+        dz = self.rest.solve(-r - self.J[:, : self.n] @ dy)
+        noise = np.abs(self.shift) @ (np.abs(self.rest.left.T) @ self.error)
+        return np.concatenate([dy, dz]).reshape(order + 2, self.n), noise
+
+    def _is_nothing(self, dy: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Which changes of y are far below the tolerance, or round-off."""
+        return self.column * np.abs(dy) <= np.maximum(
+            NEGLIGIBLE * self.tolerance, ROUND_OFF * self.column * noise
+        )
+
+    def holds(self, order: int, count: int) -> bool:
+        """Whether the values satisfy all constraints as they are."""
+        if not self._choose_distance(order) or not self._prepare(order, count):
+            return False
+        r = self._residual(order)
+        if r is None:
+            return False
+        change, noise = self._step(r, order)
+        return bool(self._is_nothing(change[0], noise).all())
+
+    def run(self, order: int, count: int) -> bool:
+        """Make the coefficients up to this order vanish; tell whether that was possible.
+
+        The best distance for differences is known only when the polynomial is.
+        """
+        for _ in range(2):
+            if not self._choose_distance(order) or not self._iterate(order, count):
+                return False
+            if order == 0:
+                break
+        return True
+
+    def _iterate(self, order: int, count: int) -> bool:
+        r, fresh = self._residual(order), False
+        for _ in range(MAX_ITERATIONS):
+            if r is None:
+                return False
+            if not fresh and not self._prepare(order, count):
+                return False
+            change, noise = self._step(r, order)
+            settled = bool(self._is_nothing(change[0], noise).all())
+            before = float(np.linalg.norm(r))
+            after = self._take_damped(change, r, order)
+            if after is None:
+                return settled
+            r, left = after, float(np.linalg.norm(after))
+            if settled and not left > 10.0 * np.linalg.norm(self.error) + 1e-12 * self.size:
+                return True
+            if settled and left > 0.5 * before:
+                return True
+            fresh = left <= STILL_GOOD * before
+        return False
+
+    def _take_damped(self, change: np.ndarray, r: np.ndarray, order: int) -> np.ndarray | None:
+        """Take the longest of 1, 1/2, 1/4, ... of a change that makes the equations smaller."""
+        kept, size, length = self.c.copy(), float(np.linalg.norm(r)), 1.0
+        for _ in range(MAX_HALVINGS):
+            self.c = kept.copy()
+            self.c[: order + 2] += length * change * self.column
+            tried = self._residual(order)
+            if tried is not None and np.linalg.norm(tried) <= (1.0 - 1e-4 * length) * size:
+                return tried
+            length /= 2.0
+        self.c = kept
+        return None
+
+    def result(self, y: np.ndarray) -> Settled:
+        """Return the values found; what was moved by next to nothing keeps its value."""
+        found = self.c[0].copy()
+        moved = np.abs(found - y) > NEGLIGIBLE * self.tolerance
+        return Settled(np.where(moved, found, y), self.c[1] / self.unit, moved)
+
+
+class _MinimumNorm:
+    """Shortest solutions of a system with a matrix of known rank, and its left null space."""
+
+    def __init__(self, matrix: np.ndarray, rank: int) -> None:
+        from scipy.linalg import qr
+
+        Q, R, self.order = qr(matrix, pivoting=True)
+        self.range, self.left = Q[:, :rank], Q[:, rank:]
+        self.right, self.triangle = np.linalg.qr(R[:rank].T)
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        from scipy.linalg import solve_triangular
+
+        x = np.empty(len(self.order))
+        inner = solve_triangular(self.triangle, self.range.T @ b, trans="T", check_finite=False)
+        x[self.order] = self.right @ inner
+        return x
+
+
+def _least_change(
+    C: np.ndarray, b: np.ndarray, groups: list[np.ndarray], length: np.ndarray, zero: float
+) -> np.ndarray:
+    """Solve C x = b; the first group takes what it can, the others the rest.
+
+    Each takes the shortest x, in terms of the lengths; singular values up to `zero` count as such.
+    """
+    x = np.zeros((C.shape[1], b.shape[1]))
+    group = groups[0]
+    rank = int(np.sum(np.linalg.svd(C[:, group], compute_uv=False) > zero))
+    u, s, vt = np.linalg.svd(C[:, group] * length[group])
+    if rank < len(C) and len(groups) > 1:
+        K = u[:, rank:]
+        x += _least_change(K.T @ C, K.T @ b, groups[1:], length, zero)
+        b = b - C @ x
+    x[group] = length[group, None] * (vt[:rank].T @ ((u[:, :rank].T @ b) / s[:rank, None]))
+    return x
