@@ -502,7 +502,7 @@ def raising_from(t_from, mishap, value):
     return fun
 
 
-@pytest.mark.parametrize("mishap", [Mishap("mine"), ValueError("mine"), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("mishap", [Mishap("mine"), LookupError("mine"), SystemExit(3)], ids=repr)
 @pytest.mark.parametrize("t_from", [0.0, 0.7], ids=["at once", "late"])
 @pytest.mark.parametrize("where", ["fun", "out", "jac", "event", "apply", "callback"])
 @pytest.mark.parametrize("trace", ["auto", "never"])

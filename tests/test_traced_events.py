@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import count_calls
 
-from tether import solve_dae
+from tether import Status, solve_dae
 
 
 def attributed(fun, **attributes):
@@ -197,13 +197,23 @@ def test_events_that_read_what_others_write(who, trace):
     ("event", "error"),
     [(lambda t, y, yp: math.sqrt(y[0]) - 0.1, ValueError),
      (lambda t, y, yp: 1.0 / max(y[0], 0.0).__float__(), ZeroDivisionError),
-     (lambda t, y, yp: math.exp(1000.0 - 400.0 * float(y[0])), OverflowError),
-     (lambda t, y, yp: y[0] if y[0] > -0.5 else [][0], IndexError)],
-    ids=["sqrt", "division", "overflow", "raise"],
+     (lambda t, y, yp: math.exp(1000.0 - 400.0 * float(y[0])), OverflowError)],
+    ids=["sqrt", "division", "overflow"],
 )
-def test_exceptions_of_events_pass_through(event, error, trace):
-    with pytest.raises(error):
-        solve_dae(lambda t, y, yp: [yp[0] + 1.0], (0.0, 2.0), [1.0], events=event, trace=trace)
+def test_events_without_a_value_end_the_run_there(event, error, trace):
+    sol = solve_dae(lambda t, y, yp: [yp[0] + 1.0], (0.0, 2.0), [1.0], events=event, trace=trace)
+    assert sol.status == Status.NON_FINITE
+    assert type(sol.diagnosis.exception) is error
+    assert len(sol.t_events[0]) == (error is ValueError)
+    if error is not OverflowError:
+        assert sol.t[-1] == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("trace", ["never", "auto"])
+def test_other_exceptions_of_events_pass_through(trace):
+    with pytest.raises(IndexError):
+        solve_dae(lambda t, y, yp: [yp[0] + 1.0], (0.0, 2.0), [1.0], trace=trace,
+                  events=lambda t, y, yp: y[0] if y[0] > -0.5 else [][0])
 
 
 def test_one_event_that_cannot_be_traced():

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from tether import replan
 from tether._core import begin, codes, interpolate, linear, probe, step
 from tether._core import project as project_core
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_users, take_refusal
 from tether._core.state import State
 from tether.checks import check_time, check_vector
 from tether.events import Switch
@@ -96,6 +96,8 @@ class Bdf:
         What was done to the starting values.
     stats : Statistics
         Work so far.
+    exception : Exception or None
+        What a function raised where the step that failed was tried.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Bdf:
 
     start: Start
     status: Status
+    exception: Exception | None
     given: tuple[float, np.ndarray, np.ndarray | None]     # what the last start was made from
 
     def __init__(
@@ -139,6 +142,7 @@ class Bdf:
         )
         self.model = self._find_model(t0, y, yp)
         self._state = new_state(self.model, self.n, self.options)
+        self._state.given = t0, y, np.zeros_like(y) if yp is None else yp
         self.model.constraints.attach(self._state, t0, y, self.problem.args, self.options)
         self._constraint_key = self.model.constraints.key(self.n, self.problem.args)
         self._state.t_end = t_bound
@@ -246,6 +250,8 @@ class Bdf:
         s = self._state
         self.given = t, y, yp
         self.start = self._find_start(t, y, yp, mode)
+        refusal = take_refusal(s)
+        self.exception = None if self.start.success else refusal
         if self._use_kinds(self.start.pencil):
             probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
         code = begin.begin(
@@ -421,6 +427,7 @@ class Bdf:
         self.t_old = s.t if count == 1 else None
         code = step.advance(s, self._before_next_look(count))
         raise_users(s)
+        self.exception = take_refusal(s)
         if code == codes.PAUSED and self._is_worn() and replan.choose_again(self):
             return codes.PAUSED
         if code == codes.PUZZLED and s.rank_changed:

@@ -30,6 +30,7 @@ class Cause(StrEnum):
     CONDITION = "condition"
     JACOBIAN = "jacobian"
     NON_FINITE = "non-finite"
+    EXCEPTION = "exception"
     NOISE = "noise"
     TOLERANCE = "tolerance"
     CONTRADICTION = "contradiction"
@@ -260,6 +261,28 @@ CAUSES = {
             ),
             "at the time of the start": (
                 "begin a little later than t = {t}, or write the limit at t = {t} into {equations}",
+            ),
+        },
+    ),
+    Cause.EXCEPTION: Text(
+        "A function raises an exception",
+        "{what}, at every point that was tried beyond t = {t}.",
+        "A `ValueError`, `ZeroDivisionError`, `OverflowError` or `FloatingPointError` at a point "
+        "that the solver tries, such as the domain error of `math.sqrt`, is a reason for a smaller "
+        "step, like a residual that is not a number. This one came however small the step became. "
+        "It is in `sol.diagnosis.exception`, with its traceback. At the starting values that were "
+        "passed such an exception is raised, and all other exceptions are raised everywhere.",
+        (
+            "check the signs in that line, unless the solution is meant to go there",
+            "end the interval or stop with a terminal event before the domain is left",
+            "continue the function beyond its domain in a smooth way",
+        ),
+        example="ValueError: math domain error, raised in line 12 of model.py: "
+        "return math.log(current)",
+        instead={
+            "where the run begins": (
+                "begin with values of which that line makes a number",
+                "check what the `apply` of an event returns, or what holds after a break",
             ),
         },
     ),

@@ -162,8 +162,10 @@ class Constraints:
             return
         reference = state.array("g_reference")
         reference[:] = 0.0
-        _, values = core.constraints_at(state, t, y)
+        status, values = core.constraints_at(state, t, y)
         raise_users(state)
+        if status != 0:
+            values[:] = np.nan
         first = state.array("piece_start")[len(self.constraints) + self._n_found]
         reference[first:] = values[first:]
 
@@ -175,10 +177,13 @@ class Constraints:
         Next to y: at the point itself a derivative may vanish, as that of an energy at rest.
         """
         kept = {name: state.array(name).copy() for name in ("y", "g", "gy")}
-        _, slopes = core.jacobian_of_constraints_at(state, t, y + BESIDE * (np.abs(y) + 1.0))
+        beside = y + BESIDE * (np.abs(y) + 1.0)
+        status, slopes = core.jacobian_of_constraints_at(state, t, beside)
         for name, values in kept.items():
             state.array(name)[:] = values
         raise_users(state)
+        if status != 0:
+            return None
         found = np.argwhere((slopes != 0.0) & unknowns)
         return (self.name_of(state, found[0][0]), int(found[0][1])) if len(found) else None
 

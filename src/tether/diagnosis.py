@@ -60,6 +60,8 @@ class Diagnosis:
         What to try, the most promising first.
     steps : ndarray or None
         The last attempts at a step, oldest first; see `tether.steps`.
+    exception : Exception or None
+        What a function of yours raised where the step that failed was tried, with its traceback.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Diagnosis:
     evidence: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
     steps: np.ndarray | None = field(default=None, repr=False)
+    exception: Exception | None = None
 
     def __str__(self) -> str:
         parts = [self.summary]

@@ -89,6 +89,10 @@ class Driver:
                 code = self.bdf.advance(allowed)
             finally:
                 self.t_reached = self.bdf.t
+            if code == codes.UNCLEAR:
+                assert self.functions is not None
+                self.functions.call_instead()
+                continue
             if self.bdf._state is not self.state:
                 self._follow()
                 self._note_restart()
@@ -273,8 +277,6 @@ class Driver:
         The first that ends the run or changes the state cuts the step; what would have
         happened later in the step has not happened.
         """
-        assert self.functions is not None
-        self.functions.complete()
         whole = self.bdf.polynomial()
         polynomial = whole.restricted(self.bdf.n)
         if self.state.steps == self.segment_step + 1:

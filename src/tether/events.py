@@ -163,10 +163,10 @@ class EventFunctions:
             self._call("g_old")
         adapters.raise_users(self.state)
 
-    def complete(self) -> None:
-        """After a step: where a program gives no number, let the functions say what they think."""
-        if self.program is not None and not np.isfinite(self.state.array("g_new")).all():
-            self._call("g_new")
+    def call_instead(self) -> None:
+        """Where the program gives no number: let the functions say what they think from now on."""
+        self.program = None
+        self._put()
 
     def _call(self, target: str) -> None:
         s, n = self.state, self.bdf.n

@@ -430,6 +430,7 @@ def _check_problem(problem: Problem) -> Problem:
 
 def _new_state(problem: Problem, n: int, t: np.ndarray) -> State:
     state = new_state(problem, n, Options())
+    state.retries = False                      # the step is what it is
     state.t_end, state.h = float(t[-1]), float(t[1] - t[0])
     state.direction = float(np.sign(state.h))
     return state

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tether._core import adapters, jacobian
+from tether._core.adapters import WrongResult
 from tether._core.state import State
 from tether.constraints import Constraints
 from tether.lowlevel import as_low_level, capsule, read_signature
@@ -425,7 +426,7 @@ def _right_hand_side(f: Callable[..., Any], t: float, y: np.ndarray, args: tuple
     """Values of f; a single one would otherwise be spread over all equations."""
     values = np.asarray(f(t, y, *args))
     if values.shape != y.shape:
-        raise ValueError(
+        raise WrongResult(
             f"f must return {len(y)} values, one per unknown in y0, but returned "
             f"an object of shape {values.shape}"
         )
@@ -435,7 +436,7 @@ def _right_hand_side(f: Callable[..., Any], t: float, y: np.ndarray, args: tuple
 def _mass_at(matrix_at: Callable[..., Any], t: float, y: np.ndarray) -> Any:
     matrix = matrix_at(t, y)
     if np.shape(matrix) != (len(y), len(y)):
-        raise ValueError(
+        raise WrongResult(
             f"M must return a matrix of shape {(len(y), len(y))}, got {np.shape(matrix)}"
         )
     return matrix

@@ -99,8 +99,9 @@ TEXTS = {
         "or one unknown may appear in no equation."
     ),
     Status.NON_FINITE: (
-        "The residual is infinite or not a number however small the step became. Look for a "
-        "logarithm, root or division that leaves its domain near this time."
+        "The residual is infinite or not a number, or a function raises an exception, however "
+        "small the step became. Look for a logarithm, root or division that leaves its domain near "
+        "this time."
     ),
     Status.MAX_STEPS: "The limit of steps was reached. Raise max_steps or loosen the tolerances.",
     Status.MAX_SECONDS: "The time limit was reached. Raise max_seconds or loosen the tolerances.",

@@ -38,6 +38,8 @@ cdef class PythonEvents:
     cdef int n
     cdef int call(self, double t, double* y, double* yp, double* g) except -1
 
+cdef int pass_or_refuse(State s, object error, double t, double* y, double* yp) except -200
+cdef bint is_given(State s, double t, double* y, double* yp) except -1
 cdef double* address(object array) except? NULL
 cdef int read_values(object result, double* out, int n) except -1
 cdef int is_plain(object result, int n)

@@ -1,7 +1,7 @@
 """The user's functions behind the core's seams: Python callables and C functions.
 
-Only the `python_*` functions take the GIL. They catch whatever the user's code raises,
-keep it in the state and return USER_EXCEPTION, so that it can be raised again unchanged.
+Only the `python_*` functions take the GIL. They catch whatever the user's code raises and let
+`pass_or_refuse` decide what becomes of it.
 """
 
 import cython
@@ -21,6 +21,63 @@ if cython.compiled:
     cnp.import_array()
 
 REAL = "fiub"                          # kinds of NumPy's real types
+# What functions raise where they have no value; their subclasses count as well.
+DOMAIN_ERRORS = (ValueError, ZeroDivisionError, OverflowError, FloatingPointError)
+
+
+class WrongResult(ValueError):
+    """A function returned what cannot be used: no smaller step will change that."""
+
+
+def pass_or_refuse(s, error, t, y, yp):
+    """Decide what becomes of an exception that a function of the user's raised at a point.
+
+    Where the function has no value at a point that the solver tries, the point is refused, like
+    one at which the residual is not finite. At the point that the user chose, and whatever is no
+    matter of the point, the exception is kept to be raised again unchanged.
+
+    Its traceback is kept apart: one that is raised again and again would grow with each time.
+    """
+    if (
+        not isinstance(error, DOMAIN_ERRORS)
+        or isinstance(error, WrongResult)
+        or not s.retries
+        or is_given(s, t, y, yp)
+    ):
+        s.error = error
+        return USER_EXCEPTION
+    s.outside = error, error.__traceback__
+    s.outside_step = s.steps
+    error.__traceback__ = None
+    return NON_FINITE
+
+
+def is_given(s, t, y, yp):
+    """Tell whether the user chose this point; constraints have no y' and pass y in its place."""
+    i: cython.int
+    if s.given is None:
+        return False
+    start, values, slopes = s.given
+    if t != start:
+        return False
+    for i in range(len(values)):
+        if y[i] != values[i]:
+            return False
+        if yp is not y and yp[i] != slopes[i]:
+            return False
+    return True
+
+
+def take_refusal(s: State):
+    """Return the exception that kept the step just tried from succeeding, and forget it.
+
+    None if no function raised one in that step.
+    """
+    if s.outside is None:
+        return None
+    error, traceback = s.outside
+    s.outside = None
+    return error.with_traceback(traceback) if s.outside_step == s.steps else None
 
 
 def evaluate(s, t, y, yp, out):
@@ -109,7 +166,7 @@ class PythonJacobian:
         for name, matrix in zip(("fy", "fyp"), result, strict=True):
             dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
             if dense.shape != (self.n, self.n):
-                raise ValueError(
+                raise WrongResult(
                     f"jac must return two matrices of shape {(self.n, self.n)}, "
                     f"got one of shape {dense.shape}"
                 )
@@ -222,9 +279,9 @@ def read_values(result, out, n):
     try:
         values = np.asarray(result)
     except ValueError:
-        raise ValueError("fun must return a vector, but returned a list of unequal lists") from None
+        raise WrongResult("fun must return a vector, but returned unequal lists") from None
     if values.shape != (n,):
-        raise ValueError(
+        raise WrongResult(
             f"fun must return {n} values, one per unknown in y0, but returned "
             f"an object of shape {values.shape}"
         )
@@ -245,8 +302,7 @@ def python_residual(
     try:
         cython.cast(PythonResidual, s.residual_adapter).call(t, y, yp, out)
     except BaseException as error:
-        s.error = error
-        return USER_EXCEPTION
+        return pass_or_refuse(s, error, t, y, yp)
     return OK
 
 
@@ -260,8 +316,7 @@ def python_jacobian(
     try:
         cython.cast(PythonJacobian, s.jacobian_adapter).call(s, t, y, yp)
     except BaseException as error:
-        s.error = error
-        return USER_EXCEPTION
+        return pass_or_refuse(s, error, t, y, yp)
     return OK
 
 
@@ -275,8 +330,7 @@ def python_terms(
     try:
         cython.cast(PythonTerms, s.slopes_adapter).call(s, t, y)
     except BaseException as error:
-        s.error = error
-        return USER_EXCEPTION
+        return pass_or_refuse(s, error, t, y, yp)
     return OK
 
 
@@ -290,8 +344,7 @@ def python_events(
     try:
         cython.cast(PythonEvents, s.events_adapter).call(t, y, yp, g)
     except BaseException as error:
-        s.error = error
-        return USER_EXCEPTION
+        return pass_or_refuse(s, error, t, y, yp)
     return OK
 
 

@@ -20,6 +20,7 @@ cdef enum:
     STORE_FULL = 22
     EVENT_FOUND = 23
     PUZZLED = 24                # the error test keeps failing, or the constraints' rank changed
+    UNCLEAR = 25                # a program of events gives no number: the functions may raise
     # A start that needs no correction.
     AS_GIVEN = 30
 

@@ -403,9 +403,11 @@ def find_slopes(c, s):
     dt: cython.double = ROOT_EPS * max(fabs(c.t), c.scale) * s.direction
     forget_algebraic_slopes(c)
     if evaluate(s, c.t + dt, c.y, c.yp, s.r) != OK:
-        for i in range(n):
-            c.ypp[i] = UNKNOWN
-        return
+        dt = -dt
+        if evaluate(s, c.t + dt, c.y, c.yp, s.r) != OK:
+            for i in range(n):
+                c.ypp[i] = UNKNOWN
+            return
     for i in range(n):
         c.x[i] = -(s.r[i] - c.r[i]) / dt
     for j in range(n):

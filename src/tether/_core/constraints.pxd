@@ -1,5 +1,5 @@
-from tether._core.adapters cimport address
-from tether._core.codes cimport NON_FINITE, OK, USER_EXCEPTION
+from tether._core.adapters cimport address, pass_or_refuse
+from tether._core.codes cimport NON_FINITE, OK
 from tether._core.jacobian cimport largest
 from tether._core.state cimport State
 

@@ -4,9 +4,11 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
 
+from tether._core.adapters import WrongResult
+
 if not cython.compiled:
-    from tether._core.adapters import address
-    from tether._core.codes import NON_FINITE, OK, USER_EXCEPTION
+    from tether._core.adapters import address, pass_or_refuse
+    from tether._core.codes import NON_FINITE, OK
     from tether._core.jacobian import largest
     from tether._core.state import State
 
@@ -45,7 +47,7 @@ class PythonPiece:
                 return 0
         values = np.asarray(result)
         if values.size != self.size or values.ndim > 1 or values.dtype.kind not in REAL:
-            raise ValueError(
+            raise WrongResult(
                 f"a constraint or invariant that returned {self.size} real values before now "
                 f"returned {result!r}"
             )
@@ -62,7 +64,7 @@ class PythonPiece:
         result = self.jac(t, self.y, *self.args)
         dense = result.toarray() if hasattr(result, "toarray") else np.asarray(result)
         if dense.size != self.size * self.n or dense.dtype.kind not in REAL:
-            raise ValueError(
+            raise WrongResult(
                 f"jac of a constraint must return a real matrix of shape {(self.size, self.n)}, "
                 f"got shape {dense.shape}"
             )
@@ -78,8 +80,7 @@ def python_piece(s: State, piece: cython.int, t: cython.double, y: cython.p_doub
     try:
         cython.cast(PythonPiece, s.pieces[piece]).call(s, s.piece_start[piece], t, y)
     except BaseException as error:
-        s.error = error
-        return USER_EXCEPTION
+        return pass_or_refuse(s, error, t, y, y)
     return OK
 
 
@@ -93,8 +94,7 @@ def python_piece_jacobian(
     try:
         cython.cast(PythonPiece, s.pieces[piece]).call_jacobian(s, s.piece_start[piece], t, y)
     except BaseException as error:
-        s.error = error
-        return USER_EXCEPTION
+        return pass_or_refuse(s, error, t, y, y)
     return OK
 
 
@@ -167,6 +167,10 @@ def difference_constraints(s, t, y):
         y[j] = saved + increment
         increment = y[j] - saved
         status = evaluate_constraints(s, t, y)
+        if status == NON_FINITE:           # the other side may be within the domain
+            y[j] = saved - increment
+            increment = y[j] - saved
+            status = evaluate_constraints(s, t, y)
         y[j] = saved
         if status != OK:
             return status

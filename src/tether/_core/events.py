@@ -1,9 +1,12 @@
-"""Sign changes of the event functions over a step; `tether.events` locates them."""
+"""Sign changes of the event functions over a step; `tether.events` locates them.
+
+They are evaluated before the step is accepted: where one of them has no value, a smaller step may
+stay within its domain.
+"""
 
 import cython
 
 if not cython.compiled:
-    from tether._core.codes import OK
     from tether._core.state import State
 
 
@@ -16,18 +19,20 @@ def crossed(old, new, direction):
     return (old <= 0.0 <= new or old >= 0.0 >= new) and old != new
 
 
-def look_for_events(s):
-    """Evaluate the events at the new point; positive when one of them crossed zero."""
+def try_events(s):
+    """Evaluate the events where the step being tried leads."""
+    return s.events(s, s.t_new, s.y, s.yp, s.g_new)
+
+
+def one_happened(s):
+    """Tell whether an event crossed zero in the step; if not, look on from the new values."""
     i: cython.int
-    status: cython.int = s.events(s, s.t, s.y, s.yp, s.g_new)
-    if status != OK:
-        return status
     for i in range(s.n_events):
         if crossed(s.g_old[i], s.g_new[i], s.g_direction[i]):
-            return 1
+            return True
     for i in range(s.n_events):
         s.g_old[i] = s.g_new[i]
-    return OK
+    return False
 
 
 def evaluate_events(s: State):

@@ -1,4 +1,4 @@
-"""F_y and F_y' by forward differences.
+"""F_y and F_y' by forward differences, or backward ones where F ends.
 
 The two are kept apart, unlike in DASSL and IDA, which difference F_y + cj F_y' in one
 sweep: a change of the step then costs a factorisation but no residual, and F_y', which in
@@ -63,6 +63,10 @@ def difference_fy(s, t, y, yp, y_size):
         y[j] = saved + increment
         increment = y[j] - saved
         status = evaluate(s, t, y, yp, s.scratch)
+        if status == NON_FINITE:           # the other side may be within the domain
+            y[j] = saved - increment
+            increment = y[j] - saved
+            status = evaluate(s, t, y, yp, s.scratch)
         y[j] = saved
         if status != OK:
             return status
@@ -102,6 +106,9 @@ def difference_fyp(s, t, y, yp):
     for j in range(n):
         increment = CUBE_ROOT_EPS * max(fabs(yp[j]), min(1.0 / fabs(s.weight[j] * s.h), yp_size))
         status = move_derivative(s, t, y, yp, j, increment)
+        if status == NON_FINITE:
+            increment = -increment
+            status = move_derivative(s, t, y, yp, j, increment)
         for trial in range(ENLARGEMENTS):
             if status != OK or not drowned(s):
                 break

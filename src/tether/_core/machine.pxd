@@ -27,7 +27,7 @@ from libc.math cimport (
 )
 
 from tether._core.adapters cimport address
-from tether._core.codes cimport NON_FINITE, OK
+from tether._core.codes cimport OK, UNCLEAR
 from tether._core.opcodes cimport *
 from tether._core.state cimport State
 

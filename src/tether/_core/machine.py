@@ -12,7 +12,7 @@ import numpy as np
 
 if not cython.compiled:
     from tether._core.adapters import address
-    from tether._core.codes import NON_FINITE, OK
+    from tether._core.codes import OK, UNCLEAR
     from tether._core.libm import *
     from tether._core.opcodes import *
     from tether._core.state import State
@@ -487,12 +487,12 @@ def machine_events(s, t, y, yp, g):
 
 
 def finite_or_not(values, n):
-    """Return OK, or NON_FINITE where a value is no number: a function might have raised."""
+    """Return OK, or UNCLEAR where a value is no number: a function might have raised."""
     i: cython.int
     probe: cython.double = 0.0
     for i in range(n):
         probe += 0.0 * values[i]
-    return OK if probe == 0.0 else NON_FINITE
+    return OK if probe == 0.0 else UNCLEAR
 
 
 def machine_constraint(t, y, g, machine):

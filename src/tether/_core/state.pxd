@@ -25,6 +25,10 @@ cdef class State:
     cdef public object events_adapter
     cdef public bint python_residual  # the residual needs the GIL
     cdef public object error          # the exception a user's function raised
+    cdef public object given          # the point that the user chose: t, y, y'; None: no such point
+    cdef public bint retries          # a step that fails is tried again with a smaller one
+    cdef public object outside        # the last exception at a trial point, and its traceback
+    cdef public long long outside_step  # ... while this step was tried
     cdef void* c_function
     cdef void* c_data
 

@@ -94,7 +94,8 @@ class State:
         self.lu = take(self, "lu", n * n)
         self.pivot_inverse = take(self, "pivot_inverse", n)
         self.pivot = integers(self, "pivot", np.zeros(n, np.intc))
-        self.error = None
+        self.error = self.given = self.outside = None
+        self.retries, self.outside_step = True, -1
         self.residual_adapter = self.jacobian_adapter = self.events_adapter = None
         self.slopes_adapter = None
         self.t_end = np.inf

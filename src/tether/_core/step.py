@@ -10,12 +10,13 @@ if not cython.compiled:
         REACHED_END,
         STORE_FULL,
         TOO_ACCURATE,
+        UNCLEAR,
     )
     from tether._core.coefficients import set_coefficients
     from tether._core.controller import fit_to_end, next_step, recover
     from tether._core.error import test_error
     from tether._core.estimates import set_test_weights
-    from tether._core.events import look_for_events
+    from tether._core.events import one_happened, try_events
     from tether._core.newton import correct
     from tether._core.norms import set_weights
     from tether._core.order import lower_order, next_order
@@ -54,6 +55,10 @@ def step(s):
             status = test_error(s)
         if status == OK and not s.project_before_test:
             status = project(s)
+        if status == OK and s.n_events > 0:
+            status = try_events(s)
+            if status == UNCLEAR:
+                return status
         remember(s, status)
         if status == OK:
             break
@@ -119,10 +124,8 @@ def run(s, count):
         status = step(s)
         if status != OK:
             return status
-        if s.n_events > 0:
-            status = look_for_events(s)
-            if status != OK:
-                return EVENT_FOUND if status > 0 else status
+        if s.n_events > 0 and one_happened(s):
+            return EVENT_FOUND
         store(s)
         if s.t == s.t_end:
             return REACHED_END

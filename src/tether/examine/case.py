@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tether._core import codes, probe
+from tether._core.adapters import take_refusal
 from tether._core.constraints import constraints_at
 from tether.causes import Cause
 from tether.diagnosis import Diagnosis, Where, write
@@ -98,7 +99,7 @@ class Case:
         error, self.plain.error = self.plain.error, None
         if error is not None and not isinstance(error, Exception):
             raise error
-        return error is None
+        return error is None and take_refusal(self.plain) is None
 
     @cached_property
     def here(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -195,7 +196,7 @@ class Case:
         s.array("g")[:] = kept
         if error is not None and not isinstance(error, Exception):
             raise error
-        return values if error is None else None
+        return values if error is None and take_refusal(s) is None else None
 
     def constraint_break(self, reach: float) -> Break | None:
         """Jump of a constraint along the solution or in time alone, this long ago at most."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +30,7 @@ from tether.examine.limits import (
     out_of_memory,
     too_accurate,
 )
+from tether.examine.raised import raised
 from tether.examine.round_off import condition, round_off
 from tether.examine.singularity import singularity
 from tether.examine.start import at_the_start
@@ -79,7 +81,7 @@ def diagnose(bdf: Bdf, driver: Driver | None = None, *, before: bool = False) ->
     case = Case(bdf, driver)
     with np.errstate(all="ignore"):
         found = wrong_jacobian(case) if before else None
-        return found or _by_status(case)
+        return replace(found or _by_status(case), exception=bdf.exception)
 
 
 def _by_status(case: Case) -> Diagnosis:
@@ -87,12 +89,13 @@ def _by_status(case: Case) -> Diagnosis:
         return case.say(Cause.NONE)
     if not case.bdf.start.success:
         return (
-            noise(case) or single_precision(case) or wrong_jacobian(case) or at_the_start(case)
+            noise(case) or single_precision(case) or wrong_jacobian(case) or raised(case)
+            or at_the_start(case)
         )
     if case.status in BY_RULE:
         return BY_RULE[case.status](case)
     looks = [
-        noise, fatal_jacobian, not_finite, singular_configuration, single_precision,
+        noise, fatal_jacobian, raised, not_finite, singular_configuration, single_precision,
         vanishing_tolerance,
     ]
     # at index 2 and 3 round-off in short steps looks like anything

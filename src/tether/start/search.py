@@ -129,6 +129,7 @@ def consistent_start(
     problem = problem.prepare(t, y)
     options = Options(rtol=rtol, atol=atol)
     state = new_state(problem, n, options)
+    state.given = t, y, np.zeros(n) if yp is None else yp
     problem.constraints.attach(state, t, y, problem.args, options)
     problem.constraints.set_references(state, t, y)
     state.h = 1.0

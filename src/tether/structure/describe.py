@@ -77,7 +77,9 @@ def describe_local(
     n = len(y)
     labels = tuple(names or [f"y[{j}]" for j in range(n)])
     state = new_state(problem, n, Options())
-    pencil = find_kinds(state, t, y, np.zeros_like(y) if yp is None else yp)
+    slopes = np.zeros_like(y) if yp is None else yp
+    state.given = t, y, slopes
+    pencil = find_kinds(state, t, y, slopes)
     notes = [reason, "the index is local: that of the system linearised near the start"]
     if pencil is None:
         notes.append("the residual is not finite at the start")
