@@ -2,44 +2,60 @@
 
 The key of a function is made of all that its expressions can depend on: its code, its defaults,
 the values in its closure and those of the global names it uses, the same for every function it
-reaches, and the shapes of its arguments. A changed number, list or array gives another key.
+reaches, and the shapes of its arguments. A changed number, list or array gives another key. What
+tracing does not understand counts by identity, since a function that uses it is not traced.
 
-Of a module, and of the methods of a class, only those count whose names are written somewhere in
-the code that is reached: a method that nobody calls may depend on anything.
+Of a module, and of a class, only those members count whose names are written somewhere in the
+code that is reached: a method that nobody calls may depend on anything. The private copy that is
+traced (`tether.trace.private`) has nothing but what was read here.
 """
 
 from __future__ import annotations
 
-import array
-import decimal
+import collections
 import enum
-import fractions
 import functools
 import hashlib
+import math
 import sys
 import types
 import weakref
-from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tether.trace.private import (
-    attributes,
-    globals_used,
+from tether.trace.classes import METADATA, attributes_of_member, own_members
+from tether.trace.classes import why_unknown_enumeration
+from tether.trace.code import facts_of
+from tether.trace.known import (
+    BY_VALUE,
+    CACHED,
+    DESCRIPTORS,
+    FLOATS,
+    KNOWN_WRAPPERS,
+    METACLASSES,
+    NUMPY_NUMBERS,
+    RATIONAL,
+    content,
+    dictionary,
+    home,
+    is_enumeration,
+    is_interpolant,
     is_library,
-    modules_imported,
-    names_used,
-    plain_function,
+    is_numpy_polynomial,
+    is_sparse,
+    jitted_function,
+    slots,
+    why_unknown,
 )
-from tether.trace.splines import content
+from tether.trace.splines import content as content_of_spline
 
 _MOST_PARTS = 5_000
 _LONGEST_BYTES = 4096
 
 
-class _TooLarge(Exception):  # noqa: N818
+class TooLarge(Exception):  # noqa: N818
     """What a function depends on is too much to compare."""
 
 
@@ -74,54 +90,79 @@ def cache_key(
     False
     """
     code = getattr(fun, "__code__", None)
-    if code in _hopeless:
+    if code is not None and id(code) in _hopeless:
         return None
-    reader = _Reader()
+    reader = Reader()
     try:
-        own = reader.read(fun), tuple(reader.read_argument(x) for x in args)
-        return n, fills, own, reader.read_by_name()
-    except (_TooLarge, RecursionError):
+        return n, fills, reader.read_call(fun, args)
+    except (TooLarge, RecursionError):
         # wrappers of our own are the same code for all functions
-        if code is not None and not (fun.__module__ or "").startswith("tether."):
-            _hopeless[code] = True
+        if type(code) is types.CodeType and not (home(fun) or "").startswith("tether."):
+            number = id(code)
+            _hopeless[number] = weakref.ref(code, lambda _: _hopeless.pop(number, None))
         return None
 
 
 def value_key(args: Sequence[Any]) -> Hashable | None:
     """Key of arguments by their values; None if they cannot be compared."""
     try:
-        reader = _Reader()
+        reader = Reader()
         return reader.read(tuple(args)), reader.read_by_name()
-    except (_TooLarge, RecursionError):
+    except (TooLarge, RecursionError):
         return None
 
 
-class _Reader:
-    """Turns values into something that compares and hashes by content."""
+class Reader:
+    """Turns values into something that compares and hashes by content.
+
+    Attributes
+    ----------
+    names : dict
+        Names written in the code that was reached, in order.
+    asks : bool
+        That code may ask for members whose names are not written in it.
+    """
 
     def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+        self.asks = False
         self._open: dict[int, int] = {}
         self._kept: list[Any] = []
         self._count = 0
-        self._names: dict[str, None] = {}      # written in the code so far, in order
         self._spaces: list[_Namespace] = []    # whose members count if they are asked for
-        self._kinds: dict[int, Hashable] = {}  # classes by identity, without what makes objects
+        self._classes: dict[int, _Namespace] = {}
+
+    def read_call(self, fun: Callable[..., Any], args: Sequence[Any]) -> Hashable:
+        """Token of a function with its further arguments, floats among them by their place."""
+        own = self.read(fun), tuple(self.read_argument(x) for x in args)
+        return own, self.read_by_name()
+
+    def has_read(self, value: Any) -> bool:
+        """Tell whether a value that is more than a number or a text is part of the key."""
+        return id(value) in self._open
+
+    def members_read(self, cls: type) -> set[str] | None:
+        """Names of the members of a class that are part of the key; None for unknown classes."""
+        space = self._classes.get(id(cls))
+        return None if space is None else space.read
 
     def read(self, value: Any) -> Hashable:
         """Token of a value, without what the code may ask it for by name."""
         kind = type(value)
         if kind is float:
             return (float, value) if value and value == value else (float, repr(value))
-        if kind in _BY_VALUE:
+        if kind in BY_VALUE:
             return kind, value
         self._count += 1
         if self._count > _MOST_PARTS:
-            raise _TooLarge
-        if id(value) in self._open:
-            return "again", self._open[id(value)]
-        self._open[id(value)] = len(self._open)
+            raise TooLarge
+        number = id(value)
+        if number in self._open:
+            return "again", self._open[number]
+        self._open[number] = len(self._open)
         self._kept.append(value)  # a new object must not get the identity of one seen before
-        return self._read(value)
+        read = _READERS.get(kind)
+        return self._other(value) if read is None else read(self, value)
 
     def read_by_name(self) -> Hashable:
         """Token of what the code asks modules, classes and functions for; it may show more code."""
@@ -129,7 +170,7 @@ class _Reader:
         while found := [
             (number, space, name)
             for number, space in enumerate(self._spaces)
-            for name in space.wanted(self._names)
+            for name in space.wanted(self.names, self.asks)
         ]:
             for number, space, name in found:
                 space.read.add(name)
@@ -138,171 +179,264 @@ class _Reader:
 
     def read_argument(self, value: Any) -> Hashable:
         """Token of an argument: floats count by their place only."""
-        if isinstance(value, (float, np.floating)):
+        kind = type(value)
+        if kind in FLOATS:
             return float
-        if isinstance(value, np.ndarray) and value.dtype == np.float64:
+        if kind is np.ndarray and value.dtype == np.float64:
+            self._visit(value)
             return float, value.shape
-        if isinstance(value, (list, tuple)):
-            return type(value), tuple(map(self.read_argument, value))
-        if type(value) is dict:
+        if kind is list or kind is tuple:
+            self._visit(value)
+            return kind, tuple(map(self.read_argument, value))
+        if kind is dict:
+            self._visit(value)
             return dict, tuple((self.read(k), self.read_argument(v)) for k, v in value.items())
         return self.read(value)
 
-    def _read(self, value: Any) -> Hashable:
-        if isinstance(value, types.FunctionType):
-            return self._function(value)
-        if isinstance(value, types.MethodType):
-            return "method", self.read(value.__func__), self.read(value.__self__)
-        if isinstance(value, functools.partial):
-            parts = (value.func, value.args, value.keywords)
-            return ("partial", *(self.read(part) for part in parts))
-        if isinstance(value, types.ModuleType):
-            return self._module(value)
-        if isinstance(value, np.ndarray):
-            return self._array(value)
-        if isinstance(value, (np.generic, array.array)):
-            return type(value), value.tobytes()
-        if isinstance(value, bytearray):
-            return bytearray, bytes(value)
-        if isinstance(value, (list, tuple, deque)):
-            own = self.read(attributes(value)) if type(value) not in (list, tuple, deque) else None
-            return type(value), tuple(self.read(part) for part in value), own
-        if isinstance(value, (set, frozenset)):
-            return type(value), frozenset(self.read(part) for part in value)
-        if isinstance(value, dict):
-            return type(value), tuple((self.read(k), self.read(v)) for k, v in value.items())
-        if isinstance(value, type):
-            return self._class(value)
-        if isinstance(value, types.BuiltinFunctionType):
-            owner = value.__self__
-            if owner is None or isinstance(owner, types.ModuleType):
-                return _Same(value)
-            return "method", value.__name__, self.read(owner)
-        if isinstance(value, (np.ufunc, np.dtype, enum.Enum, *_DESCRIPTORS)):
-            return _Same(value)
-        if isinstance(value, (fractions.Fraction, decimal.Decimal)):
-            return type(value), value
-        if (numbers := content(value)) is not None:
-            return tuple(self.read(part) for part in numbers)
-        inner = plain_function(value)
-        if callable(inner):
-            return self.read(inner)
-        state = attributes(value)
-        if not state and not _is_plain(type(value)):
-            raise _TooLarge            # it may have a state that nothing shows
-        return "object", self._kind(type(value)), self.read(state)
+    def _visit(self, value: Any) -> None:
+        self._open.setdefault(id(value), len(self._open))
+        self._kept.append(value)
+
+    # --- functions and modules ------------------------------------------------------------
 
     def _function(self, function: types.FunctionType) -> Hashable:
-        code = function.__code__
-        if is_library(function.__module__):
+        code, variables = function.__code__, function.__globals__
+        if is_library(home(function)) and id(code) not in KNOWN_WRAPPERS:
             return _Same(function)
-        self._names.update(_names_of(code))
-        variables = function.__globals__
-        used = [self.read(variables[k]) for k in globals_used(code) if k in variables]
-        used += [self.read(sys.modules[k]) for k in modules_imported(code) if k in sys.modules]
-        cells = tuple(map(self._cell, function.__closure__ or ()))
+        facts = facts_of(code)
+        self.names.update(facts.names)
+        self.asks = self.asks or facts.asks
+        used = [self.read(variables[k]) for k in facts.globals_read if k in variables]
+        if facts.imports:
+            used += [self.read(sys.modules[k]) for k in facts.imports if k in sys.modules]
+        cells = function.__closure__
+        around = tuple(map(self._cell, code.co_freevars, cells)) if cells else ()
         if function.__dict__:
             self._spaces.append(_Namespace(function.__dict__))
         extra = (function.__defaults__, function.__kwdefaults__)
-        return (_Same(code), tuple(used), cells, *(self.read(x) for x in extra))
+        return (_Same(code), tuple(used), around, *(self.read(x) for x in extra))
 
-    def _cell(self, cell: types.CellType) -> Hashable:
+    def _cell(self, name: str, cell: types.CellType) -> Hashable:
         try:
-            return self.read(cell.cell_contents)
+            value = cell.cell_contents
         except ValueError:
             return "empty"
+        if name == "__class__" and type(value) in METACLASSES:
+            return self._class_of_objects(value)
+        return self.read(value)
+
+    def _method(self, method: types.MethodType) -> Hashable:
+        return "method", self.read(method.__func__), self.read(method.__self__)
+
+    def _partial(self, value: functools.partial) -> Hashable:
+        parts = (value.func, value.args, value.keywords, value.__dict__)
+        return ("partial", *(self.read(part) for part in parts))
+
+    def _builtin(self, function: types.BuiltinFunctionType) -> Hashable:
+        owner = function.__self__
+        if owner is None or isinstance(owner, types.ModuleType):
+            return _Same(function)
+        return "method", function.__name__, self.read(owner)
+
+    def _cached(self, function: Any) -> Hashable:
+        return "cached", self.read(function.__wrapped__)
 
     def _module(self, module: types.ModuleType) -> Hashable:
-        if not is_library(module.__name__):
+        top = module.__name__.partition(".")[0]
+        if module is not math and top not in ("numpy", "numba"):
             self._spaces.append(_Namespace(vars(module), by_written_name=True))
         return _Same(module)
 
-    def _kind(self, cls: type) -> Hashable:
-        """Token of a class of which there is an object: how it was made is over."""
-        if id(cls) not in self._open and id(cls) not in self._kinds:
-            self._kinds[id(cls)] = self._class(cls, _UNUSED_BY_OBJECTS)
-        return _Same(cls), self._kinds.get(id(cls))
+    # --- containers and numbers -----------------------------------------------------------
 
-    def _class(self, cls: type, unused: frozenset[str] = frozenset()) -> Hashable:
-        if is_library(cls.__module__):
-            return _Same(cls)
-        members = []
-        for base in cls.__mro__:
-            if is_library(base.__module__):
-                continue
-            methods = {}
-            for name, member in vars(base).items():
-                inner = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
-                by_name = not name.startswith("__") or name in unused
-                if isinstance(inner, types.FunctionType) and by_name:
-                    methods[name] = inner
-                elif isinstance(member, types.FunctionType) or not name.startswith("__"):
-                    members.append(self.read(inner))
-            self._spaces.append(_Namespace(methods))
-        return _Same(cls), tuple(members)
+    def _sequence(self, value: Any) -> Hashable:
+        return type(value), tuple([self.read(part) for part in value])
+
+    def _set(self, value: Any) -> Hashable:
+        return type(value), frozenset([self.read(part) for part in value])
+
+    def _mapping(self, value: Any) -> Hashable:
+        return type(value), tuple([(self.read(k), self.read(v)) for k, v in value.items()])
+
+    def _holder(self, value: Any) -> Hashable:
+        return type(value), tuple([self.read(part) for part in content(value)])
+
+    def _namespace(self, value: Any) -> Hashable:
+        return type(value), self.read(dictionary(value))
+
+    def _slice(self, value: slice) -> Hashable:
+        return slice, self.read(value.start), self.read(value.stop), self.read(value.step)
 
     def _array(self, values: np.ndarray) -> Hashable:
-        if values.dtype == object:
-            return values.shape, tuple(self.read(x) for x in values.flat)
-        content = values.tobytes()
-        if len(content) > _LONGEST_BYTES:
-            content = hashlib.blake2b(content, digest_size=16).digest()
-        return values.dtype.str, values.shape, content
+        if values.dtype.hasobject:
+            return str(values.dtype), values.shape, tuple(self.read(x) for x in values.flat)
+        found = values.tobytes()
+        if len(found) > _LONGEST_BYTES:
+            found = hashlib.blake2b(found, digest_size=16).digest()
+        return values.dtype.str, values.shape, found
+
+    # --- classes and objects --------------------------------------------------------------
+
+    def _property(self, value: property) -> Hashable:
+        return ("property", *(self.read(part) for part in (value.fget, value.fset, value.fdel)))
+
+    def _wrapper(self, value: Any) -> Hashable:
+        return type(value), self.read(value.__func__)
+
+    def _cached_property(self, value: functools.cached_property) -> Hashable:
+        return type(value), self.read(value.func)
+
+    def _class(self, cls: type, complete: bool = True) -> Hashable:
+        if is_library(cls.__module__) or why_unknown(cls):
+            return _Same(cls)
+        for base in cls.__mro__:
+            if not is_library(base.__module__):
+                space = self._classes.get(id(base))
+                if space is None:
+                    space = _Members(vars(base))
+                    self._classes[id(base)] = space
+                    self._spaces.append(space)
+                    self._kept.append(base)
+                space.complete |= complete
+        return cls.__mro__
+
+    def _class_of_objects(self, cls: type) -> Hashable:
+        """Token of a class of which there is an object: how it was made is over."""
+        return self._class(cls, complete=False)
+
+    def _enumeration(self, cls: Any) -> Hashable:
+        if is_library(cls.__module__) or why_unknown_enumeration(cls):
+            return _Same(cls)
+        space = _Members(own_members(cls), complete=True)
+        self._classes[id(cls)] = space
+        self._spaces.append(space)
+        bases = tuple([self.read(base) for base in cls.__bases__ if not is_library(base.__module__)])
+        members = [
+            (name, self.read(member._value_), self.read(attributes_of_member(member)))
+            for name, member in cls._member_map_.items()
+        ]
+        return _Same(cls), bases, tuple(members)
+
+    def _enumerated(self, member: enum.Enum) -> Hashable:
+        token = self.read(type(member))
+        return token, member._name_, self.read(member._value_)
+
+    def _other(self, value: Any) -> Hashable:
+        """Token of what is not of a listed type; by identity where tracing does not know it."""
+        kind = type(value)
+        if is_library(kind.__module__):
+            return self._of_library(value)
+        if is_enumeration(kind):
+            return self._enumerated(value)
+        if why_unknown(kind):
+            return _Same(value)
+        parts = [slots(value), dictionary(value)]
+        own = tuple([self.read(part) for part in content(value)])
+        return "object", self._class_of_objects(kind), tuple(map(self._attributes, parts)), own
+
+    def _attributes(self, values: dict[str, Any]) -> Hashable:
+        return tuple([(name, self.read(value)) for name, value in values.items()])
+
+    def _of_library(self, value: Any) -> Hashable:
+        kind = type(value)
+        if kind in NUMPY_NUMBERS:
+            return kind, value.tobytes()
+        if kind in RATIONAL:
+            return kind, value
+        if (function := jitted_function(value)) is not None:
+            return "jitted", self.read(function)
+        if is_interpolant(value):
+            numbers = content_of_spline(value)
+            if numbers is not None:
+                return tuple([self.read(part) for part in numbers])
+            return kind, self._attributes(dictionary(value))
+        if is_sparse(value) or is_numpy_polynomial(value):
+            return kind, self._attributes(dictionary(value))
+        if kind is np.vectorize:
+            parts = value.pyfunc, value.otypes, value.excluded, value.signature, value.cache
+            return (kind, *(self.read(part) for part in parts))
+        if kind is types.MethodWrapperType:
+            return "method", value.__name__, self.read(value.__self__)
+        return _Same(value)
+
+
+_READERS: dict[type, Callable[[Reader, Any], Hashable]] = {
+    types.FunctionType: Reader._function,
+    types.MethodType: Reader._method,
+    functools.partial: Reader._partial,
+    types.BuiltinFunctionType: Reader._builtin,
+    CACHED: Reader._cached,
+    types.ModuleType: Reader._module,
+    list: Reader._sequence,
+    tuple: Reader._sequence,
+    set: Reader._set,
+    frozenset: Reader._set,
+    dict: Reader._mapping,
+    collections.OrderedDict: Reader._mapping,
+    collections.Counter: Reader._mapping,
+    collections.defaultdict: Reader._holder,
+    collections.deque: Reader._holder,
+    types.SimpleNamespace: Reader._namespace,
+    slice: Reader._slice,
+    np.ndarray: Reader._array,
+    property: Reader._property,
+    classmethod: Reader._wrapper,
+    staticmethod: Reader._wrapper,
+    functools.cached_property: Reader._cached_property,
+    enum.EnumType: Reader._enumeration,
+    np.ufunc: lambda reader, value: _Same(value),
+    **dict.fromkeys(METACLASSES, Reader._class),
+    **dict.fromkeys(DESCRIPTORS, lambda reader, value: _Same(value)),
+}
 
 
 class _Namespace:
     """Members of which only those count that somebody asks for."""
 
-    __slots__ = ("by_written_name", "members", "read")
+    __slots__ = ("by_written_name", "complete", "members", "read")
 
     def __init__(self, members: Mapping[str, Any], by_written_name: bool = False) -> None:
         self.members, self.by_written_name = members, by_written_name
         self.read: set[str] = set()
+        self.complete = True
 
-    def wanted(self, names: Mapping[str, None]) -> list[str]:
+    def wanted(self, names: Mapping[str, None], asks: bool) -> list[str]:
         """Members to read next; all, if the code can ask for them without writing their names."""
         members, read = self.members, self.read
-        if not self.by_written_name and not _ASKING.isdisjoint(names):
+        if asks and not self.by_written_name:
             return [name for name in members if name not in read]
         return [name for name in names if name in members and name not in read]
 
 
-# Whoever uses one of these may ask for any member; modules are looked after when tracing.
-_ASKING_TEXT = """
-    getattr hasattr attrgetter methodcaller __getattribute__ __dict__ vars dir getmembers
-    getattr_static type __class__
-"""
-_ASKING = frozenset(_ASKING_TEXT.split())
+class _Members(_Namespace):
+    """Members of a class; those that Python itself calls count always."""
+
+    __slots__ = ()
+
+    def __init__(self, members: Mapping[str, Any], complete: bool = False) -> None:
+        super().__init__(members)
+        self.complete = complete
+
+    def wanted(self, names: Mapping[str, None], asks: bool) -> list[str]:
+        """Members to read next."""
+        read, complete = self.read, self.complete
+        return [
+            name for name in self.members
+            if name not in read and (
+                name in names or asks
+                or (name[:2] == "__" and (complete or name not in _UNUSED_BY_OBJECTS))
+            ) and name not in METADATA
+        ]  # fmt: skip
+
+
 # What no expression with an object calls unless it is written; `type` makes objects as well.
 _UNUSED_TEXT = """
     __init__ __new__ __post_init__ __init_subclass__ __setattr__ __delattr__ __del__ __repr__
     __str__ __format__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __replace__ __dir__
+    __set_name__ __class_getitem__ __annotations__ __getnewargs__ __copy__ __deepcopy__ __sizeof__
 """
 _UNUSED_BY_OBJECTS = frozenset(_UNUSED_TEXT.split())
-# Code of functions that depend on too much, or on what cannot be seen.
-_hopeless: weakref.WeakKeyDictionary[types.CodeType, bool] = weakref.WeakKeyDictionary()
-_HEAP_TYPE = 1 << 9                # a class made by a class statement
-_DESCRIPTORS = (
-    types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType,
-    types.MethodDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType,
-)
-_BY_VALUE = frozenset((int, bool, str, bytes, complex, type(None), type(...), range))
-_code_names: dict[types.CodeType, dict[str, None]] = {}
+# Code of functions that depend on too much; an entry lives as long as the code.
+_hopeless: dict[int, weakref.ref[types.CodeType]] = {}
 
-
-def _names_of(code: types.CodeType) -> dict[str, None]:
-    names = _code_names.get(code)
-    if names is None:
-        names = _code_names[code] = dict.fromkeys(names_used(code))
-    return names
-
-
-def _is_plain(cls: type) -> bool:
-    """Tell whether all that a class and its bases can hold shows in attributes."""
-    return all(
-        base is object or (not is_library(base.__module__) and base.__flags__ & _HEAP_TYPE)
-        for base in cls.__mro__
-    )
-
-
-__all__ = ["cache_key", "value_key"]
+__all__ = ["Reader", "TooLarge", "cache_key", "value_key"]

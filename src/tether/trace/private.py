@@ -1,267 +1,187 @@
 """A private copy of the user's function, for tracing.
 
 The copy finds shims under the names of NumPy, math and the builtins, in itself and in all that it
-reaches: helpers, closures, lambdas, partial functions, methods, modules of the user. What it
-writes to is a copy too, so that tracing leaves no effects behind; a write is found afterwards.
+reaches: helpers, closures, lambdas, partial functions, methods, classes, modules of the user. What
+it writes to is a copy too, so that tracing leaves no effects behind; a write is found afterwards.
+Only what is known (`known.py`) is copied; for everything else stands something that ends the
+tracing when it is used. And only what is part of the key (`cache.py`) can be reached at all.
 """
 
 from __future__ import annotations
 
-import abc
-import array
+import builtins
 import collections
-import copy
-import dis
 import enum
 import functools
-import inspect
-import io
 import math
 import sys
-import sysconfig
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tether.trace.arrays import TracedArray
-from tether.trace.opaque import OpaqueFunction, SparseMatrix, is_differentiable, is_sparse
+from tether.trace.cache import Reader
+from tether.trace.classes import PrivateClasses
+from tether.trace.code import facts_of
+from tether.trace.known import (
+    CACHED,
+    DESCRIPTORS,
+    IMMUTABLE,
+    KNOWN_WRAPPERS,
+    METACLASSES,
+    NUMPY_FUNCTION,
+    build,
+    content,
+    dictionary,
+    fill,
+    home,
+    is_enumeration,
+    is_interpolant,
+    is_known_builtin,
+    is_known_member,
+    is_library,
+    is_numpy_polynomial,
+    is_pure_scipy,
+    is_sparse,
+    jitted_function,
+    slots,
+    why_unknown,
+)
+from tether.trace.opaque import OpaqueFunction, SparseMatrix, is_differentiable
 from tether.trace.scalar import Scalar, refuse
 from tether.trace.shims import (
+    MATH,
     MATH_MEMBERS,
-    MATH_SHIM,
     NumpyShim,
     builtin_shims,
     numpy_member,
-    refusing,
     vectorised,
 )
 from tether.trace.splines import interpolant
+from tether.trace.standins import (
+    CachedFunction,
+    ConstantsOnly,
+    Forbidden,
+    Frozen,
+    LibraryModule,
+    UserModule,
+)
+from tether.trace.watch import Watch, held_by
 
-_IMMUTABLE = (int, float, complex, str, bytes, type(None), slice, range, Scalar, np.generic)
-_CHANGING_OBJECTS = ("numpy.random", "random", "logging")  # modules of their classes
-_CHANGING_MODULES_TEXT = """
-    random time datetime warnings os io sys pathlib secrets uuid socket subprocess threading
-    multiprocessing logging shutil tempfile urllib pickle sqlite3 ctypes gc inspect
-"""
-_CHANGING_MODULES = frozenset(_CHANGING_MODULES_TEXT.split())
-_LIBRARIES = frozenset(("numpy", "scipy", "numba"))
-_STANDARD = sysconfig.get_paths()["stdlib"]
-_DUNDERS = frozenset(("__class__", "__dict__", "__weakref__", "__doc__", "__module__"))
-
-
-def names_used(code: types.CodeType) -> Iterator[str]:
-    """Names that a code object and those nested in it look up."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from names_used(constant)
-
-
-@functools.cache
-def globals_used(code: types.CodeType) -> tuple[str, ...]:
-    """Global names that a code object and those nested in it look up, without attributes."""
-    own = [
-        step.argval for step in dis.get_instructions(code)
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    ]
-    nested = [
-        name for part in code.co_consts if isinstance(part, types.CodeType)
-        for name in globals_used(part)
-    ]
-    return tuple(dict.fromkeys([*own, *nested]))
-
-
-@functools.cache
-def modules_imported(code: types.CodeType) -> tuple[str, ...]:
-    """Modules that a code object and those nested in it import when they run."""
-    own = [step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"]
-    nested = [
-        name for part in code.co_consts if isinstance(part, types.CodeType)
-        for name in modules_imported(part)
-    ]
-    return tuple(dict.fromkeys([*own, *nested]))
-
-
-@functools.cache
-def handles_exceptions(code: types.CodeType) -> bool:
-    """Tell whether a code object or one nested in it has an `except`.
-
-    A program does not raise where Python does, so that a handler would never be reached.
-    """
-    steps = {step.opname for step in dis.get_instructions(code)}
-    bare = "PUSH_EXC_INFO" in steps and "WITH_EXCEPT_START" not in steps
-    if bare or "CHECK_EXC_MATCH" in steps:
-        return True
-    return any(handles_exceptions(part) for part in code.co_consts
-               if isinstance(part, types.CodeType))
-
-
-def plain_function(value: Any) -> Any:
-    """Return what Numba or a decorator keeps of the plain function, if anything."""
-    for name in ("py_func", "__wrapped__"):
-        try:
-            if inspect.getattr_static(value, name, None) is not None:
-                return getattr(value, name, None)
-        except Exception:
-            return None
-    return None
-
-
-@functools.cache
-def is_library(module: str | None) -> bool:
-    """Tell whether a module belongs to NumPy, SciPy or Python rather than to the user."""
-    top = (module or "").partition(".")[0]
-    if top in _LIBRARIES or top == "builtins":
-        return True
-    if top not in sys.stdlib_module_names:
-        return False
-    # the user may have a module of the same name
-    file = getattr(sys.modules.get(top), "__file__", None)
-    return file is None or file.startswith(_STANDARD)
+_HEAP_TYPE = 1 << 9                # a class made by a class statement
 
 
 class PrivateCopy:
     """Copies values for one tracing and remembers what it copied.
 
+    Parameters
+    ----------
+    reader : Reader
+        Has read all that may be copied.
+
     Attributes
     ----------
     codes : set
         Code objects that belong to the user, to find the line of a failure.
+    watch : Watch
+        Knows what the traced function wrote to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reader: Reader) -> None:
         self.codes: set[types.CodeType] = set()
-        self._names: set[str] = set()          # written in that code
+        self.watch = Watch()
+        self._reader = reader
         self._memo: dict[int, tuple[Any, Any]] = {}
         self._globals: dict[int, tuple[dict, dict]] = {}
-        self._watched: list[tuple[Callable[[], Any], Any, str]] = []
-        self._builtins = builtin_shims(self.copy)
+        self._cells: dict[int, tuple[types.CellType, types.CellType]] = {}
+        self._filled: set[tuple[int, str]] = set()
+        self._classes = PrivateClasses(
+            self.copy, reader.members_read, self._remember, self.watch
+        )
+        self._builtins = self._known_builtins()
+        self._shims = {id(getattr(builtins, k, k)): v for k, v in self._builtins.items()}
 
     def copy(self, value: Any) -> Any:
         """Give what stands for a value in the traced function."""
-        if type(value) is bool or isinstance(value, _IMMUTABLE):
+        kind = type(value)
+        if kind in IMMUTABLE or kind is Scalar:
             return value
         known = self._memo.get(id(value))
         if known is not None:
             return known[1]
-        result = self._make(value)
-        return self._remember(value, result)
-
-    def writes(self) -> str | None:
-        """Say what the traced function wrote to, if anything."""
-        for read, before, what in self._watched:
-            if not _same(read(), before):
-                return what
-        return None
-
-    # --- one method per kind of value -----------------------------------------------------
+        if not self._reader.has_read(value) and self._reader.members_read(value) is None:
+            return Forbidden(f"reaches a {kind.__name__} by a name that is not in the code")
+        make = _MAKERS.get(kind)
+        return self._remember(value, self._other(value) if make is None else make(self, value))
 
     def _remember(self, value: Any, result: Any) -> Any:
         self._memo[id(value)] = (value, result)
         return result
 
-    def _make(self, value: Any) -> Any:
-        if isinstance(value, (bytearray, memoryview, array.array)):
-            refuse(f"a {type(value).__name__} may be written to unnoticed")
-        if isinstance(value, types.ModuleType):
-            return self._module(value)
-        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, np.ufunc)):
-            return self._function(value)
-        if isinstance(value, types.MethodType):
-            return types.MethodType(self.copy(value.__func__), self.copy(value.__self__))
-        if isinstance(value, functools.partial):
-            keywords = {k: self.copy(v) for k, v in value.keywords.items()}
-            return functools.partial(self.copy(value.func), *map(self.copy, value.args), **keywords)
-        if isinstance(value, functools._lru_cache_wrapper):
-            return self.copy(value.__wrapped__)
-        if isinstance(value, io.IOBase) or type(value).__module__.startswith(_CHANGING_OBJECTS):
-            return _Forbidden(f"uses a {type(value).__name__}")
-        if isinstance(value, np.ndarray):
-            return _read_only(value)
-        if isinstance(value, (list, tuple, dict, set, collections.deque)):
-            return self._container(value)
-        if isinstance(value, type):
-            return self._class(value)
-        return self._object(value)
+    def _known_builtins(self) -> dict[str, Any]:
+        shims = builtin_shims(self.copy)
+        for name in vars(builtins):
+            if not is_known_builtin(name) and shims[name] is getattr(builtins, name):
+                shims[name] = Forbidden(f"uses {name}, which is not known to tracing")
+        return shims | {"__import__": self._import}
 
-    def _object(self, value: Any) -> Any:
-        if callable(inner := plain_function(value)):  # Numba keeps the plain function
-            return self.copy(inner)
-        if isinstance(value, np.vectorize):
-            return vectorised(self.copy(value.pyfunc))
-        if (found := interpolant(value)) is not None:
-            return found
-        if is_differentiable(value):
-            return OpaqueFunction(value)
-        if is_sparse(value):
-            return SparseMatrix(value)
-        if isinstance(value, types.SimpleNamespace):
-            return self._simple_namespace(value)
-        if isinstance(value, enum.Enum):
-            return value
-        if self._is_instance(value):
-            return self._instance(value)
-        if callable(value) and type(value).__module__.startswith("numpy"):
-            # functions that dispatch on their arguments are objects with a name
-            name = getattr(value, "__name__", None)
-            return numpy_member(value, name) if name else value
-        return value
+    def _import(self, name: str, space: Any = None, local: Any = None, members: Any = (),
+                level: int = 0) -> Any:
+        """Stand for the statement `import`: a module that is not loaded is not loaded now."""
+        if level or name not in sys.modules:
+            refuse(f"imports {'.' * level}{name}")
+        return self.copy(sys.modules[name if members else name.partition(".")[0]])
 
-    def _module(self, module: types.ModuleType) -> Any:
-        top = module.__name__.partition(".")[0]
-        if module is np or top == "numpy":
-            return NumpyShim(module)
-        if module is math:
-            return MATH_SHIM
-        if top in _CHANGING_MODULES:
-            return _Forbidden(f"uses the module {module.__name__}")
-        if is_library(module.__name__):
-            return module
-        return _ModuleShim(module, self.copy, self._names)
+    # --- functions ------------------------------------------------------------------------
 
-    def _function(self, function: Any) -> Any:
-        if isinstance(function, types.FunctionType):
-            if not is_library(function.__module__):
-                return self._user_function(function)
-            if function.__module__.startswith("numpy"):
-                return numpy_member(function, function.__name__)
-        elif isinstance(function, np.ufunc):
-            return numpy_member(function, function.__name__)
-        elif function in MATH_MEMBERS:
-            return MATH_MEMBERS[function]
-        elif (function.__module__ or "").startswith("numpy"):
-            return numpy_member(function, function.__name__)
-        else:
-            owner = function.__self__
-            if not isinstance(owner, types.ModuleType) and owner is not None:
-                return getattr(self.copy(owner), function.__name__, function)
-        module = (function.__module__ or "").partition(".")[0].lstrip("_")
-        if module in _CHANGING_MODULES or module == "posix":
-            return refusing(f"uses {function.__module__}.{function.__name__}")
-        return function
+    def _function(self, function: types.FunctionType) -> Any:
+        if not is_library(home(function)) or id(function.__code__) in KNOWN_WRAPPERS:
+            return self._user_function(function)
+        return self._library_function(function)
 
-    def _user_function(self, function: types.FunctionType) -> types.FunctionType:
-        if handles_exceptions(function.__code__):
-            text = f"{function.__name__} handles exceptions, and a program raises none"
-            self.codes.add(function.__code__)
-            return self._remember(function, refusing(text))
+    def _library_function(self, function: Any) -> Any:
+        name, module = function.__name__, function.__module__ or ""
+        if type(function) is types.FunctionType:
+            module = home(function) or ""
+        if module.partition(".")[0] == "numpy":
+            return numpy_member(function, name)
+        if is_known_member(function):
+            return function
+        if is_pure_scipy(function):
+            return ConstantsOnly(function)
+        return Forbidden(f"uses {module}.{name}, which is not known to tracing")
+
+    def _user_function(self, function: types.FunctionType) -> Any:
+        code = function.__code__
+        self.codes.add(code)
+        facts = facts_of(code)
+        if facts.trouble:
+            return Forbidden(f"{function.__name__} {facts.trouble}", (code, facts.line))
+        if function.__builtins__ is not vars(builtins) and not all(
+            name in function.__globals__ for name in facts.globals_read
+        ):
+            return Forbidden(f"{function.__name__} has builtins of its own")
         namespace = self._namespace(function.__globals__)
-        cells = tuple(types.CellType() for _ in function.__closure__ or ())
-        result = types.FunctionType(
-            function.__code__, namespace, function.__name__, None, cells or None
-        )
+        cells = tuple(map(self._cell, code.co_freevars, function.__closure__ or ()))
+        result = types.FunctionType(code, namespace, function.__name__, None, cells or None)
         self._remember(function, result)
-        self.codes.add(function.__code__)
-        self._names.update(names_used(function.__code__))
         result.__defaults__ = self.copy(function.__defaults__)
         result.__kwdefaults__ = self.copy(function.__kwdefaults__)
-        result.__module__ = function.__module__
-        result.__dict__.update({k: self.copy(v) for k, v in vars(function).items()})
-        self._watch_namespace(vars(result), f"an attribute of {function.__name__}")
-        self._fill_namespace(function, namespace)
-        self._fill_cells(function, cells)
+        result.__module__, result.__qualname__ = function.__module__, function.__qualname__
+        names, asks = self._reader.names, self._reader.asks
+        result.__dict__.update(
+            {k: self.copy(v) for k, v in vars(function).items() if asks or k in names}
+        )
+        self.watch.mapping(vars(result), f"an attribute of {function.__name__}")
+        self.watch.add(lambda: [result.__code__.co_code, result.__defaults__,
+                                result.__kwdefaults__], f"the function {function.__name__}")
+        for name in (*facts.globals_read, *facts.globals_written):
+            self._fill_global(name, function.__globals__, namespace)
+        for name, cell, original in zip(
+            code.co_freevars, cells, function.__closure__ or (), strict=True
+        ):
+            self._fill_cell(name, cell, original)
         return result
 
     def _namespace(self, original: dict) -> dict:
@@ -271,198 +191,282 @@ class PrivateCopy:
             self._globals[id(original)] = (original, namespace)
         return self._globals[id(original)][1]
 
-    def _fill_namespace(self, function: types.FunctionType, namespace: dict) -> None:
-        for name in names_used(function.__code__):
-            if name not in namespace:
-                if name in function.__globals__:
-                    namespace[name] = self.copy(function.__globals__[name])
-                missing = name not in namespace
-                self._watch(
-                    functools.partial(namespace.get, name, _ABSENT),
-                    _ABSENT if missing else namespace[name],
-                    f"the global variable {name!r}",
-                )
+    def _fill_global(self, name: str, original: dict, namespace: dict) -> None:
+        key = id(namespace), name
+        if name in namespace or key in self._filled:
+            return
+        self._filled.add(key)
+        if name in original:
+            namespace[name] = self.copy(original[name])
+        self.watch.add(lambda: [namespace.get(name, _ABSENT)], f"the global variable {name!r}")
 
-    def _fill_cells(self, function: types.FunctionType, cells: tuple) -> None:
-        names, originals = function.__code__.co_freevars, function.__closure__ or ()
-        for name, cell, original in zip(names, cells, originals, strict=True):
-            try:
-                value = original.cell_contents
-            except ValueError:  # not yet assigned
-                continue
-            # super() needs the class that the method was defined in
-            cell.cell_contents = value if name == "__class__" else self.copy(value)
-            self._watch(
-                functools.partial(getattr, cell, "cell_contents"),
-                cell.cell_contents,
-                f"the variable {name!r} of the function around it",
-            )
+    def _cell(self, name: str, original: types.CellType) -> types.CellType:
+        """Cell that stands for another, shared as that one is."""
+        if id(original) not in self._cells:
+            self._cells[id(original)] = (original, types.CellType())
+        return self._cells[id(original)][1]
+
+    def _fill_cell(self, name: str, cell: types.CellType, original: types.CellType) -> None:
+        key = id(cell), name
+        if key in self._filled:
+            return
+        self._filled.add(key)
+        value = _content(original)
+        if value is not _ABSENT:
+            cell.cell_contents = self.copy(value)
+        self.watch.add(lambda: [_content(cell)], f"the variable {name!r} of the function around it")
+
+    def _method(self, method: types.MethodType) -> Any:
+        function, owner = self.copy(method.__func__), self.copy(method.__self__)
+        return function if type(function) is Forbidden else types.MethodType(function, owner)
+
+    def _partial(self, value: functools.partial) -> Any:
+        function = self.copy(value.func)
+        if type(function) is Forbidden:
+            return function
+        keywords = {k: self.copy(v) for k, v in value.keywords.items()}
+        result = functools.partial(function, *map(self.copy, value.args), **keywords)
+        result.__dict__.update({k: self.copy(v) for k, v in value.__dict__.items()})
+        self.watch.mapping(result.keywords, "the keywords of a partial function")
+        self.watch.mapping(result.__dict__, "an attribute of a partial function")
+        return result
+
+    def _builtin(self, function: types.BuiltinFunctionType) -> Any:
+        owner = function.__self__
+        if id(function) in self._shims:
+            return self._shims[id(function)]
+        if function in MATH_MEMBERS:
+            return MATH_MEMBERS[function]
+        if owner is None or isinstance(owner, types.ModuleType):
+            return self._library_function(function)
+        if isinstance(owner, type) and owner.__module__ == "builtins":
+            return function
+        stand_in = self.copy(owner)
+        return stand_in if type(stand_in) is Forbidden else getattr(stand_in, function.__name__)
+
+    def _cached(self, function: Any) -> Any:
+        inner = self.copy(function.__wrapped__)
+        return inner if type(inner) is Forbidden else CachedFunction(inner, self.watch)
+
+    def _numpy_function(self, value: Any) -> Any:
+        return numpy_member(value, value.__name__)
+
+    def _ufunc(self, value: np.ufunc) -> Any:
+        special = sys.modules.get("scipy.special")
+        if any(getattr(place, value.__name__, None) is value for place in (np, np.linalg, special)):
+            return numpy_member(value, value.__name__)
+        return Forbidden(f"uses the universal function {value.__name__}, which is not NumPy's")
+
+    # --- modules --------------------------------------------------------------------------
+
+    def _module(self, module: types.ModuleType) -> Any:
+        if module is np or module.__name__.partition(".")[0] == "numpy":
+            return NumpyShim(module)
+        if module is math:
+            return Frozen(MATH)
+        shim = LibraryModule if is_library(module.__name__) else UserModule
+        return shim(module, self.copy, self._reader.names)
+
+    # --- containers -----------------------------------------------------------------------
+
+    def _tuple(self, value: tuple) -> tuple:
+        parts = tuple(map(self.copy, value))
+        return value if all(x is y for x, y in zip(parts, value, strict=True)) else parts
+
+    def _frozenset(self, value: frozenset) -> frozenset:
+        return frozenset(map(self.copy, value))
+
+    def _slice(self, value: slice) -> slice:
+        return slice(*map(self.copy, (value.start, value.stop, value.step)))
 
     def _container(self, value: Any) -> Any:
-        if isinstance(value, tuple):
-            parts = tuple(map(self.copy, value))
-            if all(x is y for x, y in zip(parts, value, strict=True)):
-                return value
-            return type(value)(*parts) if hasattr(value, "_fields") else parts
-        result = copy.copy(value)
-        self._remember(value, result)
-        if isinstance(value, dict):
-            for k, v in value.items():
-                result[k] = self.copy(v)
-            self._watch_namespace(result, "a dictionary from outside")
-        else:
-            if isinstance(value, list):
-                result[:] = map(self.copy, value)
-            kind = type(value).__name__
-            self._watch(lambda: list(result), list(result), f"a {kind} from outside")
-        return result
-
-    def _class(self, cls: type) -> type:
-        # a subclass must not announce itself anywhere
-        quiet = type(cls) in (type, abc.ABCMeta) and "__init_subclass__" not in _names_defined(cls)
-        if not quiet or is_library(cls.__module__) or not _has_functions(cls):
-            return cls
-        result = type(cls)(cls.__name__, (cls,), {"__module__": cls.__module__, "__slots__": ()})
-        self._remember(cls, result)
-        for name, member in _members(cls):
-            type.__setattr__(result, name, self._member(member))
-        self._watch(lambda: dict(vars(result)), dict(vars(result)), f"the class {cls.__name__}")
-        return result
-
-    def _member(self, member: Any) -> Any:
-        if isinstance(member, (classmethod, staticmethod)):
-            return type(member)(self.copy(member.__func__))
-        if isinstance(member, property):
-            return property(self.copy(member.fget) if member.fget else None)
-        return self.copy(member)
-
-    def _is_instance(self, value: Any) -> bool:
-        """Tell whether a value is an object of a class written in Python, by the user or Python."""
-        return (
-            type(value).__module__.partition(".")[0] not in _LIBRARIES
-            and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots(type(value))))
-            and not isinstance(value, (types.FunctionType, types.ModuleType, type))
-        )
-
-    def _instance(self, value: Any) -> Any:
-        try:
-            result = object.__new__(type(value))
-        except TypeError:  # made in C
-            return value
-        self._remember(value, result)
-        for name, part in attributes(value).items():
-            object.__setattr__(result, name, self.copy(part))
-        cls = self.copy(type(value))
-        if cls is not type(value):
-            object.__setattr__(result, "__class__", cls)
-        what = f"an attribute of a {type(value).__name__}"
-        self._watch(lambda: attributes(result), attributes(result), what)
+        """Copy a list, a dictionary or the like, or an object of a class derived from it."""
+        kind = type(value)
+        if kind is collections.Counter:
+            kind = self._library_class(kind)
+        result = self._remember(value, build(kind, []))
+        fill(result, list(map(self.copy, content(value))))
+        what = "a dictionary" if isinstance(value, dict) else f"a {type(value).__name__}"
+        self.watch.add(lambda: content(result), f"{what} from outside")
         return result
 
     def _simple_namespace(self, value: types.SimpleNamespace) -> Any:
-        result = types.SimpleNamespace(**{k: self.copy(v) for k, v in vars(value).items()})
-        self._watch_namespace(vars(result), "an attribute of a SimpleNamespace")
+        result = self._remember(value, types.SimpleNamespace())
+        vars(result).update({k: self.copy(v) for k, v in vars(value).items()})
+        self.watch.mapping(vars(result), "an attribute of a SimpleNamespace")
         return result
 
-    # --- watching for writes --------------------------------------------------------------
+    def _array(self, values: np.ndarray) -> Any:
+        if values.dtype == object:
+            result = np.empty_like(values)
+            self._remember(values, result)
+            result.reshape(-1)[:] = [self.copy(x) for x in values.flat]
+            self.watch.array(result, "an array from outside the function")
+        elif values.dtype.hasobject or values.dtype.kind in "VMm":
+            return Forbidden(f"uses an array of {values.dtype}, which is not known to tracing")
+        else:
+            order = "F" if values.flags.fnc else "C"
+            # nobody can make an array writeable that lives in an immutable object
+            flat = np.frombuffer(values.tobytes(order), values.dtype)
+            result = flat.reshape(values.shape, order=order)
+        result.flags.writeable = False
+        return result
 
-    def _watch(self, read: Callable[[], Any], before: Any, what: str) -> None:
-        self._watched.append((read, before, what))
+    # --- classes and objects --------------------------------------------------------------
 
-    def _watch_namespace(self, namespace: dict, what: str) -> None:
-        self._watch(lambda: dict(namespace), dict(namespace), what)
+    def _class(self, cls: type) -> Any:
+        if id(cls) in self._shims:
+            return self._shims[id(cls)]
+        if not is_library(cls.__module__):
+            return self._classes.make(cls)
+        if cls.__module__.partition(".")[0] == "numpy":
+            return numpy_member(cls, cls.__name__)
+        if cls.__module__ != "builtins" and not is_known_member(cls):
+            return Forbidden(f"uses {cls.__module__}.{cls.__name__}, which is not known to tracing")
+        return self._library_class(cls)
+
+    def _library_class(self, cls: type) -> type:
+        """Class of Python's library; one to which attributes can be assigned becomes another."""
+        if id(cls) in self._memo:
+            return self._memo[id(cls)][1]
+        abstract = cls.__module__ in ("collections.abc", "numbers", "abc")
+        if not cls.__flags__ & _HEAP_TYPE or abstract or cls in IMMUTABLE:
+            return cls
+        frame = {"__module__": cls.__module__, "__slots__": ()}
+        result = type(cls)(cls.__name__, (cls,), frame)
+        self.watch.add(lambda: [x for pair in vars(result).items() for x in pair],
+                       f"the class {cls.__name__}")
+        return self._remember(cls, result)
+
+    def _property(self, value: property) -> Any:
+        parts = [self.copy(part) for part in (value.fget, value.fset, value.fdel)]
+        for part in parts:
+            if type(part) is Forbidden:
+                return part
+        return property(*parts)
+
+    def _wrapper(self, value: Any) -> Any:
+        inner = self.copy(value.__func__)
+        return inner if type(inner) is Forbidden else type(value)(inner)
+
+    def _cached_property(self, value: functools.cached_property) -> Any:
+        inner = self.copy(value.func)
+        if type(inner) is Forbidden:
+            return inner
+        result = functools.cached_property(inner)
+        result.attrname = value.attrname
+        return result
+
+    def _enumerated(self, member: enum.Enum) -> Any:
+        cls = self.copy(type(member))
+        if type(cls) is Forbidden:
+            return cls
+        found = cls._member_map_.get(member._name_)
+        return cls(member._value_) if found is None else found
+
+    def _other(self, value: Any) -> Any:
+        kind = type(value)
+        if is_library(kind.__module__):
+            return self._of_library(value)
+        if is_enumeration(kind):
+            return self._enumerated(value)
+        if isinstance(value, type) or why_unknown(kind):
+            return Forbidden(why_unknown(kind) or f"uses the class {value.__name__}")
+        return self._instance(value)
+
+    def _instance(self, value: Any) -> Any:
+        """Copy an object of a class of the user's."""
+        cls = self.copy(type(value))
+        if type(cls) is Forbidden:
+            return cls
+        if id(value) in self._memo:      # its class refers to it
+            return self._memo[id(value)][1]
+        first = list(map(self.copy, content(value))) if isinstance(value, _MADE_WHOLE) else []
+        result = self._remember(value, build(cls, first))
+        fill(result, list(map(self.copy, content(value))))
+        for name, part in slots(value).items():
+            _set_slot(result, name, self.copy(part))
+        own = dictionary(result)
+        for name, part in dictionary(value).items():
+            own[name] = self.copy(part)
+        self.watch.add(lambda: held_by(result), f"an attribute of a {type(value).__name__}")
+        return result
+
+    def _of_library(self, value: Any) -> Any:
+        if (function := jitted_function(value)) is not None:
+            return self.copy(function)
+        if type(value) is np.vectorize:
+            inner = self.copy(value.pyfunc)
+            return inner if type(inner) is Forbidden else vectorised(inner)
+        if is_interpolant(value):
+            found = interpolant(value)
+            if found is not None:
+                return found
+            if is_differentiable(value):
+                return OpaqueFunction(value)
+        if is_sparse(value):
+            return SparseMatrix(value)
+        if is_numpy_polynomial(value):
+            return self._polynomial(value)
+        if type(value) is types.MethodWrapperType:
+            owner = self.copy(value.__self__)
+            return owner if type(owner) is Forbidden else getattr(owner, value.__name__)
+        if isinstance(value, np.dtype):
+            return value
+        if isinstance(value, types.ModuleType):
+            return Forbidden(f"uses the module {value.__name__}, which is not known to tracing")
+        return Forbidden(f"uses a {type(value).__name__}, which is not known to tracing")
+
+    def _polynomial(self, value: Any) -> Any:
+        result = self._remember(value, object.__new__(type(value)))
+        own = dictionary(result)
+        own.update({name: self.copy(part) for name, part in dictionary(value).items()})
+        self.watch.mapping(own, f"an attribute of a {type(value).__name__}")
+        return result
 
 
+_MADE_WHOLE = (tuple, frozenset, float, int, BaseException)
 _ABSENT = object()
 
 
-def _same(now: Any, before: Any) -> bool:
-    """Compare by identity, one level deep."""
-    if isinstance(now, dict):
-        return now.keys() == before.keys() and all(now[k] is before[k] for k in now)
-    if isinstance(now, list) and isinstance(before, list) and now is not before:
-        return len(now) == len(before) and all(x is y for x, y in zip(now, before, strict=True))
-    return now is before
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet assigned
+        return _ABSENT
 
 
-def _slots(cls: type) -> list[str]:
-    """Attributes that objects of a class of the user's keep outside a dictionary."""
-    return [
-        name
-        for base in cls.__mro__
-        for name, member in vars(base).items()
-        if isinstance(member, types.MemberDescriptorType) and not is_library(base.__module__)
-    ]
+def _set_slot(value: Any, name: str, part: Any) -> None:
+    for base in type(value).__mro__:
+        member = vars(base).get(name)
+        if type(member) is types.MemberDescriptorType:
+            member.__set__(value, part)
+            return
 
 
-def attributes(value: Any) -> dict[str, Any]:
-    """All attributes that an object itself has."""
-    slots = {k: getattr(value, k) for k in _slots(type(value)) if hasattr(value, k)}
-    own = getattr(value, "__dict__", None)
-    return slots | own if isinstance(own, dict) else slots
-
-
-def _names_defined(cls: type) -> set[str]:
-    """Names that a class and its bases define, other than `object`."""
-    return {name for base in cls.__mro__[:-1] for name in vars(base)}
-
-
-def _has_functions(cls: type) -> bool:
-    return any(True for _ in _members(cls))
-
-
-def _members(cls: type) -> Iterator[tuple[str, Any]]:
-    """Functions that a class and its bases of the user's define, the nearest first."""
-    seen: set[str] = set()
-    for base in cls.__mro__:
-        if is_library(base.__module__):
-            continue
-        for name, member in vars(base).items():
-            function = isinstance(member, (types.FunctionType, property, classmethod, staticmethod))
-            if function and name not in seen and name not in _DUNDERS:
-                seen.add(name)
-                yield name, member
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    view = array.view() if not isinstance(array, TracedArray) else array
-    view.flags.writeable = False
-    return view
-
-
-class _Forbidden:
-    """Stands for what must not be used: randomness, clocks, files."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Forbidden(f"{self._reason}: {name}")
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        refuse(self._reason)
-
-
-class _ModuleShim:
-    """Stands for a module of the user.
-
-    What is asked for by a name that is not written in the code, as `getattr` can, would not be
-    compared from call to call (`tether.trace.cache`).
-    """
-
-    def __init__(
-        self, module: types.ModuleType, copier: Callable[[Any], Any], names: set[str]
-    ) -> None:
-        object.__setattr__(self, "_module", module)
-        object.__setattr__(self, "_copy", copier)
-        object.__setattr__(self, "_names", names)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self._names and not name.startswith("__"):
-            refuse(f"looks up {self._module.__name__}.{name} by a name that is not in the code")
-        return self._copy(getattr(self._module, name))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        refuse(f"writes the global variable {self._module.__name__}.{name}")
+_MAKERS: dict[type, Callable[[PrivateCopy, Any], Any]] = {
+    types.FunctionType: PrivateCopy._function,
+    types.MethodType: PrivateCopy._method,
+    functools.partial: PrivateCopy._partial,
+    types.BuiltinFunctionType: PrivateCopy._builtin,
+    CACHED: PrivateCopy._cached,
+    NUMPY_FUNCTION: PrivateCopy._numpy_function,
+    np.ufunc: PrivateCopy._ufunc,
+    types.ModuleType: PrivateCopy._module,
+    tuple: PrivateCopy._tuple,
+    frozenset: PrivateCopy._frozenset,
+    slice: PrivateCopy._slice,
+    **dict.fromkeys(
+        (list, dict, set, collections.deque, collections.OrderedDict, collections.defaultdict,
+         collections.Counter), PrivateCopy._container),
+    types.SimpleNamespace: PrivateCopy._simple_namespace,
+    np.ndarray: PrivateCopy._array,
+    property: PrivateCopy._property,
+    classmethod: PrivateCopy._wrapper,
+    staticmethod: PrivateCopy._wrapper,
+    functools.cached_property: PrivateCopy._cached_property,
+    enum.EnumType: lambda private, cls: (
+        cls if is_library(cls.__module__) else private._classes.enumeration(cls)),
+    **dict.fromkeys(METACLASSES, PrivateCopy._class),
+    **dict.fromkeys(DESCRIPTORS, lambda private, value: value),
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -17,7 +18,14 @@ class Untraceable(BaseException):
     """The function did something that an expression cannot express.
 
     Not an `Exception`, lest a handler of the user's swallows it.
+
+    Attributes
+    ----------
+    place : tuple or None
+        Code object and line that are to blame, where the traceback does not tell.
     """
+
+    place: tuple[CodeType, int] | None = None
 
 
 class Recorder(Protocol):
@@ -159,6 +167,12 @@ class Scalar:
         return self
 
     copy = item
+
+    def __copy__(self) -> Scalar:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Scalar:
+        return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         from tether.trace.arrays import apply_ufunc

@@ -16,12 +16,14 @@ import numpy as np
 from tether.trace.arguments import ArgumentLayout
 from tether.trace.arrays import TracedArray
 from tether.trace.branches import BranchRecorder, enumerate_paths, merge
+from tether.trace.cache import Reader, TooLarge
 from tether.trace.derive import SparseJacobian, jacobian, switches
 from tether.trace.emit import Program, emit
 from tether.trace.graph import Graph
 from tether.trace.naming import code_of, guess_names
 from tether.trace.private import PrivateCopy
 from tether.trace.scalar import NUMBERS, Scalar, Untraceable, refusals
+from tether.trace.watch import Watch
 
 
 class TraceFailure(Exception):  # noqa: N818  (nothing is wrong with the function)
@@ -204,30 +206,33 @@ def _trace(
     graph = Graph()
     recorder = BranchRecorder(graph)
     layout = ArgumentLayout(args, fixed)
-    private = PrivateCopy()
+    reader = Reader()
+    private = PrivateCopy(reader)
 
     def run() -> list[int]:
         t = Scalar(recorder, graph.time())
         y = _vector(recorder, [graph.y(j) for j in range(n)])
         yp = _vector(recorder, [graph.y(j, 1) for j in range(n)])
         inputs = layout.replace(constants, lambda i: Scalar(recorder, graph.arg(i)))
-        before = [*y, *yp]
+        given = Watch()
+        given.deep(inputs, "its arguments")
+        given.array(y, "y or yp")
+        given.array(yp, "y or yp")
         result = np.full(n, _UNSET, dtype=object).view(TracedArray)
         if fills:
             copy(t, y, yp, result, *inputs)
         else:
             result = copy(t, y, yp, *inputs)
-        if any(x is not z for x, z in zip(before, [*y, *yp], strict=True)):
-            raise Untraceable("the function writes to y or yp")
-        if what := private.writes():       # which another branch may write back
+        if what := given.changed() or private.watch.changed():  # another branch may write it back
             raise Untraceable(f"the function writes to {what}")
         return _nodes(graph, result, size)
 
     refusals.last = None
     try:
         with np.errstate(all="ignore"):
+            _read(reader, fun, args)
             copy = private.copy(fun)
-            constants = private.copy(tuple(args))
+            constants = tuple(map(private.copy, args))
             found = enumerate_paths(recorder, run, max_paths)
             if refusals.last:
                 raise Untraceable(f"the function swallows an exception: {refusals.last}")
@@ -236,6 +241,13 @@ def _trace(
             raise
         raise _failure(problem, private.codes) from None
     return Trace(graph, merge(graph, found), n, code_of(fun), layout)
+
+
+def _read(reader: Reader, fun: Callable[..., Any], args: Sequence[Any]) -> None:
+    try:
+        reader.read_call(fun, args)
+    except (TooLarge, RecursionError):
+        raise Untraceable("what it depends on cannot be compared from call to call") from None
 
 
 def raised_on_purpose(problem: BaseException) -> bool:
@@ -293,8 +305,8 @@ def _node(graph: Graph, i: int, value: Any) -> int:
 def _failure(problem: BaseException, codes: set[types.CodeType]) -> TraceFailure:
     """Say where in the user's code tracing ended, and why."""
     files = {code.co_filename for code in codes}
-    place = None
-    for frame in traceback.extract_tb(problem.__traceback__):
+    place = getattr(problem, "place", None) and _written_at(*problem.place)
+    for frame in [] if place else traceback.extract_tb(problem.__traceback__):
         if frame.filename in files:
             place = frame
     reason = str(problem) if isinstance(problem, Untraceable) else _words(problem)
@@ -304,6 +316,11 @@ def _failure(problem: BaseException, codes: set[types.CodeType]) -> TraceFailure
     text = f"{construct} {reason}" if construct else reason
     message = f"{os.path.basename(place.filename)}, line {place.lineno}: {text}"
     return TraceFailure(message, place.filename, place.lineno)
+
+
+def _written_at(code: types.CodeType, line: int) -> traceback.FrameSummary:
+    """Place in the text of a function, without what it says there."""
+    return traceback.FrameSummary(code.co_filename, line, code.co_name, lookup_line=False, line="")
 
 
 def _words(problem: BaseException) -> str:

@@ -1,0 +1,221 @@
+"""Private classes for tracing, parallel to those of the user.
+
+A private class has private bases and private copies of the members that are read, so that nothing
+finds its way back to the user's class: neither `super()` nor an assignment to a class attribute.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from tether.trace.known import (
+    DESCRIPTORS,
+    LEFT_OUT,
+    dictionary,
+    is_library,
+    why_unknown,
+)
+from tether.trace.scalar import refuse
+from tether.trace.standins import Forbidden, Unread
+from tether.trace.watch import Watch
+
+# Kept as they are: nobody changes them, or nobody but Python's library reads them.
+METADATA_TEXT = """
+    __doc__ __module__ __qualname__ __match_args__ __dataclass_fields__ __dataclass_params__
+    _fields _field_defaults
+"""
+_KEPT = frozenset(METADATA_TEXT.split())
+# Part of the layout, made anew, or of no use to an expression.
+_SKIPPED_TEXT = """
+    __dict__ __weakref__ __slots__ __del__ __init_subclass__ _abc_impl __abstractmethods__
+    __orig_bases__ __parameters__ __firstlineno__ __static_attributes__ __type_params__
+    __abc_tpflags__ _is_protocol _is_runtime_protocol __non_callable_proto_members__
+    __protocol_attrs__ __annotate__ __annotate_func__ __annotations_cache__ __classdictcell__
+"""
+_SKIPPED = frozenset(_SKIPPED_TEXT.split())
+METADATA = _KEPT | _SKIPPED
+# What an enumeration consists of; the rest is the user's.
+_OF_ENUM = frozenset(vars(enum.EnumType("_", (enum.Enum,), enum.EnumType.__prepare__("_", (enum.Enum,)))))
+
+
+class PrivateClasses:
+    """Makes private classes, one for each.
+
+    Parameters
+    ----------
+    copier : callable
+        Gives the private copy of a value.
+    wanted : callable
+        Names of the members of a class that are read, None if nothing is known about the class.
+    remember : callable
+        Is told which private class belongs to a class, before its members are copied.
+    watch : Watch
+        Where writes are noticed.
+    """
+
+    def __init__(
+        self,
+        copier: Callable[[Any], Any],
+        wanted: Callable[[type], set[str] | None],
+        remember: Callable[[Any, Any], Any],
+        watch: Watch,
+    ) -> None:
+        self._copy, self._wanted, self._remember, self._watch = copier, wanted, remember, watch
+        self._building = 0
+
+    def make(self, cls: type) -> Any:
+        """Make the private class of a class of the user's, or what stands for it."""
+        if reason := why_unknown(cls):
+            return Forbidden(reason)
+        wanted = self._wanted(cls)
+        if wanted is None:
+            return Forbidden(f"reaches the class {cls.__name__} by a name that is not in the code")
+        bases = tuple(self._base(base) for base in cls.__bases__ if base not in LEFT_OUT)
+        for base in bases:
+            if type(base) is Forbidden:
+                return base
+        meta = type if type(cls) is type else abc.ABCMeta
+        self._building += 1
+        try:
+            result = meta.__new__(meta, cls.__name__, bases or (object,), self._frame(cls))
+        finally:
+            self._building -= 1
+        if (result.__basicsize__, result.__itemsize__) != (cls.__basicsize__, cls.__itemsize__):
+            return Forbidden(f"the class {cls.__name__} is not written in Python")
+        self._remember(cls, result)
+        for name, member in list(vars(cls).items()):
+            if name not in _SKIPPED and not _is_slot(member):
+                type.__setattr__(result, name, self._member(cls, name, member, name in wanted))
+        if "__init_subclass__" in vars(cls):
+            type.__setattr__(result, "__init_subclass__", classmethod(self._refuse_subclass))
+        if abstract := getattr(cls, "__abstractmethods__", None):
+            result.__abstractmethods__ = abstract  # type: ignore[attr-defined]
+        self._watch_class(result)
+        return result
+
+    def _base(self, base: type) -> Any:
+        return base if is_library(base.__module__) else self._copy_class(base)
+
+    def _copy_class(self, cls: type) -> Any:
+        return self._copy(cls)
+
+    def _frame(self, cls: type) -> dict[str, Any]:
+        """Namespace that gives the private class the same layout."""
+        own = [name for name, member in vars(cls).items() if _is_slot(member)]
+        own += [name for name in ("__dict__", "__weakref__") if name in vars(cls)]
+        return {"__module__": cls.__module__, "__qualname__": cls.__qualname__,
+                "__slots__": tuple(own)}
+
+    def _member(self, cls: type, name: str, member: Any, wanted: bool) -> Any:
+        if name in _KEPT:
+            return member
+        if not wanted:
+            return Unread(f"{cls.__name__}.{name}")
+        if name in ("__enter__", "__aenter__"):
+            return Forbidden(
+                f"enters a {cls.__name__}, which may swallow exceptions, and a program raises none"
+            )
+        return member if type(member) in DESCRIPTORS else self._copy(member)
+
+    def _refuse_subclass(self, cls: type, **options: Any) -> None:
+        if not self._building:
+            refuse("makes a subclass of a class that wants to know of it")
+
+    def _watch_class(self, result: type) -> None:
+        what = f"the class {result.__name__}"
+        self._watch.add(lambda: [x for pair in vars(result).items() for x in pair], what)
+
+    # --- enumerations ---------------------------------------------------------------------
+
+    def enumeration(self, cls: Any) -> Any:
+        """Make the private class of an enumeration, with private members."""
+        if reason := why_unknown_enumeration(cls):
+            return Forbidden(reason)
+        if self._wanted(cls) is None:
+            return Forbidden(f"reaches the class {cls.__name__} by a name that is not in the code")
+        bases = tuple(b if is_library(b.__module__) else self._copy(b) for b in cls.__bases__)
+        for base in bases:
+            if type(base) is Forbidden:
+                return base
+        names = enum.EnumType.__prepare__(cls.__name__, bases)
+        names["__module__"], names["__qualname__"] = cls.__module__, cls.__qualname__
+        for name, member in cls.__members__.items():
+            names[name] = self._copy(member._value_)
+        options = {"boundary": cls._boundary_} if issubclass(cls, enum.Flag) else {}
+        result: Any = enum.EnumType.__new__(enum.EnumType, cls.__name__, bases, names, **options)
+        self._remember(cls, result)
+        wanted = self._wanted(cls) or set()
+        for name, member in own_members(cls).items():
+            if name not in _SKIPPED:
+                value = self._member(cls, name, member, name in wanted)
+                type.__setattr__(result, name, value)
+        self._watch_class(result)
+        for name, member in cls._member_map_.items():
+            self._enumerated(result._member_map_[name], member)
+        return result
+
+    def _enumerated(self, result: Any, member: Any) -> None:
+        for name, value in attributes_of_member(member).items():
+            result.__dict__[name] = self._copy(value)
+        what = f"an attribute of {type(member).__name__}.{member._name_}"
+        self._watch.mapping(result.__dict__, what)
+
+
+def _is_slot(member: Any) -> bool:
+    return type(member) is types.MemberDescriptorType
+
+
+@functools.lru_cache(1)
+def _names_in_members() -> frozenset[str]:
+    class Example(enum.Enum):
+        ONE = 1
+
+    class Bits(enum.Flag):
+        ONE = 1
+
+    return frozenset((*vars(Example.ONE), *vars(Bits.ONE)))
+
+
+def attributes_of_member(member: Any) -> dict[str, Any]:
+    """Attributes of a member of an enumeration that the user has given it."""
+    known = _names_in_members()
+    return {k: v for k, v in dictionary(member).items() if k not in known}
+
+
+def own_members(cls: Any) -> dict[str, Any]:
+    """What the user has written into an enumeration, apart from its members."""
+    return {
+        name: value for name, value in vars(cls).items()
+        if name not in _OF_ENUM and name not in cls._member_map_ and name not in METADATA
+        and not (name.startswith("_") and name.endswith("_") and not name.startswith("__"))
+        and not _of_library(value)
+    }
+
+
+def _of_library(value: Any) -> bool:
+    inner = getattr(value, "__func__", value)
+    return isinstance(inner, types.FunctionType) and is_library(inner.__globals__.get("__name__"))
+
+
+def why_unknown_enumeration(cls: Any) -> str:
+    """Why an enumeration cannot be followed; empty if it can."""
+    for base in cls.__mro__:
+        if is_library(base.__module__):
+            if base is not object and base not in (int, str, float) and base.__module__ != "enum":
+                return f"the class {cls.__name__} is derived from {base.__name__}"
+            continue
+        if type(base) is not enum.EnumType:
+            return f"the class {cls.__name__} is derived from {base.__name__}"
+        for name in ("__new__", "_missing_", "__eq__", "__hash__", "__getattr__", "__setattr__",
+                     "__getattribute__", "__class__"):
+            value = vars(base).get(name)
+            if value is not None and not _of_library(value) and isinstance(
+                getattr(value, "__func__", value), types.FunctionType
+            ):
+                return f"the class {cls.__name__} has its own {name}"
+    return ""

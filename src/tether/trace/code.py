@@ -1,0 +1,112 @@
+"""What the bytecode of a function says: the names it uses, and whether it handles exceptions."""
+
+from __future__ import annotations
+
+import dis
+import types
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+_READS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
+_WRITES = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL"))
+# Whoever uses one of these may ask for any member of a class or a function; modules are looked
+# after when tracing. A pattern such as `case Point(x=0)` has the names among its constants.
+_ASKING_TEXT = """
+    getattr hasattr attrgetter methodcaller __getattribute__ __dict__ vars dir getmembers
+    getattr_static type __class__
+"""
+_ASKING = frozenset(_ASKING_TEXT.split())
+# With these a function gets at what a copy of it does not have.
+_INSIDE_TEXT = """
+    __globals__ __builtins__ __subclasses__ __bases__ __subclasshook__ gi_frame gi_code cr_frame
+    ag_frame tb_frame f_back f_locals f_globals f_builtins __import__ __build_class__
+    __loader__ __spec__ __array_interface__ __array_struct__ setflags
+"""
+_INSIDE = frozenset(_INSIDE_TEXT.split())
+
+
+class CodeFacts:
+    """What is known about a code object and those nested in it.
+
+    Attributes
+    ----------
+    names : dict
+        Names it looks up, of variables and attributes, in order.
+    globals_read, globals_written : tuple of str
+        Names of global variables, without attributes.
+    imports : tuple of str
+        Modules that it imports when it runs; of ``a.b`` also ``a``.
+    asks : bool
+        It may ask for attributes whose names are not written in it.
+    trouble : str
+        Why a copy of it cannot run on symbols; empty if it can.
+    line : int
+        Where that is written.
+    """
+
+    __slots__ = ("asks", "globals_read", "globals_written", "imports", "line", "names", "trouble")
+
+    def __init__(self, code: types.CodeType) -> None:
+        parts = list(_nested(code))
+        steps = [step for part in parts for step in dis.get_instructions(part)]
+        count = Counter(step.opname for step in steps)
+        self.names = dict.fromkeys(name for part in parts for name in part.co_names)
+        self.globals_read = _arguments(steps, _READS)
+        self.globals_written = _arguments(steps, _WRITES)
+        self.imports = tuple(dict.fromkeys(
+            name for full in _arguments(steps, {"IMPORT_NAME"}) for name in _packages(full)
+        ))
+        self.asks = "MATCH_CLASS" in count or not _ASKING.isdisjoint(self.names)
+        self.trouble, self.line = "", code.co_firstlineno
+        # A `with` has one handler, an `except` or `finally` another one without the second step.
+        if count["PUSH_EXC_INFO"] > count["WITH_EXCEPT_START"] or count["CHECK_EG_MATCH"]:
+            self.trouble = "handles exceptions, and a program raises none"
+            self.line = _line(steps, lambda step: step.opname == "PUSH_EXC_INFO") or self.line
+        elif inside := sorted(_INSIDE.intersection(self.names)):
+            self.trouble = f"uses {inside[0]}, which is not known to tracing"
+            self.line = _line(steps, lambda step: step.argval == inside[0]) or self.line
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _nested(constant)
+
+
+def _arguments(steps: list[dis.Instruction], opnames: frozenset[str] | set[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(step.argval for step in steps if step.opname in opnames))
+
+
+def _line(steps: list[dis.Instruction], chosen: Callable[[dis.Instruction], bool]) -> int | None:
+    """Line of the first of the chosen steps that has one."""
+    lines = (step.positions.lineno for step in steps if step.positions and chosen(step))
+    return next((line for line in lines if line), None)
+
+
+def _packages(name: str) -> list[str]:
+    """Module and the packages it is in, the outermost first."""
+    parts = name.split(".")
+    return [".".join(parts[: i + 1]) for i in range(len(parts))]
+
+
+# By identity, since code objects compare by content, which takes longer than it helps; an entry
+# lives as long as the code.
+_facts: dict[int, CodeFacts] = {}
+_living: dict[int, weakref.ref[types.CodeType]] = {}
+
+
+def facts_of(code: types.CodeType) -> CodeFacts:
+    """What is known about a code object; found out once."""
+    found = _facts.get(id(code))
+    if found is None:
+        found, number = CodeFacts(code), id(code)
+
+        def forget(_: object) -> None:
+            _facts.pop(number, None)
+            _living.pop(number, None)
+
+        _living[number] = weakref.ref(code, forget)
+        _facts[number] = found
+    return found

@@ -1,0 +1,321 @@
+"""What tracing understands outside the user's own code: types, builtins, library members.
+
+Whatever is not found here is refused when a traced function uses it. All comparisons are by
+identity: a subclass may do anything.
+"""
+
+from __future__ import annotations
+
+import abc
+import array
+import builtins
+import collections
+import collections.abc
+import decimal
+import enum
+import fractions
+import functools
+import operator
+import sys
+import sysconfig
+import types
+import typing
+import weakref
+from typing import Any
+
+import numpy as np
+
+# --- values -------------------------------------------------------------------------------------
+
+_NUMPY_NUMBERS = frozenset(kind for kind in np.sctypeDict.values() if np.dtype(kind).kind in "biufc")
+_PLAIN = (
+    int, bool, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented),
+)
+BY_VALUE = frozenset(_PLAIN) - {float}
+FLOATS = frozenset((float, np.float64))
+RATIONAL = frozenset((fractions.Fraction, decimal.Decimal))
+NUMPY_NUMBERS = _NUMPY_NUMBERS
+IMMUTABLE = frozenset(_PLAIN) | _NUMPY_NUMBERS | RATIONAL
+DESCRIPTORS = frozenset((
+    types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType,
+    types.MethodDescriptorType, types.ClassMethodDescriptorType,
+    type(collections.namedtuple("_", "x").x),
+))
+NUMPY_FUNCTION = type(np.concatenate)      # functions that dispatch on their arguments
+
+# --- modules ------------------------------------------------------------------------------------
+
+_LIBRARIES = frozenset(("numpy", "scipy", "numba", "builtins"))
+_STANDARD = sysconfig.get_paths()["stdlib"]
+_WHOLE = frozenset(("operator", "itertools", "bisect", "heapq", "cmath", "statistics", "numbers"))
+_MEMBERS_TEXT = {
+    "functools": "reduce partial cmp_to_key wraps update_wrapper",
+    "collections": "deque OrderedDict defaultdict Counter ChainMap UserDict UserList namedtuple",
+    "copy": "copy deepcopy",
+    "dataclasses": "dataclass field fields replace asdict astuple is_dataclass",
+    "types": "SimpleNamespace",
+    "typing": "cast NamedTuple",
+    "fractions": "Fraction",
+    "decimal": "Decimal",
+    "contextlib": "nullcontext",
+    "abc": "ABC abstractmethod",
+    "argparse": "Namespace",
+}
+_MEMBERS = {module: frozenset(text.split()) for module, text in _MEMBERS_TEXT.items()}
+# Functions that Python's library puts into classes: methods of named tuples, and comparisons.
+_KNOWN_CODES = frozenset((
+    *(id(part) for part in collections.namedtuple.__code__.co_consts
+      if isinstance(part, types.CodeType)),
+    *(id(function.__code__) for pairs in getattr(functools, "_convert", {}).values()
+      for _, function in pairs),
+))
+# Functions of these have no effects: with numbers that are not traced they may be called.
+_PURE_SCIPY = tuple(
+    f"scipy.{name}" for name in ("special", "linalg", "constants", "interpolate", "signal", "fft")
+)
+
+
+@functools.lru_cache(4096)
+def is_library(module: str | None) -> bool:
+    """Tell whether a module belongs to NumPy, SciPy or Python rather than to the user."""
+    top = (module or "").partition(".")[0]
+    if top in _LIBRARIES:
+        return True
+    if top not in sys.stdlib_module_names or top == "__main__":
+        return False
+    # the user may have a module of the same name
+    file = getattr(sys.modules.get(top), "__file__", None)
+    return file is None or file.startswith(_STANDARD)
+
+
+def home(function: types.FunctionType) -> str | None:
+    """Name of the module that a function is written in; a decorator may say another one."""
+    name = function.__globals__.get("__name__")
+    return name if type(name) is str else None
+
+
+def is_known_member(value: Any) -> bool:
+    """Tell whether a function or a class of Python's library is one that tracing understands."""
+    module, name = str(value.__module__).lstrip("_"), value.__name__
+    if type(value) is types.FunctionType and id(value.__code__) in _KNOWN_CODES:
+        return True
+    if module not in _WHOLE and name not in _MEMBERS.get(module, ()):
+        return module in ("collections.abc", "numbers") and isinstance(value, abc.ABCMeta)
+    return getattr(sys.modules.get(module), name, None) is value
+
+
+def is_pure_scipy(function: Any) -> bool:
+    """Tell whether a function of SciPy has no effects."""
+    return str(function.__module__).startswith(_PURE_SCIPY)
+
+
+# --- builtins -----------------------------------------------------------------------------------
+
+_BUILTINS_TEXT = """
+    abs all any ascii bin bool bytes callable chr classmethod complex dict divmod enumerate filter
+    float format frozenset getattr hasattr hash hex int isinstance issubclass iter len list map
+    max min next object oct ord pow property range repr reversed round set slice sorted
+    staticmethod str sum super tuple type zip bytearray
+    None True False Ellipsis NotImplemented __debug__ __build_class__ __import__ __name__
+"""
+_BUILTINS = frozenset(_BUILTINS_TEXT.split())
+
+
+def is_known_builtin(name: str) -> bool:
+    """Tell whether a builtin does nothing but compute."""
+    value = getattr(builtins, name)
+    return name in _BUILTINS or (isinstance(value, type) and issubclass(value, BaseException))
+
+
+# --- wrappers and SciPy's objects ---------------------------------------------------------------
+
+CACHED = functools._lru_cache_wrapper
+_inner_of_errstate = next(
+    part for part in np.errstate.__call__.__code__.co_consts if isinstance(part, types.CodeType)
+)
+# Wrappers of libraries that a decorator puts around a function, and that may be followed.
+KNOWN_WRAPPERS = frozenset((id(_inner_of_errstate),))
+
+
+def jitted_function(value: Any) -> types.FunctionType | None:
+    """Return the plain function that Numba has compiled, None for anything else."""
+    module = sys.modules.get("numba.core.registry")
+    if module is None or type(value) is not module.CPUDispatcher:
+        return None
+    return value.py_func if isinstance(value.py_func, types.FunctionType) else None
+
+
+def is_interpolant(value: Any) -> bool:
+    """Tell whether a value is an object of a class of scipy.interpolate itself."""
+    kind = type(value)
+    if not kind.__module__.startswith("scipy.interpolate"):
+        return False
+    return getattr(sys.modules.get("scipy.interpolate"), kind.__name__, None) is kind
+
+
+def is_sparse(value: Any) -> bool:
+    """Tell whether a value is a sparse matrix or array of SciPy."""
+    kind = type(value)
+    if not kind.__module__.startswith("scipy.sparse"):
+        return False
+    module = sys.modules["scipy.sparse"]
+    return module.issparse(value) and getattr(module, kind.__name__, None) is kind
+
+
+def is_numpy_polynomial(value: Any) -> bool:
+    """Tell whether a value is a polynomial of NumPy, which computes with what it is given."""
+    kind = type(value)
+    if kind is np.poly1d:
+        return True
+    return (
+        kind.__module__.startswith("numpy.polynomial")
+        and getattr(np.polynomial, kind.__name__, None) is kind
+    )
+
+
+# --- classes ------------------------------------------------------------------------------------
+
+_PROTOCOL_META = type(typing.Protocol)
+METACLASSES = frozenset((type, abc.ABCMeta, _PROTOCOL_META))
+LEFT_OUT = (typing.Generic, typing.Protocol)       # of the bases of a private class: they do nothing
+# Builtin types that hold the values of objects of classes derived from them.
+LAYOUTS = (
+    list, dict, tuple, set, frozenset, float, int, collections.OrderedDict,
+    collections.defaultdict, collections.deque, BaseException,
+)
+_NUMBERS = (float, int)
+_BASES = frozenset((
+    object, abc.ABC, *LEFT_OUT, *LAYOUTS, types.SimpleNamespace, collections.UserDict,
+    collections.UserList, collections.ChainMap, collections.Counter,
+))
+# What no expression with a number calls unless it is written.
+_HARMLESS_TEXT = """
+    __init__ __new__ __repr__ __str__ __format__ __reduce__ __reduce_ex__ __getstate__ __setstate__
+    __dict__ __weakref__ __module__ __doc__ __qualname__ __slots__ __annotations__ __annotate__
+    __firstlineno__ __static_attributes__ __getnewargs__ __annotate_func__ __annotations_cache__
+    __init_subclass__ __class_getitem__ __set_name__ __match_args__ __orig_bases__ __parameters__
+    __abstractmethods__ __type_params__
+"""
+_HARMLESS = frozenset(_HARMLESS_TEXT.split())
+_reasons: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
+
+
+def why_unknown(cls: type) -> str:
+    """Why objects of a class of the user's cannot be followed; empty if they can."""
+    found = _reasons.get(cls)
+    if found is None:
+        found = _reasons[cls] = _why_unknown(cls)
+    return found
+
+
+def _why_unknown(cls: type) -> str:
+    name = cls.__name__
+    if type(cls) not in METACLASSES:
+        return f"the class {name} has a metaclass of its own"
+    for base in cls.__mro__:
+        if is_library(base.__module__):
+            builtin_error = base.__module__ == "builtins" and issubclass(base, BaseException)
+            abstract = base.__module__ in ("collections.abc", "numbers")
+            if base not in _BASES and not builtin_error and not abstract:
+                return f"the class {name} is derived from {base.__module__}.{base.__qualname__}"
+            continue
+        if type(base) not in METACLASSES:
+            return f"the class {base.__name__} has a metaclass of its own"
+        for own, kind in (("__dict__", types.GetSetDescriptorType),
+                          ("__weakref__", types.GetSetDescriptorType)):
+            if own in vars(base) and type(vars(base)[own]) is not kind:
+                return f"the class {name} has a {own} of its own"
+        if "__class__" in vars(base):
+            return f"the class {name} has a __class__ of its own"
+        if issubclass(cls, _NUMBERS) and (own := _dunders(base) - _HARMLESS):
+            return f"the class {name} is a number with its own {min(own)}"
+    return ""
+
+
+def _dunders(cls: type) -> set[str]:
+    return {name for name in vars(cls) if name.startswith("__")}
+
+
+def layout(cls: type) -> type:
+    """Builtin type that holds the values of the objects of a class; `object` if none does."""
+    return next((kind for kind in LAYOUTS if issubclass(cls, kind)), object)
+
+
+def is_enumeration(cls: Any) -> bool:
+    """Tell whether a class is an enumeration of the usual kind."""
+    return type(cls) is enum.EnumType
+
+
+# --- what objects hold --------------------------------------------------------------------------
+
+
+def slots(value: Any) -> dict[str, Any]:
+    """Attributes that an object keeps outside a dictionary; those of the user's classes."""
+    found = {}
+    for base in type(value).__mro__:
+        if base is object or is_library(base.__module__):
+            continue
+        for name, member in vars(base).items():
+            if type(member) is types.MemberDescriptorType and name not in found:
+                try:
+                    found[name] = member.__get__(value)
+                except AttributeError:       # not set
+                    continue
+    return found
+
+
+def dictionary(value: Any) -> dict[str, Any]:
+    """Dictionary of an object's attributes; without asking the object for it."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return found if type(found) is dict else {}
+
+
+def content(value: Any) -> list[Any]:
+    """What an object of a class derived from a builtin type holds as such an object."""
+    kind = layout(type(value))
+    if kind in _NUMBERS:
+        return [kind.__pos__(value)]
+    if issubclass(kind, dict):
+        items = [x for pair in kind.items(value) for x in pair]
+        return items if kind is not collections.defaultdict else [value.default_factory, *items]
+    if kind is BaseException:
+        return list(BaseException.args.__get__(value))
+    if kind is object:
+        return []
+    items = list(kind.__iter__(value))
+    return items if kind is not collections.deque else [kind.maxlen.__get__(value), *items]
+
+
+def build(cls: type, parts: list[Any]) -> Any:
+    """Make an object of a class derived from a builtin type that is to hold its parts."""
+    kind = layout(cls)
+    if kind is BaseException:
+        base = next(base for base in cls.__mro__ if base.__module__ == "builtins")
+        return base.__new__(cls, *parts)
+    if kind in _NUMBERS or kind in (tuple, frozenset):
+        return kind.__new__(cls, *(parts if kind in _NUMBERS else [parts]))
+    return kind.__new__(cls)
+
+
+def fill(value: Any, parts: list[Any]) -> None:
+    """Give an object made by `build` its parts, where it can be changed."""
+    kind = layout(type(value))
+    if kind is list:
+        list.extend(value, parts)
+    elif kind is set:
+        set.update(value, parts)
+    elif kind is collections.deque:
+        collections.deque.__init__(value, parts[1:], parts[0])
+    elif issubclass(kind, dict):
+        if kind is collections.defaultdict:
+            kind.default_factory.__set__(value, parts[0])
+            parts = parts[1:]
+        for key, part in zip(parts[::2], parts[1::2], strict=True):
+            kind.__setitem__(value, key, part)
+
+
+BUFFERS = (bytearray, memoryview, array.array)
+GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)

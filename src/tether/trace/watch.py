@@ -1,0 +1,106 @@
+"""Notice what a traced function has written to."""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tether.trace.known import IMMUTABLE, content, dictionary, is_library, slots, why_unknown
+from tether.trace.scalar import Scalar
+
+_SEQUENCES = (list, set, collections.deque)
+_MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
+
+
+class Watch:
+    """Things that must stay as they are, and what to call them."""
+
+    def __init__(self) -> None:
+        self._items: list[tuple[Callable[[], list[Any]], list[Any], str]] = []
+
+    def add(self, read: Callable[[], list[Any]], what: str) -> None:
+        """Watch a list of objects, by their identity."""
+        self._items.append((read, read(), what))
+
+    def changed(self) -> str | None:
+        """Say what is not as it was, if anything."""
+        for read, before, what in self._items:
+            if not _same(read(), before):
+                return what
+        return None
+
+    def mapping(self, values: dict, what: str) -> None:
+        """Watch a dictionary, the order of its items included."""
+        self.add(lambda: flat(values), what)
+
+    def elements(self, values: Iterable[Any], what: str) -> None:
+        """Watch a sequence or a set."""
+        self.add(lambda: list(values), what)
+
+    def array(self, values: np.ndarray, what: str) -> None:
+        """Watch an array."""
+        if values.dtype == object:
+            self.add(lambda: list(values.flat), what)
+        else:
+            self.add(lambda: [values.tobytes(), repr(values.shape).encode()], what)
+
+    def deep(self, value: Any, what: str) -> bool:
+        """Watch a value and all that it holds; tell whether all of it is of a known kind."""
+        kind = type(value)
+        if kind in IMMUTABLE or kind is Scalar:
+            return True
+        if isinstance(value, np.ndarray):
+            self.array(value, what)
+            return value.dtype != object or all(self.deep(x, what) for x in value.flat)
+        if kind in (tuple, frozenset):
+            return all(self.deep(x, what) for x in value)
+        if kind in _SEQUENCES:
+            self.elements(value, what)
+            return all(self.deep(x, what) for x in value)
+        if kind in _MAPPINGS:
+            self.mapping(value, what)
+            return all(self.deep(x, what) for x in flat(value))
+        if kind is types.FunctionType:
+            self.function(value, what)
+            return all(self.deep(x, what) for x in _held(value))
+        if isinstance(value, type) or is_library(kind.__module__) or why_unknown(kind):
+            return False
+        self.add(lambda: held_by(value), what)
+        return all(self.deep(x, what) for x in held_by(value)[1:])
+
+    def function(self, function: types.FunctionType, what: str) -> None:
+        """Watch a function: attributes, defaults and the variables around it."""
+        self.add(lambda: _held(function), what)
+
+
+def held_by(value: Any) -> list[Any]:
+    """Class of an object and all that the object holds."""
+    return [type(value), *flat(slots(value)), *flat(dictionary(value)), *content(value)]
+
+
+def _held(function: types.FunctionType) -> list[Any]:
+    """All that a function holds, without the code."""
+    parts = [function.__code__.co_name, function.__defaults__, function.__kwdefaults__]
+    for cell in function.__closure__ or ():
+        try:
+            parts.append(cell.cell_contents)
+        except ValueError:
+            parts.append(None)
+    return [*parts, *flat(vars(function))]
+
+
+def flat(values: dict) -> list[Any]:
+    """Keys and values of a dictionary in one list."""
+    return [x for pair in dict.items(values) for x in pair]
+
+
+def _same(now: list[Any], before: list[Any]) -> bool:
+    """Compare by identity; the content of arrays by value."""
+    return len(now) == len(before) and all(
+        x is y or (type(x) is bytes and type(y) is bytes and x == y)
+        for x, y in zip(now, before, strict=True)
+    )
