@@ -1,7 +1,8 @@
 """Further arguments of a residual: which of them are inputs of its program.
 
 Floats and arrays of floats are inputs, also inside lists, tuples and dictionaries: a sweep over
-them needs one trace. Everything else is part of the function. Integers are too, because they
+them needs one trace. Everything else is part of the function, also objects of classes derived
+from these types, but for named tuples. Integers are too, because they
 serve as sizes and indices: a traced integer could not.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tether.trace.arrays import TracedArray
+from tether.trace.known import FLOATS, is_record
 
 
 class ArgumentLayout:
@@ -60,11 +62,11 @@ class ArgumentLayout:
 
 
 def _is_float_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == np.float64
+    return type(value) is np.ndarray and value.dtype == np.float64
 
 
 def _floats(value: Any, name: str) -> Iterator[tuple[str, float]]:
-    if isinstance(value, (float, np.floating)):
+    if type(value) in FLOATS:
         yield name, float(value)
     elif _is_float_array(value):
         for index in np.ndindex(value.shape):
@@ -72,13 +74,13 @@ def _floats(value: Any, name: str) -> Iterator[tuple[str, float]]:
     elif type(value) is dict:
         for key, part in value.items():
             yield from _floats(part, f"{name}[{key!r}]")
-    elif isinstance(value, (list, tuple)):
+    elif type(value) in (list, tuple) or is_record(type(value)):
         for i, part in enumerate(value):
             yield from _floats(part, f"{name}[{i}]")
 
 
 def _replaced(value: Any, make: Callable[[], Any]) -> Any:
-    if isinstance(value, (float, np.floating)):
+    if type(value) in FLOATS:
         return make()
     if _is_float_array(value):
         elements = [make() for _ in range(value.size)]
@@ -89,7 +91,8 @@ def _replaced(value: Any, make: Callable[[], Any]) -> Any:
         return result.reshape(value.shape).view(TracedArray)
     if type(value) is dict:
         return {key: _replaced(part, make) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        parts = [_replaced(part, make) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if type(value) in (list, tuple):
+        return type(value)([_replaced(part, make) for part in value])
+    if is_record(type(value)):
+        return tuple.__new__(type(value), [_replaced(part, make) for part in value])
     return value

@@ -44,8 +44,10 @@ from tether.trace.known import (
     is_interpolant,
     is_library,
     is_numpy_polynomial,
+    is_record,
     is_sparse,
     jitted_function,
+    module_of,
     slots,
     why_unknown,
 )
@@ -71,7 +73,29 @@ class _Same:
         return id(self.thing)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.thing is other.thing
+        return type(other) is _Same and self.thing is other.thing
+
+
+class _Unknown:
+    """An object of a kind that tracing does not know, by identity; it is not kept alive."""
+
+    __slots__ = ("number", "thing")
+
+    def __init__(self, thing: Any) -> None:
+        self.number = id(thing)
+        try:
+            self.thing: Callable[[], Any] = weakref.ref(thing)
+        except TypeError:
+            self.thing = lambda: thing
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not _Unknown or self.number != other.number:
+            return False
+        thing = self.thing()
+        return thing is not None and thing is other.thing()
 
 
 def cache_key(
@@ -191,6 +215,9 @@ class Reader:
         if kind is dict:
             self._visit(value)
             return dict, tuple((self.read(k), self.read_argument(v)) for k, v in value.items())
+        if is_record(kind):
+            self._visit(value)
+            return self._class_of_objects(kind), tuple(map(self.read_argument, value))
         return self.read(value)
 
     def _visit(self, value: Any) -> None:
@@ -234,7 +261,7 @@ class Reader:
 
     def _builtin(self, function: types.BuiltinFunctionType) -> Hashable:
         owner = function.__self__
-        if owner is None or isinstance(owner, types.ModuleType):
+        if owner is None or issubclass(type(owner), types.ModuleType):
             return _Same(function)
         return "method", function.__name__, self.read(owner)
 
@@ -324,12 +351,12 @@ class Reader:
     def _other(self, value: Any) -> Hashable:
         """Token of what is not of a listed type; by identity where tracing does not know it."""
         kind = type(value)
-        if is_library(kind.__module__):
+        if is_library(module_of(kind)):
             return self._of_library(value)
         if is_enumeration(kind):
             return self._enumerated(value)
         if why_unknown(kind):
-            return _Same(value)
+            return _Unknown(value)
         parts = [slots(value), dictionary(value)]
         own = tuple([self.read(part) for part in content(value)])
         return "object", self._class_of_objects(kind), tuple(map(self._attributes, parts)), own
@@ -357,7 +384,7 @@ class Reader:
             return (kind, *(self.read(part) for part in parts))
         if kind is types.MethodWrapperType:
             return "method", value.__name__, self.read(value.__self__)
-        return _Same(value)
+        return _Unknown(value)
 
 
 _READERS: dict[type, Callable[[Reader, Any], Hashable]] = {

@@ -199,7 +199,7 @@ def own_members(cls: Any) -> dict[str, Any]:
 
 def _of_library(value: Any) -> bool:
     inner = getattr(value, "__func__", value)
-    return isinstance(inner, types.FunctionType) and is_library(inner.__globals__.get("__name__"))
+    return type(inner) is types.FunctionType and is_library(inner.__globals__.get("__name__"))
 
 
 def why_unknown_enumeration(cls: Any) -> str:
@@ -214,8 +214,7 @@ def why_unknown_enumeration(cls: Any) -> str:
         for name in ("__new__", "_missing_", "__eq__", "__hash__", "__getattr__", "__setattr__",
                      "__getattribute__", "__class__"):
             value = vars(base).get(name)
-            if value is not None and not _of_library(value) and isinstance(
-                getattr(value, "__func__", value), types.FunctionType
-            ):
+            inner = getattr(value, "__func__", value)
+            if type(inner) is types.FunctionType and not _of_library(value):
                 return f"the class {cls.__name__} has its own {name}"
     return ""

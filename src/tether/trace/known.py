@@ -88,6 +88,15 @@ def is_library(module: str | None) -> bool:
     return file is None or file.startswith(_STANDARD)
 
 
+def module_of(cls: type) -> str | None:
+    """Name of the module of a class; without asking a metaclass of the user's for it."""
+    try:
+        name = type.__getattribute__(cls, "__module__")
+    except AttributeError:
+        return None
+    return name if type(name) is str else None
+
+
 def home(function: types.FunctionType) -> str | None:
     """Name of the module that a function is written in; a decorator may say another one."""
     name = function.__globals__.get("__name__")
@@ -180,8 +189,8 @@ METACLASSES = frozenset((type, abc.ABCMeta, _PROTOCOL_META))
 LEFT_OUT = (typing.Generic, typing.Protocol)       # of the bases of a private class: they do nothing
 # Builtin types that hold the values of objects of classes derived from them.
 LAYOUTS = (
-    list, dict, tuple, set, frozenset, float, int, collections.OrderedDict,
-    collections.defaultdict, collections.deque, BaseException,
+    list, collections.OrderedDict, collections.defaultdict, dict, tuple, set, frozenset, float,
+    int, collections.deque, BaseException,
 )
 _NUMBERS = (float, int)
 _BASES = frozenset((
@@ -209,9 +218,9 @@ def why_unknown(cls: type) -> str:
 
 
 def _why_unknown(cls: type) -> str:
-    name = cls.__name__
     if type(cls) not in METACLASSES:
-        return f"the class {name} has a metaclass of its own"
+        return f"the class {type.__getattribute__(cls, '__name__')} has a metaclass of its own"
+    name = cls.__name__
     for base in cls.__mro__:
         if is_library(base.__module__):
             builtin_error = base.__module__ == "builtins" and issubclass(base, BaseException)
@@ -221,12 +230,12 @@ def _why_unknown(cls: type) -> str:
             continue
         if type(base) not in METACLASSES:
             return f"the class {base.__name__} has a metaclass of its own"
-        for own, kind in (("__dict__", types.GetSetDescriptorType),
-                          ("__weakref__", types.GetSetDescriptorType)):
-            if own in vars(base) and type(vars(base)[own]) is not kind:
+        for own in ("__dict__", "__weakref__"):
+            if type(vars(base).get(own)) not in (type(None), types.GetSetDescriptorType):
                 return f"the class {name} has a {own} of its own"
-        if "__class__" in vars(base):
-            return f"the class {name} has a __class__ of its own"
+        for own in ("__class__", "__del__"):
+            if own in vars(base):
+                return f"the class {name} has a {own} of its own"
         if issubclass(cls, _NUMBERS) and (own := _dunders(base) - _HARMLESS):
             return f"the class {name} is a number with its own {min(own)}"
     return ""
@@ -239,6 +248,14 @@ def _dunders(cls: type) -> set[str]:
 def layout(cls: type) -> type:
     """Builtin type that holds the values of the objects of a class; `object` if none does."""
     return next((kind for kind in LAYOUTS if issubclass(cls, kind)), object)
+
+
+def is_record(cls: type) -> bool:
+    """Tell whether a class is that of a named tuple, without further attributes."""
+    return (
+        type(cls) is type and cls.__bases__ == (tuple,) and "_fields" in vars(cls)
+        and "__dict__" not in vars(cls) and "__iter__" not in vars(cls) and not why_unknown(cls)
+    )
 
 
 def is_enumeration(cls: Any) -> bool:

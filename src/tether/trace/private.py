@@ -45,6 +45,7 @@ from tether.trace.known import (
     is_pure_scipy,
     is_sparse,
     jitted_function,
+    module_of,
     slots,
     why_unknown,
 )
@@ -174,8 +175,8 @@ class PrivateCopy:
             {k: self.copy(v) for k, v in vars(function).items() if asks or k in names}
         )
         self.watch.mapping(vars(result), f"an attribute of {function.__name__}")
-        self.watch.add(lambda: [result.__code__.co_code, result.__defaults__,
-                                result.__kwdefaults__], f"the function {function.__name__}")
+        self.watch.add(lambda: [result.__code__, result.__defaults__, result.__kwdefaults__],
+                       f"the function {function.__name__}")
         for name in (*facts.globals_read, *facts.globals_written):
             self._fill_global(name, function.__globals__, namespace)
         for name, cell, original in zip(
@@ -237,9 +238,9 @@ class PrivateCopy:
             return self._shims[id(function)]
         if function in MATH_MEMBERS:
             return MATH_MEMBERS[function]
-        if owner is None or isinstance(owner, types.ModuleType):
+        if owner is None or issubclass(type(owner), types.ModuleType):
             return self._library_function(function)
-        if isinstance(owner, type) and owner.__module__ == "builtins":
+        if type(owner) is type and owner.__module__ == "builtins":
             return function
         stand_in = self.copy(owner)
         return stand_in if type(stand_in) is Forbidden else getattr(stand_in, function.__name__)
@@ -286,7 +287,7 @@ class PrivateCopy:
             kind = self._library_class(kind)
         result = self._remember(value, build(kind, []))
         fill(result, list(map(self.copy, content(value))))
-        what = "a dictionary" if isinstance(value, dict) else f"a {type(value).__name__}"
+        what = "a dictionary" if issubclass(kind, dict) else f"a {type(value).__name__}"
         self.watch.add(lambda: content(result), f"{what} from outside")
         return result
 
@@ -310,6 +311,8 @@ class PrivateCopy:
             flat = np.frombuffer(values.tobytes(order), values.dtype)
             result = flat.reshape(values.shape, order=order)
         result.flags.writeable = False
+        self.watch.add(lambda: [repr((result.shape, result.strides, result.dtype)).encode()],
+                       "the shape of an array from outside the function")
         return result
 
     # --- classes and objects --------------------------------------------------------------
@@ -366,13 +369,12 @@ class PrivateCopy:
 
     def _other(self, value: Any) -> Any:
         kind = type(value)
-        if is_library(kind.__module__):
+        if is_library(module_of(kind)):
             return self._of_library(value)
         if is_enumeration(kind):
             return self._enumerated(value)
-        if isinstance(value, type) or why_unknown(kind):
-            return Forbidden(why_unknown(kind) or f"uses the class {value.__name__}")
-        return self._instance(value)
+        reason = why_unknown(kind)
+        return Forbidden(reason) if reason else self._instance(value)
 
     def _instance(self, value: Any) -> Any:
         """Copy an object of a class of the user's."""
@@ -381,7 +383,7 @@ class PrivateCopy:
             return cls
         if id(value) in self._memo:      # its class refers to it
             return self._memo[id(value)][1]
-        first = list(map(self.copy, content(value))) if isinstance(value, _MADE_WHOLE) else []
+        first = list(map(self.copy, content(value))) if issubclass(type(value), _MADE_WHOLE) else []
         result = self._remember(value, build(cls, first))
         fill(result, list(map(self.copy, content(value))))
         for name, part in slots(value).items():
@@ -411,9 +413,9 @@ class PrivateCopy:
         if type(value) is types.MethodWrapperType:
             owner = self.copy(value.__self__)
             return owner if type(owner) is Forbidden else getattr(owner, value.__name__)
-        if isinstance(value, np.dtype):
+        if issubclass(type(value), np.dtype):
             return value
-        if isinstance(value, types.ModuleType):
+        if issubclass(type(value), types.ModuleType):
             return Forbidden(f"uses the module {value.__name__}, which is not known to tracing")
         return Forbidden(f"uses a {type(value).__name__}, which is not known to tracing")
 

@@ -112,8 +112,16 @@ def _full(shape: Any, value: Any, dtype: Any) -> Any:
 class NumpyShim:
     """Stands for numpy or one of its submodules."""
 
+    __slots__ = ("_module",)
+
     def __init__(self, module: types.ModuleType) -> None:
-        self._module = module
+        object.__setattr__(self, "_module", module)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        refuse(f"writes to {self._module.__name__}.{name}")
+
+    def __delattr__(self, name: str) -> None:
+        refuse(f"deletes {self._module.__name__}.{name}")
 
     def __getattr__(self, name: str) -> Any:
         if name == "random":

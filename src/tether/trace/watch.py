@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tether.trace.known import IMMUTABLE, content, dictionary, is_library, slots, why_unknown
+from tether.trace.known import IMMUTABLE, content, dictionary, is_library, module_of, slots, why_unknown
 from tether.trace.scalar import Scalar
 
 _SEQUENCES = (list, set, collections.deque)
@@ -53,7 +53,7 @@ class Watch:
         kind = type(value)
         if kind in IMMUTABLE or kind is Scalar:
             return True
-        if isinstance(value, np.ndarray):
+        if issubclass(kind, np.ndarray):
             self.array(value, what)
             return value.dtype != object or all(self.deep(x, what) for x in value.flat)
         if kind in (tuple, frozenset):
@@ -67,14 +67,14 @@ class Watch:
         if kind is types.FunctionType:
             self.function(value, what)
             return all(self.deep(x, what) for x in _held(value))
-        if isinstance(value, type) or is_library(kind.__module__) or why_unknown(kind):
+        if issubclass(kind, type) or is_library(module_of(kind)) or why_unknown(kind):
             return False
         self.add(lambda: held_by(value), what)
         return all(self.deep(x, what) for x in held_by(value)[1:])
 
     def function(self, function: types.FunctionType, what: str) -> None:
         """Watch a function: attributes, defaults and the variables around it."""
-        self.add(lambda: _held(function), what)
+        self.add(lambda: [function.__code__, *_held(function)], what)
 
 
 def held_by(value: Any) -> list[Any]:
@@ -84,7 +84,7 @@ def held_by(value: Any) -> list[Any]:
 
 def _held(function: types.FunctionType) -> list[Any]:
     """All that a function holds, without the code."""
-    parts = [function.__code__.co_name, function.__defaults__, function.__kwdefaults__]
+    parts = [function.__defaults__, function.__kwdefaults__]
     for cell in function.__closure__ or ():
         try:
             parts.append(cell.cell_contents)
