@@ -841,7 +841,7 @@ def test_semi_explicit_problem():
         lambda t, x, z: -z * np.sin(x), lambda t, x, z: [x[0] - z[0] - x[1]]
     )
     y, yp = np.array([0.4, 0.6, 0.7]), np.array([1.0, 2.0, 3.0])
-    problem.prepare(0.0, y)
+    problem = problem.prepare(0.0, y)
     traced = trace(problem.fun, 3, fills=True)
     out = np.empty(3)
     problem.fun(0.0, y, yp, out)

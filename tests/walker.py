@@ -60,7 +60,7 @@ def _look(value):
     if issubclass(kind, types.FunctionType):
         names = value.__code__.co_names
         used = [value.__globals__[name] for name in names if name in value.__globals__]
-        cells = [cell for cell in value.__closure__ or ()]
+        cells = list(value.__closure__ or ())
         return [value.__defaults__, value.__kwdefaults__, vars(value), *used, *cells], None
     if issubclass(kind, types.CellType):
         return [value.cell_contents] if value != types.CellType() else [], None

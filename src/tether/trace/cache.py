@@ -25,22 +25,27 @@ from typing import Any
 
 import numpy as np
 
-from tether.trace.classes import METADATA, attributes_of_member, own_members
-from tether.trace.classes import why_unknown_enumeration
+from tether.trace.classes import (
+    METADATA,
+    attributes_of_member,
+    own_members,
+    why_unknown_enumeration,
+)
 from tether.trace.code import facts_of
 from tether.trace.known import (
     BY_VALUE,
     CACHED,
     DESCRIPTORS,
     FLOATS,
-    KNOWN_WRAPPERS,
     METACLASSES,
     NUMPY_NUMBERS,
     RATIONAL,
     content,
     dictionary,
     home,
+    inside_errstate,
     is_enumeration,
+    is_holder,
     is_interpolant,
     is_library,
     is_numpy_polynomial,
@@ -121,9 +126,9 @@ def cache_key(
         return n, fills, reader.read_call(fun, args)
     except (TooLarge, RecursionError):
         # wrappers of our own are the same code for all functions
-        if type(code) is types.CodeType and not (home(fun) or "").startswith("tether."):
-            number = id(code)
-            _hopeless[number] = weakref.ref(code, lambda _: _hopeless.pop(number, None))
+        if isinstance(fun, types.FunctionType) and not (home(fun) or "").startswith("tether."):
+            number = id(fun.__code__)
+            _hopeless[number] = weakref.ref(fun.__code__, lambda _: _hopeless.pop(number, None))
         return None
 
 
@@ -228,8 +233,9 @@ class Reader:
 
     def _function(self, function: types.FunctionType) -> Hashable:
         code, variables = function.__code__, function.__globals__
-        if is_library(home(function)) and id(code) not in KNOWN_WRAPPERS:
-            return _Same(function)
+        if is_library(home(function)):
+            inner = inside_errstate(function)
+            return _Same(function) if inner is None else ("in errstate", self.read(inner))
         facts = facts_of(code)
         self.names.update(facts.names)
         self.asks = self.asks or facts.asks
@@ -337,12 +343,12 @@ class Reader:
         space = _Members(own_members(cls), complete=True)
         self._classes[id(cls)] = space
         self._spaces.append(space)
-        bases = tuple([self.read(base) for base in cls.__bases__ if not is_library(base.__module__)])
+        bases = [self.read(base) for base in cls.__bases__ if not is_library(base.__module__)]
         members = [
             (name, self.read(member._value_), self.read(attributes_of_member(member)))
             for name, member in cls._member_map_.items()
         ]
-        return _Same(cls), bases, tuple(members)
+        return _Same(cls), tuple(bases), tuple(members)
 
     def _enumerated(self, member: enum.Enum) -> Hashable:
         token = self.read(type(member))
@@ -377,7 +383,7 @@ class Reader:
             if numbers is not None:
                 return tuple([self.read(part) for part in numbers])
             return kind, self._attributes(dictionary(value))
-        if is_sparse(value) or is_numpy_polynomial(value):
+        if is_sparse(value) or is_numpy_polynomial(value) or is_holder(value):
             return kind, self._attributes(dictionary(value))
         if kind is np.vectorize:
             parts = value.pyfunc, value.otypes, value.excluded, value.signature, value.cache

@@ -40,7 +40,7 @@ _SKIPPED_TEXT = """
 _SKIPPED = frozenset(_SKIPPED_TEXT.split())
 METADATA = _KEPT | _SKIPPED
 # What an enumeration consists of; the rest is the user's.
-_OF_ENUM = frozenset(vars(enum.EnumType("_", (enum.Enum,), enum.EnumType.__prepare__("_", (enum.Enum,)))))
+_OF_ENUM = frozenset(vars(enum.Enum("_", "")))
 
 
 class PrivateClasses:
@@ -93,7 +93,8 @@ class PrivateClasses:
                 type.__setattr__(result, name, self._member(cls, name, member, name in wanted))
         if "__init_subclass__" in vars(cls):
             type.__setattr__(result, "__init_subclass__", classmethod(self._refuse_subclass))
-        if abstract := getattr(cls, "__abstractmethods__", None):
+        if meta is abc.ABCMeta:
+            abstract: Any = getattr(cls, "__abstractmethods__", frozenset())
             result.__abstractmethods__ = abstract  # type: ignore[attr-defined]
         self._watch_class(result)
         return result
@@ -128,7 +129,7 @@ class PrivateClasses:
 
     def _watch_class(self, result: type) -> None:
         what = f"the class {result.__name__}"
-        self._watch.add(lambda: [x for pair in vars(result).items() for x in pair], what)
+        self._watch.add(lambda: members_of(result), what)
 
     # --- enumerations ---------------------------------------------------------------------
 
@@ -166,6 +167,11 @@ class PrivateClasses:
         self._watch.mapping(result.__dict__, what)
 
 
+def members_of(cls: type) -> list[Any]:
+    """Names and members of a class, but for what copying an object of it leaves there."""
+    return [x for pair in vars(cls).items() if pair[0] != "__slotnames__" for x in pair]
+
+
 def _is_slot(member: Any) -> bool:
     return type(member) is types.MemberDescriptorType
 
@@ -188,7 +194,7 @@ def attributes_of_member(member: Any) -> dict[str, Any]:
 
 
 def own_members(cls: Any) -> dict[str, Any]:
-    """What the user has written into an enumeration, apart from its members."""
+    """Give what the user has written into an enumeration, apart from its members."""
     return {
         name: value for name, value in vars(cls).items()
         if name not in _OF_ENUM and name not in cls._member_map_ and name not in METADATA

@@ -86,7 +86,7 @@ def _line(steps: list[dis.Instruction], chosen: Callable[[dis.Instruction], bool
 
 
 def _packages(name: str) -> list[str]:
-    """Module and the packages it is in, the outermost first."""
+    """Name a module and the packages it is in, the outermost first."""
     parts = name.split(".")
     return [".".join(parts[: i + 1]) for i in range(len(parts))]
 
@@ -98,7 +98,7 @@ _living: dict[int, weakref.ref[types.CodeType]] = {}
 
 
 def facts_of(code: types.CodeType) -> CodeFacts:
-    """What is known about a code object; found out once."""
+    """Tell what is known about a code object; found out once."""
     found = _facts.get(id(code))
     if found is None:
         found, number = CodeFacts(code), id(code)

@@ -7,7 +7,6 @@ identity: a subclass may do anything.
 from __future__ import annotations
 
 import abc
-import array
 import builtins
 import collections
 import collections.abc
@@ -15,7 +14,7 @@ import decimal
 import enum
 import fractions
 import functools
-import operator
+import inspect
 import sys
 import sysconfig
 import types
@@ -27,19 +26,20 @@ import numpy as np
 
 # --- values -------------------------------------------------------------------------------------
 
-_NUMPY_NUMBERS = frozenset(kind for kind in np.sctypeDict.values() if np.dtype(kind).kind in "biufc")
+NUMPY_NUMBERS = frozenset(
+    kind for kind in np.sctypeDict.values() if np.dtype(kind).kind in "biufc"
+)
 _PLAIN = (
     int, bool, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented),
 )
 BY_VALUE = frozenset(_PLAIN) - {float}
 FLOATS = frozenset((float, np.float64))
 RATIONAL = frozenset((fractions.Fraction, decimal.Decimal))
-NUMPY_NUMBERS = _NUMPY_NUMBERS
-IMMUTABLE = frozenset(_PLAIN) | _NUMPY_NUMBERS | RATIONAL
-DESCRIPTORS = frozenset((
+IMMUTABLE = frozenset(_PLAIN) | NUMPY_NUMBERS | RATIONAL
+DESCRIPTORS: frozenset[type] = frozenset((
     types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType,
-    type(collections.namedtuple("_", "x").x),
+    type(vars(collections.namedtuple("_", "x"))["x"]),
 ))
 NUMPY_FUNCTION = type(np.concatenate)      # functions that dispatch on their arguments
 
@@ -139,11 +139,19 @@ def is_known_builtin(name: str) -> bool:
 # --- wrappers and SciPy's objects ---------------------------------------------------------------
 
 CACHED = functools._lru_cache_wrapper
-_inner_of_errstate = next(
+_WRAPPER_OF_ERRSTATE = next(
     part for part in np.errstate.__call__.__code__.co_consts if isinstance(part, types.CodeType)
 )
-# Wrappers of libraries that a decorator puts around a function, and that may be followed.
-KNOWN_WRAPPERS = frozenset((id(_inner_of_errstate),))
+
+
+def inside_errstate(function: types.FunctionType) -> Any:
+    """Return what is decorated by `numpy.errstate`, None for any other function.
+
+    How NumPy reports errors does not matter to a program, which makes none.
+    """
+    if function.__code__ is not _WRAPPER_OF_ERRSTATE:
+        return None
+    return inspect.getclosurevars(function).nonlocals.get("func")
 
 
 def jitted_function(value: Any) -> types.FunctionType | None:
@@ -182,11 +190,19 @@ def is_numpy_polynomial(value: Any) -> bool:
     )
 
 
+def is_holder(value: Any) -> bool:
+    """Tell whether a value is an object of a class of Python's library that holds attributes."""
+    kind = type(value)
+    if kind in (collections.UserDict, collections.UserList, collections.ChainMap):
+        return True
+    return kind is getattr(sys.modules.get("argparse"), "Namespace", None)
+
+
 # --- classes ------------------------------------------------------------------------------------
 
 _PROTOCOL_META = type(typing.Protocol)
-METACLASSES = frozenset((type, abc.ABCMeta, _PROTOCOL_META))
-LEFT_OUT = (typing.Generic, typing.Protocol)       # of the bases of a private class: they do nothing
+METACLASSES: frozenset[type] = frozenset((type, abc.ABCMeta, _PROTOCOL_META))
+LEFT_OUT = (typing.Generic, typing.Protocol)       # of private bases: they do nothing
 # Builtin types that hold the values of objects of classes derived from them.
 LAYOUTS = (
     list, collections.OrderedDict, collections.defaultdict, dict, tuple, set, frozenset, float,
@@ -236,8 +252,8 @@ def _why_unknown(cls: type) -> str:
         for own in ("__class__", "__del__"):
             if own in vars(base):
                 return f"the class {name} has a {own} of its own"
-        if issubclass(cls, _NUMBERS) and (own := _dunders(base) - _HARMLESS):
-            return f"the class {name} is a number with its own {min(own)}"
+        if issubclass(cls, _NUMBERS) and (methods := _dunders(base) - _HARMLESS):
+            return f"the class {name} is a number with its own {min(methods)}"
     return ""
 
 
@@ -282,7 +298,7 @@ def slots(value: Any) -> dict[str, Any]:
 
 
 def dictionary(value: Any) -> dict[str, Any]:
-    """Dictionary of an object's attributes; without asking the object for it."""
+    """Return the dictionary of an object's attributes, without asking the object for it."""
     try:
         found = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -291,15 +307,15 @@ def dictionary(value: Any) -> dict[str, Any]:
 
 
 def content(value: Any) -> list[Any]:
-    """What an object of a class derived from a builtin type holds as such an object."""
-    kind = layout(type(value))
+    """List what an object of a class derived from a builtin type holds as such an object."""
+    kind: Any = layout(type(value))
     if kind in _NUMBERS:
         return [kind.__pos__(value)]
     if issubclass(kind, dict):
         items = [x for pair in kind.items(value) for x in pair]
         return items if kind is not collections.defaultdict else [value.default_factory, *items]
     if kind is BaseException:
-        return list(BaseException.args.__get__(value))
+        return list(vars(BaseException)["args"].__get__(value))
     if kind is object:
         return []
     items = list(kind.__iter__(value))
@@ -314,7 +330,7 @@ def build(cls: type, parts: list[Any]) -> Any:
         return base.__new__(cls, *parts)
     if kind in _NUMBERS or kind in (tuple, frozenset):
         return kind.__new__(cls, *(parts if kind in _NUMBERS else [parts]))
-    return kind.__new__(cls)
+    return kind.__new__(cls)  # type: ignore[call-overload]
 
 
 def fill(value: Any, parts: list[Any]) -> None:
@@ -328,11 +344,8 @@ def fill(value: Any, parts: list[Any]) -> None:
         collections.deque.__init__(value, parts[1:], parts[0])
     elif issubclass(kind, dict):
         if kind is collections.defaultdict:
-            kind.default_factory.__set__(value, parts[0])
+            value.default_factory = parts[0]
             parts = parts[1:]
         for key, part in zip(parts[::2], parts[1::2], strict=True):
             kind.__setitem__(value, key, part)
 
-
-BUFFERS = (bytearray, memoryview, array.array)
-GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)

@@ -52,7 +52,7 @@ def _definition(code: types.CodeType | None) -> tuple[ast.AST | None, str]:
         return None, ""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, TypeError, SyntaxError):
+    except Exception:        # the file may hold anything by now
         return None, ""
     definition = tree.body[0] if tree.body else None
     if not isinstance(definition, ast.FunctionDef):

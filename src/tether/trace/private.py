@@ -17,18 +17,17 @@ import math
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tether.trace.cache import Reader
-from tether.trace.classes import PrivateClasses
+from tether.trace.classes import PrivateClasses, members_of
 from tether.trace.code import facts_of
 from tether.trace.known import (
     CACHED,
     DESCRIPTORS,
     IMMUTABLE,
-    KNOWN_WRAPPERS,
     METACLASSES,
     NUMPY_FUNCTION,
     build,
@@ -36,7 +35,9 @@ from tether.trace.known import (
     dictionary,
     fill,
     home,
+    inside_errstate,
     is_enumeration,
+    is_holder,
     is_interpolant,
     is_known_builtin,
     is_known_member,
@@ -137,9 +138,10 @@ class PrivateCopy:
     # --- functions ------------------------------------------------------------------------
 
     def _function(self, function: types.FunctionType) -> Any:
-        if not is_library(home(function)) or id(function.__code__) in KNOWN_WRAPPERS:
+        if not is_library(home(function)):
             return self._user_function(function)
-        return self._library_function(function)
+        inner = inside_errstate(function)
+        return self._library_function(function) if inner is None else self.copy(inner)
 
     def _library_function(self, function: Any) -> Any:
         name, module = function.__name__, function.__module__ or ""
@@ -159,7 +161,7 @@ class PrivateCopy:
         facts = facts_of(code)
         if facts.trouble:
             return Forbidden(f"{function.__name__} {facts.trouble}", (code, facts.line))
-        if function.__builtins__ is not vars(builtins) and not all(
+        if getattr(function, "__builtins__", None) is not vars(builtins) and not all(
             name in function.__globals__ for name in facts.globals_read
         ):
             return Forbidden(f"{function.__name__} has builtins of its own")
@@ -306,7 +308,7 @@ class PrivateCopy:
         elif values.dtype.hasobject or values.dtype.kind in "VMm":
             return Forbidden(f"uses an array of {values.dtype}, which is not known to tracing")
         else:
-            order = "F" if values.flags.fnc else "C"
+            order: Literal["F", "C"] = "F" if values.flags.fnc else "C"
             # nobody can make an array writeable that lives in an immutable object
             flat = np.frombuffer(values.tobytes(order), values.dtype)
             result = flat.reshape(values.shape, order=order)
@@ -337,8 +339,7 @@ class PrivateCopy:
             return cls
         frame = {"__module__": cls.__module__, "__slots__": ()}
         result = type(cls)(cls.__name__, (cls,), frame)
-        self.watch.add(lambda: [x for pair in vars(result).items() for x in pair],
-                       f"the class {cls.__name__}")
+        self.watch.add(lambda: members_of(result), f"the class {cls.__name__}")
         return self._remember(cls, result)
 
     def _property(self, value: property) -> Any:
@@ -408,8 +409,8 @@ class PrivateCopy:
                 return OpaqueFunction(value)
         if is_sparse(value):
             return SparseMatrix(value)
-        if is_numpy_polynomial(value):
-            return self._polynomial(value)
+        if is_numpy_polynomial(value) or is_holder(value):
+            return self._holder(value)
         if type(value) is types.MethodWrapperType:
             owner = self.copy(value.__self__)
             return owner if type(owner) is Forbidden else getattr(owner, value.__name__)
@@ -419,8 +420,11 @@ class PrivateCopy:
             return Forbidden(f"uses the module {value.__name__}, which is not known to tracing")
         return Forbidden(f"uses a {type(value).__name__}, which is not known to tracing")
 
-    def _polynomial(self, value: Any) -> Any:
-        result = self._remember(value, object.__new__(type(value)))
+    def _holder(self, value: Any) -> Any:
+        """Copy an object of a library whose methods compute with its attributes."""
+        kind = type(value)
+        cls = self._library_class(kind) if is_holder(value) else kind
+        result = self._remember(value, object.__new__(cls))
         own = dictionary(result)
         own.update({name: self.copy(part) for name, part in dictionary(value).items()})
         self.watch.mapping(own, f"an attribute of a {type(value).__name__}")

@@ -180,6 +180,8 @@ class ConstantsOnly:
 
     __slots__ = ("_function",)
 
+    _function: Callable[..., Any]
+
     def __init__(self, function: Callable[..., Any]) -> None:
         object.__setattr__(self, "_function", function)
 
@@ -189,7 +191,8 @@ class ConstantsOnly:
         name = self._function.__name__
         if not all(map(_is_constant, values)):
             refuse(f"the function {name} is not known to tracing")
-        result = self._function(*map(_plainly, args), **{k: _plainly(v) for k, v in options.items()})
+        options = {k: _plainly(v) for k, v in options.items()}
+        result = self._function(*map(_plainly, args), **options)
         if not _is_constant(result):
             refuse(f"the function {name} returns what is not known to tracing")
         return promoted(result)

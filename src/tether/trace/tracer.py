@@ -305,7 +305,8 @@ def _node(graph: Graph, i: int, value: Any) -> int:
 def _failure(problem: BaseException, codes: set[types.CodeType]) -> TraceFailure:
     """Say where in the user's code tracing ended, and why."""
     files = {code.co_filename for code in codes}
-    place = getattr(problem, "place", None) and _written_at(*problem.place)
+    told = problem.place if isinstance(problem, Untraceable) else None
+    place = None if told is None else _written_at(*told)
     for frame in [] if place else traceback.extract_tb(problem.__traceback__):
         if frame.filename in files:
             place = frame
@@ -340,5 +341,6 @@ def _construct(place: traceback.FrameSummary) -> str:
     line = place.line or ""
     if place.lineno != place.end_lineno or place.colno is None or place.end_colno is None:
         return line
-    original = linecache.getline(place.filename, place.lineno or 0).encode()
-    return original[place.colno : place.end_colno].decode() or line
+    # the file may hold anything by now
+    original = linecache.getline(place.filename, place.lineno or 0).encode(errors="replace")
+    return original[place.colno : place.end_colno].decode(errors="replace") or line

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tether.trace.known import IMMUTABLE, content, dictionary, is_library, module_of, slots, why_unknown
+from tether.trace.known import (
+    IMMUTABLE,
+    content,
+    dictionary,
+    is_library,
+    module_of,
+    slots,
+    why_unknown,
+)
 from tether.trace.scalar import Scalar
 
 _SEQUENCES = (list, set, collections.deque)
@@ -79,7 +87,8 @@ class Watch:
 
 def held_by(value: Any) -> list[Any]:
     """Class of an object and all that the object holds."""
-    return [type(value), *flat(slots(value)), *flat(dictionary(value)), *content(value)]
+    own = content(value) if layout(type(value)) not in (float, int) else []
+    return [type(value), *flat(slots(value)), *flat(dictionary(value)), *own]
 
 
 def _held(function: types.FunctionType) -> list[Any]:

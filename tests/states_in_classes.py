@@ -1,0 +1,896 @@
+"""Places in classes and their objects where a function can keep state.
+
+Each maker returns what switches something on, and what tells whether it is on.
+"""
+
+import abc
+import collections
+import enum
+import types
+import typing
+from dataclasses import dataclass, field
+
+import numpy as np
+
+STATES = []
+
+
+def state(make):
+    """Register a maker."""
+    STATES.append(make)
+    return make
+
+
+@state
+def class_attribute():
+    class Switch:
+        flag = False
+
+    def on():
+        Switch.flag = True
+
+    return on, lambda: Switch.flag
+
+
+@state
+def new_class_attribute():
+    class Switch:
+        pass
+
+    def on():
+        Switch.flag = True
+
+    return on, lambda: getattr(Switch, "flag", False)
+
+
+@state
+def deleted_class_attribute():
+    class Base:
+        flag = True
+
+    class Switch(Base):
+        flag = False
+
+    def on():
+        del Switch.flag
+
+    return on, lambda: Switch.flag
+
+
+@state
+def base_class_attribute():
+    class Base:
+        flag = False
+
+    class Switch(Base):
+        pass
+
+    thing = Switch()
+
+    def on():
+        Base.flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def list_in_a_base_class():
+    class Base:
+        log: typing.ClassVar = []
+
+    class Switch(Base):
+        pass
+
+    return lambda: Switch.log.append(1), lambda: bool(Switch.log)
+
+
+@state
+def class_by_instance():
+    class Switch:
+        flag = False
+
+    thing = Switch()
+
+    def on():
+        type(thing).flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def class_by_dunder_class():
+    class Switch:
+        flag = False
+
+        def on(self):
+            self.__class__.flag = True
+
+    thing = Switch()
+    return lambda: thing.on(), lambda: thing.flag
+
+
+@state
+def metaclass_attribute():
+    class Meta(type):
+        flag = False
+
+    class Switch(metaclass=Meta):
+        pass
+
+    def on():
+        Meta.flag = True
+
+    return on, lambda: Switch.flag
+
+
+@state
+def attribute_of_a_class_with_metaclass():
+    class Meta(type):
+        pass
+
+    class Switch(metaclass=Meta):
+        flag = False
+
+    def on():
+        Switch.flag = True
+
+    return on, lambda: Switch.flag
+
+
+@state
+def metaclass_property():
+    class Meta(type):
+        _flag = False
+
+        @property
+        def flag(cls):
+            return Meta._flag
+
+        @flag.setter
+        def flag(cls, value):
+            Meta._flag = value
+
+    class Switch(metaclass=Meta):
+        pass
+
+    def on():
+        Switch.flag = True
+
+    return on, lambda: Switch.flag
+
+
+@state
+def class_method():
+    class Switch:
+        flag = False
+
+        @classmethod
+        def on(cls):
+            cls.flag = True
+
+    return Switch.on, lambda: Switch.flag
+
+
+@state
+def static_method():
+    class Switch:
+        flag = False
+
+        @staticmethod
+        def on():
+            Switch.flag = True
+
+    return Switch.on, lambda: Switch.flag
+
+
+@state
+def abstract_class():
+    class Base(abc.ABC):
+        flag = False
+
+        @abc.abstractmethod
+        def on(self): ...
+
+    class Switch(Base):
+        def on(self):
+            Base.flag = True
+
+    thing = Switch()
+    return lambda: thing.on(), lambda: thing.flag
+
+
+@state
+def super_method():
+    class Base:
+        def on(self):
+            self.flag = True
+
+    class Switch(Base):
+        flag = False
+
+        def on(self):
+            super().on()
+
+    thing = Switch()
+    return lambda: thing.on(), lambda: thing.flag
+
+
+@state
+def super_class_attribute():
+    class Base:
+        flag = False
+
+        @classmethod
+        def on(cls):
+            Base.flag = True
+
+    class Switch(Base):
+        @classmethod
+        def on(cls):
+            super().on()
+
+    return lambda: Switch.on(), lambda: Switch.flag
+
+
+@state
+def super_of_two_arguments():
+    class Base:
+        log: typing.ClassVar = []
+
+        def on(self):
+            self.log.append(1)
+
+    class Switch(Base):
+        def on(self):
+            super(Switch, self).on()  # noqa: UP008
+
+    thing = Switch()
+    return lambda: thing.on(), lambda: bool(Base.log)
+
+
+@state
+def subclass_hook():
+    class Base:
+        log: typing.ClassVar = []
+
+        def __init_subclass__(cls):
+            Base.log.append(1)
+
+    def on():
+        class New(Base):
+            pass
+
+    return on, lambda: bool(Base.log)
+
+
+@state
+def set_name():
+    class Named:
+        log: typing.ClassVar = []
+
+        def __set_name__(self, owner, name):
+            self.log.append(name)
+
+    def on():
+        class New:
+            x = Named()
+
+    return on, lambda: bool(Named.log)
+
+
+@state
+def instance_attribute():
+    class Switch:
+        def __init__(self):
+            self.flag = False
+
+    thing = Switch()
+
+    def on():
+        thing.flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def instance_dictionary():
+    class Switch:
+        pass
+
+    thing = Switch()
+
+    def on():
+        thing.__dict__["flag"] = True
+
+    return on, lambda: hasattr(thing, "flag")
+
+
+@state
+def by_setattr():
+    thing = types.SimpleNamespace(flag=False)
+    return lambda: setattr(thing, "flag", True), lambda: thing.flag
+
+
+@state
+def by_object_setattr():
+    class Switch:
+        flag = False
+
+    thing = Switch()
+    return lambda: object.__setattr__(thing, "flag", True), lambda: thing.flag
+
+
+@state
+def by_type_setattr():
+    class Switch:
+        flag = False
+
+    return lambda: type.__setattr__(Switch, "flag", True), lambda: Switch.flag
+
+
+@state
+def by_delattr():
+    class Switch:
+        flag = True
+
+    thing = Switch()
+    thing.flag = False
+    return lambda: delattr(thing, "flag"), lambda: thing.flag
+
+
+@state
+def slot():
+    class Switch:
+        __slots__ = ("flag",)
+
+    thing = Switch()
+    thing.flag = False
+
+    def on():
+        thing.flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def slot_of_a_base():
+    class Base:
+        __slots__ = ("flag",)
+
+    class Switch(Base):
+        __slots__ = ()
+
+    thing = Switch()
+    thing.flag = False
+
+    def on():
+        thing.flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def property_setter():
+    class Switch:
+        _flag = False
+
+        @property
+        def flag(self):
+            return self._flag
+
+        @flag.setter
+        def flag(self, value):
+            self._flag = value
+
+    thing = Switch()
+
+    def on():
+        thing.flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def property_deleter():
+    class Switch:
+        _flag = False
+
+        @property
+        def flag(self):
+            return self._flag
+
+        @flag.deleter
+        def flag(self):
+            self._flag = True
+
+    thing = Switch()
+
+    def on():
+        del thing.flag
+
+    return on, lambda: thing.flag
+
+
+@state
+def property_that_counts():
+    class Switch:
+        calls = 0
+
+        @property
+        def on(self):
+            self.calls += 1
+            return True
+
+    thing = Switch()
+
+    def on():
+        return thing.on
+
+    return on, lambda: thing.calls > 0
+
+
+@state
+def descriptor():
+    class Flag:
+        value = False
+
+        def __get__(self, instance, owner):
+            return self.value
+
+        def __set__(self, instance, value):
+            self.value = value
+
+    class Switch:
+        flag = Flag()
+
+    thing = Switch()
+
+    def on():
+        thing.flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def own_setattr():
+    class Switch:
+        log: typing.ClassVar = []
+
+        def __setattr__(self, name, value):
+            self.log.append(name)
+
+    thing = Switch()
+
+    def on():
+        thing.flag = 1
+
+    return on, lambda: bool(Switch.log)
+
+
+@state
+def own_getattr():
+    class Switch:
+        def __init__(self):
+            self.asked = []
+
+        def __getattr__(self, name):
+            self.asked.append(name)
+            return 0.0
+
+    thing = Switch()
+    return lambda: thing.anything, lambda: bool(thing.asked)
+
+
+@state
+def own_getattribute():
+    class Switch:
+        log: typing.ClassVar = []
+
+        def __getattribute__(self, name):
+            Switch.log.append(name)
+            return 0.0
+
+    thing = Switch()
+    return lambda: thing.anything, lambda: bool(Switch.log)
+
+
+@state
+def own_operator():
+    class Switch:
+        flag = False
+
+        def __add__(self, other):
+            self.flag = True
+            return self
+
+    thing = Switch()
+    return lambda: thing + 1, lambda: thing.flag
+
+
+@state
+def own_call_and_item():
+    class Switch:
+        log: typing.ClassVar = []
+
+        def __setitem__(self, key, value):
+            self.log.append(key)
+
+        def __getitem__(self, key):
+            return bool(self.log)
+
+    thing = Switch()
+
+    def on():
+        thing[0] = 1
+
+    return on, lambda: thing[0]
+
+
+@state
+def changed_class():
+    class Off:
+        flag = False
+
+    class On:
+        flag = True
+
+    thing = Off()
+
+    def on():
+        thing.__class__ = On
+
+    return on, lambda: thing.flag
+
+
+@state
+def float_subclass():
+    class Number(float):
+        flag = False
+
+    number = Number(1.0)
+
+    def on():
+        number.flag = True
+
+    return on, lambda: number.flag
+
+
+@state
+def class_of_a_float_subclass():
+    class Number(float):
+        flag = False
+
+    number = Number(1.0)
+
+    def on():
+        Number.flag = True
+
+    return on, lambda: number.flag
+
+
+@state
+def int_subclass():
+    class Number(int):
+        pass
+
+    number = Number(1)
+    number.flag = False
+
+    def on():
+        number.flag = True
+
+    return on, lambda: number.flag
+
+
+@state
+def string_subclass():
+    class Text(str):
+        flag = False
+
+    text = Text("a")
+
+    def on():
+        text.flag = True
+
+    return on, lambda: text.flag
+
+
+@state
+def list_subclass():
+    class Items(list):
+        flag = False
+
+    items = Items()
+
+    def on():
+        items.flag = True
+
+    return on, lambda: items.flag
+
+
+@state
+def content_of_a_list_subclass():
+    class Items(list):
+        pass
+
+    items = Items()
+    return lambda: items.append(1), lambda: bool(items)
+
+
+@state
+def dict_subclass():
+    class Items(dict):
+        flag = False
+
+    items = Items()
+
+    def on():
+        items.flag = True
+
+    return on, lambda: items.flag
+
+
+@state
+def missing_key():
+    class Items(dict):
+        def __missing__(self, key):
+            self[key] = 1
+            return 1
+
+    items = Items()
+    return lambda: items["a"], lambda: bool(items)
+
+
+@state
+def set_subclass():
+    class Items(set):
+        flag = False
+
+    items = Items()
+
+    def on():
+        items.flag = True
+
+    return on, lambda: items.flag
+
+
+@state
+def tuple_subclass():
+    class Items(tuple):
+        flag = False
+
+    items = Items((1, 2))
+
+    def on():
+        items.flag = True
+
+    return on, lambda: items.flag
+
+
+@state
+def array_subclass():
+    class Items(np.ndarray):
+        flag = False
+
+    items = np.zeros(2).view(Items)
+
+    def on():
+        items.flag = True
+
+    return on, lambda: items.flag
+
+
+@state
+def number_of_numpy_subclass():
+    class Number(np.float64):
+        flag = False
+
+    number = Number(1.0)
+
+    def on():
+        number.flag = True
+
+    return on, lambda: number.flag
+
+
+@state
+def named_tuple_class():
+    Point = collections.namedtuple("Point", "x y")
+
+    def on():
+        Point.flag = True
+
+    return on, lambda: hasattr(Point, "flag")
+
+
+@state
+def list_in_a_named_tuple():
+    class Point(typing.NamedTuple):
+        x: list
+
+    point = Point([])
+    return lambda: point.x.append(1), lambda: bool(point.x)
+
+
+@state
+def enum_member_attribute():
+    class Mode(enum.Enum):
+        A = 1
+        B = 2
+
+    Mode.A.flag = False
+
+    def on():
+        Mode.A.flag = True
+
+    return on, lambda: Mode.A.flag
+
+
+@state
+def enum_value():
+    class Mode(enum.Enum):
+        A = []  # noqa: RUF012
+
+    return lambda: Mode.A.value.append(1), lambda: bool(Mode.A.value)
+
+
+@state
+def enum_class():
+    class Mode(enum.Enum):
+        A = 1
+
+    def on():
+        Mode.flag = True
+
+    return on, lambda: hasattr(Mode, "flag")
+
+
+@state
+def enum_method():
+    class Mode(enum.Enum):
+        A = 1
+
+        def __init__(self, value):
+            self.log = []
+
+        def on(self):
+            self.log.append(1)
+
+    return lambda: Mode.A.on(), lambda: bool(Mode.A.log)
+
+
+@state
+def int_enum_attribute():
+    class Mode(enum.IntEnum):
+        A = 1
+
+    Mode.A.flag = False
+
+    def on():
+        Mode.A.flag = True
+
+    return on, lambda: Mode.A.flag
+
+
+@state
+def flag_attribute():
+    class Mode(enum.Flag):
+        A = 1
+        B = 2
+
+    Mode.A.on = False
+
+    def on():
+        Mode.A.on = True
+
+    return on, lambda: Mode.A.on
+
+
+@state
+def data_class():
+    @dataclass
+    class Switch:
+        flag: bool = False
+
+    thing = Switch()
+
+    def on():
+        thing.flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def default_of_a_data_class():
+    @dataclass
+    class Switch:
+        flag: bool = False
+
+    def on():
+        Switch.flag = True
+
+    thing = Switch()
+    del thing.flag
+    return on, lambda: thing.flag
+
+
+@state
+def frozen_data_class():
+    @dataclass(frozen=True)
+    class Switch:
+        log: list = field(default_factory=list)
+
+    thing = Switch()
+    return lambda: thing.log.append(1), lambda: bool(thing.log)
+
+
+@state
+def frozen_data_class_forced():
+    @dataclass(frozen=True)
+    class Switch:
+        flag: bool = False
+
+    thing = Switch()
+    return lambda: object.__setattr__(thing, "flag", True), lambda: thing.flag
+
+
+@state
+def data_class_with_slots():
+    @dataclass(slots=True)
+    class Switch:
+        flag: bool = False
+
+    thing = Switch()
+
+    def on():
+        thing.flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def data_class_factory():
+    made = []
+
+    @dataclass
+    class Switch:
+        x: list = field(default_factory=lambda: made.append(1) or [])
+
+    return lambda: Switch(), lambda: bool(made)
+
+
+@state
+def post_init():
+    @dataclass
+    class Switch:
+        x: float = 1.0
+        count: typing.ClassVar = []
+
+        def __post_init__(self):
+            self.count.append(1)
+
+    return lambda: Switch(), lambda: bool(Switch.count)
+
+
+@state
+def instance_counter():
+    class Switch:
+        made = 0
+
+        def __init__(self):
+            Switch.made += 1
+
+    return lambda: Switch(), lambda: Switch.made > 0
+
+
+@state
+def new_that_remembers():
+    class Single:
+        one = None
+
+        def __new__(cls):
+            if cls.one is None:
+                cls.one = super().__new__(cls)
+            return cls.one
+
+    return lambda: Single(), lambda: Single.one is not None

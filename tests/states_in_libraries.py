@@ -1,0 +1,662 @@
+"""Places in Python's library, in iterators and operators where a function can keep state.
+
+Each maker returns what switches something on, and what tells whether it is on.
+"""
+
+import collections
+import contextlib
+import copy
+import dataclasses
+import decimal
+import fractions
+import functools
+import gc
+import json
+import logging
+import operator
+import queue
+import random
+import re
+import string
+import sys
+import threading
+import types
+import typing
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+STATES = []
+
+
+def state(make):
+    """Register a maker."""
+    STATES.append(make)
+    return make
+
+
+@state
+def cached_object():
+    @functools.cache
+    def memory():
+        return {"flag": False}
+
+    def on():
+        memory()["flag"] = True
+
+    return on, lambda: memory()["flag"]
+
+
+@state
+def cached_array():
+    @functools.lru_cache
+    def memory(n):
+        return np.zeros(n)
+
+    def on():
+        memory(3)[0] = 1.0
+
+    return on, lambda: memory(3)[0] == 1.0
+
+
+@state
+def cached_instance():
+    class Switch:
+        flag = False
+
+    @functools.cache
+    def memory():
+        return Switch()
+
+    def on():
+        memory().flag = True
+
+    return on, lambda: memory().flag
+
+
+@state
+def cache_information():
+    @functools.cache
+    def memory(x):
+        return x
+
+    return lambda: memory(1), lambda: memory.cache_info().currsize > 0
+
+
+@state
+def cached_effect():
+    log = []
+
+    @functools.cache
+    def memory(x):
+        log.append(x)
+        return x
+
+    return lambda: memory(1), lambda: bool(log)
+
+
+@state
+def cached_method():
+    class Switch:
+        @functools.cache  # noqa: B019
+        def memory(self):
+            return []
+
+    thing = Switch()
+    return lambda: thing.memory().append(1), lambda: bool(thing.memory())
+
+
+@state
+def cached_property():
+    class Switch:
+        @functools.cached_property
+        def flag(self):
+            return True
+
+    thing = Switch()
+
+    def on():
+        return thing.flag
+
+    return on, lambda: "flag" in vars(thing)
+
+
+@state
+def single_dispatch():
+    @functools.singledispatch
+    def is_on(x):
+        return False
+
+    def on():
+        is_on.register(int, lambda x: True)
+
+    return on, lambda: is_on(1)
+
+
+@state
+def partial_keywords():
+    is_on = functools.partial(lambda flag: flag, flag=False)
+
+    def on():
+        is_on.keywords["flag"] = True
+
+    return on, lambda: is_on()
+
+
+@state
+def partial_attribute():
+    is_on = functools.partial(lambda: 1)
+    is_on.flag = False
+
+    def on():
+        is_on.flag = True
+
+    return on, lambda: is_on.flag
+
+
+@state
+def partial_method():
+    class Switch:
+        flag = False
+
+        def put(self, value):
+            self.flag = value
+
+        on = functools.partialmethod(put, True)
+
+    thing = Switch()
+    return lambda: thing.on(), lambda: thing.flag
+
+
+@state
+def attribute_getter():
+    thing = types.SimpleNamespace(log=[])
+    get = operator.attrgetter("log")
+    return lambda: get(thing).append(1), lambda: bool(thing.log)
+
+
+@state
+def method_caller():
+    log = []
+    note = operator.methodcaller("append", 1)
+    return lambda: note(log), lambda: bool(log)
+
+
+@state
+def bound_method():
+    log = []
+    note = log.append
+    return lambda: note(1), lambda: bool(log)
+
+
+@state
+def bound_special_method():
+    log = [0]
+    note = log.__setitem__
+    return lambda: note(0, 1), lambda: log[0] == 1
+
+
+@state
+def executed_text():
+    space = {"flag": False}
+    return lambda: exec("flag = True", space), lambda: space["flag"]
+
+
+@state
+def evaluated_text():
+    log = []
+    return lambda: eval("log.append(1)", {"log": log}), lambda: bool(log)
+
+
+@state
+def own_globals():
+    space = {"flag": False}
+    exec("def on():\n    global flag\n    flag = True\ndef is_on():\n    return flag", space)
+    return space["on"], space["is_on"]
+
+
+@state
+def own_builtins():
+    log = []
+    space = {"__builtins__": {"len": lambda x: log.append(x)}}
+    exec("def on():\n    len(1)", space)
+    return space["on"], lambda: bool(log)
+
+
+@state
+def frame():
+    flag = [False]
+
+    def on():
+        sys._getframe().f_back.f_globals["FLAG"] = True
+        flag[0] = True
+
+    return on, lambda: flag[0]
+
+
+@state
+def aliased_print():
+    lines = []
+    say = print
+
+    class Out:
+        def write(self, text):
+            lines.append(text)
+
+    out = Out()
+    return lambda: say("x", file=out), lambda: bool(lines)
+
+
+@state
+def logged():
+    logger = logging.getLogger("flag of a test")
+    logger.propagate = False
+    log = []
+
+    class Keeps(logging.Handler):
+        def emit(self, record):
+            log.append(record)
+
+    logger.handlers[:] = [Keeps()]
+    return lambda: logger.warning("on"), lambda: bool(log)
+
+
+@state
+def warned():
+    log = []
+
+    def on():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warnings.warn("on", stacklevel=1)
+        log.extend(caught)
+
+    return on, lambda: bool(log)
+
+
+@state
+def random_numbers():
+    random.seed(1)
+    before = random.getstate()
+    return lambda: random.random(), lambda: random.getstate() != before
+
+
+@state
+def own_random():
+    numbers = random.Random(1)
+    before = numbers.getstate()
+    return lambda: numbers.random(), lambda: numbers.getstate() != before
+
+
+@state
+def queued():
+    items = queue.Queue()
+    return lambda: items.put(1), lambda: not items.empty()
+
+
+@state
+def lock():
+    guard = threading.Lock()
+    return lambda: guard.acquire(blocking=False), lambda: guard.locked()
+
+
+@state
+def decimal_context():
+    def on():
+        decimal.getcontext().prec = 5
+
+    decimal.getcontext().prec = 28
+    return on, lambda: decimal.getcontext().prec == 5
+
+
+@state
+def recursion_limit():
+    before = sys.getrecursionlimit()
+
+    def on():
+        sys.setrecursionlimit(before + 1)
+
+    sys.setrecursionlimit(before)
+    return on, lambda: sys.getrecursionlimit() > before
+
+
+@state
+def garbage_collector():
+    gc.enable()
+    return gc.disable, lambda: not gc.isenabled()
+
+
+@state
+def context_manager():
+    class Switch:
+        flag = False
+
+        def __enter__(self):
+            Switch.flag = True
+
+        def __exit__(self, *problem):
+            return False
+
+    def on():
+        with Switch():
+            pass
+
+    return on, lambda: Switch.flag
+
+
+@state
+def generator_as_context():
+    log = []
+
+    @contextlib.contextmanager
+    def switch():
+        log.append(1)
+        yield
+
+    def on():
+        with switch():
+            pass
+
+    return on, lambda: bool(log)
+
+
+@state
+def exit_stack():
+    log = []
+
+    def on():
+        with contextlib.ExitStack() as stack:
+            stack.callback(log.append, 1)
+
+    return on, lambda: bool(log)
+
+
+@state
+def user_iterator():
+    class Numbers:
+        given = 0
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            self.given += 1
+            return self.given
+
+    numbers = Numbers()
+    return lambda: next(numbers), lambda: numbers.given > 0
+
+
+@state
+def decorated_counter():
+    def counted(function):
+        @functools.wraps(function)
+        def wrapper(*args):
+            wrapper.calls += 1
+            return function(*args)
+
+        wrapper.calls = 0
+        return wrapper
+
+    @counted
+    def on():
+        return 1
+
+    return on, lambda: on.calls > 0
+
+
+@state
+def class_decorator():
+    class Counted:
+        def __init__(self, function):
+            functools.update_wrapper(self, function)
+            self.calls = 0
+
+        def __call__(self, *args):
+            self.calls += 1
+            return self.__wrapped__(*args)
+
+    @Counted
+    def on():
+        return 1
+
+    return on, lambda: on.calls > 0
+
+
+@state
+def walrus_and_comprehension():
+    log = []
+    return lambda: [log.append(x) for i in range(2) if (x := i)], lambda: bool(log)
+
+
+@state
+def match_statement():
+    @dataclass
+    class Point:
+        x: float
+
+    log = []
+    point = Point(1.0)
+
+    def on():
+        match point:
+            case Point(x=1.0):
+                log.append(1)
+
+    return on, lambda: bool(log)
+
+
+@state
+def recursion():
+    log = []
+
+    def deep(n):
+        if n:
+            deep(n - 1)
+        else:
+            log.append(1)
+
+    return lambda: deep(3), lambda: bool(log)
+
+
+@state
+def coroutine():
+    log = []
+
+    async def note():
+        log.append(1)
+
+    def on():
+        with contextlib.suppress(StopIteration):
+            note().send(None)
+
+    return on, lambda: bool(log)
+
+
+@state
+def exception_object():
+    error = ValueError("x")
+    error.flag = False
+
+    def on():
+        error.flag = True
+
+    return on, lambda: error.flag
+
+
+@state
+def fraction_attribute():
+    class Number(fractions.Fraction):
+        flag = False
+
+    number = Number(1, 2)
+
+    def on():
+        Number.flag = True
+
+    return on, lambda: number.flag
+
+
+@state
+def generic_class():
+    kind = typing.TypeVar("kind")
+
+    class Switch(typing.Generic[kind]):
+        flag = False
+
+    thing = Switch()
+
+    def on():
+        thing.flag = True
+
+    return on, lambda: thing.flag
+
+
+@state
+def mapping_of_the_user():
+    class Table(collections.abc.MutableMapping):
+        def __init__(self):
+            self.data = {}
+
+        def __getitem__(self, key):
+            return self.data[key]
+
+        def __setitem__(self, key, value):
+            self.data[key] = value
+
+        def __delitem__(self, key):
+            del self.data[key]
+
+        def __iter__(self):
+            return iter(self.data)
+
+        def __len__(self):
+            return len(self.data)
+
+    table = Table()
+    return lambda: table.setdefault("a", 1), lambda: "a" in table.data
+
+
+@state
+def copied_shallowly():
+    thing = types.SimpleNamespace(log=[])
+    return lambda: copy.copy(thing).log.append(1), lambda: bool(thing.log)
+
+
+@state
+def regular_expression():
+    log = []
+    return lambda: re.sub("a", lambda found: log.append(1) or "b", "a"), lambda: bool(log)
+
+
+@state
+def template():
+    class Values(dict):
+        log: typing.ClassVar = []
+
+        def __missing__(self, key):
+            self.log.append(key)
+            return ""
+
+    values = Values()
+    text = string.Template("$a")
+    return lambda: text.substitute(values), lambda: bool(Values.log)
+
+
+@state
+def json_hook():
+    log = []
+    return (lambda: json.loads("{}", object_hook=lambda x: log.append(1)), lambda: bool(log))
+
+
+@state
+def sort_key():
+    log = []
+    return lambda: sorted([1, 2], key=lambda x: log.append(1) or x), lambda: bool(log)
+
+
+@state
+def reduced():
+    log = []
+    return lambda: functools.reduce(lambda a, b: log.append(1), [1, 2]), lambda: bool(log)
+
+
+@state
+def own_hash():
+    class Key:
+        log: typing.ClassVar = []
+
+        def __hash__(self):
+            self.log.append(1)
+            return 1
+
+    key = Key()
+    return lambda: {key: 1}, lambda: bool(Key.log)
+
+
+@state
+def own_repr():
+    class Thing:
+        log: typing.ClassVar = []
+
+        def __repr__(self):
+            self.log.append(1)
+            return "x"
+
+    thing = Thing()
+    return lambda: f"{thing!r}", lambda: bool(Thing.log)
+
+
+@state
+def own_length_and_truth():
+    class Thing:
+        log: typing.ClassVar = []
+
+        def __bool__(self):
+            self.log.append(1)
+            return True
+
+    thing = Thing()
+    return lambda: 1 if thing else 2, lambda: bool(Thing.log)
+
+
+@state
+def own_array():
+    class Thing:
+        log: typing.ClassVar = []
+
+        def __array__(self, dtype=None, copy=None):
+            self.log.append(1)
+            return np.zeros(2)
+
+    thing = Thing()
+    return lambda: np.asarray(thing), lambda: bool(Thing.log)
+
+
+@state
+def own_float():
+    class Thing:
+        log: typing.ClassVar = []
+
+        def __float__(self):
+            self.log.append(1)
+            return 1.0
+
+    thing = Thing()
+    return lambda: float(thing), lambda: bool(Thing.log)
+
+
+@state
+def dataclasses_replace():
+    @dataclass
+    class Thing:
+        x: float = 1.0
+        log: typing.ClassVar = []
+
+        def __post_init__(self):
+            self.log.append(1)
+
+    thing = Thing()
+    Thing.log.clear()
+    return lambda: dataclasses.replace(thing, x=2.0), lambda: bool(Thing.log)
