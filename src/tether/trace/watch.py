@@ -14,6 +14,7 @@ from tether.trace.known import (
     content,
     dictionary,
     is_library,
+    layout,
     module_of,
     slots,
     why_unknown,
