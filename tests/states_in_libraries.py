@@ -3,6 +3,7 @@
 Each maker returns what switches something on, and what tells whether it is on.
 """
 
+import abc
 import collections
 import contextlib
 import copy
@@ -11,6 +12,8 @@ import decimal
 import fractions
 import functools
 import gc
+import inspect
+import itertools
 import json
 import logging
 import operator
@@ -23,9 +26,12 @@ import threading
 import types
 import typing
 import warnings
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse
+from scipy.interpolate import CubicSpline
 
 STATES = []
 
@@ -660,3 +666,113 @@ def dataclasses_replace():
     thing = Thing()
     Thing.log.clear()
     return lambda: dataclasses.replace(thing, x=2.0), lambda: bool(Thing.log)
+
+
+@state
+def coefficients_of_a_spline():
+    spline = CubicSpline([0.0, 1.0, 2.0], [0.0, 1.0, 0.0])
+    before = spline.c[0, 0]
+
+    def on():
+        spline.c[0, 0] = 7.0
+
+    return on, lambda: spline.c[0, 0] != before
+
+
+@state
+def attribute_of_a_spline():
+    spline = CubicSpline([0.0, 1.0, 2.0], [0.0, 1.0, 0.0])
+    spline.flag = False
+
+    def on():
+        spline.flag = True
+
+    return on, lambda: spline.flag
+
+
+@state
+def entries_of_a_sparse_matrix():
+    matrix = scipy.sparse.csr_matrix([[1.0, 0.0], [0.0, 2.0]])
+
+    def on():
+        matrix.data[0] = 7.0
+
+    return on, lambda: matrix[0, 0] == 7.0
+
+
+@state
+def item_of_a_sparse_matrix():
+    matrix = scipy.sparse.lil_matrix([[1.0, 0.0], [0.0, 2.0]])
+
+    def on():
+        matrix[0, 0] = 7.0
+
+    return on, lambda: matrix[0, 0] == 7.0
+
+
+@state
+def diagonal_of_a_sparse_matrix():
+    matrix = scipy.sparse.csr_matrix([[1.0, 0.0], [0.0, 2.0]])
+    return lambda: matrix.setdiag([7.0, 7.0]), lambda: matrix[0, 0] == 7.0
+
+
+@state
+def registered_class():
+    class Base(abc.ABC):  # noqa: B024
+        pass
+
+    class Other:
+        pass
+
+    return lambda: Base.register(Other), lambda: issubclass(Other, Base)
+
+
+@state
+def bases_of_a_class():
+    class Off:
+        flag = False
+
+    class On:
+        flag = True
+
+    class Switch(Off):
+        pass
+
+    def on():
+        Switch.__bases__ = (On,)
+
+    return on, lambda: Switch.flag
+
+
+@state
+def partial_state():
+    is_on = functools.partial(lambda flag: flag, False)
+
+    def on():
+        is_on.__setstate__((is_on.func, (True,), {}, None))
+
+    return on, lambda: is_on()
+
+
+@state
+def generator_behind_a_weak_reference():
+    def numbers():
+        yield from range(10)
+
+    each = numbers()
+    reference = weakref.ref(each)
+    return lambda: next(reference()), lambda: inspect.getgeneratorstate(each) != "GEN_CREATED"
+
+
+@state
+def factory_that_counts():
+    count = itertools.count()
+    table = collections.defaultdict(lambda: next(count))
+    return lambda: table["a"], lambda: bool(table)
+
+
+@state
+def bound_generator_of_numbers():
+    draw = np.random.default_rng(1).random
+    before = repr(draw.__self__.bit_generator.state)
+    return lambda: draw(), lambda: repr(draw.__self__.bit_generator.state) != before

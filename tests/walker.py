@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import itertools
+import sys
 import types
 import weakref
 
@@ -68,7 +69,8 @@ def _look(value):
         ours = not hasattr(value, "__spec__") or value.__spec__ is None
         return ([vars(value)] if ours else []), None
     if issubclass(kind, type):
-        if value.__module__.partition(".")[0] in ("builtins", "numpy", "abc", "enum", "typing"):
+        top = value.__module__.partition(".")[0]
+        if top in ("numpy", "scipy") or top in sys.stdlib_module_names:
             return [], None
         own = {k: v for k, v in vars(value).items() if k not in ("__dict__", "__weakref__")}
         return [*own.values(), *value.__bases__, type(value)], list(own)

@@ -11,7 +11,7 @@ import enum
 import functools
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from tether.trace.known import (
     DESCRIPTORS,
@@ -41,6 +41,14 @@ _SKIPPED = frozenset(_SKIPPED_TEXT.split())
 METADATA = _KEPT | _SKIPPED
 # What an enumeration consists of; the rest is the user's.
 _OF_ENUM = frozenset(vars(enum.Enum("_", "")))
+
+
+class PrivateABCMeta(abc.ABCMeta):
+    """Metaclass of private abstract classes: nobody can register others with them."""
+
+    def register(cls, subclass: type) -> NoReturn:
+        """Refuse."""
+        refuse(f"registers a class with {cls.__name__}")
 
 
 class PrivateClasses:
@@ -79,7 +87,7 @@ class PrivateClasses:
         for base in bases:
             if type(base) is Forbidden:
                 return base
-        meta = type if type(cls) is type else abc.ABCMeta
+        meta = type if type(cls) is type else PrivateABCMeta
         self._building += 1
         try:
             result = meta.__new__(meta, cls.__name__, bases or (object,), self._frame(cls))
@@ -93,7 +101,7 @@ class PrivateClasses:
                 type.__setattr__(result, name, self._member(cls, name, member, name in wanted))
         if "__init_subclass__" in vars(cls):
             type.__setattr__(result, "__init_subclass__", classmethod(self._refuse_subclass))
-        if meta is abc.ABCMeta:
+        if meta is PrivateABCMeta:
             abstract: Any = getattr(cls, "__abstractmethods__", frozenset())
             result.__abstractmethods__ = abstract  # type: ignore[attr-defined]
         self._watch_class(result)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
 from tether.trace.arrays import TracedArray, has_traced, lifted, plain
 from tether.trace.scalar import Scalar, refuse
+from tether.trace.standins import Unchanging
+
+KNOWN_OF_INTERPOLANTS = frozenset(
+    ("x", "c", "t", "k", "y", "axis", "extrapolate", "fill_value", "integrate", "roots", "solve",
+     "get_knots", "get_coeffs")
+)
+_KNOWN_OF_MATRICES = frozenset(
+    ("ndim", "size", "nnz", "data", "toarray", "diagonal", "sum", "mean", "trace")
+)
 
 
 def is_differentiable(value: Any) -> bool:
@@ -20,18 +28,14 @@ def is_differentiable(value: Any) -> bool:
     )
 
 
-def is_sparse(value: Any) -> bool:
-    """Tell whether a value is a sparse matrix or array of SciPy."""
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and sparse.issparse(value)
-
-
-class OpaqueFunction:
+class OpaqueFunction(Unchanging):
     """Stands for an interpolant; a call with a traced number becomes a node of its own."""
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self._call = _Call(function)
+    known = KNOWN_OF_INTERPOLANTS
+
+    def __init__(self, function: Any, call: _Call | None = None) -> None:
+        super().__init__(function)
+        object.__setattr__(self, "_call", _Call(function) if call is None else call)
 
     def __call__(self, x: Any, *args: Any, **options: Any) -> Any:
         """Evaluate, or make a node."""
@@ -40,26 +44,22 @@ class OpaqueFunction:
             loop = np.frompyfunc(lambda u: self(u, *args, **options), 1, 1)
             return np.asarray(loop(plain(x)), dtype=object).view(TracedArray)
         if type(x) is not Scalar:
-            return self._function(x, *args, **options)
+            return self._thing(x, *args, **options)
         if options or len(args) > 1:
             refuse("an interpolant with options is not known to tracing")
         call = self._call
         for _ in range(args[0] if args else 0):
             call = call.derivative()
-        if np.ndim(self._function(0.0)) != 0:
+        if np.ndim(self._thing(0.0)) != 0:
             refuse("an interpolant with several values is not known to tracing")
         return Scalar(x.recorder, x.recorder.graph.opaque(call, x.node))
 
     def derivative(self, order: int = 1) -> OpaqueFunction:
         """Differentiate the interpolant."""
-        result = OpaqueFunction(self._function)
+        call = self._call
         for _ in range(order):
-            result._call = result._call.derivative()
-        result._function = result._call.function
-        return result
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._function, name)
+            call = call.derivative()
+        return OpaqueFunction(call.function, call)
 
 
 class _Call:
@@ -80,19 +80,17 @@ class _Call:
         return self._derivative
 
 
-class SparseMatrix:
+class SparseMatrix(Unchanging):
     """Stands for a sparse matrix: its products with traced vectors are sums over the entries."""
 
+    known = _KNOWN_OF_MATRICES
     __array_ufunc__ = None
-
-    def __init__(self, matrix: Any) -> None:
-        self._matrix = matrix
 
     def __matmul__(self, other: Any) -> Any:
         other = lifted(other)
         if not has_traced(other):
-            return self._matrix @ np.asarray(plain(other), dtype=float)
-        rows = self._matrix.tocsr()
+            return self._thing @ np.asarray(plain(other), dtype=float)
+        rows = self._thing.tocsr()
         columns = plain(other)
         result = np.zeros((rows.shape[0], *columns.shape[1:]), dtype=object)
         for i in range(rows.shape[0]):
@@ -110,19 +108,16 @@ class SparseMatrix:
     def __mul__(self, other: Any) -> Any:
         if np.ndim(other) == 0:
             refuse("a sparse matrix times a traced number is not known to tracing")
-        if hasattr(self._matrix, "A1") or type(self._matrix).__name__.endswith("matrix"):
+        if hasattr(self._thing, "A1") or type(self._thing).__name__.endswith("matrix"):
             return self @ other
         refuse("the elementwise product with a sparse array is not known to tracing")
 
     @property
     def T(self) -> SparseMatrix:  # noqa: N802
         """Transpose."""
-        return SparseMatrix(self._matrix.T)
+        return SparseMatrix(self._thing.T)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return self._matrix.shape
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._matrix, name)
+        return self._thing.shape

@@ -230,6 +230,7 @@ class PrivateCopy:
         keywords = {k: self.copy(v) for k, v in value.keywords.items()}
         result = functools.partial(function, *map(self.copy, value.args), **keywords)
         result.__dict__.update({k: self.copy(v) for k, v in value.__dict__.items()})
+        self.watch.add(lambda: [result.func, result.args, result.keywords], "a partial function")
         self.watch.mapping(result.keywords, "the keywords of a partial function")
         self.watch.mapping(result.__dict__, "an attribute of a partial function")
         return result

@@ -12,8 +12,10 @@ import numpy as np
 
 from tether.trace.arrays import TracedArray, demoted, has_traced, lifted, plain, promoted
 from tether.trace.functions import clip
+from tether.trace.opaque import KNOWN_OF_INTERPOLANTS
 from tether.trace.piecewise import Piecewise, from_points
 from tether.trace.scalar import Scalar, logical_and, refuse, select
+from tether.trace.standins import Unchanging
 
 # What an interpolant does outside its interval: it goes on, gives NaN (also in place of an
 # exception), repeats itself, stays where it was, or has given values.
@@ -70,27 +72,30 @@ class Pieces:
         return clip(x, low, high) if self.outside == STAY else x
 
 
-class Interpolant:
+class Interpolant(Unchanging):
     """Stands for an interpolant; a call with a traced number becomes a node of its own."""
 
+    known = KNOWN_OF_INTERPOLANTS
+
     def __init__(self, function: Any, pieces: Pieces) -> None:
-        self._function, self._pieces = function, pieces
+        super().__init__(function)
+        object.__setattr__(self, "_pieces", pieces)
 
     def __call__(self, x: Any, nu: int = 0, *rest: Any, **options: Any) -> Any:
         """Evaluate, or make a node."""
         x = lifted(x)
         given = (nu, *rest) if nu or rest else ()
         if not has_traced(x):
-            return promoted(np.array(self._function(demoted(x), *given, **options)))
+            return promoted(np.array(self._thing(demoted(x), *given, **options)))
         pieces = self._with_options(*rest, **options)
         if type(x) is Scalar:
             return pieces.at(x, nu)
         if np.ndim(x) == 0:
             return pieces.at(plain(x)[()], nu)
-        if self._pieces.tables.ndim and getattr(self._function, "axis", 0) != 0:
+        if self._pieces.tables.ndim and getattr(self._thing, "axis", 0) != 0:
             refuse("an interpolant along another axis is not known to tracing for arrays")
         values = [
-            pieces.at(u, nu) if type(u) is Scalar else self._function(u, *given, **options)
+            pieces.at(u, nu) if type(u) is Scalar else self._thing(u, *given, **options)
             for u in plain(x).flat
         ]
         result = np.empty((len(values), *pieces.tables.shape), dtype=object)
@@ -100,7 +105,7 @@ class Interpolant:
 
     def _with_options(self, outside: Any = None, **options: Any) -> Pieces:
         """Take another rule for the outside, given as `extrapolate` or `ext`, for one call."""
-        rules = _EXT if hasattr(self._function, "ext") else _EXTRAPOLATE
+        rules = _EXT if hasattr(self._thing, "ext") else _EXTRAPOLATE
         name = "ext" if rules is _EXT else "extrapolate"
         outside = options.pop(name, outside)
         if options or (outside is not None and outside not in rules):
@@ -111,14 +116,11 @@ class Interpolant:
 
     def derivative(self, *order: int) -> Any:
         """Differentiate the interpolant."""
-        return _standing_for(self._function.derivative(*order))
+        return _standing_for(self._thing.derivative(*order))
 
     def antiderivative(self, *order: int) -> Any:
         """Integrate the interpolant."""
-        return _standing_for(self._function.antiderivative(*order))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._function, name)
+        return _standing_for(self._thing.antiderivative(*order))
 
 
 def _standing_for(value: Any) -> Any:

@@ -6,8 +6,10 @@ import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tether.trace.arrays import as_dtype, demoted, has_traced, promoted
-from tether.trace.known import IMMUTABLE
+import numpy as np
+
+from tether.trace.arrays import TracedArray, as_dtype, demoted, has_traced, promoted
+from tether.trace.known import IMMUTABLE, dictionary
 from tether.trace.scalar import Untraceable, refusals, refuse
 from tether.trace.watch import Watch
 
@@ -175,6 +177,43 @@ class CachedFunction:
         refuse(f"uses {name} of a cached function")
 
 
+class Unchanging:
+    """Stands for an object of a library: attributes can be read, some, but none can be written.
+
+    Attributes
+    ----------
+    known : frozenset of str
+        Attributes and methods without effects of the object that it stands for.
+    """
+
+    known: frozenset[str] = frozenset()
+
+    def __init__(self, thing: Any) -> None:
+        object.__setattr__(self, "_thing", thing)
+
+    def __getattr__(self, name: str) -> Any:
+        thing = object.__getattribute__(self, "_thing")
+        if name not in self.known:
+            if not hasattr(type(thing), name) and name not in dictionary(thing):
+                raise AttributeError(name)
+            refuse(f"uses {name} of a {type(thing).__name__}, which is not known to tracing")
+        value = getattr(thing, name)
+        if callable(value):
+            return ConstantsOnly(value)
+        if type(value) is np.ndarray:
+            value = value.copy()
+            value.flags.writeable = False
+        elif not _is_constant(value):
+            refuse(f"uses {name} of a {type(thing).__name__}, which is not known to tracing")
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        refuse(f"writes to an attribute of a {type(self._thing).__name__}: {name}")
+
+    def __delattr__(self, name: str) -> None:
+        refuse(f"deletes an attribute of a {type(self._thing).__name__}: {name}")
+
+
 class ConstantsOnly:
     """Stands for a function of SciPy that has no effects: it takes numbers that are not traced."""
 
@@ -202,11 +241,9 @@ class ConstantsOnly:
 
 
 def _is_constant(value: Any) -> bool:
-    import numpy as np
-
     if type(value) in (list, tuple):
         return all(map(_is_constant, value))
-    if isinstance(value, np.ndarray):
+    if type(value) in (np.ndarray, TracedArray):
         return not has_traced(value)
     return type(value) in IMMUTABLE
 
