@@ -314,9 +314,8 @@ def test_wanted_between_the_steps_multipliers_are_followed_there():
     for wanted in (False, True):
         bdf = Bdf(
             problem.fun, 0.0, problem.y0, problem.yp0, GivenOptions(rtol=1e-4, atol=1e-4),
-            t_bound=10.0,
+            t_bound=10.0, dense_output=wanted,
         )
-        bdf._state.interpolated = wanted
         values = np.empty_like(times)
         while bdf.step() == Status.RUNNING:
             inside = (times > bdf.t_old) & (times <= bdf.t)

@@ -79,6 +79,9 @@ class Bdf:
     history : pair of array_like, optional
         Times before `t0`, oldest first, and the solution there as columns. With m of them the
         integration begins at order m (at most `max_order`) instead of 1.
+    dense_output : bool
+        Whether `dense_output` will be called. Multipliers, which have no part in the error test
+        otherwise, are then controlled between the steps too.
     names, equation_names : sequence of str, optional
         Names of variables and equations for messages; see `solve_dae`.
 
@@ -124,6 +127,7 @@ class Bdf:
         *,
         t_bound: float = math.inf,
         history: tuple[ArrayLike, ArrayLike] | None = None,
+        dense_output: bool = True,
         names: Any = None,
         equation_names: Any = None,
     ) -> None:
@@ -137,6 +141,7 @@ class Bdf:
         require_matrices(len(y), OF_A_RUN)
         self.problem = self.problem.prepare(t0, y)
         self.n, self.note = len(y), ""
+        self.asked = np.full(self.n, dense_output)     # for, by somebody, between the steps
         self._names_given = check_names("names", names, self.n), check_names(
             "equation_names", equation_names, self.n
         )
@@ -254,6 +259,7 @@ class Bdf:
         self.exception = None if self.start.success else refusal
         if self._use_kinds(self.start.pencil):
             probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
+        self.ask()
         code = begin.begin(
             s, t, np.ascontiguousarray(self.start.y), np.ascontiguousarray(self.start.yp),
             first_step or choose_first_step(s, self.start),
@@ -263,6 +269,13 @@ class Bdf:
             self.status = self.start.status
         else:
             self.status = Status.RUNNING if code == codes.OK else Status(code)
+
+    def ask(self, unknowns: np.ndarray | None = None) -> None:
+        """Control the user's variables that are asked for between the steps, these among them."""
+        if unknowns is not None:
+            self.asked |= unknowns
+        s = self._state
+        s.want(np.append(self.asked, np.zeros(s.n - self.n, bool)))
 
     def _expect_rank(self) -> None:
         """Let the core notice where the equations have other constraints than those of the plan.
@@ -373,13 +386,16 @@ class Bdf:
         """Keep what a reduced system determines at every step out of the error test.
 
         Multipliers are exact where the rest is and do not influence what follows (PL2 section 5).
+        Between the steps they are controlled where somebody asks for them.
         """
         assert isinstance(self.model, ReducedProblem)
         s = self._state
         determined = self.model.reduced.determined
         if np.array_equal(2 * determined, s.array("kind")):
             return False
-        s.use_kinds(2 * determined, determined, ESTIMATES.index("exclude"))
+        s.use_kinds(
+            2 * determined, determined, ESTIMATES.index("exclude"), exact_at_steps=True
+        )
         return True
 
     def condition(self) -> float:

@@ -34,6 +34,7 @@ class Event:
     y: list[np.ndarray] = field(default_factory=list)
     yp: list[np.ndarray] = field(default_factory=list)
     counted: int = 0                           # occurrences that count towards `stops_after`
+    unknowns: np.ndarray | None = None         # it depends on these; None: not known
 
     @property
     def wants_to_stop(self) -> bool:
@@ -67,7 +68,9 @@ class Switch(Event):
         def beyond(t: float, y: np.ndarray, yp: np.ndarray, *_: Any) -> float:
             return height(t, y, yp) + side * band
 
-        return cls(beyond, 0, np.inf, None, surface=surface, side=side)
+        return cls(
+            beyond, 0, np.inf, None, unknowns=modes.unknowns(surface), surface=surface, side=side
+        )
 
     def report(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
         """Keep it to oneself: it is no event of the user's."""
@@ -123,19 +126,38 @@ class EventFunctions:
 
     def __init__(self, bdf: Bdf, events: Sequence[Event]) -> None:
         self.bdf, self.state, self.args = bdf, bdf._state, bdf.problem.args
-        self.functions = [event.fun for event in events]
+        self.events, self.functions = events, [event.fun for event in events]
         self.program: TracedEvents | None = None
         self.keys: set[Hashable] = set()       # of the programs so far
         self.state.watch_events([event.direction for event in events])
         self._attach()
 
     def _attach(self) -> None:
-        s = self.state
-        self.program = None
-        if self.bdf.options.trace != "never" and not self.bdf.calls_back:
-            y, yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
-            self.program = traced_events(self.functions, self.bdf.n, s.t, y, yp, self.args)
+        self.program = self._trace(self.functions)
         self._put()
+        self.bdf.ask(self._unknowns(self.program))
+
+    def _trace(self, functions: Sequence[Callable[..., float]]) -> TracedEvents | None:
+        """Make a program of some functions; None where that cannot be, or must not."""
+        s = self.state
+        if self.bdf.options.trace == "never" or self.bdf.calls_back:
+            return None
+        y, yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+        return traced_events(functions, self.bdf.n, s.t, y, yp, self.args)
+
+    def _unknowns(self, program: TracedEvents | None) -> np.ndarray:
+        """Mark the user's variables that must be right between the steps for the events to be."""
+        n = self.bdf.n
+        if program is not None:
+            return program.unknowns(n)
+        known = [event.unknowns for event in self.events if event.unknowns is not None]
+        others = [event.fun for event in self.events if event.unknowns is None]
+        if len(others) == len(self.events):
+            return np.ones(n, bool)
+        if others:
+            program = self._trace(others)
+            known.append(np.ones(n, bool) if program is None else program.unknowns(n))
+        return np.any(known, axis=0)
 
     def _put(self) -> None:
         s = self.state

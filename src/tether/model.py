@@ -417,6 +417,11 @@ class TracedEvents:
     key: Hashable
     values: np.ndarray
 
+    def unknowns(self, n: int) -> np.ndarray:
+        """Mark the first n unknowns on which some of the functions depend."""
+        assert self.plan.traced is not None
+        return self.plan.traced.depends_on(self.plan.traced.outputs, n)
+
     def is_current(self, key: Hashable, args: Sequence[Any]) -> bool:
         """Whether what the functions read is still what it was when they were traced."""
         return key == self.key and np.array_equal(self.values, self.plan.args(args))

@@ -189,12 +189,11 @@ def solve_dae(
 
     driver = None
     try:
-        bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end, names=names,
-                  equation_names=equation_names)
-        bdf._state.interpolated = dense_output or (
-            times is not None
-            and (len(times) > 1 or (len(times) == 1 and times[0] != t_end))
+        between = dense_output or (
+            times is not None and bool(np.any((times != t0) & (times != t_end)))
         )
+        bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between,
+                  names=names, equation_names=equation_names)
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
         bar = ProgressBar(t0, t_end) if progress else None

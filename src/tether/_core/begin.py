@@ -39,6 +39,8 @@ def begin(s, t, y, yp, first_step):
     s.last_h = s.h
     s.steps_at_order = 0
     s.starting = True
+    s.jumped = False
+    s.jump_step = 0.0
     s.last_control = 0.0
     s.cj_factored = 0.0
     return status

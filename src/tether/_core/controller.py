@@ -107,6 +107,7 @@ def recover(s, status):
                 s.error_failures >= 3
                 and s.order_error[attempted] > SHRUNK * s.failed_error
                 and s.steps >= s.look_after
+                and not s.exact_at_steps   # its index is 1
             )
         s.failed_error = s.order_error[attempted] if s.k == attempted else 1e300
     else:

@@ -1,8 +1,10 @@
-from tether._core.codes cimport CLASSICAL, MECHANICAL, SCALED
+from tether._core.between cimport weight_between
+from tether._core.codes cimport CLASSICAL, LOCAL, MECHANICAL, SCALED
 from tether._core.linear cimport solve_scaled
 from tether._core.state cimport State
 
 cdef void set_test_weights(State s) noexcept nogil
+cdef bint settled(State s, int i) noexcept nogil
 cdef double change_of_step(State s) noexcept nogil
 cdef void filter_error(State s) noexcept nogil
 cdef void spread(State s, double* d) noexcept nogil

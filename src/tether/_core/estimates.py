@@ -8,7 +8,8 @@ import cython
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
-    from tether._core.codes import CLASSICAL, MECHANICAL, SCALED
+    from tether._core.between import weight_between
+    from tether._core.codes import CLASSICAL, LOCAL, MECHANICAL, SCALED
     from tether._core.linear import solve_scaled
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
@@ -18,6 +19,8 @@ NOISE_OF_ERROR = cython.declare(cython.double, 100.0)
 NOISE_OF_ITERATION = cython.declare(cython.double, 10.0)
 # Of the time scale: no unknown is ever left out of the convergence test (PL2 section 4).
 LEAST_CHANGE = cython.declare(cython.double, 1e-2)
+# Steps at order 1 after which a start no longer shakes what follows from slopes.
+SETTLED = cython.declare(cython.int, 2)
 
 
 def set_test_weights(s):
@@ -47,17 +50,25 @@ def set_test_weights(s):
         for v in range(1, s.kind[i]):
             power *= h
             share *= change
-        s.newton_weight[i] = 1.0 / (s.tolerance[i] + noise / power)
+        s.newton_weight[i] = 1.0 / (s.tolerance[i] + noise / power + s.round_off[i])
         s.filtered_weight[i] = 1.0 / (s.tolerance[i] + NOISE_OF_ERROR * EPS * size / power)
-        if s.estimate == MECHANICAL and s.reaction[i]:
-            s.newton_weight[i] *= share
+        if s.estimate != CLASSICAL and s.estimate != LOCAL and s.reaction[i]:
             s.filtered_weight[i] *= share * s.share
+            if s.estimate == MECHANICAL:
+                s.newton_weight[i] *= share
         if s.estimate == SCALED:
             s.error_weight[i] *= power
+        elif s.exact_at_steps:
+            s.error_weight[i] = weight_between(s, i)
         elif s.estimate != CLASSICAL:
             s.error_weight[i] = 0.0
-        if s.highest_kind > 2 and (s.k == 1 or s.starting):
+        if s.highest_kind > 2 and (s.starting or (s.k == 1 and not settled(s, i))):
             s.filtered_weight[i] = 0.0  # a start or a restart shakes them: P82 eq. 3.12
+
+
+def settled(s, i):
+    """Whether an unknown that is asked for between the steps may be tested at order 1."""
+    return s.wanted[i] and s.steps_at_order > SETTLED
 
 
 def change_of_step(s):
@@ -116,6 +127,8 @@ def interpolation_error(s):
     x: cython.double
     error: cython.double = 0.0
     for i in range(s.n):
+        if not s.wanted[i]:
+            continue
         x = fabs(s.correction[i]) * s.filtered_weight[i]
         if not s.reaction[i]:           # whose weights have the share in them
             x *= s.share

@@ -105,7 +105,17 @@ cdef class State:
     cdef public int highest_kind
     cdef double* filtered             # an error in the making
     cdef public double share          # of the tolerance that ordinary unknowns are held to
-    cdef public bint interpolated     # the solution is wanted between the steps
+    cdef int* wanted                  # somebody asks for it between the steps
+    cdef public bint interpolated     # ... for one that the error test leaves out
+    cdef public bint exact_at_steps   # kind 2 is what the equations determine at every step
+    cdef double* round_off            # of such unknowns, where it was seen to matter ...
+    cdef public long long round_off_step    # ... for the last time; 0: nowhere
+    cdef public double place          # in the step, of the last look between the steps
+    cdef public double looked_at      # the longest step that has passed it since the last failure
+    cdef public bint jumped           # this step is accepted though they jump in it
+    cdef public double jump_step      # the last step that failed for nothing but them ...
+    cdef public double jump_size      # ... with this difference ...
+    cdef public int shorter_at_jump   # ... though so many before it were longer
     cdef double difference_norm[COLUMNS]
     cdef double order_error[COLUMNS]  # error estimate had the order been q
     cdef double order_term[COLUMNS]   # |h^(q+1) y^(q+1)|, math (9)

@@ -88,7 +88,11 @@ class State:
         self.kind = integers(self, "kind", np.zeros(n, np.intc))
         self.highest_kind = self.estimate = self.scaling_mode = 0
         self.share = 1.0
-        self.interpolated = False
+        self.wanted = integers(self, "wanted", np.zeros(n, np.intc))
+        self.interpolated = self.exact_at_steps = self.jumped = False
+        self.place = self.looked_at = 0.0
+        self.round_off_step = self.shorter_at_jump = 0
+        self.jump_step = self.jump_size = 0.0
         self.fy = take(self, "fy", n * n)
         self.fyp = take(self, "fyp", n * n)
         self.lu = take(self, "lu", n * n)
@@ -134,23 +138,34 @@ class State:
             array = self.arrays[name] = memory[start:stop]
         return array
 
-    def use_kinds(self, kind, reaction, estimate):
+    def use_kinds(self, kind, reaction, estimate, exact_at_steps=False):
         """Treat each unknown by its var_index; `estimate` is a code of the error estimates.
 
-        `reaction` marks those of index 2 and 3 whose derivative does not occur.
+        `reaction` marks those of index 2 and 3 whose derivative does not occur. Of a reduced system
+        these are what the rest determines, `exact_at_steps`.
         """
         self.kind = integers(self, "kind", np.asarray(kind, np.intc))
         self.highest_kind = self.arrays["kind"].max()
         self.estimate = estimate
+        self.exact_at_steps = exact_at_steps
+        self.want(self.arrays["wanted"])
         if self.highest_kind < 2:
             self.error_weight = self.newton_weight = self.weight
             return
         self.reaction = integers(self, "reaction", np.asarray(reaction, np.intc))
-        open_block(self, 4 * self.n)
+        open_block(self, 5 * self.n)
         self.error_weight = take(self, "error_weight", self.n)
         self.filtered_weight = take(self, "filtered_weight", self.n)
         self.newton_weight = take(self, "newton_weight", self.n)
         self.filtered = take(self, "filtered", self.n)
+        self.round_off = take(self, "round_off", self.n)
+        self.round_off_step = 0
+
+    def want(self, wanted):
+        """Mark the unknowns that somebody asks for between the steps."""
+        self.array("wanted")[:] = wanted
+        self.interpolated = np.any((self.array("kind") > 1) & (self.array("wanted") != 0))
+        self.looked_at = 0.0
 
     def scale_matrix(self, mode):
         """Scale rows and columns of the iteration matrix; `mode` is a code of the scalings."""

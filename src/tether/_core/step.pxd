@@ -1,3 +1,5 @@
+from tether._core.between cimport (begin_behind_jump, follow_projection, look_between,
+                                   note_corrections)
 from tether._core.codes cimport (EVENT_FOUND, OK, PAUSED, REACHED_END, STORE_FULL,
                                  TOO_ACCURATE, UNCLEAR)
 from tether._core.coefficients cimport set_coefficients
@@ -15,5 +17,6 @@ from tether._core.state cimport State
 from tether._core.store cimport store
 
 cdef int step(State s) noexcept nogil
+cdef int project_all(State s) noexcept nogil
 cdef void complete(State s) noexcept nogil
 cdef int run(State s, long long count) noexcept nogil

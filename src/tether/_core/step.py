@@ -3,6 +3,12 @@
 import cython
 
 if not cython.compiled:
+    from tether._core.between import (
+        begin_behind_jump,
+        follow_projection,
+        look_between,
+        note_corrections,
+    )
     from tether._core.codes import (
         EVENT_FOUND,
         OK,
@@ -36,6 +42,8 @@ def step(s):
     s.error_failures = 0
     s.newton_failures = 0
     s.in_vain = 0
+    if s.jumped:
+        begin_behind_jump(s)
     s.jacobian_current = False
     status = set_weights(s)
     if status != OK:
@@ -50,11 +58,13 @@ def step(s):
         predict(s)
         status = correct(s)
         if status == OK and s.project_before_test:
-            status = project(s)
+            status = project_all(s)
         if status == OK:
             status = test_error(s)
         if status == OK and not s.project_before_test:
-            status = project(s)
+            status = project_all(s)
+        if status == OK and s.interpolated:
+            status = look_between(s)
         if status == OK and s.n_events > 0:
             status = try_events(s)
             if status == UNCLEAR:
@@ -69,6 +79,18 @@ def step(s):
             return status
     complete(s)
     return OK
+
+
+def project_all(s):
+    """Project onto the constraints, and let what is asked for between the steps follow."""
+    status: cython.int
+    if s.n_constraints == 0 or not (s.interpolated and s.exact_at_steps):
+        return project(s)
+    note_corrections(s)
+    status = project(s)
+    if status == OK:
+        follow_projection(s)
+    return status
 
 
 def complete(s):

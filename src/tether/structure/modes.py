@@ -128,6 +128,10 @@ class Modes:
         runner, place = self._program.new(args), len(self.surfaces) + surface
         return lambda t, y, yp, *_: float(runner.values(t, y, yp)[place])
 
+    def unknowns(self, surface: int) -> np.ndarray:
+        """Mark the unknowns on which the height above a surface depends."""
+        return self.traced.depends_on([self.surfaces[surface].function], self.traced.n)
+
     def heights(
         self, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray
     ) -> np.ndarray:

@@ -87,7 +87,7 @@ class Conditions:
 def one_step(form: Form, h: float, scaling: str) -> Bdf:
     """Take one step of size h at order 1; c is then 1/h in the matrix that was factored."""
     bdf = Bdf(
-        Problem(form.residual), TIME, form.y, t_bound=TIME + 1.0,
+        Problem(form.residual), TIME, form.y, t_bound=TIME + 1.0, dense_output=False,
         options={"rtol": 1.0, "atol": 10.0, "first_step": h, "max_order": 1, "scaling": scaling,
                  "form": "given"},
     )

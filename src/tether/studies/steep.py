@@ -194,7 +194,7 @@ def one_step(
         t_bound=t[-1] + 1.0,
         options={"rtol": 1e9, "atol": 1e9, "first_step": h, "max_order": order,
                  "estimate": "local", "start": "assume", "form": "given"},
-        history=(t[:-1], y[:, :-1]),
+        history=(t[:-1], y[:, :-1]), dense_output=False,
     )
     bdf.step()
     s = bdf._state
@@ -262,7 +262,7 @@ def failures_at_kink(
         Problem(curve.residual), t[1], y[:, 1], t_bound=1.0,
         options={"rtol": tolerance, "atol": tolerance, "first_step": PAST_STEP, "max_order": 1,
                  "estimate": estimate, "start": "assume", "form": "given"},
-        history=(t[:1], y[:, :1]),
+        history=(t[:1], y[:, :1]), dense_output=False,
     )
     failures = [0]
     for steps in (1, 2):

@@ -7,12 +7,13 @@ import linecache
 import os
 import traceback
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tether.trace import opcodes as op
 from tether.trace.arguments import ArgumentLayout
 from tether.trace.arrays import TracedArray
 from tether.trace.branches import BranchRecorder, enumerate_paths, merge
@@ -76,6 +77,12 @@ class Trace:
     def names(self) -> list[str]:
         """Names of the unknowns as the function unpacks them, or ``y[0]``, ``y[1]``, ..."""
         return guess_names(self._code, self.n)
+
+    def depends_on(self, nodes: Iterable[int], n: int) -> np.ndarray:
+        """Mark the first n unknowns of which the value or a slope stands in some expressions."""
+        leaves = (self.graph.nodes[leaf] for leaf in self.graph.inputs(nodes))
+        found = {j for code, j, _, _ in leaves if code == op.Y}
+        return np.array([j in found for j in range(n)], bool)
 
     def with_outputs(self, outputs: list[int]) -> Trace:
         """Return the same function with other expressions."""

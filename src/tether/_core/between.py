@@ -1,0 +1,325 @@
+"""What the equations determine at every step, where somebody asks for it between the steps.
+
+Multipliers of a reduced system are exact at the steps and leave no error behind, so the error
+test has no need of them (PL2 section 5). Between the steps they are as good as the polynomial
+through the steps. Where one is asked for there, its interpolation error takes part in the error
+test and in the choice of order and step, math (27); and since values at the steps cannot show
+what happens between them, a point inside the step is looked at.
+"""
+
+import cython
+from cython.cimports.libc.math import fabs
+
+if not cython.compiled:
+    from tether._core.adapters import evaluate
+    from tether._core.codes import COLUMNS, ERROR_TEST, OK
+    from tether._core.linear import solve_scaled
+
+# Between the last two points a polynomial of degree k is off by a quarter of alpha_(k+1) times
+# the difference of order k + 1 at most.
+QUARTER = cython.declare(cython.double, 0.25)
+# Differences of high order make so much of the round-off in a value.
+NOISE = cython.declare(cython.double, 100.0)
+# Changes by which it is found, relative to a value and to its tolerance.
+LAST_DIGIT = cython.declare(cython.double, 2.0 * 2.220446049250313e-16)
+FAR_BELOW = cython.declare(cython.double, 1e-3)
+SAMPLES = cython.declare(cython.int, 3)
+NO_MATTER = cython.declare(cython.double, 1e-3)
+# Steps between measurements, and after which one is made again.
+MEASURE_EVERY = cython.declare(cython.longlong, 20)
+OLD = cython.declare(cython.longlong, 50)
+# Of the tolerance: what a look inside the step may find, of unknowns that are exact at the steps
+# and of those that follow there from slopes.
+FOUND = cython.declare(cython.double, 2.0)
+FOUND_BY_SLOPES = cython.declare(cython.double, 100.0)
+# Looks are at fractions of the step that share no period with anything: by the golden section.
+GOLDEN = cython.declare(cython.double, 0.6180339887498949)
+NARROWED = cython.declare(cython.double, 0.7)
+# A step as long as those before is looked at so often.
+LOOK_EVERY = cython.declare(cython.longlong, 4)
+# A jump: with shorter and shorter steps a difference stays as it is, so often.
+STAYS = cython.declare(cython.double, 0.15)
+SHORTER_AT_JUMP = cython.declare(cython.int, 10)
+# Of the tolerance: what is left when such unknowns have followed a projection.
+FOLLOWED = cython.declare(cython.double, 0.1)
+MAX_TURNS = cython.declare(cython.int, 4)
+
+
+def allowed_between(s, i):
+    """Tolerance of an unknown between the steps."""
+    return s.tolerance[i] + s.round_off[i]
+
+
+def weight_between(s, i):
+    """Weight in the error test of an unknown that is exact at the steps, math (27)."""
+    return QUARTER / allowed_between(s, i) if s.wanted[i] else 0.0
+
+
+def only_between(s):
+    """Whether a failed test is due to nothing but unknowns that are exact at the steps."""
+    i: cython.int
+    error: cython.double = 0.0
+    for i in range(s.n):
+        if s.kind[i] < 2:
+            error = max(error, fabs(s.correction[i]) * s.error_weight[i])
+    return s.error_constant[s.k] * error <= 1.0
+
+
+def measure_round_off(s):
+    """Add the round-off that such unknowns are found with to their tolerance; tell if that is new.
+
+    It is what they change by when all unknowns change in their last digit, and what a change far
+    below the tolerance and its opposite do not undo.
+    """
+    i: cython.int
+    sample: cython.int
+    far: cython.double
+    if s.round_off_step == 0 or s.steps - s.round_off_step >= MEASURE_EVERY:
+        for i in range(s.n):
+            s.round_off[i] = 0.0
+    elif s.shorter_at_jump % 3 != 1:           # a few more samples where nothing else helps
+        return False
+    s.round_off_step = s.steps + 1
+    if evaluate(s, s.t_new, s.y, s.yp, s.increment) != OK:
+        return False
+    if evaluate_beside(s, LAST_DIGIT, 0.0) != OK:
+        return False
+    for i in range(s.n):
+        s.r[i] -= s.increment[i]
+    note_round_off(s)
+    for sample in range(SAMPLES):
+        far = FAR_BELOW * (1.0 + next_place(s))
+        if evaluate_beside(s, 0.0, far) != OK:
+            return False
+        for i in range(s.n):
+            s.scratch[i] = s.r[i] - 2.0 * s.increment[i]
+        if evaluate_beside(s, 0.0, -far) != OK:
+            return False
+        for i in range(s.n):
+            s.r[i] += s.scratch[i]
+        note_round_off(s)
+    for i in range(s.n):
+        if s.kind[i] == 2:
+            s.error_weight[i] = weight_between(s, i)
+    return True
+
+
+def measure_again(s):
+    """Round-off that mattered before may have become less, or more."""
+    i: cython.int
+    if s.round_off_step == 0 or s.steps - s.round_off_step < OLD:
+        return
+    for i in range(s.n):
+        if s.kind[i] == 2 and s.round_off[i] > NO_MATTER * s.tolerance[i]:
+            measure_round_off(s)
+            return
+
+
+def evaluate_beside(s, relative, of_tolerance):
+    """Residual at a point beside that of the step, in `s.r`."""
+    i: cython.int
+    for i in range(s.n):
+        s.y_predicted[i] = s.y[i] * (1.0 + (relative if i % 2 == 0 else -relative))
+        s.y_predicted[i] += (of_tolerance if i % 2 == 0 else -of_tolerance) * s.tolerance[i]
+    return evaluate(s, s.t_new, s.y_predicted, s.yp, s.r)
+
+
+def note_round_off(s):
+    """Turn the round-off of the equations in `s.r` into that of what they determine."""
+    i: cython.int
+    solve_scaled(s, s.r)
+    for i in range(s.n):
+        if s.kind[i] == 2:
+            s.round_off[i] = max(s.round_off[i], NOISE * fabs(s.r[i]))
+
+
+def largest_difference(s):
+    """Weighted difference of predictor and corrector of such unknowns."""
+    i: cython.int
+    size: cython.double = 0.0
+    for i in range(s.n):
+        if s.kind[i] == 2:
+            size = max(size, fabs(s.correction[i]) * s.error_weight[i])
+    return size
+
+
+def passes_jump(s, size):
+    """Let a short step pass that fails for nothing but a jump of such unknowns.
+
+    Shorter steps do not make its `size` less, and with the values at both ends of a step that is
+    short enough all is said about it.
+    """
+    if fabs(s.h) < s.jump_step and size > STAYS * s.jump_size:
+        s.shorter_at_jump += 1
+    else:
+        s.shorter_at_jump = 0
+    s.jump_step = fabs(s.h)
+    s.jump_size = size
+    s.jumped = s.shorter_at_jump >= SHORTER_AT_JUMP
+    if s.jumped:
+        s.jump_step = 0.0
+    return s.jumped
+
+
+def note_corrections(s):
+    """Keep what the corrector has found, before the projection."""
+    i: cython.int
+    for i in range(s.n):
+        s.filtered[i] = s.correction[i]
+
+
+def follow_projection(s):
+    """Let what the equations determine follow the others onto the constraints.
+
+    The first turn goes by the derivatives, further ones by the equations, where it is far to go.
+    """
+    i: cython.int
+    turn: cython.int
+    size: cython.double
+    for turn in range(MAX_TURNS):
+        if turn == 0:
+            for i in range(s.n):
+                s.filtered[i] -= s.correction[i]
+                s.increment[i] = 0.0
+        elif evaluate(s, s.t_new, s.y, s.yp, s.increment) == OK:
+            for i in range(s.n):
+                s.filtered[i] = 0.0
+        else:
+            return
+        determine(s)
+        size = 0.0
+        for i in range(s.n):
+            if s.kind[i] == 2:
+                s.correction[i] += s.r[i]
+                s.y[i] += s.r[i]
+                s.yp[i] += s.cj * s.r[i]
+                size = max(size, fabs(s.r[i]) / allowed_between(s, i))
+        if not size > FOLLOWED:
+            return
+
+
+def determine(s):
+    """Find the change z of such unknowns that the others' change, in `s.filtered`, entails.
+
+    c F_y' d + F_z z = F_y dy - r for some change c d of the slopes, with the residual r in
+    `s.increment`. The factors at hand are those of c F_y' + F_y: a second turn makes up for F_y d.
+    """
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    turn: cython.int
+    for i in range(n):
+        s.scratch[i] = s.filtered[i]
+    for turn in range(2):
+        for i in range(n):
+            s.r[i] = -s.increment[i]
+        for j in range(n):
+            if s.kind[j] == 2 or s.scratch[j] == 0.0:
+                continue
+            for i in range(n):
+                s.r[i] += s.fy[j * n + i] * s.scratch[j]
+        solve_scaled(s, s.r)
+        for i in range(n):
+            s.scratch[i] = s.filtered[i] + s.r[i]
+
+
+def begin_behind_jump(s):
+    """After a step with a jump in it: begin at order 1, and without memory of what has jumped."""
+    i: cython.int
+    j: cython.int
+    for i in range(s.n):
+        if s.kind[i] == 2:
+            for j in range(1, COLUMNS):
+                s.phi[j * s.n + i] = 0.0
+    s.jumped = False
+    s.k = 1
+    s.steps_at_order = 0
+    s.starting = True
+    s.last_control = 0.0
+
+
+def look_between(s):
+    """Compare the polynomial with what the equations say at one point inside the step.
+
+    One iteration of Newton's from the polynomial and its slope, with the factors at hand, finds
+    what they determine there whatever the errors of the slope. Values at the steps alone do not
+    tell an oscillation from a constant if the steps are multiples of its period.
+    """
+    i: cython.int
+    status: cython.int
+    error: cython.double
+    delta: cython.double
+    if s.jumped or not is_due(s):
+        return OK
+    if s.exact_at_steps:
+        measure_again(s)
+    delta = -(0.5 + NARROWED * (next_place(s) - 0.5)) * s.h
+    evaluate_new_polynomial(s, delta, s.y_predicted, s.yp_predicted)
+    status = evaluate(s, s.t_new + delta, s.y_predicted, s.yp_predicted, s.r)
+    if status != OK:
+        return status if status < 0 else OK
+    solve_scaled(s, s.r)
+    for i in range(s.n):
+        s.r[i] *= 2.0 / (1.0 + s.cj / s.cj_factored)
+    error = found_between(s)
+    if error <= 1.0:
+        s.looked_at = max(s.looked_at, fabs(s.h))
+        return OK
+    if s.exact_at_steps and passes_jump(s, error):
+        return OK
+    s.looked_at = 0.0
+    for i in range(1, COLUMNS):
+        s.order_error[i] = error
+    return ERROR_TEST
+
+
+def next_place(s):
+    """Go on to another fraction of the step."""
+    s.place += GOLDEN
+    if s.place >= 1.0:
+        s.place -= 1.0
+    return s.place
+
+
+def is_due(s):
+    """Tell whether this step needs a look: it is longer than those before, or it is its turn."""
+    return s.starting or fabs(s.h) > s.looked_at or s.steps % LOOK_EVERY == 0
+
+
+def found_between(s):
+    """Size of the differences in `s.r` that a look has found; beyond 1 they are errors."""
+    i: cython.int
+    x: cython.double
+    error: cython.double = 0.0
+    for i in range(s.n):
+        if s.kind[i] < 2 or not s.wanted[i]:
+            continue
+        if s.exact_at_steps:
+            x = 1.0 / (FOUND * allowed_between(s, i))
+        else:
+            x = s.filtered_weight[i] / FOUND_BY_SLOPES
+            if not s.reaction[i]:      # whose weights have the share in them
+                x *= s.share
+        error = max(error, fabs(s.r[i]) * x)
+    return error
+
+
+def evaluate_new_polynomial(s, delta, y, yp):
+    """Value and slope at t_new + delta of the polynomial that the step at hand will leave."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    difference: cython.double
+    value: cython.double
+    slope: cython.double
+    for i in range(n):
+        difference = s.correction[i]
+        value = slope = 0.0
+        for j in range(s.k, -1, -1):
+            slope = (value + (delta + s.psi_new[j]) * slope) / s.psi_new[j + 1]
+            value = (delta + s.psi_new[j]) / s.psi_new[j + 1] * value
+            if j > 0:
+                difference += s.beta[j] * s.phi[j * n + i]
+                value += difference
+        y[i] = s.y[i] + value
+        yp[i] = slope
