@@ -231,7 +231,6 @@ def begin_behind_jump(s):
         if s.kind[i] == 2:
             for j in range(1, COLUMNS):
                 s.phi[j * s.n + i] = 0.0
-    s.jumped = False
     s.k = 1
     s.steps_at_order = 0
     s.starting = True

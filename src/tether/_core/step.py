@@ -51,6 +51,7 @@ def step(s):
     if s.y_norm > ROUND_OFF_LIMIT:
         return TOO_ACCURATE
     while True:
+        s.jumped = False
         fit_to_end(s)
         if s.highest_kind > 1:
             set_test_weights(s)
@@ -68,6 +69,7 @@ def step(s):
         if status == OK and s.n_events > 0:
             status = try_events(s)
             if status == UNCLEAR:
+                s.jumped = False
                 return status
         remember(s, status)
         if status == OK:
