@@ -17,6 +17,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--singles", action="store_true", help="every idiom by itself")
     parser.add_argument("--values", action="store_true", help="no runs, values only")
+    parser.add_argument("--only", default="", help="only cases with this in their name")
     parser.add_argument("--show", help="print the source of one case, as seed:number")
     parser.add_argument("--sources", action="store_true", help="print sources of findings")
     options = parser.parse_args()
@@ -29,6 +30,7 @@ def main():
     began = time.monotonic()
     cases = singles() if options.singles else (
         Grammar(f"{options.seed}:{number}").case() for number in itertools.count())
+    cases = (case for case in cases if options.only in case.name)
     for case in itertools.islice(cases, options.count):
         verdict = judge(case, runs=not options.values)
         counts[verdict.how.split(":")[0]] += 1

@@ -51,6 +51,7 @@ class Case:
     name: str
     memory: bool = False       # changes from call to call, or writes: must be called
     ordinary: bool = False     # must be traced
+    zero: bool = False         # multiplies by zero: what is not a number may become one
     changes: list = field(default_factory=list)    # statements after which it is another function
     args: tuple = ()
     seed: object = None
@@ -63,6 +64,7 @@ def singles():
             for value in VALUES:
                 grammar = Grammar(f"{value.name} {place} {scalar}")
                 grammar.note(value.name, value.ordinary)
+                grammar.zero = value.zero
                 yield grammar.finish(grammar.place(value.block, place), "plain", scalar, "plain")
         for leaf in LEAVES:
             for use in ("x * READ", "x if READ > 1.5 else 0.5 * x"):
@@ -102,6 +104,7 @@ class Grammar:
         self.ordinary = True
         self.changes = []
         self.memory = False
+        self.zero = False
 
     def next(self, items):
         """Choose one."""
@@ -130,6 +133,7 @@ class Grammar:
         """Compute something."""
         value = self.next(VALUES)
         self.note(value.name, value.ordinary)
+        self.zero = self.zero or value.zero
         return value.block
 
     def two_values(self):
@@ -236,7 +240,7 @@ class Grammar:
         self.note(wrapping, True)
         self.note(rows, True)
         return Case(source + "\n", " / ".join(self.names), self.memory,
-                    self.ordinary and not self.memory, self.changes, args, self.seed)
+                    self.ordinary and not self.memory, self.zero, self.changes, args, self.seed)
 
     # --- book-keeping -----------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ import collections
 import functools
 import gc
 import types
+import weakref
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def _ours(thing, module):
         return thing is module or not getattr(thing, "__file__", None) and \
             thing.__name__ not in ("builtins", "sys") and thing.__spec__ is None
     if issubclass(type(thing), type | types.FunctionType):
-        return getattr(thing, "__module__", "").startswith(("fuzzed", "fuzz_m"))
+        return str(getattr(thing, "__module__", "")).startswith(("fuzzed", "fuzz_m"))
     if issubclass(type(thing), SKIPPED):
         return False
     home = getattr(type(thing), "__module__", "")
@@ -86,7 +87,7 @@ def _look(thing):
         own = type(thing).__mro__[-2].__repr__(thing)
     if issubclass(type(thing), dict):
         items = [(repr(k) if type(k) in PLAIN else id(k), _name(v))
-                 for k, v in dict.items(thing) if not (isinstance(k, str) and k in LAZY)]
+                 for k, v in dict.items(thing) if not _is_lazy(k)]
         return (id(type(thing)), items)
     if issubclass(type(thing), type):
         return [(k, _name(v)) for k, v in vars(thing).items() if k not in LAZY]
@@ -98,6 +99,12 @@ def _look(thing):
     values = {id(value) for value in _attributes(thing).values()}
     return (id(type(thing)), own, sorted(str(_name(v)) for v in gc.get_referents(thing)
                                         if type(v) is not dict and id(v) not in values))
+
+
+def _is_lazy(key):
+    if type(key) is str:
+        return key in LAZY
+    return type(key) is weakref.ref and issubclass(type(key()), type)     # singledispatch's cache
 
 
 def _name(thing):

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+# A program takes zero times anything for zero: sparse matrices would be dense otherwise.
+ZERO = {"x - x", "x * 0", "0 / x", "0.0 / x", "math.copysign(1.0, x - x)", "x ** 0", "x ** 0.0",
+        "0.0 * math.inf * x", "x.imag", "np.imag(x)"}
+
+
 @dataclass(frozen=True)
 class Value:
     """One way to compute w."""
@@ -20,6 +25,11 @@ class Value:
     def name(self):
         """What to call it in a report."""
         return self.code.replace("\n", "; ")[:70]
+
+    @property
+    def zero(self):
+        """Whether it multiplies x by zero."""
+        return self.code in ZERO or "x - x" in self.code
 
     @property
     def block(self):
