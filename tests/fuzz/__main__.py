@@ -15,6 +15,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--singles", action="store_true", help="every idiom by itself")
     parser.add_argument("--values", action="store_true", help="no runs, values only")
     parser.add_argument("--only", default="", help="only cases with this in their name")
@@ -31,7 +32,7 @@ def main():
     cases = singles() if options.singles else (
         Grammar(f"{options.seed}:{number}").case() for number in itertools.count())
     cases = (case for case in cases if options.only in case.name)
-    for case in itertools.islice(cases, options.count):
+    for case in itertools.islice(cases, options.first, options.first + options.count):
         verdict = judge(case, runs=not options.values)
         counts[verdict.how.split(":")[0]] += 1
         for finding in verdict.findings:
