@@ -1,6 +1,7 @@
 """Whole modules put together from values, holders, boxes, memories and shells."""
 
 import random
+import re
 import textwrap
 from dataclasses import dataclass, field
 
@@ -256,15 +257,8 @@ class Grammar:
 
 def leaf_name(leaf):
     """Return the name that the setup gives to the object."""
-    for line in reversed(leaf.setup.splitlines()):
-        for word in ("def ", "class "):
-            if line.startswith(word + "o_"):
-                return line.removeprefix(word).split("(")[0].split(":")[0]
-        if line.startswith("o_"):
-            return line.split(" ")[0].split(".")[0]
-        if " as o_" in line:
-            return line.split(" as ")[1]
-    return ""
+    found = re.findall(r"\bo_\d+\b", leaf.setup)
+    return found[-1] if found else ""
 
 
 def wrap_function(signature, body, wrapping):

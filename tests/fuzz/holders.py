@@ -402,4 +402,140 @@ o_U = K_U()""", "OBJ.gain", "OBJ.gain = VAL"),
     _leaf("shadowed math", "import math as math_U\nimport types",
           "(1.0 + math_U.cos(0.0))", "math_U = types.SimpleNamespace(cos=lambda z: 0.25)",
           declare="global math_U"),
+    # members asked for without writing their names
+    _leaf("alias of hasattr", "has_U = hasattr\nclass K_U:\n    pass\no_U = K_U",
+          "(1.25 if has_U(OBJ, 'gain') else 2.0)", "OBJ.gain = 1.25"),
+    _leaf("alias of hasattr on an attribute that is there", "has_U = hasattr\nclass K_U:\n"
+          "    gain = 1\no_U = K_U", "(2.0 if has_U(OBJ, 'gain') else 1.25)", "del OBJ.gain"),
+    _leaf("alias of getattr", "get_U = getattr\nclass K_U:\n    gain = 2.0\no_U = K_U",
+          "get_U(OBJ, 'gain', 1.0)", "OBJ.gain = VAL"),
+    _leaf("getattr as a default", "class K_U:\n    gain = 2.0\no_U = K_U\n"
+          "def f_U(o, get=getattr):\n    return get(o, 'gain', 1.0)", "f_U(OBJ)", "OBJ.gain = VAL"),
+    _leaf("getattr in a partial", "import functools\nclass K_U:\n    gain = 2.0\no_U = K_U\n"
+          "p_U = functools.partial(getattr, K_U, 'gain', 1.0)", "p_U()", "K_U.gain = VAL"),
+    _leaf("getattr in a list", "class K_U:\n    gain = 2.0\no_U = K_U\nfs_U = [getattr]",
+          "fs_U[0](OBJ, 'gain', 1.0)", "OBJ.gain = VAL"),
+    _leaf("getattr with a made name", "class K_U:\n    gain = 2.0\no_U = K_U",
+          "getattr(OBJ, 'ga' + 'in', 1.0)", "OBJ.gain = VAL"),
+    _leaf("alias of vars", "vars_U = vars\nclass K_U:\n    gain = 2.0\no_U = K_U()\no_U.gain = 2.0",
+          "vars_U(OBJ)['gain']", "OBJ.gain = VAL"),
+    _leaf("alias of isinstance", "is_U = isinstance\nclass A_U:\n    pass\nclass B_U(A_U):\n    pass"
+          "\no_U = B_U()", "(2.0 if is_U(OBJ, A_U) else 1.25)", "OBJ.__class__ = A_U"),
+    _leaf("str.format", "class K_U:\n    gain = 2.0\no_U = K_U()",
+          "float('{0.gain}'.format(OBJ))", "K_U.gain = VAL"),
+    _leaf("str.format_map", "class K_U:\n    gain = 2.0\no_U = K_U()",
+          "float('{o.gain}'.format_map({'o': OBJ}))", "K_U.gain = VAL"),
+    _leaf("f-string", "class K_U:\n    gain = 2.0\no_U = K_U()", "float(f'{OBJ.gain}')",
+          "K_U.gain = VAL"),
+    _leaf("match keyword", "class K_U:\n    gain = 2.0\no_U = K_U()\ndef f_U(o):\n    match o:\n"
+          "        case K_U(gain=g):\n            return g\n    return 1.0", "f_U(OBJ)",
+          "K_U.gain = VAL"),
+    _leaf("match positional", "class K_U:\n    __match_args__ = ('gain',)\n    gain = 2.0\n"
+          "o_U = K_U()\ndef f_U(o):\n    match o:\n        case K_U(g):\n            return g\n"
+          "    return 1.0", "f_U(OBJ)", "K_U.gain = VAL"),
+    _leaf("match args", "class K_U:\n    __match_args__ = ('a',)\n    a = 2.0\n    b = 1.25\n"
+          "o_U = K_U()\ndef f_U(o):\n    match o:\n        case K_U(g):\n            return g\n"
+          "    return 1.0", "f_U(OBJ)", "K_U.__match_args__ = ('b',)"),
+    _leaf("match mapping", "o_U = {'gain': 2.0}\ndef f_U(o):\n    match o:\n"
+          "        case {'gain': g, **rest}:\n            return g + len(rest)\n    return 1.0",
+          "f_U(OBJ)", "OBJ['more'] = 1"),
+    _leaf("attrgetter of a class attribute", "import operator\nclass K_U:\n    gain = 2.0\n"
+          "o_U = K_U", "operator.attrgetter('gain')(OBJ)", "OBJ.gain = VAL"),
+    _leaf("methodcaller", "import operator\nclass K_U:\n    gain = 2.0\n    def get(self):\n"
+          "        return self.gain\no_U = K_U()", "operator.methodcaller('get')(OBJ)",
+          "K_U.gain = VAL"),
+    _leaf("key by attrgetter", "import operator\nclass K_U:\n    gain = 2.0\no_U = K_U()",
+          "max([OBJ], key=operator.attrgetter('gain')).gain", "K_U.gain = VAL"),
+    _leaf("super attribute", "class B_U:\n    gain = 2.0\nclass K_U(B_U):\n    gain = 5.0\n"
+          "    def get(self):\n        return super().gain\no_U = K_U()", "OBJ.get()",
+          "B_U.gain = VAL", ordinary=True),
+    _leaf("asdict", "import dataclasses\n@dataclasses.dataclass\nclass K_U:\n    gain: float = 2.0\n"
+          "o_U = K_U()", "sum(dataclasses.asdict(OBJ).values())", "OBJ.gain = VAL"),
+    _leaf("fields", "import dataclasses\n@dataclasses.dataclass\nclass K_U:\n    gain: float = 2.0\n"
+          "o_U = K_U()", "sum(getattr(OBJ, f.name) for f in dataclasses.fields(OBJ))",
+          "OBJ.gain = VAL"),
+    _leaf("default of a dataclass", "import dataclasses\n@dataclasses.dataclass\nclass K_U:\n"
+          "    gain: float = 2.0\no_U = K_U", "OBJ().gain", "OBJ.__init__.__defaults__ = (VAL,)"),
+    _leaf("order of a dataclass", "import dataclasses\n@dataclasses.dataclass(order=True)\n"
+          "class K_U:\n    gain: float = 2.0\no_U = K_U()", "(2.0 if OBJ > K_U(1.5) else 1.25)",
+          "OBJ.gain = 1.25"),
+    _leaf("total_ordering", "import functools\n@functools.total_ordering\nclass K_U:\n"
+          "    gain = 2.0\n    def __eq__(self, o):\n        return self.gain == o\n"
+          "    def __lt__(self, o):\n        return self.gain < o\no_U = K_U()",
+          "(2.0 if OBJ >= 1.5 else 1.25)", "K_U.gain = 1.25"),
+    _leaf("NewType and Literal", "from typing import NewType\nG_U = NewType('G_U', float)\n"
+          "o_U = [G_U(2.0)]", "OBJ[0]", "OBJ[0] = VAL"),
+    _leaf("Protocol", "from typing import Protocol\nclass P_U(Protocol):\n    gain: float\n"
+          "class K_U(P_U):\n    gain = 2.0\no_U = K_U()", "OBJ.gain", "K_U.gain = VAL"),
+    _leaf("Generic", "from typing import Generic, TypeVar\nT_U = TypeVar('T_U')\n"
+          "class K_U(Generic[T_U]):\n    gain = 2.0\no_U = K_U[float]()", "OBJ.gain",
+          "K_U.gain = VAL"),
+    _leaf("enum by name", "import enum\nclass K_U(enum.Enum):\n    A = 2.0\n    B = 1.25\n"
+          "o_U = {'k': 'A'}", "K_U[OBJ['k']].value", "OBJ['k'] = 'B'"),
+    _leaf("enum by value", "import enum\nclass K_U(enum.Enum):\n    A = 2.0\n    B = 1.25\n"
+          "o_U = [2.0]", "K_U(OBJ[0]).value", "OBJ[0] = 1.25"),
+    _leaf("enum iteration", "import enum\nclass K_U(enum.Enum):\n    A = 2.0\n    B = 1.25\n"
+          "o_U = [0]", "[e.value for e in K_U][OBJ[0]]", "OBJ[0] = 1"),
+    _leaf("enum method", "import enum\nclass K_U(enum.Enum):\n    A = 1\n    def get(self):\n"
+          "        return g_U[0]\ng_U = [2.0]\no_U = K_U.A", "OBJ.get()", "g_U[0] = VAL"),
+    _leaf("enum comparison", "import enum\nclass K_U(enum.Enum):\n    A = 1\n    B = 2\n"
+          "o_U = [K_U.A]", "(2.0 if OBJ[0] is K_U.A else 1.25)", "OBJ[0] = K_U.B", ordinary=True),
+    # order and identity
+    _leaf("order of a set", "o_U = set()\no_U.add(8)\no_U.add(0)", "(2.0 if next(iter(OBJ)) == 8 "
+          "else 1.25)", "OBJ.clear(); OBJ.add(0); OBJ.add(8)"),
+    _leaf("order of a set that was larger", "o_U = set(range(100))\n"
+          "o_U -= set(range(100)) - {2, 9}\nfor k in range(100):\n    if k not in (2, 9):\n"
+          "        o_U.discard(k)", "(2.0 if next(iter(OBJ)) == 2 else 1.25)",
+          "OBJ.clear(); OBJ.add(2); OBJ.add(9)"),
+    _leaf("order of a frozenset", "o_U = [frozenset([8, 0])]", "(2.0 if next(iter(OBJ[0])) == 8 else "
+          "1.25)", "OBJ[0] = frozenset([0, 8])"),
+    _leaf("order of a set of floats", "o_U = {2.0, 1e17, 3.5}", "sum(OBJ) - 1e17", "OBJ.add(VAL)"),
+    _leaf("identity of two lists", "p_U = [0]\no_U = [p_U, p_U]", "(2.0 if OBJ[0] is OBJ[1] else "
+          "1.25)", "OBJ[1] = list(p_U)"),
+    _leaf("identity of two arrays", "import numpy as np\np_U = np.ones(2)\no_U = [p_U, p_U]",
+          "(2.0 if OBJ[0] is OBJ[1] else 1.25)", "OBJ[1] = p_U.copy()"),
+    _leaf("identity of floats", "p_U = float('2.5')\no_U = [p_U, p_U]",
+          "(2.0 if OBJ[0] is OBJ[1] else 1.25)", "OBJ[1] = float('2.5')"),
+    _leaf("shared memory", "import numpy as np\np_U = np.ones(4)\no_U = [p_U, p_U[:2]]",
+          "(2.0 if np.shares_memory(OBJ[0], OBJ[1]) else 1.25)", "OBJ[1] = OBJ[1].copy()"),
+    _leaf("writeable flag", "import numpy as np\no_U = np.ones(2)",
+          "(2.0 if OBJ.flags.writeable else 1.25)", "OBJ.flags.writeable = False"),
+    _leaf("base of an array", "import numpy as np\np_U = np.ones(4)\no_U = [p_U[:2]]",
+          "(1.25 if OBJ[0].base is None else 2.0)", "OBJ[0] = OBJ[0].copy()"),
+    _leaf("strides of an array", "import numpy as np\np_U = np.ones(4)\no_U = [p_U[::2]]",
+          "OBJ[0].strides[0] / 8", "OBJ[0] = OBJ[0].copy()"),
+    _leaf("dtype of an array", "import numpy as np\no_U = [np.array([7], dtype=np.int8)]",
+          "2.0 * OBJ[0].dtype.itemsize", "OBJ[0] = np.array([7])"),
+    _leaf("int8 overflow", "import numpy as np\no_U = np.array([100, 1], dtype=np.int8)",
+          "1e-2 * (OBJ[0] + OBJ[0])", "OBJ[0] = 5"),
+    _leaf("shape of an array", "import numpy as np\no_U = np.ones((2, 3))", "OBJ.shape[0]",
+          "OBJ.shape = (3, 2)"),
+    _leaf("int or float", "o_U = [5]", "(OBJ[0] / 2 if isinstance(OBJ[0], int) else 1.25)",
+          "OBJ[0] = 5.0"),
+    _leaf("bool or int", "o_U = [True]", "(2.0 if OBJ[0] is True else 1.25)", "OBJ[0] = 1"),
+    _leaf("negative zero", "import math\no_U = [0.0]", "(math.copysign(0.5, OBJ[0]) + 1.5)",
+          "OBJ[0] = -0.0"),
+    _leaf("nan", "import math\no_U = [math.nan]", "(2.0 if OBJ[0] != OBJ[0] else 1.25)",
+          "OBJ[0] = 1.0"),
+    _leaf("np.float64 or float", "import numpy as np\no_U = [np.float64(2.0)]",
+          "(2.0 if isinstance(OBJ[0], np.floating) else 1.25)", "OBJ[0] = 2.0"),
+    # what is cached
+    _leaf("lru_cache that is not cleared", "import functools\ng_U = [2.0]\n@functools.lru_cache\n"
+          "def o_U():\n    return g_U[0]", "OBJ()", "g_U[0] = VAL"),
+    _leaf("cached_property that is filled", "import functools\ng_U = [2.0]\nclass K_U:\n"
+          "    @functools.cached_property\n    def gain(self):\n        return g_U[0]\no_U = K_U()",
+          "OBJ.gain", "g_U[0] = VAL"),
+    _leaf("njit with a global", "try:\n    import numba\n    jit_U = numba.njit\nexcept ImportError:\n"
+          "    jit_U = lambda f: f\ng_U = 2.0\n@jit_U\ndef o_U(z):\n    return g_U * z", "OBJ(1.0)",
+          "g_U = VAL", declare="global g_U"),
+    # patched libraries and names
+    _leaf("attribute of math", "import math\nmath.fuzz_U = 2.0", "math.fuzz_U", "math.fuzz_U = VAL"),
+    _leaf("attribute of numpy", "import numpy as np\nnp.fuzz_U = 2.0", "np.fuzz_U",
+          "np.fuzz_U = VAL"),
+    _leaf("name of a builtin", "def f_U():\n    return min_U(2.0, 1.25)\nmin_U = max",
+          "f_U()", "min_U = min", declare="global min_U"),
+    _leaf("two names of builtins", "def f_U():\n    return min(2.0, 1.0) + max(0.0, 1.0)\n"
+          "def zero_U(*a):\n    return 1.0", "f_U()", "min = zero_U", declare="global min"),
+    _leaf("function named as a builtin", "def abs(z):\n    return 2.0", "abs(-1.25)", "del abs",
+          declare="global abs"),
 ]
