@@ -5,6 +5,7 @@ import re
 import textwrap
 from dataclasses import dataclass, field
 
+from fuzz.arguments import ARGUMENTS, WRITES
 from fuzz.boxes import BOXES
 from fuzz.holders import LEAVES
 from fuzz.memory import MEMORY
@@ -14,6 +15,7 @@ from fuzz.values import VALUES
 HEADER = """\
 import array, bisect, cmath, collections, contextlib, copy, decimal, fractions, functools
 import itertools, json, math, numbers, operator, pickle, random, statistics, struct, warnings
+import types
 import numpy as np
 import scipy.special, scipy.linalg, scipy.integrate, scipy.optimize, scipy.interpolate
 """
@@ -54,7 +56,8 @@ class Case:
     ordinary: bool = False     # must be traced
     zero: bool = False         # multiplies by zero: what is not a number may become one
     changes: list = field(default_factory=list)    # statements after which it is another function
-    args: tuple = ()
+    args: str = "()"
+    others: list = field(default_factory=list)     # further arguments for another run
     seed: object = None
 
 
@@ -78,6 +81,16 @@ def singles():
                         grammar = Grammar(f"{leaf.name} {place} {new} {order}")
                         block = grammar.write(leaf, (), new, "{}", order)
                         yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
+        for argument in ARGUMENTS:
+            for use in argument[4]:
+                grammar = Grammar(f"{argument[0]} {use} {place}")
+                block = grammar.argument(argument, use)
+                yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
+        for write in WRITES:
+            for statement in write[2]:
+                grammar = Grammar(f"{write[0]} {statement} {place}")
+                block = grammar.write_argument(write, statement)
+                yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
         for memory in MEMORY:
             grammar = Grammar(f"{memory[0]} {place}")
             block = grammar.remember(memory)
@@ -106,6 +119,8 @@ class Grammar:
         self.changes = []
         self.memory = False
         self.zero = False
+        self.args = ""
+        self.others = []
 
     def next(self, items):
         """Choose one."""
@@ -118,8 +133,9 @@ class Grammar:
 
     def case(self):
         """Return a case."""
-        kind = self.random.choices(["value", "two values", "state", "write", "remember"],
-                                   [8, 3, 9, 5, 3])[0]
+        kind = self.random.choices(
+            ["value", "two values", "state", "write", "remember", "argument", "write argument"],
+            [8, 3, 9, 5, 3, 5, 1])[0]
         block = getattr(self, kind.replace(" ", "_"))()
         for _ in range(self.random.choices([0, 1, 2], [3, 4, 2])[0]):
             block = self.shell(block)
@@ -181,6 +197,26 @@ class Grammar:
         self.setup.append(setup.replace("_U", f"_{number}"))
         return "w = x + " + read.replace("_U", f"_{number}")
 
+    def argument(self, argument=None, use=None):
+        """Use further arguments."""
+        name, setup, args, other, uses, ordinary = argument or self.next(ARGUMENTS)
+        number = f"_{self.fresh()}"
+        use = use or self.next(uses)
+        self.note(f"argument {name}: {use}", ordinary)
+        self.setup.append(setup.replace("_U", number))
+        self.args, other = (text.replace("_U", number) for text in (args, other))
+        self.others.append(other)
+        return f"w = {use.replace('_U', number)}"
+
+    def write_argument(self, write=None, statement=None):
+        """Write to arguments."""
+        name, self.args, statements, use = write or self.next(WRITES)
+        statement = statement or self.next(statements)
+        self.note(f"written {name}: {statement}", False)
+        self.memory = True
+        lines = [statement, f"w = {use}"]
+        return "\n".join(lines if self.random.random() < 0.5 else lines[::-1])
+
     def holder(self, leaf=None, boxes=None):
         """Return a leaf inside boxes, and an expression for it."""
         leaf = leaf or self.next(LEAVES)
@@ -210,8 +246,8 @@ class Grammar:
 
     def enclose(self, block, shell):
         """Wrap in this shell."""
-        if shell.setup and any(line.startswith("del v") for line in block.splitlines()):
-            return block
+        if shell.setup and (self.args or "del v" in block.splitlines()):
+            return block      # p and q are known in the residual only
         self.note(shell.name, shell.ordinary)
         setup, block = shell.wrap(block, self.fresh())
         self.setup.append(setup)
@@ -220,6 +256,8 @@ class Grammar:
     def place(self, block, place):
         """Put a block where it is reached at the start, later, or never."""
         template = PLACES[place]
+        if template is None and self.args:
+            template = PLACES["hidden by y"]
         if template is None:
             block = self.enclose(block, SHELLS[0])
             call = block.removeprefix("w = ")
@@ -231,17 +269,22 @@ class Grammar:
         """Write the residual."""
         rows = rows or self.next(list(ROWS))
         scalar = scalar or self.next(SCALARS)
-        args = (0.3,) if "p" in scalar.split() else ()
+        if self.args and "p" in scalar.split():
+            scalar = "y[0]"
+        if "p" in scalar.split():
+            self.args = "(0.3, 1.0)"
+            self.others.append("(0.6, 1.0)")
         v = "v = np.array([y[0], y[1], 0.3 + t])" if rows == "algebraic" else \
             self.next(["v = y", "v = y[:3]", "v = y * 1.0", "v = y.copy()"])
-        signature = "t, y, yp, p" if args else "t, y, yp"
+        signature = "t, y, yp, p, q" if self.args else "t, y, yp"
         body = textwrap.indent(f"x = {scalar}\n{v}\n{block}\nreturn {ROWS[rows]}", "    ")
         wrapping = wrapping or self.next(WRAPPINGS)
         source = "\n".join([HEADER, *self.setup, "", wrap_function(signature, body, wrapping)])
         self.note(wrapping, True)
         self.note(rows, True)
         return Case(source + "\n", " / ".join(self.names), self.memory,
-                    self.ordinary and not self.memory, self.zero, self.changes, args, self.seed)
+                    self.ordinary and not self.memory, self.zero, self.changes,
+                    self.args or "()", self.others, self.seed)
 
     # --- book-keeping -----------------------------------------------------------------------------
 

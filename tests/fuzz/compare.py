@@ -1,7 +1,6 @@
 """Judge a case: values, runs, second runs and the user's objects, traced against called."""
 
 import contextlib
-import copy
 import io
 import itertools
 import linecache
@@ -60,6 +59,11 @@ def module_of(case):
     return module
 
 
+def arguments(case, module, text=None):
+    """Further arguments, made new."""
+    return eval(case.args if text is None else text, vars(module))
+
+
 def forget(module):
     """Let a module go."""
     sys.modules.pop(module.__name__, None)
@@ -107,7 +111,7 @@ def judge(case, runs=True):
     with quiet():
         try:
             with fresh(case) as module:
-                start = call(module.fun, POINTS[0], case.args)
+                start = call(module.fun, POINTS[0], arguments(case, module))
         except Exception as error:
             return Verdict([], f"broken: {error!r}")
         if isinstance(start, Exception):
@@ -119,7 +123,7 @@ def judge(case, runs=True):
             findings += more
             if case.changes and not case.memory:
                 findings += second_runs_alike(case)
-            if case.args and not case.memory:
+            if case.others and not case.memory:
                 findings += other_arguments_alike(case)
     return Verdict(findings, how)
 
@@ -131,10 +135,12 @@ def values_alike(case):
     """Compare values on every branch, and look at the user's objects."""
     findings = []
     with fresh(case) as module, fresh(case) as other, fresh(case) as third:
+        module.ARGS, other.ARGS, third.ARGS = (arguments(case, x) for x in (module, other, third))
         before = snapshot(module)
         program = None
         try:
-            program = trace(module.fun, N, case.args).program(opaque=True)
+            traced = trace(module.fun, N, module.ARGS)
+            program = traced.program(opaque=True)
         except (TraceFailure, NoProgram):
             pass
         except Exception as error:
@@ -144,7 +150,7 @@ def values_alike(case):
         del before
         for kind, points in (("value", POINTS), ("special value", SPECIAL)):
             for point in points:
-                expected, again, thrice = (call(each.fun, point, case.args)
+                expected, again, thrice = (call(each.fun, point, each.ARGS)
                                            for each in (other, module, third))
                 if not same_or_raises(expected, again) and same_or_raises(expected, thrice):
                     findings.append(Finding("changed by tracing", f"{point}: {expected} becomes "
@@ -154,7 +160,7 @@ def values_alike(case):
                     continue
                 if case.zero and np.isnan(expected).any():
                     continue
-                got = evaluate(program, *point, case.args)
+                got = evaluate(program, *point, traced.args.flatten(module.ARGS))
                 if not same(got, expected):
                     findings.append(Finding(kind, f"t={point[0]} y={point[1].tolist()}: traced "
                                             f"{got.tolist()}, called {expected.tolist()}"))
@@ -198,12 +204,13 @@ def runs_alike(case):
     """Compare runs, and look at the user's objects."""
     findings = []
     with fresh(case) as module, fresh(case) as other:
+        module.ARGS, other.ARGS = arguments(case, module), arguments(case, other)
         if not case.memory:      # what a call keeps for the next one
-            call(module.fun, POINTS[0], case.args)
+            call(module.fun, POINTS[0], module.ARGS)
         before = snapshot(module)
-        auto = run(module.fun, "auto", case.args)
+        auto = run(module.fun, "auto", module.ARGS)
         if isinstance(auto, Exception):
-            called = run(other.fun, "never", case.args)
+            called = run(other.fun, "never", arguments(case, other))
             words = ends_alike(auto, called)
             return ([Finding("run raises", words)] if words and not case.memory else []), "raises"
         traced = auto.how.startswith("traced")
@@ -216,7 +223,7 @@ def runs_alike(case):
         if case.ordinary and not traced:
             findings.append(Finding("refused", auto.how))
         if not case.memory:
-            words = ends_alike(auto, run(other.fun, "never", case.args))
+            words = ends_alike(auto, run(other.fun, "never", arguments(case, other)))
             if words:
                 findings.append(Finding("run", words))
     return findings, "traced" if traced else "called"
@@ -228,16 +235,16 @@ def second_runs_alike(case):
     for change in case.changes:
         with fresh(case) as module, fresh(case) as other:
             for _ in range(2):
-                run(module.fun, "auto", case.args)
-            run(other.fun, "never", case.args)
+                run(module.fun, "auto", arguments(case, module))
+            run(other.fun, "never", arguments(case, other))
             try:
                 exec(change, vars(module))
                 exec(change, vars(other))
             except Exception as error:
                 findings.append(Finding("bad change", f"{change}: {error!r}"))
                 continue
-            auto = run(module.fun, "auto", case.args)
-            words = ends_alike(auto, run(other.fun, "never", case.args))
+            auto = run(module.fun, "auto", arguments(case, module))
+            words = ends_alike(auto, run(other.fun, "never", arguments(case, other)))
             if words:
                 findings.append(Finding("second run", f"after {change}: {words}"))
     return findings
@@ -245,19 +252,26 @@ def second_runs_alike(case):
 
 def other_arguments_alike(case):
     """Solve the same function with other arguments, one after the other and in threads."""
-    other_args = copy.deepcopy(tuple(2.0 * a if isinstance(a, float) else a for a in case.args))
-    both = [case.args, other_args]
+    findings = []
+    texts = [case.args, *case.others]
+    with fresh(case) as module, fresh(case) as other:
+        for text in (*texts, *texts):
+            auto = run(module.fun, "auto", arguments(case, module, text))
+            words = ends_alike(auto, run(other.fun, "never", arguments(case, other, text)))
+            if words:
+                findings.append(Finding("other arguments", f"{text}: {words}"))
     results = {}
     with fresh(case) as module, fresh(case) as other:
 
-        def work(k):
-            results["auto", k] = run(module.fun, "auto", both[k])
-            results["never", k] = run(other.fun, "never", both[k])
+        def work(text):
+            for mode, place in (("auto", module), ("never", other)):
+                results[mode, text] = run(place.fun, mode, arguments(case, place, text))
 
-        threads = [threading.Thread(target=work, args=(k,)) for k in (0, 1)]
+        threads = [threading.Thread(target=work, args=(text,)) for text in texts]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    return [Finding("threads", words) for k in (0, 1)
-            if (words := ends_alike(results["auto", k], results["never", k]))]
+    findings += [Finding("threads", words) for text in texts
+                 if (words := ends_alike(results["auto", text], results["never", text]))]
+    return findings
