@@ -23,11 +23,17 @@ CORE = Path(tether._core.__file__).parent
 # The functions that run in every step (or every residual) of a compiled problem.
 HOT = {
     "adapters": ["evaluate", "c_residual", "c_residual_data", "c_status", "c_status_data"],
+    "between": ["allowed_between", "weight_between", "only_between", "measure_round_off",
+                "evaluate_beside", "note_round_off", "measure_again", "largest_difference",
+                "passes_jump", "note_corrections", "follow_projection", "determine",
+                "begin_behind_jump", "look_between", "next_place", "is_due", "found_between",
+                "evaluate_new_polynomial"],
     "coefficients": ["set_coefficients"],
     "controller": ["next_step", "h211b_ratio", "dassl_ratio", "recover", "smaller_is_worse",
                    "forget_jacobian", "fit_to_end"],
-    "error": ["test_error", "judge_orders", "replace_error", "measure_differences", "accumulate"],
-    "estimates": ["set_test_weights", "change_of_step", "filter_error", "spread",
+    "error": ["test_error", "judge_orders", "raise_error", "replace_error", "measure_differences",
+              "accumulate"],
+    "estimates": ["set_test_weights", "settled", "change_of_step", "filter_error", "spread",
                   "interpolation_error"],
     "interpolate": ["evaluate_polynomial", "interpolate"],
     "jacobian": ["difference_jacobian", "difference_fy", "estimate_noise", "difference_fyp",
@@ -52,7 +58,7 @@ HOT = {
                 "factor_orthogonal", "clean", "solve_orthogonal", "factor_cholesky",
                 "solve_cholesky"],
     "ring": ["remember", "worst_component"],
-    "step": ["step", "complete", "run"],
+    "step": ["step", "project_all", "complete", "run"],
     "store": ["store", "store_outputs", "project_output", "store_row"],
 }
 FORBIDDEN = re.compile(
@@ -97,6 +103,10 @@ def pendulum(t, y, yp):
 def bottom(t, y, yp):
     return y[0]
 
+def pushed(t, y, yp):
+    x, v, force = y
+    return [yp[0] - v, yp[1] + np.sin(30*t) + (3.0 if t > 0.05 else -1.0) - force, x - t]
+
 runs = [
     solve_dae(pendulum, (0, 1), [1, 0, 0, 0, 0], events=bottom, dense_output=True,
               t_eval=np.linspace(0, 1, 7)),
@@ -105,6 +115,7 @@ runs = [
     solve_dae(pendulum, (0, 0.3), [1, 0, 0, 0, 0], t_eval=[0.1, 0.3],
               constraints=lambda t, y: [y[0]**2 + y[1]**2 - 1, y[0]*y[2] + y[1]*y[3]],
               invariants=lambda t, y: 0.5*(y[2]**2 + y[3]**2) + 9.8*y[1]),
+    solve_dae(pushed, (0, 0.1), [0, 1, 0], t_eval=np.linspace(0, 0.1, 5), rtol=1e-4),
     solve_dae(pendulum, (0, 0.3), [1, 0, 0, 0, 0], options={"projection_solver": "cholesky"},
               constraints=lambda t, y: y[0]**2 + y[1]**2 - 1),
     solve_dae(Problem.mass_matrix(np.eye(24), lambda t, y: -np.arange(1.0, 25.0) * y), (0, 0.2),
