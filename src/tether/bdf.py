@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -43,6 +44,7 @@ from tether.start.high_index import find_kinds, refuse_pencil, start_above_index
 from tether.start.on_constraints import start_on_constraints
 from tether.status import Status
 from tether.structure.pencil import Pencil
+from tether.trust import Trust
 
 __all__ = ["Bdf"]
 
@@ -57,6 +59,8 @@ STALLED = (
     *PUZZLING, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
     Status.CONTRADICTION,
 )
+# Returns of the core in the midst of a run.
+GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
 # Steps between looks at the rows that were chosen of a derivative array.
 LOOK_EVERY = 10
 
@@ -145,13 +149,6 @@ class Bdf:
         self._names_given = check_names("names", names, self.n), check_names(
             "equation_names", equation_names, self.n
         )
-        self.model = self._find_model(t0, y, yp)
-        self._state = new_state(self.model, self.n, self.options)
-        self._state.given = t0, y, np.zeros_like(y) if yp is None else yp
-        self.model.constraints.attach(self._state, t0, y, self.problem.args, self.options)
-        self._constraint_key = self.model.constraints.key(self.n, self.problem.args)
-        self._state.t_end = t_bound
-        self._state.direction = math.copysign(1.0, t_bound - t0)
         if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
             raise ValueError(
                 f"first_step must not be longer than the interval, got {self.options.first_step}"
@@ -162,11 +159,11 @@ class Bdf:
         self.reduced_at: float | None = None   # ... or to other choices
         self.stride = math.inf                 # of the last step before the run began anew
         self.watched: list[Switch] | None = None    # by `step`, where the structure may change
-        self.restart(t0, y, yp, self.options.first_step, self.options.start)
-        if not self.start.success and self.options.start == "auto":
-            replan.try_another_plan(self, t0, y, yp)
-        elif yp is None:
-            replan.choose_by_slopes(self, t0, y)
+        self.changed = False                   # whether somebody has changed what the residual reads
+        self.trust = Trust(self)
+        self._begin(t0, y, yp, t_bound)
+        if not self.start.success and self.trust.starts_wrong(t0, y, yp):
+            self._begin(t0, y, yp, t_bound)
         self.plans = 1
         if not self.start.on_constraints and self.model.constraints.all:
             reason = self.names.translate(self.start.message)
@@ -175,6 +172,30 @@ class Bdf:
             self._refuse_constraints(t0)
         if history is not None:
             begin.add_history(self._state, *_check_history(history, self._state))
+
+    def _begin(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
+        """Choose what is integrated, and find a start for it."""
+        began = time.perf_counter()
+        self.model = self._find_model(t, y, yp)
+        self._state = new_state(self.model, self.n, self.options)
+        self._state.given = t, y, np.zeros_like(y) if yp is None else yp
+        self._state.t_end = t_bound
+        self._state.direction = math.copysign(1.0, t_bound - t)
+        self._attach_constraints(t, y)
+        self._constraint_key = self.model.constraints.key(self.n, self.problem.args)
+        self.restart(t, y, yp, self.options.first_step, self.options.start)
+        if not self.start.success and self.options.start == "auto":
+            replan.try_another_plan(self, t, y, yp)
+        elif yp is None:
+            replan.choose_by_slopes(self, t, y)
+        self.trust.spent(time.perf_counter() - began)
+
+    def _attach_constraints(self, t: float, y: np.ndarray) -> None:
+        """Let the state hold the constraints: as programs where these can be trusted."""
+        constraints, args = self.model.constraints, self.problem.args
+        constraints.attach(self._state, t, y, args, self.options)
+        while self.trust.refuses_constraints(t, y):
+            constraints.attach(self._state, t, y, args, self.options)
 
     def _refuse_constraints(self, t: float) -> None:
         """Refuse to project what index 3 as written finds by differences of other unknowns."""
@@ -195,6 +216,9 @@ class Bdf:
             return self.problem
         options = self.options
         model, note = find_model(self.problem, t, y, yp, options.form, options.backend)
+        if difference := self.trust.refuses(model, t, y, yp):
+            model, note = self.problem, difference
+            self.trust.adopt(model)
         if note and self.options.trace == "always":
             raise ValueError(f"trace='always', but fun cannot be traced: {note}")
         self.note = note
@@ -202,7 +226,9 @@ class Bdf:
 
     def adopt(self, model: Problem) -> None:
         """Integrate this from now on."""
+        self.changed |= getattr(model, "key", None) != getattr(self.model, "key", None)
         self.model = model
+        self.trust.adopt(model)
         self._constraint_key = model.constraints.key(self.n, self.problem.args)
         self.watched = None
 
@@ -265,6 +291,7 @@ class Bdf:
             first_step or choose_first_step(s, self.start),
         )
         self._expect_rank()
+        self.trust.watch(s)
         if not self.start.success:
             self.status = self.start.status
         else:
@@ -441,10 +468,14 @@ class Bdf:
         """Take up to `count` steps without returning to Python; return the core's code."""
         s = self._state
         self.t_old = s.t if count == 1 else None
+        began = time.perf_counter()
         code = step.advance(s, self._before_next_look(count))
         raise_users(s)
         self.exception = take_refusal(s)
-        if code == codes.PAUSED and self._is_worn() and replan.choose_again(self):
+        if self.trust.objects(code, time.perf_counter() - began):
+            self.status = Status.TRACE_DIFFERS
+            return codes.PAUSED
+        if code in GOING_ON and self._is_worn() and replan.choose_again(self):
             return codes.PAUSED
         if code == codes.PUZZLED and s.rank_changed:
             replan.look_at_rank(self)
@@ -490,14 +521,16 @@ class Bdf:
 
     def _before_next_look(self, count: int) -> int:
         """Limit the number of steps where the choice of a reduction has to be looked at."""
-        return min(count, LOOK_EVERY) if self._rows_were_chosen else count
+        if not self._rows_were_chosen:
+            return count
+        return min(count, LOOK_EVERY - self._state.steps % LOOK_EVERY)
 
     @property
     def _rows_were_chosen(self) -> bool:
         return isinstance(self.model, ReducedProblem) and bool(self.model.reduced.enters)
 
     def _is_worn(self) -> bool:
-        if not self._rows_were_chosen:
+        if not self._rows_were_chosen or self._state.steps % LOOK_EVERY:
             return False
         assert isinstance(self.model, ReducedProblem)
         s = self._state
@@ -536,7 +569,7 @@ class Bdf:
     @property
     def stats(self) -> Statistics:
         """Work so far."""
-        return Statistics.of(self._state)
+        return Statistics.of(self._state, checks=self.trust.points)
 
     def dense_output(self) -> LocalInterpolant:
         """Return the polynomial over the last step: ``dense_output()(t) -> (y, yp)``."""

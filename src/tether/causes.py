@@ -37,6 +37,7 @@ class Cause(StrEnum):
     EVENT_STORM = "event-storm"
     CREEPING = "creeping"
     CHANGED = "changed"
+    TRACE = "trace"
     LIMIT = "limit"
     MEMORY = "memory"
     STOPPED = "stopped"
@@ -370,6 +371,27 @@ CAUSES = {
             "pass trace='auto'",
             "solve in two parts, before and after the change",
         ),
+    ),
+    Cause.TRACE: Text(
+        "A trace differs from its function",
+        "What runs is not what was written{at}: {what}.",
+        "A function was traced, its trace was integrated, and at a checked step the two gave "
+        "different values. The function may read something that changes without notice, or "
+        "tracing has misread it. Such a run is repeated with the function called as it is, unless "
+        "that cannot be done without side effects: a callback was called, or an event has changed "
+        "the state. The function is not traced again.",
+        (
+            "repeat the run: this function is called from now on; or pass trace='never'",
+            "let the function depend on t, y, y' and its arguments alone",
+        ),
+        example="equation 1 (model.py, line 7) was traced to something else: at t = 0.5 the trace "
+        "gives 1.0, the function 2.0",
+        instead={
+            "where trace='always' was passed": (
+                "pass trace='auto' or trace='never'",
+                "let the function depend on t, y, y' and its arguments alone",
+            ),
+        },
     ),
     Cause.LIMIT: Text(
         "A limit was reached",

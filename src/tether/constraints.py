@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.lowlevel import as_low_level, capsule_address
 from tether.options import Options
+
+if TYPE_CHECKING:
+    from tether.model import TracedValues
 
 __all__ = ["Constraint"]
 
@@ -96,6 +99,8 @@ class Constraints:
         self.invariants = as_constraints("invariants", invariants)
         self.found: _Found | None = None
         self.called = False          # whether Python functions are
+        # the others, with their names
+        self.traced: list[tuple[str, Callable[..., Any], TracedValues]] = []
 
     def with_found(self, program: Any, args: np.ndarray, n_user: int) -> Constraints:
         """Return the same with constraints that were found in the equations, as a program."""
@@ -113,6 +118,7 @@ class Constraints:
         self, state: State, t: float, y: np.ndarray, args: tuple, options: Options
     ) -> None:
         """Let the state hold the constraints; sizes come from a first call at (t, y)."""
+        self.traced = []
         if self.found is None and not self.all:
             state.n_constraints = state.n_pieces = 0
             return
@@ -123,6 +129,11 @@ class Constraints:
         ]
         pieces = [*found, *given]
         self.called = any(piece.function == 0 for piece in pieces)
+        self.traced = [
+            (name, item.fun, piece.traced)
+            for (name, item), piece in zip(self._named(), given, strict=True)
+            if piece.traced is not None
+        ]
         if not pieces:
             state.n_constraints = state.n_pieces = 0
             return
@@ -223,6 +234,7 @@ class _Piece:
     jacobian: int = 0
     data: int = -1
     has_jacobian: bool = False
+    traced: Any = None           # TracedValues, of a function of the user's
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +284,7 @@ def _piece(
         whole = np.concatenate([y, np.zeros(n - len(y))])
         found = traced_values(fun, t, whole, size, args)
         if found is not None:
-            return _program_piece(*found)
+            return replace(_program_piece(found.backend, found.inputs), traced=found)
     return _Piece(size, core.PythonPiece(fun, jac, n, size, args), has_jacobian=jac is not None)
 
 

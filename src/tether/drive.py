@@ -52,12 +52,19 @@ class Driver:
         self.t_final, self.breaks = self.state.t_end, list(breaks)
         self.far_side: dict[int, float] = {}               # of events that have just acted
         self.storm, self.pace = Storm(bdf.t), Pace(bdf.t, self.t_final)
+        self.had_effects = False                           # of somebody's code
         self.n_found = bdf.model.constraints.n_found
         self.watched: list[Event] = events                 # and surfaces that the plan depends on
         if bdf.model.modes is not None:
             self._watch()
             self.start = bdf.start             # a condition may change right at the start
         self._next_break()
+
+    @property
+    def can_be_repeated(self) -> bool:
+        """Whether nobody would notice if the run began once more from its start."""
+        always = self.bdf.options.trace == "always"
+        return not (self.had_effects or self.bdf.changed or always)
 
     @property
     def seconds(self) -> float:
@@ -89,6 +96,8 @@ class Driver:
                 code = self.bdf.advance(allowed)
             finally:
                 self.t_reached = self.bdf.t
+            if self.bdf.status == Status.TRACE_DIFFERS:
+                return
             if code == codes.UNCLEAR:
                 assert self.functions is not None
                 self.functions.call_instead()
@@ -236,6 +245,7 @@ class Driver:
 
     def _call_back(self) -> None:
         assert self.callback is not None
+        self.had_effects = True
         point = self.cut_at or (self.bdf.t, self.bdf.y, self.bdf.yp)
         if self.callback(*point) and self.bdf.status == Status.RUNNING:
             self.bdf.status = Status.STOPPED
@@ -345,6 +355,7 @@ class Driver:
         at_zero = {number: self._event_value(number, t, y, yp) for number in acting}
         for number in acting:
             if (apply := self.events[number].apply) is not None:
+                self.had_effects = True
                 changed = apply(t, y[:n].copy(), yp[:n].copy(), *self.args)
                 y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
                 changing = True

@@ -133,7 +133,8 @@ class EventFunctions:
         self._attach()
 
     def _attach(self) -> None:
-        self.program = self._trace(self.functions)
+        found = self._trace(self.functions)
+        self.program = None if self.bdf.trust.refuses_events(found) else found
         self._put()
         self.bdf.ask(self._unknowns(self.program))
 
@@ -174,6 +175,7 @@ class EventFunctions:
             return
         key = events_key(self.functions, self.state.n, self.args)
         if self.bdf.calls_back or (key not in self.keys and len(self.keys) == MOST_PROGRAMS):
+            self.bdf.trust.forget_events()
             self.program = None
             self._put()
         elif not self.program.is_current(key, self.args):
@@ -187,6 +189,7 @@ class EventFunctions:
 
     def call_instead(self) -> None:
         """Where the program gives no number: let the functions say what they think from now on."""
+        self.bdf.trust.forget_events()
         self.program = None
         self._put()
 

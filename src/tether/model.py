@@ -10,14 +10,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from tether._core import adapters
 from tether._core.state import State
+from tether.ledger import Ledger
 from tether.problem import Problem
 from tether.start.consistent import Start
 from tether.structure.analyze import Analysis, analyze_trace
@@ -25,17 +26,19 @@ from tether.structure.equations import regularity
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides, find_modes
 from tether.structure.start import Search, reduced_start
+from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare, prepare_system
 from tether.trace.cache import cache_key, value_key
 from tether.trace.compile_c import worth_compiling
 from tether.trace.derive import SparseJacobian
 from tether.trace.emit import NoProgram, Program, emit
+from tether.trace.graph import STATIC
 from tether.trace.tracer import Trace, TraceFailure, trace
-from tether.trace.verify import verify
+from tether.trace.verify import Pair, verify
 
 __all__ = [
-    "ReducedProblem", "TracedEvents", "TracedProblem", "events_key", "find_model",
-    "traced_events", "traced_values",
+    "ReducedProblem", "TracedEvents", "TracedProblem", "TracedValues", "events_key", "find_model",
+    "refuse", "traced_events", "traced_values",
 ]
 
 # Plans are kept up to this number and, together, about this size in bytes ...
@@ -43,6 +46,8 @@ MOST_PLANS = 256
 MOST_BYTES = 2**28
 # ... reckoned by the nodes of their expressions, with all that is made of a node.
 BYTES_A_NODE = 400
+# Functions that are not to be traced again.
+MOST_REFUSED = 1024
 # Beyond this a function that works on whole arrays is faster than a program of single numbers.
 MOST_NODES = 100_000
 # Rows of a derivative array are chosen anew when their regularity has fallen by this factor.
@@ -66,6 +71,7 @@ class Plan:
     note: str = ""                   # why there is no program
     evaluations: int = 0             # in the runs so far
     looked: bool = False             # for a library from an earlier time
+    ledger: Ledger = field(default_factory=Ledger)
 
     @property
     def only_here(self) -> bool:
@@ -77,6 +83,40 @@ class Plan:
             return False
         changed = found.repaired is None or found.repaired.system is not found.given
         return changed or found.ranks is not None or found.redundant
+
+    @property
+    def original(self) -> Trace:
+        """The function as it was traced, with all of its branches."""
+        found = self.traced if self.modes is None else self.modes.traced
+        assert found is not None
+        return found
+
+    @cached_property
+    def _original_alone(self) -> Backend | None:
+        try:
+            return prepare(self.original.program())
+        except NoProgram:                      # of a branch that this mode is without
+            return None
+
+    @cached_property
+    def conditions(self) -> Backend | None:
+        """Program of the conditions on which the function branches; None if there are none."""
+        graph = self.original.graph
+        nodes = [
+            node for node in graph.cone(self.original.outputs)
+            if graph.nodes[node][0] in op.COMPARISONS and graph.level[node] not in (0, STATIC)
+        ]
+        try:
+            return prepare(self.original.program(nodes)) if nodes else None
+        except NoProgram:
+            return None
+
+    def pair(self, fun: Callable[..., Any], args: Sequence[Any], fills: bool = False) -> Pair:
+        """Set the program beside the function that it was made of."""
+        as_written = self.reduced is None and self.modes is None
+        backend = (self.system or self.constraints) if as_written else self._original_alone
+        runner = None if backend is None else backend.new(self.args(args))
+        return Pair(self.original, runner, fun, args, fills)
 
     def args(self, args: Sequence[Any]) -> np.ndarray:
         """Values of the programs' inputs."""
@@ -104,15 +144,29 @@ class Shelf:
     """The plans used last; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._plans: OrderedDict[tuple, Plan] = OrderedDict()
+        self._refused: OrderedDict[Hashable, Plan] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable, make: Callable[[], Plan]) -> Plan:
-        """Return the plan of this key; make it at the first time."""
+    def refuse(self, key: Hashable, note: str) -> None:
+        """Drop all plans of a function, and remember why it is not to be traced again."""
         with self._lock:
-            plan = self._plans.get(key)
+            for place in [place for place in self._plans if place[0] == key]:
+                del self._plans[place]
+            self._refused[key] = Plan(note=note)
+            while len(self._refused) > MOST_REFUSED:
+                self._refused.popitem(last=False)
+
+    def find(self, key: tuple, make: Callable[[], Plan]) -> Plan:
+        """Return the plan of this key, which begins with that of the function.
+
+        It is made at the first time.
+        """
+        with self._lock:
+            plan = self._refused.get(key[0]) or self._plans.get(key)
             if plan is not None:
-                self._plans.move_to_end(key)
+                if key in self._plans:
+                    self._plans.move_to_end(key)
                 return plan
         plan = make()
         with self._lock:
@@ -135,6 +189,11 @@ def _size(plans: Iterable[Plan]) -> int:
 
 
 _shelf = Shelf()
+
+
+def refuse(key: Hashable, note: str) -> None:
+    """Never again trace the function with this key; `note` says why."""
+    _shelf.refuse(key, note)
 
 
 Point = tuple[float, np.ndarray, np.ndarray]
@@ -212,6 +271,10 @@ class TracedProblem(Problem):
         self._attach_program(state)
         if self.jac is not None:
             adapters.use_python_jacobian(state, self.jac, self.args)
+
+    def pair(self) -> Pair:
+        """Set the program of the user's equations beside the function they come from."""
+        return self.plan.pair(self.fun, self.args, self.fills)
 
     def count(self, state: State) -> None:
         """Take notice of the work of a run."""
@@ -381,10 +444,40 @@ def _with_rows(program: Program, g_y: SparseJacobian) -> Backend:
 # --- constraints --------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class TracedValues:
+    """A function of (t, y, *args) as a program, with its derivative."""
+
+    plan: Plan
+    key: Hashable
+    fun: Callable[..., Any]
+    args: Sequence[Any]
+
+    @property
+    def backend(self) -> Backend:
+        """The program."""
+        assert self.plan.constraints is not None
+        return self.plan.constraints
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """Values of its inputs."""
+        return self.plan.args(self.args)
+
+    def pair(self) -> Pair:
+        """Set it beside the function."""
+        fun = self.fun
+
+        def values(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
+            return np.atleast_1d(fun(t, y, *args))
+
+        return self.plan.pair(values, self.args)
+
+
 def traced_values(
     fun: Callable[..., Any], t: float, y: np.ndarray, size: int, args: Sequence[Any]
-) -> tuple[Backend, np.ndarray] | None:
-    """Make a program of a function of (t, y, *args) and its derivative; return it with its inputs.
+) -> TracedValues | None:
+    """Make a program of a function of (t, y, *args) and its derivative.
 
     None where it cannot be traced.
     """
@@ -406,7 +499,7 @@ def traced_values(
     plan = _shelf.find((key, size), make)
     if plan.constraints is None or plan.traced is None or plan.traced.args.fixed:
         return None
-    return plan.constraints, plan.args(args)
+    return TracedValues(plan, key, fun, args)
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,6 +509,12 @@ class TracedEvents:
     plan: Plan
     key: Hashable
     values: np.ndarray
+    functions: Sequence[Callable[..., Any]]
+    together: Callable[..., Any]               # all of them in one
+
+    def pair(self, args: Sequence[Any]) -> Pair:
+        """Set the program beside the functions."""
+        return self.plan.pair(self.together, args)
 
     def unknowns(self, n: int) -> np.ndarray:
         """Mark the first n unknowns on which some of the functions depend."""
@@ -464,7 +563,7 @@ def traced_events(
     plan = _shelf.find((key, n_user, "events"), make)
     if plan.system is None or plan.only_here:
         return None
-    return TracedEvents(plan, key, plan.args(args))
+    return TracedEvents(plan, key, plan.args(args), functions, together)
 
 
 def events_key(

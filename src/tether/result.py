@@ -45,6 +45,9 @@ class Statistics:
         Largest residual of any constraint after any step.
     seconds : float
         Time of the integration.
+    checks : int
+        Points at which what was traced was compared with the functions themselves. These calls are
+        not part of `nfev`.
     t, h, order : ndarray or None
         End, size and order of every accepted step, when every step was kept.
 
@@ -68,6 +71,7 @@ class Statistics:
     projections: int = 0
     worst_drift: float = 0.0
     seconds: float = 0.0
+    checks: int = 0
     t: np.ndarray | None = None
     h: np.ndarray | None = None
     order: np.ndarray | None = None
@@ -212,7 +216,8 @@ class DaeResult:
     how : str
         How the equations were run: traced or called, as written or reduced.
     warnings : tuple of str
-        What is doubtful about a result that was reached; empty for almost all.
+        What is doubtful about a result that was reached, and where a trace turned out to differ
+        from its function, so that the run was repeated; empty for almost all.
     drift : ndarray, shape (m, nt) or None
         Residual of the constraints, and of the invariants less their starting values, at `t`. First
         those found in the equations, then those given. Where the structure of the equations

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["solve_dae"]
 
+# Runs with traces, of which some proved wrong, before everything is called.
+MOST_TRACED = 4
+
 
 def solve_dae(
     fun: Any,
@@ -183,32 +186,57 @@ def solve_dae(
     )
     times = _check_t_eval(t_eval, t0, t_end)
     breaks = _check_t_breaks(t_breaks, t0, t_end)
-    watched = check_events(events, problem.args)
+    check_events(events, problem.args)
     if callback is not None:
         check_signature("callback", callback, "(t, y, yp)", 3)
 
-    driver = None
-    try:
-        between = dense_output or (
-            times is not None and bool(np.any((times != t0) & (times != t_end)))
-        )
+    drivers: list[Driver] = []
+    between = dense_output or (
+        times is not None and bool(np.any((times != t0) & (times != t_end)))
+    )
+
+    def run(settings: Options) -> Status:
         bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between,
                   names=names, equation_names=equation_names)
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
         bar = ProgressBar(t0, t_end) if progress else None
-        driver = Driver(bdf, record, watched, callback, bar, breaks)
-        status = driver.run()
+        watched = check_events(events, problem.args)
+        drivers.append(Driver(bdf, record, watched, callback, bar, breaks))
+        return drivers[-1].run()
+
+    try:
+        status = run(settings)
+        while status == Status.TRACE_DIFFERS and drivers[-1].can_be_repeated:
+            status = run(_as_called(settings, drivers))
     except KeyboardInterrupt as interrupt:
         interrupt.result = (  # type: ignore[attr-defined]
-            None if driver is None else _result(driver, Status.INTERRUPTED, dense_output)
+            _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
         )
         raise
-    return _result(driver, status, dense_output)
+    return _result(drivers, status, dense_output)
 
 
-def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
-    """Collect what the run has left behind."""
+def _as_called(settings: Options, drivers: list[Driver]) -> Options:
+    """Return the settings for another run after one in which a trace has proved wrong.
+
+    A function whose trace gave other values is known by now, and will be called.
+    """
+    trust = drivers[-1].bdf.trust
+    if settings.max_seconds is not None:
+        left = settings.max_seconds - sum(driver.seconds for driver in drivers)
+        settings = replace(settings, max_seconds=max(left, 1e-9))
+    if trust.refused and len(drivers) <= MOST_TRACED:
+        return settings
+    return replace(settings, trace="never")
+
+
+def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeResult:
+    """Collect what the last run has left behind."""
+    driver = drivers[-1]
+    differences = tuple(text for d in drivers for text in d.bdf.trust.warnings)
+    if differences and not driver.bdf.note:
+        driver.bdf.note = differences[-1]
     bdf, record, events = driver.bdf, driver.record, driver.events
     history: dict[str, Any] = {}
     interpolant = None
@@ -226,7 +254,8 @@ def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
         bdf.status = status
     elif not status.failed:
         found = doubts(driver)
-    stats = Statistics.of(bdf._state, seconds=driver.seconds, **history)
+    checks = sum(d.bdf.trust.points for d in drivers)
+    stats = Statistics.of(bdf._state, seconds=driver.seconds, checks=checks, **history)
     drift = record.drift()
     doubtful = status.failed or bool(found)
     diagnosis = _diagnosis(driver, status, found) if doubtful else None
@@ -237,7 +266,7 @@ def _result(driver: Driver, status: Status, dense_output: bool) -> DaeResult:
         status=status, message=_message(driver, status, diagnosis),
         start=_named(driver.start.restricted(bdf.n), bdf),
         stats=stats, drift=drift, how=bdf.how, analysis=partial(_report, bdf, driver),
-        verdict=diagnosis or partial(_all_is_well, driver), warnings=found,
+        verdict=diagnosis or partial(_all_is_well, driver), warnings=found + differences,
     )
 
 
@@ -354,5 +383,5 @@ def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
             f"y0 does not satisfy the algebraic equations; y0[{worst}]{called} was changed by "
             f"{start.moved[worst]:.3g} to {start.y[worst]:.6g} (all changes in sol.start.moved)",
             ConsistencyWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

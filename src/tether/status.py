@@ -62,6 +62,7 @@ class Status(IntEnum):
     EVENT_STORM = -17
     NO_PROGRESS = -18
     OUT_OF_MEMORY = -19
+    TRACE_DIFFERS = -20
 
     @property
     def text(self) -> str:
@@ -153,6 +154,9 @@ TEXTS = {
     Status.NO_PROGRESS: (
         "The steps succeed, but are so short that the run would never end. If that is meant, pass "
         "max_steps or max_seconds."
+    ),
+    Status.TRACE_DIFFERS: (
+        "The function gives other values than what it was traced to. Pass trace='never'."
     ),
     Status.INTERRUPTED: "The run was interrupted from the keyboard.",
 }

@@ -21,6 +21,7 @@ cdef enum:
     EVENT_FOUND = 23
     PUZZLED = 24                # the error test keeps failing, or the constraints' rank changed
     UNCLEAR = 25                # a program of events gives no number: the functions may raise
+    TO_COMPARE = 26             # the program, with the function it was traced from
     # A start that needs no correction.
     AS_GIVEN = 30
 

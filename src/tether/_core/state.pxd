@@ -206,6 +206,16 @@ cdef class State:
     cdef double* g_new
     cdef int* g_direction
 
+    # --- where a program is to be compared with the function it was traced from
+    cdef public bint to_compare       # at the last accepted step ...
+    cdef public long long compare_at  # ... and there, counted in steps
+    cdef public int n_conditions      # of the function's branches
+    cdef public object conditions_adapter
+    cdef double* answers              # of the conditions
+    cdef public long long branch      # of the last step, as a number
+    cdef long long* branches          # met so far
+    cdef public int n_branches, most_branches
+
     cdef object memory                # a block that arrays are taken from ...
     cdef double* block
     cdef long long taken              # ... and how much of it is given away

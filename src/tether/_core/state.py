@@ -112,6 +112,8 @@ class State:
         self.stored = self.capacity = 0
         self.n_eval = self.next_eval = 0
         self.n_events = 0
+        self.to_compare = False
+        self.n_conditions = self.compare_at = 0
         self.error_failures = self.newton_failures = 0
         self.jacobian_step = 0
         self.in_vain = self.damped_steps = self.look_after = 0

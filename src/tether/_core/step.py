@@ -9,12 +9,14 @@ if not cython.compiled:
         look_between,
         note_corrections,
     )
+    from tether._core.branches import on_new_branch
     from tether._core.codes import (
         EVENT_FOUND,
         OK,
         PAUSED,
         REACHED_END,
         STORE_FULL,
+        TO_COMPARE,
         TOO_ACCURATE,
         UNCLEAR,
     )
@@ -148,6 +150,8 @@ def run(s, count):
         status = step(s)
         if status != OK:
             return status
+        if (s.n_conditions > 0 and on_new_branch(s)) or s.steps == s.compare_at:
+            s.to_compare = True
         if s.n_events > 0 and one_happened(s):
             return EVENT_FOUND
         store(s)
@@ -155,6 +159,8 @@ def run(s, count):
             return REACHED_END
         if s.keep_steps and s.stored == s.capacity:
             return STORE_FULL
+        if s.to_compare:
+            return TO_COMPARE
         count -= 1
     return PAUSED
 

@@ -21,7 +21,10 @@ from tether.examine.singularity import singularity
 from tether.memory import in_words
 from tether.status import Status
 
-__all__ = ["contradiction", "creeping", "event_storm", "limit", "out_of_memory", "too_accurate"]
+__all__ = [
+    "contradiction", "creeping", "event_storm", "limit", "out_of_memory", "too_accurate",
+    "trace_differs",
+]
 
 
 # Attempts after which a jump in the equations is noticed by the constraints, at the latest.
@@ -177,3 +180,10 @@ def creeping(case: Case) -> Diagnosis:
     if failed.any():
         evidence.append(f"{failed.sum()} of the last {len(failed)} attempts failed")
     return case.say(Cause.CREEPING, what, evidence, case.t, rows, columns)
+
+
+def trace_differs(case: Case) -> Diagnosis:
+    """Say where the function and its trace do not agree."""
+    always = case.bdf.options.trace == "always"
+    what, situation = case.bdf.trust.warnings[-1], "where trace='always' was passed"
+    return case.say(Cause.TRACE, what, (), case.t, situation=situation if always else "")

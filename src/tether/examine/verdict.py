@@ -29,6 +29,7 @@ from tether.examine.limits import (
     limit,
     out_of_memory,
     too_accurate,
+    trace_differs,
 )
 from tether.examine.raised import raised
 from tether.examine.round_off import condition, round_off
@@ -54,6 +55,7 @@ BY_RULE = {
     Status.MAX_SECONDS: limit,
     Status.OUT_OF_MEMORY: out_of_memory,
     Status.EQUATIONS_CHANGED: lambda case: case.say(Cause.CHANGED, t=case.t),
+    Status.TRACE_DIFFERS: trace_differs,
     Status.INTERRUPTED: lambda case: case.say(Cause.STOPPED, t=case.t),
 }
 

@@ -1,11 +1,13 @@
-"""Names of the unknowns, read off the way the function unpacks them."""
+"""What the text of a function tells: names of the unknowns, and where a value is written."""
 
 from __future__ import annotations
 
 import ast
 import functools
 import inspect
+import os
 import textwrap
+import traceback
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -108,3 +110,57 @@ def _index(node: ast.expr) -> Any:
     if not isinstance(index, int):
         raise ValueError(index)
     return index
+
+
+# --- where something is written -----------------------------------------------------------------
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# Functions of the user's are called from here, or wrapped.
+_OWN = tuple(os.path.join(_PACKAGE, name) for name in ("trace", "_core", "structure"))
+_OWN += tuple(os.path.join(_PACKAGE, name + ".py") for name in ("problem", "constraints", "model"))
+
+
+def place_of_value(fun: Any, row: int | None = None) -> str:
+    """File and line where a value of a function is written; empty if that is not known.
+
+    With `row` the line of one of several values, where they are returned as a list or set in
+    ``out``; where that cannot be told, the line at which the function begins.
+    """
+    code = code_of(fun)
+    if code is None or code.co_filename.startswith(_OWN):
+        return ""
+    definition, _ = _definition(code)
+    line = code.co_firstlineno
+    if definition is not None:
+        line += _line_of_value(definition, row) - 1
+    return _place(code.co_filename, line)
+
+
+def place_of_error(error: BaseException) -> str:
+    """File and line of the user's code where an exception comes from."""
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_OWN) and "site-packages" not in frame.filename
+    ]
+    return _place(frames[-1].filename, frames[-1].lineno or 0) if frames else ""
+
+
+def _place(filename: str, line: int) -> str:
+    return f"{os.path.basename(filename)}, line {line}"
+
+
+def _line_of_value(definition: ast.AST, row: int | None) -> int:
+    """Line of a value, counted from the first of the function."""
+    returned = [node.value for node in ast.walk(definition) if isinstance(node, ast.Return)]
+    if len(returned) == 1 and (value := returned[0]) is not None:
+        values = value.args[0] if isinstance(value, ast.Call) and value.args else value
+        if row is None or not isinstance(values, (ast.List, ast.Tuple)):
+            return value.lineno
+        whole = not any(isinstance(part, ast.Starred) for part in values.elts)
+        return values.elts[row].lineno if whole and row < len(values.elts) else value.lineno
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            place = node.targets[0].slice
+            if isinstance(place, ast.Constant) and place.value == row and row is not None:
+                return node.lineno
+    return 1

@@ -136,6 +136,11 @@ class Trace:
             )
         return parts[0], parts[1]
 
+    @cached_property
+    def reference(self) -> Program:
+        """The residual as a program for the reference interpreter, which can run all of it."""
+        return self.program(opaque=True)
+
     def program(self, outputs: Sequence[int] | None = None, opaque: bool = False) -> Program:
         """Flatten expressions, by default the residual; see `emit`.
 

@@ -1,9 +1,11 @@
-"""Compare a trace with its function before it is trusted."""
+"""Compare a trace with its function: before it is trusted, and at single points of a run."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,7 +64,7 @@ def verify(
     ...     return [yp[0] + y[0]**2]
     >>> verify(trace(fun, 1), fun, 0.0, [1.0], [0.0])
     """
-    program = trace.program(opaque=True)
+    program = trace.reference
     points = list(_points(t, np.asarray(y, float), np.asarray(yp, float), trace.args.flatten(args)))
     times, *columns = (np.stack(part, axis=-1) for part in zip(*points, strict=True))
     values = evaluate(program, times, *columns).T
@@ -84,7 +86,13 @@ def verify(
             if not np.array_equal(expected, again, equal_nan=True):
                 raise TraceFailure("the function gives different values when called again")
         if not np.array_equal(expected, values[k], equal_nan=True):
-            _compare(expected, *evaluate_with_error(program, time, unknowns, slopes, inputs))
+            found, errors = evaluate_with_error(program, time, unknowns, slopes, inputs)
+            row = _first_wrong(expected, found, errors)
+            if row is not None:
+                raise TraceFailure(
+                    f"equation {row} was traced to something else: {found[row]!r} instead of "
+                    f"{expected[row]!r}"
+                )
 
 
 def _points(
@@ -120,16 +128,98 @@ def _call(
     return result
 
 
-def _compare(expected: np.ndarray, values: np.ndarray, errors: np.ndarray) -> None:
+def _first_wrong(expected: np.ndarray, values: np.ndarray, errors: np.ndarray) -> int | None:
+    """Return the first value that differs by more than rounding errors explain."""
     with np.errstate(invalid="ignore"):
         wrong = np.abs(values - expected) > _SAFETY * errors + 1e-300
     # where the function gives no number, the simplified program may
     wrong |= np.isnan(values) & np.isfinite(expected)
     wrong |= np.isinf(expected) & (values != expected)
-    for i in np.flatnonzero(wrong & ~np.isinf(errors)):
-        raise TraceFailure(
-            f"equation {i} was traced to something else: {values[i]!r} instead of {expected[i]!r}"
-        )
+    rows = np.flatnonzero(wrong & ~np.isinf(errors))
+    return int(rows[0]) if len(rows) else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a program and the function it was traced from do not agree.
+
+    Attributes
+    ----------
+    row : int
+        Which value differs.
+    value, expected : float
+        By the program, and by the function.
+    error : Exception or None
+        What the function raised instead of returning a value.
+    """
+
+    row: int
+    value: float
+    expected: float = math.nan
+    error: Exception | None = None
+
+
+class Pair:
+    """A program at work and the function it was traced from, to be compared at single points.
+
+    Parameters
+    ----------
+    traced : Trace
+        What the function was traced to.
+    runner : Machine, Native or None
+        What runs the program; None for the reference interpreter.
+    fun : callable
+        The function as it was traced.
+    args : sequence
+        The user's arguments.
+    fills : bool
+        As given to `trace`.
+
+    Examples
+    --------
+    >>> from tether.trace import trace
+    >>> from tether.trace.backend import prepare
+    >>> from tether.trace.verify import Pair
+    >>> factor = [2.0]
+    >>> def fun(t, y, yp):
+    ...     return [yp[0] + factor[0] * y[0]]
+    >>> traced = trace(fun, 1)
+    >>> pair = Pair(traced, prepare(traced.program()).new(), fun)
+    >>> pair.difference(0.0, [1.0], [0.0]) is None
+    True
+    >>> factor[0] = 3.0
+    >>> pair.difference(0.0, [1.0], [0.0])
+    Difference(row=0, value=np.float64(2.0), expected=np.float64(3.0), error=None)
+    """
+
+    def __init__(
+        self, traced: Trace, runner: Any, fun: Callable[..., Any], args: Sequence[Any] = (),
+        fills: bool = False,
+    ) -> None:
+        self.traced, self.runner = traced, runner
+        self.fun, self.args, self.fills = fun, tuple(args), fills
+
+    def difference(self, t: float, y: Any, yp: Any) -> Difference | None:
+        """Compare at a point, within the rounding errors that the program can make.
+
+        The function gets copies; `y` and `yp` may have more unknowns than it knows.
+        """
+        n, size = self.traced.n, len(self.traced.outputs)
+        y, yp = np.array(y[:n], float), np.array(yp[:n], float)
+        inputs = self.traced.args.flatten(self.args)
+        if self.runner is None:
+            values = evaluate(self.traced.reference, t, y, yp, inputs)
+        else:
+            values = self.runner.values(t, y, yp)
+        try:
+            expected = _call(self.fun, size, t, y, yp, self.args, self.fills)
+        except Exception as error:
+            return Difference(0, values[0], error=error)
+        if (values == expected).all():
+            return None
+        _, errors = evaluate_with_error(self.traced.reference, t, y, yp, inputs)
+        row = _first_wrong(expected, values, errors)
+        return None if row is None else Difference(row, values[row], expected[row])
 
 
 def evaluate_with_error(
