@@ -68,7 +68,7 @@ def test_traced_events_are_not_called_in_every_step():
     run()
     calls, sol = count_calls([event], run)
     assert sol.stats.steps > 100
-    assert calls == 0
+    assert calls <= sol.stats.checks < 20
     calls, _ = count_calls([event], lambda: solve_dae(swing, (0.0, 30.0), [1.0, 0.0], events=event,
                                                    trace="never"))
     assert calls > 100

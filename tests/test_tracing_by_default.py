@@ -76,7 +76,7 @@ def test_gallery_problems_are_solved_alike(name):
     calls, first = count_calls([problem.fun], lambda: run(rtols[0], "always"))
     assert calls <= 20
     calls, others = count_calls([problem.fun], lambda: [run(rtol, "always") for rtol in rtols[1:]])
-    assert calls == 0
+    assert calls == sum(sol.stats.checks for sol in others)
     traced = [first, *others]
     assert all(sol.success for sol in called + traced)
     for sol in called:

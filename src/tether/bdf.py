@@ -159,7 +159,7 @@ class Bdf:
         self.reduced_at: float | None = None   # ... or to other choices
         self.stride = math.inf                 # of the last step before the run began anew
         self.watched: list[Switch] | None = None    # by `step`, where the structure may change
-        self.changed = False                   # whether somebody has changed what the residual reads
+        self.changed = False                   # whether what the residual reads was
         self.trust = Trust(self)
         self._begin(t0, y, yp, t_bound)
         if not self.start.success and self.trust.starts_wrong(t0, y, yp):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 __all__ = ["Ledger"]
 
-# Of the time of the runs, for all comparisons together.
+# Of the time of the runs, for all comparisons together ...
 SHARE = 0.01
-# So many runs are compared whatever that costs.
+# ... and in the first ones, which are compared whatever that costs.
+FIRST_SHARE = 0.03
 FIRST_RUNS = 3
 # Multiples of it, less their whole part, fill an interval evenly.
 GOLDEN = 0.6180339887498949
@@ -57,7 +58,8 @@ class Ledger:
     @property
     def can_pay(self) -> bool:
         """Whether the runs so far have earned another comparison."""
-        return self.compare_seconds <= SHARE * self.run_seconds
+        share = FIRST_SHARE if self.runs <= FIRST_RUNS else SHARE
+        return self.compare_seconds <= share * self.run_seconds
 
     def draw(self, below: int) -> int:
         """Return a number from 1 to `below`, another one in every run."""

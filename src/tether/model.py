@@ -163,10 +163,11 @@ class Shelf:
         It is made at the first time.
         """
         with self._lock:
-            plan = self._refused.get(key[0]) or self._plans.get(key)
+            if self._refused and key[0] in self._refused:
+                return self._refused[key[0]]
+            plan = self._plans.get(key)
             if plan is not None:
-                if key in self._plans:
-                    self._plans.move_to_end(key)
+                self._plans.move_to_end(key)
                 return plan
         plan = make()
         with self._lock:

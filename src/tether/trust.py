@@ -224,7 +224,7 @@ class Trust:
             s.to_compare = False
             drawn = s.steps == s.compare_at and not self._restarted
             if s.steps == s.compare_at:
-                s.compare_at = s.steps + ledger.draw(2 * max(s.steps, 4))
+                s.compare_at = s.steps + ledger.draw(max(s.steps, 4))
                 self._restarted = False
             if drawn:
                 self._draws += 1

@@ -213,8 +213,9 @@ class Pair:
             values = self.runner.values(t, y, yp)
         try:
             expected = _call(self.fun, size, t, y, yp, self.args, self.fills)
-        except Exception as error:
-            return Difference(0, values[0], error=error)
+        except Exception as error:             # a program has no other word for it than NaN
+            finite = np.isfinite(values).all()
+            return Difference(0, values[0], error=error) if finite else None
         if (values == expected).all():
             return None
         _, errors = evaluate_with_error(self.traced.reference, t, y, yp, inputs)
