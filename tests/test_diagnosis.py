@@ -827,6 +827,7 @@ def test_every_cause_has_a_broken_problem():
     tested = {case[1] for case in BROKEN}
     rest = {
         Cause.NONE, Cause.CHANGED, Cause.STOPPED, Cause.DOUBTFUL, Cause.UNKNOWN, Cause.MEMORY,
+        Cause.TRACE,
     }
     assert set(Cause) - tested == rest
 
