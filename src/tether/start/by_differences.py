@@ -27,15 +27,17 @@ from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.start.consistent import residual_at, time_scale
 from tether.structure.least_change import units_of
-from tether.structure.pencil import Pencil, natural_scales
+from tether.structure.pencil import Pencil
 
 __all__ = ["Settled", "settle"]
 
 EPS = 2.0**-52
+CUBE_ROOT_EPS = 2.0**-17
 # Matrices of so many rows are as large as they may become.
 MOST_ROWS = 1500
 MAX_ITERATIONS = 20
 MAX_HALVINGS = 12
+MAX_CHOICES = 8
 # Points of a difference formula, beside the first.
 POINTS = 4
 # Distances of the points: a sequence from which the best is chosen.
@@ -49,7 +51,7 @@ RANK = 1e-5
 # Of the tolerance: a change below this is none.
 NEGLIGIBLE = 1e-2
 # Times the estimated error of differences: a change below this is round-off.
-ROUND_OFF = 4.0
+ROUND_OFF = 20.0
 # The matrix serves on while it reduces the equations by this factor.
 STILL_GOOD = 0.05
 
@@ -88,14 +90,16 @@ def settle(
         return None
     terms = np.abs(fy) @ np.abs(y) + np.abs(fyp) @ np.abs(yp)
     free = (fyp == 0.0).all(axis=0)
-    search = _Search(state, t, y, yp, natural_scales(fyp, fy), terms, free, pencil.var_index)
-    n_constraints = np.cumsum(pencil.counts)
+    search = _Search(state, t, y, yp, pencil, terms, free)
+    counts = np.cumsum(pencil.counts).tolist()
     with np.errstate(all="ignore"):
-        last = pencil.index - 1
-        if search.holds(last, int(n_constraints[last])):
-            return Settled(y, yp, np.zeros(len(y), bool))
-        for order in range(pencil.index):      # positions, then velocities, then multipliers
-            if not search.run(order, int(n_constraints[order])):
+        for movable in range(1, len(search.groups) + 1):
+            if search.run(pencil.index - 1, counts[-1], movable):
+                return search.result(y)
+            search = _Search(state, t, y, yp, pencil, terms, free)
+        # from farther away: what is constrained as written first, hidden constraints later
+        for order, count in enumerate(counts):
+            if not search.run(order, count, len(search.groups)):
                 return None
     return search.result(y)
 
@@ -105,16 +109,20 @@ class _Search:
 
     def __init__(
         self, state: State, t: float, y: np.ndarray, yp: np.ndarray,
-        scales: tuple[np.ndarray, np.ndarray, float], terms: np.ndarray, free: np.ndarray,
-        kinds: np.ndarray,
+        pencil: Pencil, terms: np.ndarray, free: np.ndarray,
     ) -> None:
-        self.state, self.t, self.n, self.free, self.kinds = state, t, len(y), free, kinds
-        self.row, self.column, unit = scales
-        self.unit = state.direction * unit
+        assert pencil.scales is not None
+        self.state, self.t, self.n = state, t, len(y)
+        fast = pencil.var_index > 1
+        groups = [free, ~free & fast, ~free & ~fast]
+        self.groups = [np.flatnonzero(group) for group in groups if group.any()]
+        self.free = free
+        self.row, self.column = pencil.scales.rows, pencil.scales.columns
+        self.unit = state.direction * pencil.scales.time
         self.c = np.zeros((4, len(y)))
         self.c[0], self.c[1] = y, self.unit * yp
         self.noise = EPS * self.row * terms    # round-off of the values
-        self.tolerance = 1.0 / state.array("weight").copy()
+        self.moved, self.choices = False, 0
         # lengths in which changes are measured: multipliers in those of the equations
         self.length = units_of(y)
         self.length[free] = self.column[free]
@@ -123,7 +131,7 @@ class _Search:
 
     def _farthest(self) -> float:
         """Longest distance of the points of a difference formula, in units of time."""
-        slope = np.abs(self.c[1]) / (np.abs(self.c[0]) + self.length)
+        slope = np.abs(self.c[1]) / (np.abs(self.c[0]) + self.column)
         left = abs(self.state.t_end - self.t) / POINTS
         reach = min(4.0 * time_scale(self.state, self.t), left) / abs(self.unit)
         return min(reach, FARTHEST / max(slope.max(), 1e-300))
@@ -151,6 +159,7 @@ class _Search:
         if order == 0:
             self.distance, self.error = self._farthest(), np.zeros(self.n)
             return True
+        self.choices += 1
         best, before, distance = np.inf, None, self._farthest()
         for _ in range(LEVELS):
             here = self._expanded(order, distance)
@@ -170,14 +179,58 @@ class _Search:
         return None if found is None else found.ravel()
 
     def _matrices(self, s: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """F_y and F_y' at a distance, in natural units."""
         t, y, yp = self._point(s)
-        status, fy, fyp = probe.jacobian_at(self.state, t, y, yp)
-        self.state.jacobian_exists = False     # it may be that of another point
-        raise_users(self.state)
-        if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
+        if self.state.jacobian_adapter is None:
+            found = self._differenced(t, y, yp)
+        else:
+            status, *found = probe.jacobian_at(self.state, t, y, yp)
+            self.state.jacobian_exists = False     # it may be that of another point
+            raise_users(self.state)
+            if status != 0:
+                return None
+        if found is None or not all(np.isfinite(part).all() for part in found):
             return None
+        fy, fyp = found
         scale = self.row[:, None]
         return scale * fy * self.column, scale * fyp * self.column / self.unit
+
+    def _differenced(
+        self, t: float, y: np.ndarray, yp: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Central differences in natural units: those of the steps are too coarse here."""
+        fy, fyp = np.zeros((2, self.n, self.n))
+        for j in range(self.n):
+            size = CUBE_ROOT_EPS * max(abs(y[j]), self.column[j])
+            column = self._slope(t, y, yp, j, size, 0.0)
+            if column is None:
+                return None
+            fy[:, j] = column
+            if self.free[j]:
+                continue
+            size = CUBE_ROOT_EPS * max(abs(yp[j]), self.column[j] / abs(self.unit))
+            column = self._slope(t, y, yp, j, 0.0, size)
+            if column is None:
+                return None
+            fyp[:, j] = column
+        return fy, fyp
+
+    def _slope(
+        self, t: float, y: np.ndarray, yp: np.ndarray, j: int, in_y: float, in_yp: float
+    ) -> np.ndarray | None:
+        """Difference quotient with an unknown or its derivative moved, both ways if possible."""
+        values = []
+        for way in (1.0, -1.0, 0.0):
+            moved, slopes = y.copy(), yp.copy()
+            moved[j] += way * in_y
+            slopes[j] += way * in_yp
+            r = residual_at(self.state, t, moved, slopes)
+            if r is not None:
+                values.append((way, r))
+            if len(values) == 2:
+                (a, r_a), (b, r_b) = values
+                return (r_a - r_b) / ((a - b) * (in_y + in_yp))
+        return None
 
     def _linearised(self, order: int) -> np.ndarray | None:
         """Matrix of df_i by dc_j, in units of the columns."""
@@ -198,97 +251,96 @@ class _Search:
                 J[i, :, j] += j * E[i - j + 1] if i - j + 1 <= order else 0.0
         return J.reshape((order + 1) * n, (order + 2) * n)
 
-    # --- the iteration ----------------------------------------------------------------------------
+    # --- the iteration ------------------------------------------------------------------------
+
+    def run(self, order: int, count: int, movable: int) -> bool:
+        """Make the coefficients up to this order vanish; tell whether that was possible.
+
+        Of y only the first groups are moved. The best distance for differences is known only when
+        the polynomial is.
+        """
+        self.movable = movable
+        for _ in range(2):
+            before = self.c[0].copy()
+            if not self._choose_distance(order) or not self._iterate(order, count):
+                return False
+            if order == 0 or np.array_equal(self.c[0], before):
+                break
+        return True
+
+    def _iterate(self, order: int, count: int) -> bool:
+        """Iterate with one distance; what holds at once is left as it is."""
+        r = self._residual(order)
+        if r is None or not self._prepare(order, count):
+            return False
+        change = self._step(r, order)
+        if self.settled and not self.moved:
+            return True
+        for _ in range(MAX_ITERATIONS):
+            size = _size(change)
+            found = self._take_damped(change, order)
+            if found is None:
+                return self.settled
+            self.moved = True
+            if order > 0 and self._farthest() < self.distance and self.choices < MAX_CHOICES:
+                # y changes faster than it seemed
+                return self._choose_distance(order) and self._iterate(order, count)
+            if self.settled:
+                return True
+            change = found
+            if np.all(self.column * np.abs(change[0]) <= self.nothing):
+                return False               # the others would have to move
+            if not _size(change) <= STILL_GOOD * size:
+                r = self._residual(order)
+                if r is None or not self._prepare(order, count):
+                    return False
+                change = self._step(r, order)
+        return False
 
     def _prepare(self, order: int, count: int) -> bool:
         """Linearise and factor: `count` combinations of the rows have y alone in them."""
         J = self._linearised(order)
         if J is None:
             return False
-        self.J, self.size = J, float(np.abs(J).max())
+        self.J = J
         self.rest = _MinimumNorm(J[:, self.n :], J.shape[0] - count)
         self.C = self.rest.left.T @ J[:, : self.n]
-        # what a unit of each of these constraints takes
-        self.shift = _least_change(
-            self.C, np.eye(count), self._groups(order), self.length / self.column,
-            RANK * float(np.linalg.norm(self.C, 2)),
-        )
-        return bool(np.isfinite(self.shift).all())
+        zero = RANK * float(np.linalg.norm(self.C, 2))
+        unit = np.eye(count)               # what a unit of each of these constraints takes
+        length = self.length / self.column
+        self.needed = _least_change(self.C, unit, self.groups, length, zero)
+        self.shift = self.needed
+        if self.movable < len(self.groups):
+            self.shift = _least_change(self.C, unit, self.groups[: self.movable], length, zero)
+        return bool(np.isfinite(self.needed).all())
 
-    def _groups(self, order: int) -> list[np.ndarray]:
-        """Unknowns that so many derivatives can determine, in the order in which they move."""
-        known, fast = self.kinds <= order + 1, self.kinds > 1
-        groups = [known & self.free, known & ~self.free & fast, known & ~self.free & ~fast]
-        return [np.flatnonzero(group) for group in groups if group.any()]
-
-    def _step(self, r: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
-        """Change of all coefficients, in units of the columns, and what differences leave of y's.
-
-        A coefficient that is zero is as good as any.
-        """
-        dy = self.shift @ (-self.rest.left.T @ r)
+    def _step(self, r: np.ndarray, order: int) -> np.ndarray:
+        """Change of all coefficients, in units of the columns; note whether y would stay."""
+        s, left = self.state, self.rest.left
+        noise = np.abs(self.needed) @ (np.abs(left.T) @ self.error)
+        tolerance = s.array("rtol") * np.abs(self.c[0]) + s.array("atol")
+        self.nothing = np.maximum(NEGLIGIBLE * tolerance, ROUND_OFF * self.column * noise)
+        needed = self.column * (self.needed @ (left.T @ r))
+        self.settled = bool(np.all(np.abs(needed) <= self.nothing))
+        dy = self.shift @ (-left.T @ r)
         dz = self.rest.solve(-r - self.J[:, : self.n] @ dy)
-        noise = np.abs(self.shift) @ (np.abs(self.rest.left.T) @ self.error)
-        return np.concatenate([dy, dz]).reshape(order + 2, self.n), noise
+        return np.concatenate([dy, dz]).reshape(order + 2, self.n)
 
-    def _is_nothing(self, dy: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Which changes of y are far below the tolerance, or round-off."""
-        return self.column * np.abs(dy) <= np.maximum(
-            NEGLIGIBLE * self.tolerance, ROUND_OFF * self.column * noise
-        )
+    def _take_damped(self, change: np.ndarray, order: int) -> np.ndarray | None:
+        """Take the longest of 1, 1/2, 1/4, ... of a change that makes the next one smaller.
 
-    def holds(self, order: int, count: int) -> bool:
-        """Whether the values satisfy all constraints as they are."""
-        if not self._choose_distance(order) or not self._prepare(order, count):
-            return False
-        r = self._residual(order)
-        if r is None:
-            return False
-        change, noise = self._step(r, order)
-        return bool(self._is_nothing(change[0], noise).all())
-
-    def run(self, order: int, count: int) -> bool:
-        """Make the coefficients up to this order vanish; tell whether that was possible.
-
-        The best distance for differences is known only when the polynomial is.
+        The next change, with the same matrix, says how far y is from its constraints; the values
+        of the equations do not, as the highest coefficients fit themselves to anything.
         """
-        for _ in range(2):
-            if not self._choose_distance(order) or not self._iterate(order, count):
-                return False
-            if order == 0:
-                break
-        return True
-
-    def _iterate(self, order: int, count: int) -> bool:
-        r, fresh = self._residual(order), False
-        for _ in range(MAX_ITERATIONS):
-            if r is None:
-                return False
-            if not fresh and not self._prepare(order, count):
-                return False
-            change, noise = self._step(r, order)
-            settled = bool(self._is_nothing(change[0], noise).all())
-            before = float(np.linalg.norm(r))
-            after = self._take_damped(change, r, order)
-            if after is None:
-                return settled
-            r, left = after, float(np.linalg.norm(after))
-            if settled and not left > 10.0 * np.linalg.norm(self.error) + 1e-12 * self.size:
-                return True
-            if settled and left > 0.5 * before:
-                return True
-            fresh = left <= STILL_GOOD * before
-        return False
-
-    def _take_damped(self, change: np.ndarray, r: np.ndarray, order: int) -> np.ndarray | None:
-        """Take the longest of 1, 1/2, 1/4, ... of a change that makes the equations smaller."""
-        kept, size, length = self.c.copy(), float(np.linalg.norm(r)), 1.0
+        kept, size, length = self.c.copy(), _size(change), 1.0
         for _ in range(MAX_HALVINGS):
             self.c = kept.copy()
             self.c[: order + 2] += length * change * self.column
-            tried = self._residual(order)
-            if tried is not None and np.linalg.norm(tried) <= (1.0 - 1e-4 * length) * size:
-                return tried
+            r = self._residual(order)
+            if r is not None:
+                following = self._step(r, order)
+                if self.settled or _size(following) <= (1.0 - 0.25 * length) * size:
+                    return following
             length /= 2.0
         self.c = kept
         return None
@@ -296,8 +348,13 @@ class _Search:
     def result(self, y: np.ndarray) -> Settled:
         """Return the values found; what was moved by next to nothing keeps its value."""
         found = self.c[0].copy()
-        moved = np.abs(found - y) > NEGLIGIBLE * self.tolerance
+        moved = np.abs(found - y) > self.nothing
         return Settled(np.where(moved, found, y), self.c[1] / self.unit, moved)
+
+
+def _size(change: np.ndarray) -> float:
+    """Size of a change of y and y'."""
+    return float(np.linalg.norm(change[:2]))
 
 
 class _MinimumNorm:

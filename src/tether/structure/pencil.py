@@ -19,7 +19,7 @@ import numpy as np
 
 from tether.structure.scaling import balanced, nonzero
 
-__all__ = ["Pencil", "local_pencil", "natural_scales"]
+__all__ = ["Pencil", "Scales", "local_pencil"]
 
 # Singular values of the scaled matrices below this are zero. Finite differences leave 1e-8 in A.
 TOLERANCE = 1e-5
@@ -36,6 +36,32 @@ SWEEPS = 4
 DAMPING = 1e-2
 # Shifts s for a regular s E + A: several, because one may be close to an eigenvalue.
 SHIFTS = (0.7390851, -1.3247180, 2.2360680)
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Units in which the coefficients of a linearised system are near 1.
+
+    Attributes
+    ----------
+    rows : ndarray
+        Factors of the equations.
+    columns : ndarray
+        Units of the variables.
+    time : float
+        Unit of time.
+
+    Examples
+    --------
+    >>> from tether.structure.pencil import local_pencil
+    >>> scales = local_pencil([[1e3]], [[1.0]]).scales
+    >>> float(scales.rows[0] * 1e3 * scales.columns[0] / scales.time).__round__(6)
+    1.0
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    time: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +91,8 @@ class Pencil:
         something given, variables that occur differentiated, and all above 3.
     counts : tuple of int
         Numbers of constraints on y: given ones, and those found in each differentiation.
+    scales : Scales or None
+        Units in which the coefficients are near 1; None for a singular pencil.
 
     Examples
     --------
@@ -83,6 +111,7 @@ class Pencil:
     undetermined: tuple[int, ...] = ()
     prescribed: tuple[int, ...] = ()
     counts: tuple[int, ...] = ()
+    scales: Scales | None = None
 
 
 def local_pencil(
@@ -122,7 +151,8 @@ def local_pencil(
     >>> pencil.singular, pencil.dependent
     (True, (1, 2))
     """
-    E, A = _equilibrated(*_checked(E, A, scale))
+    given = _checked(E, A, scale)
+    E, A = _equilibrated(*given)
     algebraic = ~E.any(axis=0)
     counts = _count_constraints(E, A, tolerance)
     if counts is None:
@@ -144,26 +174,17 @@ def local_pencil(
         mechanical=len(counts) == 3 and not prescribed,
         prescribed=prescribed,
         counts=tuple(counts),
+        scales=_natural_scales(*given),
     )
 
 
-def natural_scales(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Factors of the rows, units of the variables and a unit of time for coefficients near 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tether.structure.pencil import natural_scales
-    >>> row, column, time = natural_scales(np.array([[1e3]]), np.array([[1.0]]))
-    >>> round(float(row[0] * 1e3 * column[0] / time), 1)
-    1.0
-    """
+def _natural_scales(E: np.ndarray, A: np.ndarray) -> Scales:
     time = _time_unit(E, A)
     row, column = balanced(np.maximum(np.abs(time * E), np.abs(A)), SWEEPS)
     E, A = row[:, None] * time * E * column, row[:, None] * A * column
     units, faster = _natural_units(_without_noise(E), A)
     size = np.maximum(np.abs(E) / faster, np.abs(A)) * units
-    return row / nonzero(size.max(axis=1)), column * units, faster / time
+    return Scales(row / nonzero(size.max(axis=1)), column * units, faster / time)
 
 
 def _checked(
