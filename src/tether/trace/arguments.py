@@ -58,7 +58,7 @@ class ArgumentLayout:
         if self.fixed:
             return tuple(args)
         numbers = iter(range(self.size))
-        return _replaced(tuple(args), lambda: make(next(numbers)))
+        return _Replacement(lambda: make(next(numbers))).of(tuple(args))
 
 
 def _is_float_array(value: Any) -> bool:
@@ -79,20 +79,35 @@ def _floats(value: Any, name: str) -> Iterator[tuple[str, float]]:
             yield from _floats(part, f"{name}[{i}]")
 
 
-def _replaced(value: Any, make: Callable[[], Any]) -> Any:
-    if type(value) in FLOATS:
-        return make()
-    if _is_float_array(value):
-        elements = [make() for _ in range(value.size)]
+class _Replacement:
+    """Puts something else in the place of every float; what was one object stays one."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._known: dict[int, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        """Give what stands for a value."""
+        if type(value) in FLOATS:
+            return self._make()
+        if not (_is_float_array(value) or type(value) in (list, tuple, dict)
+                or is_record(type(value))):
+            return value
+        result = self._container(value)
+        return self._known.setdefault(id(value), result)
+
+    def _container(self, value: Any) -> Any:
+        if _is_float_array(value):
+            return self._array(value)
+        if type(value) is dict:
+            return {key: self.of(part) for key, part in value.items()}
+        parts = [self.of(part) for part in value]
+        return parts if type(value) is list else tuple.__new__(type(value), parts)
+
+    def _array(self, value: np.ndarray) -> np.ndarray:
+        elements = [self._make() for _ in range(value.size)]
         if all(type(x) is float for x in elements):
             return np.array(elements).reshape(value.shape)
         result = np.empty(value.size, dtype=object)
         result[:] = elements
         return result.reshape(value.shape).view(TracedArray)
-    if type(value) is dict:
-        return {key: _replaced(part, make) for key, part in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)([_replaced(part, make) for part in value])
-    if is_record(type(value)):
-        return tuple.__new__(type(value), [_replaced(part, make) for part in value])
-    return value

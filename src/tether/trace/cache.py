@@ -17,6 +17,7 @@ import enum
 import functools
 import hashlib
 import math
+import operator
 import sys
 import types
 import weakref
@@ -156,6 +157,7 @@ class Reader:
         self.names: dict[str, None] = {}
         self.asks = False
         self._open: dict[int, int] = {}
+        self._given: dict[int, int] = {}       # arguments that hold floats
         self._kept: list[Any] = []
         self._count = 0
         self._spaces: list[_Namespace] = []    # whose members count if they are asked for
@@ -208,26 +210,24 @@ class Reader:
 
     def read_argument(self, value: Any) -> Hashable:
         """Token of an argument: floats count by their place only."""
-        kind = type(value)
+        kind: Any = type(value)
         if kind in FLOATS:
-            return float
-        if kind is np.ndarray and value.dtype == np.float64:
-            self._visit(value)
-            return float, value.shape
-        if kind is list or kind is tuple:
-            self._visit(value)
-            return kind, tuple(map(self.read_argument, value))
-        if kind is dict:
-            self._visit(value)
-            return dict, tuple((self.read(k), self.read_argument(v)) for k, v in value.items())
-        if is_record(kind):
-            self._visit(value)
-            return self._class_of_objects(kind), tuple(map(self.read_argument, value))
-        return self.read(value)
-
-    def _visit(self, value: Any) -> None:
-        self._open.setdefault(id(value), len(self._open))
+            return kind
+        is_array = kind is np.ndarray and value.dtype == np.float64
+        if not (is_array or kind is list or kind is tuple or kind is dict or is_record(kind)):
+            return self.read(value)
+        number = id(value)
+        if number in self._given:
+            return "again", self._given[number]
+        self._given[number] = len(self._given)
+        self._open.setdefault(number, len(self._open))
         self._kept.append(value)
+        if is_array:
+            return float, value.shape
+        if kind is dict:
+            return dict, tuple([(self.read(k), self.read_argument(v)) for k, v in value.items()])
+        token = kind if kind is list or kind is tuple else self._class_of_objects(kind)
+        return token, tuple(map(self.read_argument, value))
 
     # --- functions and modules ------------------------------------------------------------
 
@@ -268,6 +268,7 @@ class Reader:
     def _builtin(self, function: types.BuiltinFunctionType) -> Hashable:
         owner = function.__self__
         if owner is None or issubclass(type(owner), types.ModuleType):
+            self.asks = self.asks or id(function) in _ASKING
             return _Same(function)
         return "method", function.__name__, self.read(owner)
 
@@ -284,9 +285,6 @@ class Reader:
 
     def _sequence(self, value: Any) -> Hashable:
         return type(value), tuple([self.read(part) for part in value])
-
-    def _set(self, value: Any) -> Hashable:
-        return type(value), frozenset([self.read(part) for part in value])
 
     def _mapping(self, value: Any) -> Hashable:
         return type(value), tuple([(self.read(k), self.read(v)) for k, v in value.items()])
@@ -321,6 +319,7 @@ class Reader:
 
     def _class(self, cls: type, complete: bool = True) -> Hashable:
         if is_library(cls.__module__) or why_unknown(cls):
+            self.asks = self.asks or id(cls) in _ASKING
             return _Same(cls)
         for base in cls.__mro__:
             if not is_library(base.__module__):
@@ -402,8 +401,8 @@ _READERS: dict[type, Callable[[Reader, Any], Hashable]] = {
     types.ModuleType: Reader._module,
     list: Reader._sequence,
     tuple: Reader._sequence,
-    set: Reader._set,
-    frozenset: Reader._set,
+    set: Reader._sequence,                 # equal sets may have another order
+    frozenset: Reader._sequence,
     dict: Reader._mapping,
     collections.OrderedDict: Reader._mapping,
     collections.Counter: Reader._mapping,
@@ -458,10 +457,15 @@ class _Members(_Namespace):
             if name not in read and (
                 name in names or asks
                 or (name[:2] == "__" and (complete or name not in _UNUSED_BY_OBJECTS))
+                or name in _OF_NAMED_TUPLES
             ) and name not in METADATA
         ]  # fmt: skip
 
 
+# By whatever name they are known, these may ask for any member.
+_ASKING = frozenset(
+    map(id, (getattr, hasattr, vars, dir, type, operator.attrgetter, operator.methodcaller))
+)
 # What no expression with an object calls unless it is written; `type` makes objects as well.
 _UNUSED_TEXT = """
     __init__ __new__ __post_init__ __init_subclass__ __setattr__ __delattr__ __del__ __repr__
@@ -469,6 +473,7 @@ _UNUSED_TEXT = """
     __set_name__ __class_getitem__ __annotations__ __getnewargs__ __copy__ __deepcopy__ __sizeof__
 """
 _UNUSED_BY_OBJECTS = frozenset(_UNUSED_TEXT.split())
+_OF_NAMED_TUPLES = frozenset(("_make", "_replace", "_asdict"))      # which call one another
 # Code of functions that depend on too much; an entry lives as long as the code.
 _hopeless: dict[int, weakref.ref[types.CodeType]] = {}
 

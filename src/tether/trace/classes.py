@@ -26,7 +26,7 @@ from tether.trace.watch import Watch
 
 # Kept as they are: nobody changes them, or nobody but Python's library reads them.
 METADATA_TEXT = """
-    __doc__ __module__ __qualname__ __match_args__ __dataclass_fields__ __dataclass_params__
+    __doc__ __module__ __qualname__ __dataclass_fields__ __dataclass_params__
     _fields _field_defaults
 """
 _KEPT = frozenset(METADATA_TEXT.split())

@@ -21,7 +21,8 @@ _ASKING = frozenset(_ASKING_TEXT.split())
 _INSIDE_TEXT = """
     __globals__ __builtins__ __subclasses__ __bases__ __subclasshook__ gi_frame gi_code cr_frame
     ag_frame tb_frame f_back f_locals f_globals f_builtins __import__ __build_class__
-    __loader__ __spec__ __array_interface__ __array_struct__ setflags
+    __loader__ __spec__ __array_interface__ __array_struct__ setflags strides ctypes shares_memory
+    may_share_memory byte_bounds
 """
 _INSIDE = frozenset(_INSIDE_TEXT.split())
 

@@ -117,6 +117,27 @@ class PrivateCopy:
         make = _MAKERS.get(kind)
         return self._remember(value, self._other(value) if make is None else make(self, value))
 
+    def question_about_memory(self) -> str | None:
+        """Say which attribute that is asked for nothing but an array has, if there is one.
+
+        Copies of arrays lie elsewhere, and cannot be written to.
+        """
+        asked = _OF_MEMORY.intersection(self._reader.names)
+        return next((name for name in sorted(asked) if not self._is_an_attribute(name)), None)
+
+    def _is_an_attribute(self, name: str) -> bool:
+        """Tell whether an object, a class or a module of the user's has such an attribute."""
+        for original, _ in self._memo.values():
+            kind = type(original)
+            if kind in METACLASSES or kind is types.ModuleType:
+                found = not is_library(original.__module__ if kind in METACLASSES
+                                       else original.__name__) and name in vars(original)
+            else:
+                found = name in dictionary(original) or name in slots(original)
+            if found:
+                return True
+        return False
+
     def _remember(self, value: Any, result: Any) -> Any:
         self._memo[id(value)] = (value, result)
         return result
@@ -277,8 +298,9 @@ class PrivateCopy:
         parts = tuple(map(self.copy, value))
         return value if all(x is y for x, y in zip(parts, value, strict=True)) else parts
 
-    def _frozenset(self, value: frozenset) -> frozenset:
-        return frozenset(map(self.copy, value))
+    def _frozenset(self, value: frozenset) -> Any:
+        parts = [self.copy(part) for part in value]
+        return _in_order(frozenset(parts), parts)
 
     def _slice(self, value: slice) -> slice:
         return slice(*map(self.copy, (value.start, value.stop, value.step)))
@@ -289,7 +311,10 @@ class PrivateCopy:
         if kind is collections.Counter:
             kind = self._library_class(kind)
         result = self._remember(value, build(kind, []))
-        fill(result, list(map(self.copy, content(value))))
+        parts = [self.copy(part) for part in content(value)]
+        fill(result, parts)
+        if kind is set and type(_in_order(result, parts)) is Forbidden:
+            return _in_order(result, parts)
         what = "a dictionary" if issubclass(kind, dict) else f"a {type(value).__name__}"
         self.watch.add(lambda: content(result), f"{what} from outside")
         return result
@@ -432,6 +457,7 @@ class PrivateCopy:
         return result
 
 
+_OF_MEMORY = frozenset(("base", "flags"))
 _MADE_WHOLE = (tuple, frozenset, float, int, BaseException)
 _ABSENT = object()
 
@@ -441,6 +467,12 @@ def _content(cell: types.CellType) -> Any:
         return cell.cell_contents
     except ValueError:  # not yet assigned
         return _ABSENT
+
+
+def _in_order(values: Any, parts: list[Any]) -> Any:
+    """Return a copy of a set, unless it has another order than the original."""
+    same = all(x is y for x, y in zip(values, parts, strict=True))
+    return values if same else Forbidden("uses a set whose order a copy does not have")
 
 
 def _set_slot(value: Any, name: str, part: Any) -> None:

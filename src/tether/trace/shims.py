@@ -40,6 +40,8 @@ from tether.trace.scalar import (
 
 # --- numpy ------------------------------------------------------------------------------------
 
+_OWN = dict(vars(np))      # before anybody changes it
+
 # These take a sequence of arrays as one argument, which must not become an array itself.
 _OF_SEQUENCES_TEXT = """
     concatenate stack hstack vstack dstack column_stack block select piecewise
@@ -127,6 +129,10 @@ class NumpyShim:
         if name == "random":
             refuse("np.random gives other numbers at every call")
         value = getattr(self._module, name)
+        if self._module is np and _OWN.get(name, value) is not value:
+            refuse(f"np.{name} has been replaced")
+        if self._module is np and name not in _OWN and not isinstance(value, types.ModuleType):
+            refuse(f"np.{name} is not NumPy's own")
         return numpy_member(value, name)
 
 

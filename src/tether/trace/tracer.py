@@ -245,6 +245,8 @@ def _trace(
             _read(reader, fun, args)
             copy = private.copy(fun)
             constants = tuple(map(private.copy, args))
+            if what := private.question_about_memory():
+                raise Untraceable(f"the function asks an array for its {what}")
             found = enumerate_paths(recorder, run, max_paths)
             if refusals.last:
                 raise Untraceable(f"the function swallows an exception: {refusals.last}")

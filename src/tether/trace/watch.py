@@ -53,7 +53,7 @@ class Watch:
     def array(self, values: np.ndarray, what: str) -> None:
         """Watch an array."""
         if values.dtype == object:
-            self.add(lambda: list(values.flat), what)
+            self.add(lambda: [*values.flat, repr(values.shape).encode()], what)
         else:
             self.add(lambda: [values.tobytes(), repr(values.shape).encode()], what)
 
