@@ -230,6 +230,17 @@ def test_as_written_it_is_not_either():
     assert np.abs(sol.y[1] - 1 - np.cos(2000 * math.pi * times)).max() < 1e-2
 
 
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_nor_is_one_of_an_algebraic_unknown_at_index_1(trace):
+    def clock(t, y, yp):
+        return [yp[0] - 1, y[1] - math.cos(2000 * math.pi * t)]
+
+    times = np.linspace(0, 1, 3001)
+    sol = solve_dae(clock, (0, 1), [0, 1], t_eval=times, trace=trace, **tolerances(1e-3))
+    assert np.abs(sol.y[1] - np.cos(2000 * math.pi * times)).max() < 1e-2
+    assert solve_dae(clock, (0, 1), [0, 1], trace=trace, **tolerances(1e-3)).stats.steps < 20
+
+
 def test_an_oscillation_may_begin_late():
     def late(t, y, yp):
         x, v, force = y

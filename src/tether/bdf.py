@@ -302,7 +302,10 @@ class Bdf:
         if unknowns is not None:
             self.asked |= unknowns
         s = self._state
-        s.want(np.append(self.asked, np.zeros(s.n - self.n, bool)))
+        marks = np.append(self.asked, np.zeros(s.n - self.n, bool)).astype(np.intc)
+        if s.jacobian_exists:
+            marks[~s.array("fyp").reshape(s.n, s.n).any(axis=1)] *= 2
+        s.want(marks)
 
     def _expect_rank(self) -> None:
         """Let the core notice where the equations have other constraints than those of the plan.

@@ -28,10 +28,11 @@ NO_MATTER = cython.declare(cython.double, 1e-3)
 # Steps between measurements, and after which one is made again.
 MEASURE_EVERY = cython.declare(cython.longlong, 20)
 OLD = cython.declare(cython.longlong, 50)
-# Of the tolerance: what a look inside the step may find, of unknowns that are exact at the steps
-# and of those that follow there from slopes.
+# Of the tolerance: what a look inside the step may find, of unknowns that are exact at the steps,
+# of those that follow there from slopes, and of those that the error test looks at anyway.
 FOUND = cython.declare(cython.double, 2.0)
 FOUND_BY_SLOPES = cython.declare(cython.double, 100.0)
+FOUND_OF_TESTED = cython.declare(cython.double, 10.0)
 # Looks are at fractions of the step that share no period with anything: by the golden section.
 GOLDEN = cython.declare(cython.double, 0.6180339887498949)
 NARROWED = cython.declare(cython.double, 0.7)
@@ -291,9 +292,11 @@ def found_between(s):
     x: cython.double
     error: cython.double = 0.0
     for i in range(s.n):
-        if s.kind[i] < 2 or not s.wanted[i]:
+        if not s.wanted[i] or (s.kind[i] < 2 and s.wanted[i] < 2):
             continue
-        if s.exact_at_steps:
+        if s.kind[i] < 2:
+            x = 1.0 / (FOUND_OF_TESTED * s.tolerance[i])
+        elif s.exact_at_steps:
             x = 1.0 / (FOUND * allowed_between(s, i))
         else:
             x = s.filtered_weight[i] / FOUND_BY_SLOPES

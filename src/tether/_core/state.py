@@ -164,9 +164,14 @@ class State:
         self.round_off_step = 0
 
     def want(self, wanted):
-        """Mark the unknowns that somebody asks for between the steps."""
-        self.array("wanted")[:] = wanted
-        self.interpolated = np.any((self.array("kind") > 1) & (self.array("wanted") != 0))
+        """Mark the unknowns that somebody asks for between the steps.
+
+        By 2 those whose slope does not occur: whatever their kind, a point inside the step says
+        something about them that its ends do not.
+        """
+        marks = self.array("wanted")
+        marks[:] = wanted
+        self.interpolated = np.any((marks > 1) | ((self.array("kind") > 1) & (marks > 0)))
         self.looked_at = 0.0
 
     def scale_matrix(self, mode):
