@@ -28,6 +28,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.work_precision
 	$(BIN)/python -m benchmarks.high_index
 	$(BIN)/python -m benchmarks.machine
+	$(BIN)/python -m benchmarks.trust
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info src/tether/_core/*.c src/tether/_core/*.so

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tether._core.state import State
     from tether.bdf import Bdf
     from tether.model import TracedEvents, TracedValues
-    from tether.names import Names
     from tether.problem import Problem
 
 __all__ = ["Trust"]
@@ -36,7 +35,8 @@ log = logging.getLogger("tether")
 
 # So many comparisons after switches and on new branches a run makes whatever they cost.
 FREE = 16
-# Branches known from earlier runs leave room for as many new ones.
+# Branches known from earlier runs leave room for as many new ones; those of a function that has
+# more are only watched in runs that are compared anyway.
 MOST_KNOWN = branches.MOST_BRANCHES - FREE
 
 
@@ -65,9 +65,9 @@ class _Program:
         )
 
 
-def _residual(model: TracedProblem, names: Names) -> _Program:
+def _residual(model: TracedProblem, bdf: Bdf) -> _Program:
     def value(row: int) -> tuple[str, str]:
-        return names.equation(row), place_of_value(model.fun, row)
+        return bdf.names.equation(row), place_of_value(model.fun, row)
 
     return _Program(model.pair(), model.key, value)
 
@@ -133,11 +133,13 @@ class Trust:
         if self._watching is state:
             return
         self._watching, state.n_conditions = state, 0
-        if self._plan is not None and self._plan.conditions is not None:
+        if self._plan is None or self._plan.conditions is None:
+            return
+        agreed = self._plan.ledger.branches
+        if self._due or len(agreed) < MOST_KNOWN:
             assert isinstance(self.bdf.model, TracedProblem)
-            known = [] if self._due else list(self._plan.ledger.branches)[:MOST_KNOWN]
             runner = self._plan.conditions.new(self.bdf.model.values)
-            branches.watch_branches(state, runner, known)
+            branches.watch_branches(state, runner, [] if self._due else sorted(agreed))
 
     @property
     def programs(self) -> list[_Program]:
@@ -146,7 +148,7 @@ class Trust:
             model = self.bdf.model
             self._programs = [_constraint(*item) for item in model.constraints.traced]
             if isinstance(model, TracedProblem):
-                self._programs.append(_residual(model, self.bdf.names))
+                self._programs.append(_residual(model, self.bdf))
             if self._events is not None:
                 self._programs.append(_events(self._events, self.bdf.problem.args))
         return self._programs
@@ -161,7 +163,7 @@ class Trust:
         self.adopt(model)
         if not isinstance(model, TracedProblem) or not self._due or model.plan.ledger.runs == 1:
             return ""
-        if self._differs_at(t, y, yp, [_residual(model, self.bdf.names)]):
+        if self._differs_at(t, y, yp, [_residual(model, self.bdf)]):
             return self.warnings[-1]
         return ""
 
@@ -239,7 +241,7 @@ class Trust:
             return True
         if self._plan is not None and s.n_conditions:
             agreed = self._plan.ledger.branches
-            if len(agreed) < branches.MOST_BRANCHES:
+            if len(agreed) < MOST_KNOWN:
                 agreed.add(s.branch)
         return False
 
@@ -256,7 +258,7 @@ class Trust:
     ) -> bool:
         """Compare at a point; a difference is written down and ends the trace."""
         assert self._ledger is not None
-        began = time.perf_counter()
+        began = time.thread_time()
         slopes = np.zeros_like(y) if yp is None else yp
         self.points += 1
         try:
@@ -266,7 +268,7 @@ class Trust:
                     self._end(program, found, t)
                     return True
         finally:
-            self._ledger.compare_seconds += time.perf_counter() - began
+            self._ledger.compare_seconds += time.thread_time() - began
         return False
 
     def _end(self, program: _Program, found: Difference, t: float) -> None:
