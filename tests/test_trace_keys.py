@@ -345,6 +345,58 @@ def class_method_of_a_class():
 
 
 @key
+def registered_class():
+    class Base(abc.ABC):  # noqa: B024
+        pass
+
+    class Other:
+        pass
+
+    other = Other()
+    return lambda: 3.0 if isinstance(other, Base) else 1.0, lambda: Base.register(Other)
+
+
+@key
+def class_registered_before():
+    class Base(abc.ABC):  # noqa: B024
+        pass
+
+    class Other:
+        pass
+
+    Base.register(Other)
+    box = [Other()]
+    return lambda: 1.0 if isinstance(box[0], Base) else 3.0, lambda: box.__setitem__(0, 1.0)
+
+
+@key
+def question_under_another_name():
+    class Par:
+        pass
+
+    ask = hasattr
+    return lambda: 3.0 if ask(Par, "k") else 1.0, lambda: setattr(Par, "k", 2.0)
+
+
+@key
+def order_of_a_set():
+    numbers = {8, 0}
+
+    def change():
+        numbers.clear()
+        numbers.add(0)
+        numbers.add(8)
+
+    return lambda: 1.0 if next(iter(numbers)) == 8 else 3.0, change
+
+
+@key
+def member_of_numpy():
+    np.k_of_a_test = 1.0
+    return lambda: np.k_of_a_test, lambda: setattr(np, "k_of_a_test", 3.0)
+
+
+@key
 def matched_by_pattern():
     @dataclass
     class Point:

@@ -43,6 +43,7 @@ from tether.trace.known import (
     RATIONAL,
     content,
     dictionary,
+    has_registered,
     home,
     inside_errstate,
     is_enumeration,
@@ -156,6 +157,7 @@ class Reader:
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
         self.asks = False
+        self._makes = False                    # objects of the classes of others
         self._open: dict[int, int] = {}
         self._given: dict[int, int] = {}       # arguments that hold floats
         self._kept: list[Any] = []
@@ -201,7 +203,7 @@ class Reader:
         while found := [
             (number, space, name)
             for number, space in enumerate(self._spaces)
-            for name in space.wanted(self.names, self.asks)
+            for name in space.wanted(self.names, self.asks, self._makes)
         ]:
             for number, space, name in found:
                 space.read.add(name)
@@ -239,6 +241,7 @@ class Reader:
         facts = facts_of(code)
         self.names.update(facts.names)
         self.asks = self.asks or facts.asks
+        self._makes = self._makes or facts.makes
         used = [self.read(variables[k]) for k in facts.globals_read if k in variables]
         if facts.imports:
             used += [self.read(sys.modules[k]) for k in facts.imports if k in sys.modules]
@@ -320,7 +323,10 @@ class Reader:
     def _class(self, cls: type, complete: bool = True) -> Hashable:
         if is_library(cls.__module__) or why_unknown(cls):
             self.asks = self.asks or id(cls) in _ASKING
+            self._makes = self._makes or cls is type
             return _Same(cls)
+        if type(cls) is not type and has_registered(cls):
+            return _Unknown(cls)
         for base in cls.__mro__:
             if not is_library(base.__module__):
                 space = self._classes.get(id(base))
@@ -432,7 +438,7 @@ class _Namespace:
         self.read: set[str] = set()
         self.complete = True
 
-    def wanted(self, names: Mapping[str, None], asks: bool) -> list[str]:
+    def wanted(self, names: Mapping[str, None], asks: bool, makes: bool) -> list[str]:
         """Members to read next; all, if the code can ask for them without writing their names."""
         members, read = self.members, self.read
         if asks and not self.by_written_name:
@@ -449,9 +455,9 @@ class _Members(_Namespace):
         super().__init__(members)
         self.complete = complete
 
-    def wanted(self, names: Mapping[str, None], asks: bool) -> list[str]:
+    def wanted(self, names: Mapping[str, None], asks: bool, makes: bool) -> list[str]:
         """Members to read next."""
-        read, complete = self.read, self.complete
+        read, complete = self.read, self.complete or makes
         return [
             name for name in self.members
             if name not in read and (
@@ -464,7 +470,7 @@ class _Members(_Namespace):
 
 # By whatever name they are known, these may ask for any member.
 _ASKING = frozenset(
-    map(id, (getattr, hasattr, vars, dir, type, operator.attrgetter, operator.methodcaller))
+    map(id, (getattr, hasattr, vars, dir, operator.attrgetter, operator.methodcaller))
 )
 # What no expression with an object calls unless it is written; `type` makes objects as well.
 _UNUSED_TEXT = """

@@ -7,6 +7,8 @@ finds its way back to the user's class: neither `super()` nor an assignment to a
 from __future__ import annotations
 
 import abc
+import copy
+import dataclasses
 import enum
 import functools
 import types
@@ -17,6 +19,7 @@ from tether.trace.known import (
     DESCRIPTORS,
     LEFT_OUT,
     dictionary,
+    has_registered,
     is_library,
     why_unknown,
 )
@@ -27,7 +30,7 @@ from tether.trace.watch import Watch
 # Kept as they are: nobody changes them, or nobody but Python's library reads them.
 METADATA_TEXT = """
     __doc__ __module__ __qualname__ __dataclass_fields__ __dataclass_params__
-    _fields _field_defaults
+    _fields
 """
 _KEPT = frozenset(METADATA_TEXT.split())
 # Part of the layout, made anew, or of no use to an expression.
@@ -82,7 +85,8 @@ class PrivateClasses:
             return Forbidden(reason)
         wanted = self._wanted(cls)
         if wanted is None:
-            return Forbidden(f"reaches the class {cls.__name__} by a name that is not in the code")
+            why = "has classes registered with it" if has_registered(cls) else "is not in the key"
+            return Forbidden(f"the class {cls.__name__} {why}")
         bases = tuple(self._base(base) for base in cls.__bases__ if base not in LEFT_OUT)
         for base in bases:
             if type(base) is Forbidden:
@@ -122,7 +126,7 @@ class PrivateClasses:
 
     def _member(self, cls: type, name: str, member: Any, wanted: bool) -> Any:
         if name in _KEPT:
-            return member
+            return _without_defaults(member) if name == "__dataclass_fields__" else member
         if not wanted:
             return Unread(f"{cls.__name__}.{name}")
         if name in ("__enter__", "__aenter__"):
@@ -173,6 +177,17 @@ class PrivateClasses:
             result.__dict__[name] = self._copy(value)
         what = f"an attribute of {type(member).__name__}.{member._name_}"
         self._watch.mapping(result.__dict__, what)
+
+
+def _without_defaults(fields: Any) -> Any:
+    """Copy the fields of a data class; their defaults are those of its functions."""
+    result = {}
+    for name, given in fields.items():
+        result[name] = own = copy.copy(given)
+        for what in ("default", "default_factory"):
+            if getattr(given, what) is not dataclasses.MISSING:
+                setattr(own, what, Forbidden(f"asks for the {what} of the field {name}"))
+    return result
 
 
 def members_of(cls: type) -> list[Any]:

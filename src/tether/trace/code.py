@@ -14,15 +14,16 @@ _WRITES = frozenset(("STORE_GLOBAL", "DELETE_GLOBAL"))
 # after when tracing. A pattern such as `case Point(x=0)` has the names among its constants.
 _ASKING_TEXT = """
     getattr hasattr attrgetter methodcaller __getattribute__ __dict__ vars dir getmembers
-    getattr_static type __class__
+    getattr_static
 """
 _ASKING = frozenset(_ASKING_TEXT.split())
+_MAKING = frozenset(("type", "__class__"))     # ways from an object to others of its class
 # With these a function gets at what a copy of it does not have.
 _INSIDE_TEXT = """
     __globals__ __builtins__ __subclasses__ __bases__ __subclasshook__ gi_frame gi_code cr_frame
     ag_frame tb_frame f_back f_locals f_globals f_builtins __import__ __build_class__
     __loader__ __spec__ __array_interface__ __array_struct__ setflags strides ctypes shares_memory
-    may_share_memory byte_bounds
+    may_share_memory byte_bounds __annotations__ __type_params__ __annotate__
 """
 _INSIDE = frozenset(_INSIDE_TEXT.split())
 
@@ -40,13 +41,16 @@ class CodeFacts:
         Modules that it imports when it runs; of ``a.b`` also ``a``.
     asks : bool
         It may ask for attributes whose names are not written in it.
+    makes : bool
+        It may make objects of the class of an object it has.
     trouble : str
         Why a copy of it cannot run on symbols; empty if it can.
     line : int
         Where that is written.
     """
 
-    __slots__ = ("asks", "globals_read", "globals_written", "imports", "line", "names", "trouble")
+    __slots__ = ("asks", "globals_read", "globals_written", "imports", "line", "makes", "names",
+                 "trouble")
 
     def __init__(self, code: types.CodeType) -> None:
         parts = list(_nested(code))
@@ -59,6 +63,7 @@ class CodeFacts:
             name for full in _arguments(steps, {"IMPORT_NAME"}) for name in _packages(full)
         ))
         self.asks = "MATCH_CLASS" in count or not _ASKING.isdisjoint(self.names)
+        self.makes = not _MAKING.isdisjoint(self.names)
         self.trouble, self.line = "", code.co_firstlineno
         # A `with` has one handler, an `except` or `finally` another one without the second step.
         if count["PUSH_EXC_INFO"] > count["WITH_EXCEPT_START"] or count["CHECK_EG_MATCH"]:

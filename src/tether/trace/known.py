@@ -20,6 +20,7 @@ import sysconfig
 import types
 import typing
 import weakref
+from _abc import _get_dump  # type: ignore[attr-defined]
 from typing import Any
 
 import numpy as np
@@ -259,6 +260,14 @@ def _why_unknown(cls: type) -> str:
 
 def _dunders(cls: type) -> set[str]:
     return {name for name in vars(cls) if name.startswith("__")}
+
+
+def has_registered(cls: type) -> bool:
+    """Tell whether other classes are registered with an abstract class of the user's."""
+    return any(
+        type(base) is abc.ABCMeta and not is_library(base.__module__) and bool(_get_dump(base)[0])
+        for base in cls.__mro__
+    )
 
 
 def layout(cls: type) -> type:

@@ -102,7 +102,6 @@ class PrivateCopy:
             self.copy, reader.members_read, self._remember, self.watch
         )
         self._builtins = self._known_builtins()
-        self._shims = {id(getattr(builtins, k, k)): v for k, v in self._builtins.items()}
 
     def copy(self, value: Any) -> Any:
         """Give what stands for a value in the traced function."""
@@ -144,10 +143,13 @@ class PrivateCopy:
 
     def _known_builtins(self) -> dict[str, Any]:
         shims = builtin_shims(self.copy)
-        for name in vars(builtins):
-            if not is_known_builtin(name) and shims[name] is getattr(builtins, name):
-                shims[name] = Forbidden(f"uses {name}, which is not known to tracing")
-        return shims | {"__import__": self._import}
+        own = vars(builtins)
+        unknown = [name for name in own.keys() - _KNOWN_BUILTINS if shims[name] is own[name]]
+        refused = {name: _refused_builtin(name) for name in unknown}
+        return shims | refused | {"__import__": self._import, "hash": _hash}
+
+    def _is_builtin(self, value: Any) -> bool:
+        return vars(builtins).get(value.__name__) is value
 
     def _import(self, name: str, space: Any = None, local: Any = None, members: Any = (),
                 level: int = 0) -> Any:
@@ -193,6 +195,7 @@ class PrivateCopy:
         result.__defaults__ = self.copy(function.__defaults__)
         result.__kwdefaults__ = self.copy(function.__kwdefaults__)
         result.__module__, result.__qualname__ = function.__module__, function.__qualname__
+        result.__doc__ = function.__doc__ if type(function.__doc__) is str else None
         names, asks = self._reader.names, self._reader.asks
         result.__dict__.update(
             {k: self.copy(v) for k, v in vars(function).items() if asks or k in names}
@@ -258,8 +261,8 @@ class PrivateCopy:
 
     def _builtin(self, function: types.BuiltinFunctionType) -> Any:
         owner = function.__self__
-        if id(function) in self._shims:
-            return self._shims[id(function)]
+        if self._is_builtin(function):
+            return self._builtins[function.__name__]
         if function in MATH_MEMBERS:
             return MATH_MEMBERS[function]
         if owner is None or issubclass(type(owner), types.ModuleType):
@@ -346,8 +349,8 @@ class PrivateCopy:
     # --- classes and objects --------------------------------------------------------------
 
     def _class(self, cls: type) -> Any:
-        if id(cls) in self._shims:
-            return self._shims[id(cls)]
+        if self._is_builtin(cls):
+            return self._builtins[cls.__name__]
         if not is_library(cls.__module__):
             return self._classes.make(cls)
         if cls.__module__.partition(".")[0] == "numpy":
@@ -457,9 +460,21 @@ class PrivateCopy:
         return result
 
 
+_KNOWN_BUILTINS = frozenset(filter(is_known_builtin, vars(builtins)))
 _OF_MEMORY = frozenset(("base", "flags"))
 _MADE_WHOLE = (tuple, frozenset, float, int, BaseException)
 _ABSENT = object()
+
+
+@functools.lru_cache(256)
+def _refused_builtin(name: str) -> Forbidden:
+    return Forbidden(f"uses {name}, which is not known to tracing")
+
+
+def _hash(value: Any) -> int:
+    if type(value).__hash__ is object.__hash__:
+        refuse("asks for the identity of an object")
+    return hash(value)
 
 
 def _content(cell: types.CellType) -> Any:
