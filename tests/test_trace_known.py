@@ -267,6 +267,15 @@ class Rates(list):
     name = "rates"
 
 
+class Count(int):
+    pass
+
+
+class Triple(tuple):
+    def total(self):
+        return sum(self)
+
+
 class Lazy:
     def __init__(self):
         self.k = 2.0
@@ -340,7 +349,8 @@ COUNTER = collections.Counter("abca")
 USER_DICT = collections.UserDict(k=2.0)
 DEFAULTS = collections.defaultdict(float, {"k": 2.0})
 POLYNOMIAL, POLY1D = Polynomial([1.0, 2.0, 3.0]), np.poly1d([1.0, 2.0])
-MASS, RATES = Kilo(2.0), Rates([1.0, 2.0])
+MASS, RATES, COUNT, TRIPLE = Kilo(2.0), Rates([1.0, 2.0]), Count(3), Triple((1.0, 2.0, 3.0))
+COUNT.unit = TRIPLE.unit = 2.0
 OBJECTS = np.array([1.0, 2.0], dtype=object)
 FORTRAN = np.asfortranarray(np.arange(6.0).reshape(2, 3))
 KIND, LARGEST = float, max
@@ -436,7 +446,8 @@ def mappings(x):
 
 @known
 def numbers_with_attributes(x):
-    return MASS * x + (MASS.unit == "kg") + sum(RATES) + (RATES.name == "rates")
+    total = COUNT * COUNT.unit + TRIPLE.total() * TRIPLE.unit + TRIPLE[1]
+    return MASS * x + (MASS.unit == "kg") + sum(RATES) + (RATES.name == "rates") + total
 
 
 @known

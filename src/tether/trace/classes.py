@@ -119,10 +119,12 @@ class PrivateClasses:
 
     def _frame(self, cls: type) -> dict[str, Any]:
         """Namespace that gives the private class the same layout."""
+        frame = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
         own = [name for name, member in vars(cls).items() if _is_slot(member)]
+        if not own and "__dict__" in vars(cls):
+            return frame
         own += [name for name in ("__dict__", "__weakref__") if name in vars(cls)]
-        return {"__module__": cls.__module__, "__qualname__": cls.__qualname__,
-                "__slots__": tuple(own)}
+        return frame | {"__slots__": tuple(own)}
 
     def _member(self, cls: type, name: str, member: Any, wanted: bool) -> Any:
         if name in _KEPT:

@@ -403,6 +403,9 @@ class PrivateCopy:
             return self._of_library(value)
         if is_enumeration(kind):
             return self._enumerated(value)
+        if issubclass(kind, type):
+            name = type.__getattribute__(value, "__name__")
+            return Forbidden(f"the class {name} has a metaclass of its own")
         reason = why_unknown(kind)
         return Forbidden(reason) if reason else self._instance(value)
 

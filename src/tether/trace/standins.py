@@ -65,7 +65,7 @@ class Unread:
         self._what = what
 
     def __get__(self, instance: Any, owner: Any = None) -> NoReturn:
-        refuse(f"uses {self._what} by a name that is not in the code")
+        refuse(f"uses {self._what} without naming it")
 
     def __set__(self, instance: Any, value: Any) -> NoReturn:
         refuse(f"writes to {self._what}")

@@ -8,6 +8,7 @@ import os
 import traceback
 import types
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from tether.trace import opcodes as op
 from tether.trace.arguments import ArgumentLayout
 from tether.trace.arrays import TracedArray
+from tether.trace.blame import LineOfWrite
 from tether.trace.branches import BranchRecorder, enumerate_paths, merge
 from tether.trace.cache import Reader, TooLarge
 from tether.trace.derive import SparseJacobian, jacobian, switches
@@ -214,6 +216,7 @@ def _trace(
     max_paths: int,
     size: int,
     fixed: bool,
+    blame: bool = False,
 ) -> Trace:
     graph = Graph()
     recorder = BranchRecorder(graph)
@@ -230,13 +233,19 @@ def _trace(
         given.deep(inputs, "its arguments")
         given.array(y, "y or yp")
         given.array(yp, "y or yp")
+
+        def changed() -> str | None:
+            return given.changed() or private.watch.changed()
+
         result = np.full(n, _UNSET, dtype=object).view(TracedArray)
-        if fills:
-            copy(t, y, yp, result, *inputs)
-        else:
-            result = copy(t, y, yp, *inputs)
-        if what := given.changed() or private.watch.changed():  # another branch may write it back
-            raise Untraceable(f"the function writes to {what}")
+        line = LineOfWrite(changed, private.codes)
+        with line if blame else nullcontext():
+            if fills:
+                copy(t, y, yp, result, *inputs)
+            else:
+                result = copy(t, y, yp, *inputs)
+        if what := changed():      # another branch may write it back
+            raise Write(f"the function writes to {what}", line.place)
         return _nodes(graph, result, size)
 
     refusals.last = None
@@ -253,8 +262,18 @@ def _trace(
     except BaseException as problem:
         if not isinstance(problem, (Exception, Untraceable)) and not raised_on_purpose(problem):
             raise
+        if isinstance(problem, Write) and not blame:
+            return _trace(fun, n, args, fills, max_paths, size, fixed, blame=True)
         raise _failure(problem, private.codes) from None
     return Trace(graph, merge(graph, found), n, code_of(fun), layout)
+
+
+class Write(Untraceable):
+    """The function wrote to something outside."""
+
+    def __init__(self, reason: str, place: tuple[types.CodeType, int] | None) -> None:
+        super().__init__(reason)
+        self.place = place
 
 
 def _read(reader: Reader, fun: Callable[..., Any], args: Sequence[Any]) -> None:
