@@ -2,11 +2,11 @@
 
     python -m benchmarks.trust [--rounds 30] [--quick]
 
-Runs with and without comparisons take turns in one process. `between` is the ratio of the best times:
-what a run costs more that has nothing to compare, with its conditions watched at every step.
-`share` is the time of the comparisons in that of all runs of the same plan after the first ones, which
-are compared whatever that costs. `first` is the share of the first solve, tracing included. `points` are the comparisons
-of all runs.
+Runs with and without comparisons take turns in one process. `between` is the ratio of the best
+times: what a run costs more that has nothing to compare, with its conditions watched at every step.
+`share` is the time of the comparisons in that of all runs of the same plan after the first ones,
+which are compared whatever that costs. `first` is the share of the first solve, tracing included.
+`points` are the comparisons of all runs.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Series:
         with ExitStack() as stack:
             stack.enter_context(mock.patch.object(model, "_shelf", self.shelf))
             if self.trusting:
-                never = mock.patch.object(ledger.Ledger, "begin_run", lambda _: False)
+                never = mock.patch.object(ledger.Ledger, "begin_run", return_value=False)
                 stack.enter_context(never)
                 stack.enter_context(mock.patch.object(ledger.Ledger, "can_pay", False))
                 stack.enter_context(mock.patch.object(model.Plan, "conditions", None))

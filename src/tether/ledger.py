@@ -7,7 +7,7 @@ __all__ = ["Ledger"]
 # Of the time of the runs, for all comparisons together ...
 SHARE = 0.01
 # ... and in the first ones, which are compared whatever that costs.
-FIRST_SHARE = 0.03
+FIRST_SHARE = 0.02
 FIRST_RUNS = 3
 # Multiples of it, less their whole part, fill an interval evenly.
 GOLDEN = 0.6180339887498949

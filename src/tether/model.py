@@ -113,8 +113,10 @@ class Plan:
 
     def pair(self, fun: Callable[..., Any], args: Sequence[Any], fills: bool = False) -> Pair:
         """Set the program beside the function that it was made of."""
-        as_written = self.reduced is None and self.modes is None
-        backend = (self.system or self.constraints) if as_written else self._original_alone
+        if self.reduced is None and self.modes is None:
+            backend = self.system or self.constraints
+        else:                                  # made ready where it will be needed often
+            backend = self._original_alone if self.ledger.runs > 1 else None
         runner = None if backend is None else backend.new(self.args(args))
         return Pair(self.original, runner, fun, args, fills)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Trust"]
 
 log = logging.getLogger("tether")
+log.addHandler(logging.NullHandler())          # who wants to read it adds a handler
 
 # So many comparisons after switches and on new branches a run makes whatever they cost.
 FREE = 16
@@ -161,7 +162,9 @@ class Trust:
         A plan that was made for this run has been compared already.
         """
         self.adopt(model)
-        if not isinstance(model, TracedProblem) or not self._due or model.plan.ledger.runs == 1:
+        if not isinstance(model, TracedProblem) or not self._due:
+            return ""
+        if model.plan.ledger.runs == 1 and model.modes is None:
             return ""
         if self._differs_at(t, y, yp, [_residual(model, self.bdf)]):
             return self.warnings[-1]
@@ -176,11 +179,14 @@ class Trust:
         return bool(programs) and self._due and self._differs_at(t, y, None, programs)
 
     def refuses_events(self, events: TracedEvents | None) -> bool:
-        """Compare events at a start or restart; tell if they have to be called."""
-        self._events, self._programs = events, None
-        if events is None or not self._is_old(events.plan) or not self._due:
-            return False
+        """Compare events at the start; tell if they have to be called.
+
+        Later that would not do: they have been trusted until then.
+        """
         s = self.bdf._state
+        self._events, self._programs = events, None
+        if events is None or not self._is_old(events.plan) or not self._due or s.steps:
+            return False
         y, yp = s.array("phi")[: s.n], s.array("yp_n")
         if self._differs_at(s.t, y, yp, [_events(events, self.bdf.problem.args)]):
             self._events = None
