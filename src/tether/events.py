@@ -136,7 +136,6 @@ class EventFunctions:
         found = self._trace(self.functions)
         self.program = None if self.bdf.trust.refuses_events(found) else found
         self._put()
-        self.bdf.ask(self._unknowns(self.program))
 
     def _trace(self, functions: Sequence[Callable[..., float]]) -> TracedEvents | None:
         """Make a program of some functions; None where that cannot be, or must not."""
@@ -168,6 +167,7 @@ class EventFunctions:
         else:
             self.keys.add(self.program.key)
             self.program.attach(s, self.bdf.options.backend)
+        self.bdf.ask(self._unknowns(self.program))
 
     def refresh(self) -> None:
         """Take notice if somebody's code has changed what the functions read."""
