@@ -104,6 +104,16 @@ def test_the_gallery_with_random_multipliers(name, how):
     assert found.y[~multipliers].tolist() == np.asarray(problem.y0)[~multipliers].tolist()
 
 
+@pytest.mark.parametrize("off", [1e-3, 1e-8, 1e-11])
+def test_a_refusal_shows_what_is_different(off):
+    def fun(t, y, yp):
+        return [yp[0] + y[0], y[1] - y[0]]
+
+    sol = solve_dae(fun, (0, 1), [1.0, 1.0 + off], start="check", rtol=1e-12, atol=1e-14)
+    wanted, given = sol.start.message.split("would have to be ")[1].split(" instead of ")
+    assert wanted != given
+
+
 # --- systems with known solutions ---------------------------------------------------------------
 
 

@@ -33,7 +33,7 @@ __all__ = ["Settled", "settle"]
 
 EPS = 2.0**-52
 CUBE_ROOT_EPS = 2.0**-17
-# Matrices of so many rows are as large as they may become.
+# No matrices with more rows than this are made.
 MOST_ROWS = 1500
 MAX_ITERATIONS = 20
 MAX_HALVINGS = 12
@@ -43,16 +43,17 @@ POINTS = 4
 # Distances of the points: a sequence from which the best is chosen.
 LEVELS = 10
 CLOSER = 4.0
-# Of the time in which y changes by its own size: the longest distance, and that of Jacobians.
+# The longest distance, of the time in which y changes by its own size.
 FARTHEST = 0.1
-JACOBIANS_APART = 0.01
+# The distance between Jacobians, which have fewer digits, in terms of that between values.
+JACOBIANS_APART = 32.0
 # Singular values of the constraints below this, of the largest, are zero.
 RANK = 1e-5
 # Of the tolerance: a change below this is none.
 NEGLIGIBLE = 1e-2
 # Times the estimated error of differences: a change below this is round-off.
 ROUND_OFF = 20.0
-# The matrix serves on while it reduces the equations by this factor.
+# The matrix serves on while it reduces the changes by this factor.
 STILL_GOOD = 0.05
 
 
@@ -143,14 +144,24 @@ class _Search:
         yp = (power[1:] * s ** power[:-1]) @ self.c[1:] / self.unit
         return self.t + s * self.unit, y, yp
 
-    def _expanded(self, order: int, distance: float) -> np.ndarray | None:
+    def _value(self, s: float) -> np.ndarray | None:
+        """F at a distance, in natural units; None where it is undefined."""
+        r = residual_at(self.state, *self._point(s))
+        return None if r is None else self.row * r
+
+    def _expanded(
+        self, order: int, distance: float, first: np.ndarray | None
+    ) -> np.ndarray | None:
         """Coefficients f_0, ..., f_order by differences, one per row; None where F is undefined."""
+        if first is None:
+            return None
         values = np.empty((POINTS + 1, self.n))
-        for i in range(POINTS + 1):
-            r = residual_at(self.state, *self._point(i * distance))
-            if r is None:
+        values[0] = first
+        for i in range(1, POINTS + 1):
+            value = self._value(i * distance)
+            if value is None:
                 return None
-            values[i] = self.row * r
+            values[i] = value
         weights = np.linalg.inv(np.vander(np.arange(POINTS + 1.0), increasing=True))
         return (weights @ values)[: order + 1] / distance ** np.arange(order + 1)[:, None]
 
@@ -160,9 +171,9 @@ class _Search:
             self.distance, self.error = self._farthest(), np.zeros(self.n)
             return True
         self.choices += 1
-        best, before, distance = np.inf, None, self._farthest()
+        first, best, before, distance = self._value(0.0), np.inf, None, self._farthest()
         for _ in range(LEVELS):
-            here = self._expanded(order, distance)
+            here = self._expanded(order, distance, first)
             if here is not None and before is not None:
                 round_off = self.noise / distance ** np.arange(order + 1)[:, None]
                 change = np.abs(here - before) + round_off
@@ -172,10 +183,8 @@ class _Search:
         return bool(np.isfinite(best))
 
     def _residual(self, order: int) -> np.ndarray | None:
-        if order == 0:
-            r = residual_at(self.state, *self._point(0.0))
-            return None if r is None else self.row * r
-        found = self._expanded(order, self.distance)
+        first = self._value(0.0)
+        found = first if order == 0 else self._expanded(order, self.distance, first)
         return None if found is None else found.ravel()
 
     def _matrices(self, s: float) -> tuple[np.ndarray, np.ndarray] | None:
@@ -234,7 +243,7 @@ class _Search:
 
     def _linearised(self, order: int) -> np.ndarray | None:
         """Matrix of df_i by dc_j, in units of the columns."""
-        n, apart = self.n, min(JACOBIANS_APART, self._farthest())
+        n, apart = self.n, min(JACOBIANS_APART * self.distance, self._farthest())
         found = []
         for i in range(order + 1):
             matrices = self._matrices(i * apart)

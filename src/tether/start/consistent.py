@@ -104,17 +104,26 @@ def refuse_changes(state: State, found: Start, y: np.ndarray, yp: np.ndarray | N
     if beyond[worst] > 1.0:
         return replace(
             found, success=False,
-            message=f"y0 is inconsistent: y0[{worst}] would have to be {found.y[worst]:.6g} "
-            f"instead of {y[worst]:.6g}",
+            message=f"y0 is inconsistent: y0[{worst}] would have to be "
+            f"{_instead_of(found.y[worst], y[worst])}",
         )
     if yp is not None and not np.array_equal(found.yp, yp):
         worst = int(np.argmax(np.abs(found.yp - yp)))
         return replace(
             found, success=False,
-            message=f"yp0 is inconsistent: yp0[{worst}] would have to be {found.yp[worst]:.6g} "
-            f"instead of {yp[worst]:.6g}",
+            message=f"yp0 is inconsistent: yp0[{worst}] would have to be "
+            f"{_instead_of(found.yp[worst], yp[worst])}",
         )
     return found
+
+
+def _instead_of(wanted: float, given: float) -> str:
+    """Write two numbers with as many digits as it takes to tell them apart."""
+    for digits in (6, 9, 12, 17):
+        texts = f"{wanted:.{digits}g}", f"{given:.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return " instead of ".join(texts)
 
 
 def make_consistent(

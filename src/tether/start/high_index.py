@@ -241,11 +241,14 @@ def _rate(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """F_t, by a difference, and F_y y'."""
     r = residual_at(state, t, y, yp)
-    dt = ROOT_EPS * max(abs(t), time_scale(state, t)) * state.direction
-    ahead = residual_at(state, t + dt, y, yp)
-    if r is None or ahead is None:
+    if r is None:
         return None
-    return (ahead - r) / dt, point.fy @ yp
+    dt = ROOT_EPS * max(abs(t), time_scale(state, t)) * state.direction
+    for step in (dt, -dt):                 # behind, where the function ends here
+        beside = residual_at(state, t + step, y, yp)
+        if beside is not None:
+            return (beside - r) / step, point.fy @ yp
+    return None
 
 
 def _curvature(
