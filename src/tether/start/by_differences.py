@@ -95,12 +95,12 @@ def settle(
     counts = np.cumsum(pencil.counts).tolist()
     with np.errstate(all="ignore"):
         for movable in range(1, len(search.groups) + 1):
-            if search.run(pencil.index - 1, counts[-1], movable):
+            if search.run(counts, movable):
                 return search.result(y)
             search = _Search(state, t, y, yp, pencil, terms, free)
         # from farther away: what is constrained as written first, hidden constraints later
-        for order, count in enumerate(counts):
-            if not search.run(order, count, len(search.groups)):
+        for order in range(pencil.index):
+            if not search.run(counts[: order + 1], len(search.groups)):
                 return None
     return search.result(y)
 
@@ -118,6 +118,7 @@ class _Search:
         groups = [free, ~free & fast, ~free & ~fast]
         self.groups = [np.flatnonzero(group) for group in groups if group.any()]
         self.free = free
+        self.enters = np.maximum(pencil.var_index - 1, 0)      # into constraints, so often derived
         self.row, self.column = pencil.scales.rows, pencil.scales.columns
         self.unit = state.direction * pencil.scales.time
         self.c = np.zeros((4, len(y)))
@@ -168,7 +169,7 @@ class _Search:
     def _choose_distance(self, order: int) -> bool:
         """Choose the distance by which the coefficients change least; note how much they do."""
         if order == 0:
-            self.distance, self.error = self._farthest(), np.zeros(self.n)
+            self.distance, self.error = self._farthest(), self.noise.copy()
             return True
         self.choices += 1
         first, best, before, distance = self._value(0.0), np.inf, None, self._farthest()
@@ -262,25 +263,26 @@ class _Search:
 
     # --- the iteration ------------------------------------------------------------------------
 
-    def run(self, order: int, count: int, movable: int) -> bool:
-        """Make the coefficients up to this order vanish; tell whether that was possible.
+    def run(self, counts: list[int], movable: int) -> bool:
+        """Make as many coefficients vanish as there are counts; tell whether that was possible.
 
-        Of y only the first groups are moved. The best distance for differences is known only when
-        the polynomial is.
+        The counts are the numbers of constraints on y in the first coefficients. Of y only the
+        first groups are moved. The best distance for differences is known only when the polynomial
+        is.
         """
-        self.movable = movable
+        self.counts, self.movable, order = counts, movable, len(counts) - 1
         for _ in range(2):
             before = self.c[0].copy()
-            if not self._choose_distance(order) or not self._iterate(order, count):
+            if not self._choose_distance(order) or not self._iterate(order):
                 return False
             if order == 0 or np.array_equal(self.c[0], before):
                 break
         return True
 
-    def _iterate(self, order: int, count: int) -> bool:
+    def _iterate(self, order: int) -> bool:
         """Iterate with one distance; what holds at once is left as it is."""
         r = self._residual(order)
-        if r is None or not self._prepare(order, count):
+        if r is None or not self._prepare(order):
             return False
         change = self._step(r, order)
         if self.settled and not self.moved:
@@ -293,7 +295,7 @@ class _Search:
             self.moved = True
             if order > 0 and self._farthest() < self.distance and self.choices < MAX_CHOICES:
                 # y changes faster than it seemed
-                return self._choose_distance(order) and self._iterate(order, count)
+                return self._choose_distance(order) and self._iterate(order)
             if self.settled:
                 return True
             change = found
@@ -301,37 +303,51 @@ class _Search:
                 return False               # the others would have to move
             if not _size(change) <= STILL_GOOD * size:
                 r = self._residual(order)
-                if r is None or not self._prepare(order, count):
+                if r is None or not self._prepare(order):
                     return False
                 change = self._step(r, order)
         return False
 
-    def _prepare(self, order: int, count: int) -> bool:
-        """Linearise and factor: `count` combinations of the rows have y alone in them."""
+    def _prepare(self, order: int) -> bool:
+        """Linearise and factor; what is known after fewer differentiations is known better."""
         J = self._linearised(order)
         if J is None:
             return False
-        self.J = J
-        self.rest = _MinimumNorm(J[:, self.n :], J.shape[0] - count)
-        self.C = self.rest.left.T @ J[:, : self.n]
-        zero = RANK * float(np.linalg.norm(self.C, 2))
-        unit = np.eye(count)               # what a unit of each of these constraints takes
-        length = self.length / self.column
-        self.needed = _least_change(self.C, unit, self.groups, length, zero)
-        self.shift = self.needed
+        self.J, self.levels = J, []
+        terms = np.abs(self.c[:2] / self.column).ravel()
+        self.noise = EPS * np.abs(J[: self.n, : 2 * self.n]) @ terms
+        self.error[: self.n] = np.maximum(self.error[: self.n], self.noise)
+        for k, count in enumerate(self.counts):
+            part = J[: (k + 1) * self.n, : (k + 2) * self.n]
+            rest = _MinimumNorm(part[:, self.n :], len(part) - count)
+            self.levels.append(_Level(rest.left.T, self._shift(rest, part, len(self.groups))))
+        self.rest = rest
+        self.shift = self.levels[-1].needed
         if self.movable < len(self.groups):
-            self.shift = _least_change(self.C, unit, self.groups[: self.movable], length, zero)
-        return bool(np.isfinite(self.needed).all())
+            self.shift = self._shift(rest, J, self.movable)
+        return all(np.isfinite(level.needed).all() for level in self.levels)
+
+    def _shift(self, rest: _MinimumNorm, J: np.ndarray, movable: int) -> np.ndarray:
+        """Least changes of y that a unit of each of its linearised constraints takes."""
+        C = rest.left.T @ J[:, : self.n]
+        return _least_change(
+            C, np.eye(len(C)), self.groups[:movable], self.length / self.column,
+            RANK * float(np.linalg.norm(C, 2)),
+        )
 
     def _step(self, r: np.ndarray, order: int) -> np.ndarray:
         """Change of all coefficients, in units of the columns; note whether y would stay."""
-        s, left = self.state, self.rest.left
-        noise = np.abs(self.needed) @ (np.abs(left.T) @ self.error)
+        s = self.state
         tolerance = s.array("rtol") * np.abs(self.c[0]) + s.array("atol")
-        self.nothing = np.maximum(NEGLIGIBLE * tolerance, ROUND_OFF * self.column * noise)
-        needed = self.column * (self.needed @ (left.T @ r))
-        self.settled = bool(np.all(np.abs(needed) <= self.nothing))
-        dy = self.shift @ (-left.T @ r)
+        needed, noise = np.zeros((2, order + 1, self.n))
+        for k, level in enumerate(self.levels):
+            rows = level.left.shape[1]
+            needed[k] = self.column * np.abs(level.needed @ (level.left @ r[:rows]))
+            noise[k] = ROUND_OFF * self.column * level.noise(self.error[:rows])
+        own = noise[np.minimum(self.enters, order), np.arange(self.n)]
+        self.nothing = np.maximum(NEGLIGIBLE * tolerance, own)
+        self.settled = bool(np.all(needed <= np.maximum(self.nothing, noise)))
+        dy = self.shift @ (-self.rest.left.T @ r)
         dz = self.rest.solve(-r - self.J[:, : self.n] @ dy)
         return np.concatenate([dy, dz]).reshape(order + 2, self.n)
 
@@ -364,6 +380,18 @@ class _Search:
 def _size(change: np.ndarray) -> float:
     """Size of a change of y and y'."""
     return float(np.linalg.norm(change[:2]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """Linearised constraints on y that are known after some differentiations."""
+
+    left: np.ndarray             # combinations of the equations
+    needed: np.ndarray           # changes of y that they ask for, in units of the columns
+
+    def noise(self, error: np.ndarray) -> np.ndarray:
+        """Tell what errors of the equations may make of y."""
+        return np.abs(self.needed) @ (np.abs(self.left) @ error)
 
 
 class _MinimumNorm:
