@@ -64,6 +64,10 @@ def problems() -> dict[str, Run]:
     return runs
 
 
+def _never(_: ledger.Ledger) -> bool:
+    return False
+
+
 class Series:
     """Runs of one problem, with a shelf of plans of its own."""
 
@@ -76,8 +80,7 @@ class Series:
         with ExitStack() as stack:
             stack.enter_context(mock.patch.object(model, "_shelf", self.shelf))
             if self.trusting:
-                never = mock.patch.object(ledger.Ledger, "begin_run", return_value=False)
-                stack.enter_context(never)
+                stack.enter_context(mock.patch.object(ledger.Ledger, "begin_run", _never))
                 stack.enter_context(mock.patch.object(ledger.Ledger, "can_pay", False))
                 stack.enter_context(mock.patch.object(model.Plan, "conditions", None))
             end = time.perf_counter() + slot

@@ -175,7 +175,7 @@ class Bdf:
 
     def _begin(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
         """Choose what is integrated, and find a start for it."""
-        began = time.thread_time()
+        began = time.perf_counter()
         self.model = self._find_model(t, y, yp)
         self._state = new_state(self.model, self.n, self.options)
         self._state.given = t, y, np.zeros_like(y) if yp is None else yp
@@ -188,7 +188,7 @@ class Bdf:
             replan.try_another_plan(self, t, y, yp)
         elif yp is None:
             replan.choose_by_slopes(self, t, y)
-        self.trust.spent(time.thread_time() - began)
+        self.trust.spent(time.perf_counter() - began)
 
     def _attach_constraints(self, t: float, y: np.ndarray) -> None:
         """Let the state hold the constraints: as programs where these can be trusted."""
@@ -471,11 +471,11 @@ class Bdf:
         """Take up to `count` steps without returning to Python; return the core's code."""
         s = self._state
         self.t_old = s.t if count == 1 else None
-        began = time.thread_time()
+        began = time.perf_counter()
         code = step.advance(s, self._before_next_look(count))
         raise_users(s)
         self.exception = take_refusal(s)
-        if self.trust.objects(code, time.thread_time() - began):
+        if self.trust.objects(code, time.perf_counter() - began):
             self.status = Status.TRACE_DIFFERS
             return codes.PAUSED
         if code in GOING_ON and self._is_worn() and replan.choose_again(self):

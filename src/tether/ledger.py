@@ -27,8 +27,8 @@ class Ledger:
     steps : int
         Steps of the last one.
     run_seconds, compare_seconds : float
-        Time of all runs, and how much comparisons have added to it; of the processor, since what
-        else a computer does is nobody's fault.
+        Time of all runs, and how much comparisons have added to it. The latter is that of the
+        processor: an interruption would look like a comparison that takes forever.
     branches : set of int
         Branches of the function on which the two have agreed.
 

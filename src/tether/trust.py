@@ -94,18 +94,19 @@ def _events(events: TracedEvents, args: Sequence[Any]) -> _Program:
 class Trust:
     """The comparisons of one run."""
 
+    points = 0                                 # at which a comparison was made
+    refused = False                            # whether the last difference is remembered
+    _plan: Plan | None = None                  # of the equations
+    _ledger: Ledger | None = None              # None: everything is called
+    _due = _restarted = False
+    _left, _draws = FREE, 0
+    _programs: list[_Program] | None = None
+    _events: TracedEvents | None = None
+    _watching: State | None = None
+
     def __init__(self, bdf: Bdf) -> None:
         self.bdf = bdf
-        self.points = 0                        # at which a comparison was made
         self.warnings: list[str] = []
-        self.refused = False                   # whether the last difference is remembered
-        self._plan: Plan | None = None         # of the equations
-        self._ledger: Ledger | None = None     # None: everything is called
-        self._due = False
-        self._left, self._draws, self._restarted = FREE, 0, False
-        self._programs: list[_Program] | None = None
-        self._events: TracedEvents | None = None
-        self._watching: State | None = None
 
     # --- what runs ----------------------------------------------------------------------------
 
