@@ -91,6 +91,12 @@ def _line(steps: list[dis.Instruction], chosen: Callable[[dis.Instruction], bool
     return next((line for line in lines if line), None)
 
 
+def line_of_name(code: types.CodeType, name: str) -> int | None:
+    """Line of a code object, or one nested in it, that first mentions a name."""
+    steps = [step for part in _nested(code) for step in dis.get_instructions(part)]
+    return _line(steps, lambda step: step.argval == name)
+
+
 def _packages(name: str) -> list[str]:
     """Name a module and the packages it is in, the outermost first."""
     parts = name.split(".")

@@ -23,7 +23,7 @@ import numpy as np
 
 from tether.trace.cache import Reader
 from tether.trace.classes import PrivateClasses, members_of
-from tether.trace.code import facts_of
+from tether.trace.code import facts_of, line_of_name
 from tether.trace.known import (
     CACHED,
     DESCRIPTORS,
@@ -68,6 +68,7 @@ from tether.trace.standins import (
     Frozen,
     LibraryModule,
     UserModule,
+    raise_refusal,
 )
 from tether.trace.watch import Watch, held_by
 
@@ -116,13 +117,13 @@ class PrivateCopy:
         make = _MAKERS.get(kind)
         return self._remember(value, self._other(value) if make is None else make(self, value))
 
-    def question_about_memory(self) -> str | None:
-        """Say which attribute that is asked for nothing but an array has, if there is one.
-
-        Copies of arrays lie elsewhere, and cannot be written to.
-        """
-        asked = _OF_MEMORY.intersection(self._reader.names)
-        return next((name for name in sorted(asked) if not self._is_an_attribute(name)), None)
+    def refuse_questions_about_memory(self) -> None:
+        """Refuse attributes that nothing but an array has: its copy lies elsewhere, read-only."""
+        for name in _OF_MEMORY.intersection(self._reader.names):
+            if not self._is_an_attribute(name):
+                places = ((code, line_of_name(code, name)) for code in self.codes)
+                found = next(((code, line) for code, line in places if line), None)
+                raise_refusal(Forbidden(f"asks an array for its {name}", found))
 
     def _is_an_attribute(self, name: str) -> bool:
         """Tell whether an object, a class or a module of the user's has such an attribute."""

@@ -254,8 +254,7 @@ def _trace(
             _read(reader, fun, args)
             copy = private.copy(fun)
             constants = tuple(map(private.copy, args))
-            if what := private.question_about_memory():
-                raise Untraceable(f"the function asks an array for its {what}")
+            private.refuse_questions_about_memory()
             found = enumerate_paths(recorder, run, max_paths)
             if refusals.last:
                 raise Untraceable(f"the function swallows an exception: {refusals.last}")
