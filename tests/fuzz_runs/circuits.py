@@ -236,6 +236,54 @@ def ideal_rectifier(rng):
     )
 
 
+def peak_rectifier(rng):
+    """An ideal diode without resistance: while it conducts, source and capacitor form a loop."""
+    c, load = float(rng.uniform(0.1, 1)), float(rng.uniform(1, 10))
+    amplitude, w = float(rng.uniform(1, 8)), float(rng.uniform(1, 8))
+    span = _span(rng, backwards=False)
+    bridge = bool(rng.random() < 0.5)
+    style = int(rng.integers(2))
+
+    def source(t):
+        v = amplitude * np.sin(w * t)
+        return abs(v) if bridge else v
+
+    def slope(t):
+        rate = amplitude * w * np.cos(w * t)
+        return rate * np.sign(np.sin(w * t)) if bridge else rate
+
+    def current(t):
+        return c * slope(t) + source(t) / load
+
+    def rhs(t, z, mode):
+        return [slope(t) if mode else -z[0] / load / c]
+
+    def out(t, z, mode):
+        return [source(t), current(t)] if mode else [z[0], 0.0]
+
+    def guards(mode):
+        if mode:
+            return [Guard(lambda t, z: current(t), -1, lambda t, z, m: (z, 0))]
+        return [Guard(lambda t, z: z[0] - source(t), -1, lambda t, z, m: (z, 1))]
+
+    def equations(t, y, yp):
+        v, i = y
+        over = v - source(t)
+        law = min(i, over) if style == 0 else np.where(i < over, i, over)
+        return [c * yp[0] - i + v / load, law]
+
+    start = np.array([source(span[0]) + float(rng.uniform(0.1, 1)) * amplitude])
+    return Case(
+        "rectifier with a loop" + (", bridge" if bridge else ""),
+        equations,
+        span,
+        start,
+        lambda z: integrate(rhs, out, span, z, 0, guards),
+        [VOLT, AMPERE],
+        unwatched=(1,),
+    )
+
+
 def buck(rng):
     """A switched source, an ideal freewheeling diode, an inductor and a loaded capacitor."""
     ind, c, load = (
@@ -366,4 +414,4 @@ def amplifier(rng):
     )
 
 
-FAMILIES = [network, network, rectifier, ideal_rectifier, buck, amplifier]
+FAMILIES = [network, network, rectifier, ideal_rectifier, peak_rectifier, buck, amplifier]

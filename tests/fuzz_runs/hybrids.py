@@ -343,6 +343,83 @@ def contact(rng):
     )
 
 
+def cage(rng):
+    """A mass between two walls that it strikes without bouncing; the lower one may move."""
+    a, w, p = float(rng.uniform(5, 30)), float(rng.uniform(1.5, 6)), float(rng.uniform(0, 6))
+    swing, rate = float(rng.choice([0.0, rng.uniform(0.05, 0.2)])), float(rng.uniform(1, 4))
+    top, drag = float(rng.uniform(0.6, 1.5)), float(rng.choice([0.0, rng.uniform(0.1, 1)]))
+    span = _span(rng, 3)
+
+    def floor(t):
+        return swing * np.sin(rate * t)
+
+    def floor_speed(t):
+        return swing * rate * np.cos(rate * t)
+
+    def push(t):
+        return a * np.sin(w * t + p)
+
+    # modes: 0 free, 1 on the floor, 2 at the ceiling
+    def below(t):
+        v = floor_speed(t)
+        return -swing * rate**2 * np.sin(rate * t) - push(t) + drag * v
+
+    def above(t):
+        return push(t)
+
+    def rhs(t, z, mode):
+        if mode == 1:
+            return [floor_speed(t), -swing * rate**2 * np.sin(rate * t)]
+        return [z[1], push(t) - drag * z[1]] if mode == 0 else [0.0, 0.0]
+
+    def out(t, z, mode):
+        if mode == 1:
+            return [floor(t), floor_speed(t), below(t), 0.0]
+        return [z[0], z[1], 0.0, 0.0] if mode == 0 else [top, 0.0, 0.0, above(t)]
+
+    def landed(t, z, mode):
+        return np.array([floor(t), floor_speed(t)]), 1 if below(t) > 0 else 0
+
+    def stopped(t, z, mode):
+        return np.array([top, 0.0]), 2 if above(t) > 0 else 0
+
+    def guards(mode):
+        if mode == 1:
+            return [
+                Guard(
+                    lambda t, z: below(t),
+                    -1,
+                    lambda t, z, m: (np.array([floor(t), floor_speed(t)]), 0),
+                )
+            ]
+        if mode == 2:
+            return [Guard(lambda t, z: above(t), -1, lambda t, z, m: (np.array([top, 0.0]), 0))]
+        return [
+            Guard(lambda t, z: z[0] - floor(t), -1, landed),
+            Guard(lambda t, z: top - z[0], -1, stopped),
+        ]
+
+    def equations(t, y, yp):
+        x, v, f, g = y
+        return [
+            yp[0] - v,
+            yp[1] - push(t) + drag * v - f + g,
+            min(x - floor(t), f),
+            min(top - x, g),
+        ]
+
+    start = np.array([float(rng.uniform(0.3, 0.5)), float(rng.uniform(-1, 1))])
+    return Case(
+        "mass in a cage",
+        equations,
+        span,
+        start,
+        lambda z: integrate(rhs, out, span, z, 0, guards, limit=16),
+        [(1, 0, 0), (1, -1, 0), (1, -2, 0), (1, -2, 0)],
+        unwatched=(1, 2, 3),
+    )
+
+
 def saturation(rng):
     """A plant under a PI controller whose output is limited."""
     kp, ki = float(rng.uniform(0.5, 6)), float(rng.uniform(0.5, 6))
@@ -531,4 +608,4 @@ def _empty(t, z, mode):
     raise Unusable("runs empty")
 
 
-FAMILIES = [pulses, pulses, thermostat, bounce, string, contact, saturation, gap, gap, tank]
+FAMILIES = [pulses, pulses, thermostat, bounce, string, contact, cage, saturation, gap, gap, tank]
