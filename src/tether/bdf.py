@@ -61,6 +61,9 @@ STALLED = (
 )
 # Returns of the core in the midst of a run.
 GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
+# Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
+# interval is stepped over.
+LOOKS = 100
 # Steps between looks at the rows that were chosen of a derivative array.
 LOOK_EVERY = 10
 
@@ -181,6 +184,9 @@ class Bdf:
         self._state.given = t, y, np.zeros_like(y) if yp is None else yp
         self._state.t_end = t_bound
         self._state.direction = math.copysign(1.0, t_bound - t)
+        if isinstance(self.model, TracedProblem) and self.model.plan.original.is_switched_by_time:
+            longest = abs(t_bound - t) / LOOKS
+            self._state.max_step = min(self.options.max_step, longest)
         self._attach_constraints(t, y)
         self._constraint_key = self.model.constraints.key(self.n, self.problem.args)
         self.restart(t, y, yp, self.options.first_step, self.options.start)

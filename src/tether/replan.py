@@ -46,7 +46,7 @@ __all__ = [
 
 # What a run counts and remembers, whatever memory it runs in.
 CARRIED = (
-    "t_end", "direction", "h", "steps", "nfev", "njev", "nlu", "iterations",
+    "t_end", "direction", "h", "max_step", "steps", "nfev", "njev", "nlu", "iterations",
     "error_test_failures", "convergence_failures", "projections", "worst_drift", "attempts",
     "look_after",
 )

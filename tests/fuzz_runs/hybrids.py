@@ -25,6 +25,7 @@ def pulses(rng):
     """A linear system fed by a source that switches at known times, written in several ways."""
     n = int(rng.integers(1, 4))
     matrix = rng.normal(size=(n, n)) - 1.5 * np.eye(n)
+    matrix *= 10.0 ** rng.uniform(-2.5, 0.5)  # what is slow may step over a pulse
     feed = rng.normal(size=n)
     seen, direct = rng.normal(size=n), float(rng.uniform(-1, 1))
     high, low = float(rng.uniform(0.5, 3)), float(rng.uniform(-2, 0.3))

@@ -102,6 +102,12 @@ class Trace:
         return switches(self.graph, self.outputs)
 
     @cached_property
+    def is_switched_by_time(self) -> bool:
+        """Whether it depends on time, among other things or alone, where a kink or a jump is."""
+        leaves = self.graph.inputs(self.switches)
+        return any(self.graph.nodes[leaf][0] == op.TIME for leaf in leaves)
+
+    @cached_property
     def f_y(self) -> SparseJacobian:
         """Derivative with respect to y."""
         return self._jacobians[0]
