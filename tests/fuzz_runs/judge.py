@@ -135,10 +135,11 @@ def random_options(case, rng):
     return rtol, options
 
 
-def level_event(case, truth, rng):
+def level_event(case, truth, rng, given):
     """Choose an unknown and a level that it passes clearly; its times by the reference."""
     times, values, trajectory = truth.times, truth.values, truth.trajectory
-    candidates = [i for i in range(len(case.units)) if i not in case.unwatched]
+    rough = case.guessed if case.late and given else ()
+    candidates = [i for i in range(len(case.units)) if i not in (*case.unwatched, *rough)]
     rng.shuffle(candidates)
     for i in candidates:
         x = values[:, i]
@@ -307,7 +308,7 @@ def _output_options(case, dressed, truth, rng, exact_start):
     if way > 0.7 or rng.random() < 0.1:
         options["dense_output"] = observed["dense"] = True
     if exact_start and rng.random() < 0.4:
-        chosen = level_event(case, truth, rng)
+        chosen = level_event(case, truth, rng, as_written(options))
         if chosen is not None:
             i, level, exact, reach, rising = chosen
             k = int(np.flatnonzero(dressed.order == i)[0])
