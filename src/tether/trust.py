@@ -174,7 +174,9 @@ class Trust:
     def refuses_constraints(self, t: float, y: np.ndarray) -> bool:
         """Compare constraints and invariants at the start; tell if one has to be called."""
         traced = self.bdf.model.constraints.traced
-        if traced and self._ledger is None:
+        if not traced:
+            return False
+        if self._ledger is None:
             self._use(traced[0][2].plan.ledger)
         programs = [_constraint(*item) for item in traced if self._is_old(item[2].plan)]
         return bool(programs) and self._due and self._differs_at(t, y, None, programs)
@@ -212,17 +214,18 @@ class Trust:
 
     def objects(self, code: int, seconds: float) -> bool:
         """After steps of the core that took so long: compare if it is time; tell if it differs."""
-        if self._ledger is None:
+        ledger = self._ledger
+        if ledger is None:
             return False
         s = self.bdf._state
-        self.spent(seconds)
-        self._ledger.steps = s.steps
+        ledger.run_seconds += seconds
+        ledger.steps = s.steps
         if code < 0:
             return self._differs_here(s) or self._differs_where_tried(s)
-        return self._is_time(s, code, self._ledger) and self._differs_here(s)
+        return self._is_time(s, code, ledger) and self._differs_here(s)
 
     def spent(self, seconds: float) -> None:
-        """Note the time of a run, or of a part of it."""
+        """Note the time that finding a start took."""
         if self._ledger is not None:
             self._ledger.run_seconds += seconds
 
