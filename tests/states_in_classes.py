@@ -6,8 +6,10 @@ Each maker returns what switches something on, and what tells whether it is on.
 import abc
 import collections
 import enum
+import logging
 import types
 import typing
+import unittest
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -870,6 +872,30 @@ def post_init():
             self.count.append(1)
 
     return lambda: Switch(), lambda: bool(Switch.count)
+
+
+@state
+def class_derived_from_the_library():
+    class Switch(unittest.TestCase):
+        flag = False
+
+        def on(self):
+            self.flag = True
+
+    thing = Switch()
+    return lambda: thing.on(), lambda: thing.flag
+
+
+@state
+def method_of_the_library():
+    class Switch(logging.Handler):
+        log: typing.ClassVar = []
+
+        def emit(self, record):
+            self.log.append(record)
+
+    thing = Switch()
+    return lambda: thing.handle(logging.makeLogRecord({})), lambda: bool(Switch.log)
 
 
 @state

@@ -14,8 +14,10 @@ import itertools
 import linecache
 import math
 import operator
+import threading
 import types
 import typing
+import unittest
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -192,6 +194,22 @@ class Point(typing.NamedTuple):
 Pair = collections.namedtuple("Pair", "a b")
 
 
+class Tested(unittest.TestCase):
+    k = 2.0
+
+    def rate(self, x):
+        return self.k * x
+
+
+class Threaded(threading.Thread):
+    def __init__(self, k):
+        super().__init__()
+        self.k = k
+
+    def rate(self, x):
+        return self.k * math.sin(x)
+
+
 class Getter:
     def __init__(self, values):
         self.__dict__["_values"] = values
@@ -343,6 +361,7 @@ _ = LAZY.table
 SHIFT, MODE, OPTION = Vector(1.0, 2.0), Mode.FAST, Option.A | Option.B
 BY_MODE = {Mode.SLOW: 1.0, Mode.FAST: 2.0}
 FROZEN, SLOTTED, CHILD = Frozen(), Slotted(2.0, [3.0]), Child()
+TESTED, THREADED = Tested(), Threaded(2.0)
 GETTER, DESCRIBED = Getter({"k": 2.0}), Described(-2.0)
 CHAIN = collections.ChainMap({"a": 1.0}, {"b": 2.0})
 COUNTER = collections.Counter("abca")
@@ -473,6 +492,11 @@ def members_nobody_uses(x):
 @known
 def subclass_that_was_announced(x):
     return Plugin().rate(x)
+
+
+@known
+def classes_derived_from_the_library(x):
+    return TESTED.rate(x) + THREADED.rate(x)
 
 
 @known

@@ -47,6 +47,7 @@ from tether.trace.known import (
     home,
     inside_errstate,
     is_enumeration,
+    is_followed,
     is_holder,
     is_interpolant,
     is_library,
@@ -328,7 +329,7 @@ class Reader:
         if type(cls) is not type and has_registered(cls):
             return _Unknown(cls)
         for base in cls.__mro__:
-            if not is_library(base.__module__):
+            if is_followed(base):
                 space = self._classes.get(id(base))
                 if space is None:
                     space = _Members(vars(base))

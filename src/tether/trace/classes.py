@@ -20,6 +20,7 @@ from tether.trace.known import (
     LEFT_OUT,
     dictionary,
     has_registered,
+    is_followed,
     is_library,
     why_unknown,
 )
@@ -112,10 +113,7 @@ class PrivateClasses:
         return result
 
     def _base(self, base: type) -> Any:
-        return base if is_library(base.__module__) else self._copy_class(base)
-
-    def _copy_class(self, cls: type) -> Any:
-        return self._copy(cls)
+        return self._copy(base) if is_followed(base) else base
 
     def _frame(self, cls: type) -> dict[str, Any]:
         """Namespace that gives the private class the same layout."""

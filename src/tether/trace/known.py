@@ -223,6 +223,8 @@ _HARMLESS_TEXT = """
     __abstractmethods__ __type_params__
 """
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
+_OF_C = (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
+_followed: dict[type, bool] = {}           # classes of Python's library
 _reasons: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
 
 
@@ -242,7 +244,7 @@ def _why_unknown(cls: type) -> str:
         if is_library(base.__module__):
             builtin_error = base.__module__ == "builtins" and issubclass(base, BaseException)
             abstract = base.__module__ in ("collections.abc", "numbers")
-            if base not in _BASES and not builtin_error and not abstract:
+            if base not in _BASES and not builtin_error and not abstract and not is_followed(base):
                 return f"the class {name} is derived from {base.__module__}.{base.__qualname__}"
             continue
         if type(base) not in METACLASSES:
@@ -256,6 +258,31 @@ def _why_unknown(cls: type) -> str:
         if issubclass(cls, _NUMBERS) and (methods := _dunders(base) - _HARMLESS):
             return f"the class {name} is a number with its own {min(methods)}"
     return ""
+
+
+def is_followed(cls: type) -> bool:
+    """Tell whether the members of a class are copied one by one.
+
+    Of a class of Python's library, if it is written in Python and keeps its state in attributes:
+    somebody may have derived from `unittest.TestCase`, say, and use nothing of it.
+    """
+    if not is_library(cls.__module__):
+        return True
+    if cls is object or cls in _BASES:
+        return False
+    found = _followed.get(cls)
+    if found is None:
+        found = _followed[cls] = _is_plain(cls)
+    return found
+
+
+def _is_plain(cls: type) -> bool:
+    standard = cls.__module__.partition(".")[0] not in _LIBRARIES
+    abstract = cls.__module__ in ("collections.abc", "numbers")
+    written = all(type(member) not in _OF_C for member in vars(cls).values())
+    return standard and not abstract and written and type(cls) in METACLASSES and all(
+        base is object or _is_plain(base) or base in (abc.ABC, *LEFT_OUT) for base in cls.__bases__
+    )
 
 
 def _dunders(cls: type) -> set[str]:

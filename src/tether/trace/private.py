@@ -352,7 +352,7 @@ class PrivateCopy:
     def _class(self, cls: type) -> Any:
         if self._is_builtin(cls):
             return self._builtins[cls.__name__]
-        if not is_library(cls.__module__):
+        if not is_library(cls.__module__) or self._reader.members_read(cls) is not None:
             return self._classes.make(cls)
         if cls.__module__.partition(".")[0] == "numpy":
             return numpy_member(cls, cls.__name__)
