@@ -552,9 +552,9 @@ REFUSED = [
     (draws_with_generator, "Generator"),
     (asks_the_clock, "time"),
     (prints, "prints"),
-    (rounds, "needs a number"),
+    (rounds, "rounds a traced number"),
     (uses_fft, "fft"),
-    (formats, "needs a number"),
+    (formats, "makes text of a traced number"),
     (dictionary_key, "unhashable"),
     (complex_number, "complex"),
 ]

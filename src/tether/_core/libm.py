@@ -22,6 +22,7 @@ __all__ = [
     "fabs",
     "floor",
     "fmod",
+    "hypot",
     "log",
     "log1p",
     "pow",
@@ -64,6 +65,7 @@ expm1 = quiet("expm1", np.expm1)
 fabs = math.fabs
 floor = np.floor
 fmod = quiet("fmod", np.fmod)
+hypot = quiet("hypot", np.hypot)
 log = quiet("log", np.log)
 log1p = quiet("log1p", np.log1p)
 pow = quiet("pow", np.power)

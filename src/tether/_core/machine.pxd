@@ -16,6 +16,7 @@ from libc.math cimport (
     fabs,
     floor,
     fmod,
+    hypot,
     log,
     log1p,
     pow,

@@ -327,6 +327,9 @@ def run_segment(m, segment):
         elif code == ATAN2:
             for i in range(start, stop):
                 w[base + i] = atan2(w[a[i]], w[b[i]])
+        elif code == HYPOT:
+            for i in range(start, stop):
+                w[base + i] = hypot(w[a[i]], w[b[i]])
         elif code == ABS:
             for i in range(start, stop):
                 w[base + i] = fabs(w[a[i]])

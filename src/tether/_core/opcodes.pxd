@@ -42,10 +42,11 @@ cdef enum:
     SELECT = 39
     MOD = 40
     TABLE = 41
-    MULADD = 42
-    MULSUB = 43
-    SUBMUL = 44
-    OPERATIONS = 45
+    HYPOT = 42
+    MULADD = 43
+    MULSUB = 44
+    SUBMUL = 45
+    OPERATIONS = 46
 
 cdef enum:
     STATIC = 0

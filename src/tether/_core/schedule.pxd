@@ -5,6 +5,7 @@ from tether._core.opcodes cimport (
     ATAN2,
     DIV,
     EQ,
+    HYPOT,
     LE,
     LT,
     MAX,

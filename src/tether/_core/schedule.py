@@ -19,6 +19,7 @@ if not cython.compiled:
         ATAN2,
         DIV,
         EQ,
+        HYPOT,
         LE,
         LT,
         MAX,
@@ -43,7 +44,7 @@ if not cython.compiled:
 
 
 OPERANDS = np.ones(OPERATIONS, np.intc)
-OPERANDS[[ADD, SUB, MUL, DIV, POW, ATAN2, MIN, MAX, LT, LE, EQ, NE, AND, OR, MOD]] = 2
+OPERANDS[[ADD, SUB, MUL, DIV, POW, ATAN2, HYPOT, MIN, MAX, LT, LE, EQ, NE, AND, OR, MOD]] = 2
 OPERANDS[SELECT] = 3
 NUMBERED = [POWI, TABLE]        # operations with a number in b, not a slot
 

@@ -1,18 +1,48 @@
-"""Arrays that hold traced numbers, and what NumPy does with them."""
+"""Arrays that hold traced numbers, and what NumPy does with them.
+
+All elements of such an array are of one class, as in every array of numbers: bools, integers or
+floats. What stands in it as a plain number of Python is one of NumPy's for whoever reads it.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tether.trace.functions import BINARY, UNARY, clip, erf, expit, xlogy
-from tether.trace.scalar import Scalar, compare, refuse, select
+from tether.trace.kinds import (
+    BOOL,
+    BOXED,
+    FLOAT,
+    INT,
+    NUMPY,
+    PYTHON,
+    UNSURE,
+    class_of,
+    dtype_of,
+    kind_of,
+    origin_of,
+)
+from tether.trace.scalar import (
+    Scalar,
+    asked_from_inside,
+    compare,
+    logical_not,
+    of_kind,
+    refuse,
+    select,
+    with_origin,
+)
 
 # Larger constant arrays stay arrays of floats: nobody fills them element by element.
 _LARGEST_PROMOTED = 100_000
+
+_NUMPY_TYPES: dict[type, Any] = {float: np.float64, bool: np.bool_, int: np.int64}
+_OF_CLASS: dict[int, Callable[[Any], Any]] = {BOOL: bool, INT: int, FLOAT: float}
+_CLASS_OF_DTYPE = {"b": BOOL, "i": INT, "u": INT, "f": FLOAT}
 
 
 class TracedArray(np.ndarray):
@@ -27,50 +57,246 @@ class TracedArray(np.ndarray):
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         return apply_function(function, args, options)
 
+    def __getitem__(self, key: Any) -> Any:
+        result = super().__getitem__(key)
+        return result if isinstance(result, np.ndarray) else read(result)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
+
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(key, TracedArray):
             key = demoted(key)
             if isinstance(key, TracedArray):
                 self._set_where(key, value)
                 return
-        super().__setitem__(key, plain(lifted(value)))
+        super().__setitem__(key, plain(storable(self, value)))
 
     def _set_where(self, mask: TracedArray, value: Any) -> None:
         """Assign one value where a traced condition holds."""
-        if mask.shape != self.shape or np.ndim(value) != 0:
+        if mask.shape != self.shape or np.ndim(plain(value)) != 0:
             refuse("assigns several values where a traced condition holds")
-        super().__setitem__(..., plain(where(mask, value, self)))
+        if class_of_array(mask) != BOOL:
+            refuse("picks elements by something else than a condition")
+        super().__setitem__(..., plain(where(mask, storable(self, value), self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __repr__(self) -> str:
+        refuse("makes text of a traced array")
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        refuse("makes text of a traced array")
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:  # type: ignore[override]
-        """Copy; only to floats, since everything else loses what is traced."""
+        """Copy; only to floats, or conditions to integers: the rest loses what is traced."""
         if not has_traced(self):
             return promoted(demoted(self).astype(as_dtype(dtype), *args, **options))
-        if not is_float_dtype(dtype):
-            refuse(f"converts traced numbers to {np.dtype(as_dtype(dtype)).name}")
-        return self.copy()
+        wanted = np.dtype(as_dtype(dtype))
+        if asked_from_inside() and wanted == object:
+            return self.copy()
+        own = class_of_array(self)
+        if args or options or not (wanted == float or (wanted == np.int64 and own < FLOAT)):
+            refuse(f"converts traced numbers to {wanted.name}")
+        return converted(self.copy(), FLOAT if wanted == float else INT)
 
     def dot(self, other: Any, out: None = None) -> Any:  # type: ignore[override]
         """Multiply as `numpy.dot` does."""
+        if out is not None:
+            refuse("a product stored in an array is not known to tracing")
         return apply_function(np.dot, (self, other), {})
+
+    def fill(self, value: Any) -> None:
+        """Set all elements."""
+        self[...] = value
+
+    def item(self, *args: Any) -> Any:
+        """Give one element as a number of Python."""
+        return with_origin(PYTHON, super().item(*args))
+
+    def tolist(self) -> Any:
+        """Give all elements as numbers of Python."""
+        values = super().tolist()
+        return _of_python(values) if not asked_from_inside() else values
+
+    def view(self, *args: Any) -> Any:  # type: ignore[override]
+        """Give the same array once more."""
+        if args and not asked_from_inside():
+            refuse("looks at traced numbers as something else")
+        return super().view(*args)
+
+    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+        """Find the place of the largest element, or of the first that is not a number."""
+        return self._extreme_place(lambda x, best: x > best, axis, out, keepdims)
+
+    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+        """Find the place of the smallest element, or of the first that is not a number."""
+        return self._extreme_place(lambda x, best: x < best, axis, out, keepdims)
+
+    def _extreme_place(
+        self, is_better: Callable[[Any, Any], Any], axis: Any, out: Any, keepdims: bool
+    ) -> Any:
+        values = self.ravel()
+        if (axis is not None and self.ndim != 1) or out is not None or keepdims or not len(values):
+            refuse("the place of an extreme along an axis is not known to tracing")
+        place = 0
+        for i, value in enumerate(values):
+            if value != value:
+                return np.int64(i)
+            if is_better(value, values[place]):
+                place = i
+        return np.int64(place)
+
+    def all(self, axis: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        """Tell whether all elements are true."""
+        options |= {"axis": axis, "keepdims": keepdims, "out": None if out is None else (out,)}
+        return apply_ufunc(np.logical_and, "reduce", (self,), options)
+
+    def any(self, axis: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        """Tell whether an element is true."""
+        options |= {"axis": axis, "keepdims": keepdims, "out": None if out is None else (out,)}
+        return apply_ufunc(np.logical_or, "reduce", (self,), options)
+
+    @property
+    def flat(self) -> Any:  # type: ignore[override]
+        """All elements one after the other."""
+        return _Flat(self)
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        """Type of the elements, for NumPy that of objects."""
+        return super().dtype if asked_from_inside() else dtype_of(class_of_array(self))
+
+    @property
+    def real(self) -> Any:  # type: ignore[override]
+        """The array itself."""
+        return self[...]
+
+
+_KNOWN_MEMBERS_TEXT = """
+    T all any argmax argmin astype clip conj conjugate copy cumprod cumsum diagonal dot dtype fill
+    flat flatten item mT max mean min ndim prod ravel real repeat reshape shape size squeeze std
+    sum swapaxes take tolist trace transpose var view
+"""
+KNOWN_MEMBERS = frozenset(_KNOWN_MEMBERS_TEXT.split())
+
+
+def _hide_other_members() -> None:
+    """Let a traced function find only those members of an array that are known to be right."""
+
+    def hidden(name: str) -> property:
+        def look_up(self: TracedArray) -> Any:
+            if not asked_from_inside():
+                refuse(f"asks for {name} of an array, which is not known to tracing")
+            return getattr(super(TracedArray, self), name)
+
+        def change(self: TracedArray, value: Any) -> None:
+            refuse(f"sets {name} of an array")
+
+        return property(look_up, change)
+
+    for name in dir(np.ndarray):
+        if name not in KNOWN_MEMBERS and not name.startswith("_"):
+            setattr(TracedArray, name, hidden(name))
+
+
+_hide_other_members()
+
+
+class _Flat:
+    """All elements of an array one after the other, to read and to write."""
+
+    def __init__(self, array: TracedArray) -> None:
+        self._array, self._elements = array, array.view(np.ndarray).flat
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        result = self._elements[key]
+        return result.view(TracedArray) if isinstance(result, np.ndarray) else read(result)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._elements[key] = plain(storable(self._array, value))
 
 
 class FloatMeta(type):
     """Lets traced numbers pass as floats in ``isinstance``."""
 
+    stands_for: type
+
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, (float, Scalar))
+        if type(instance) is Scalar:
+            return issubclass(type_of(instance), cls.stands_for)
+        return isinstance(instance, cls.stands_for)
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return issubclass(getattr(other, "stands_for", other), cls.stands_for)
+
+    def __eq__(cls, other: Any) -> bool:
+        return other is cls or other is cls.stands_for
+
+    def __hash__(cls) -> int:
+        return hash(cls.stands_for)
 
 
 class TracedFloat(float, metaclass=FloatMeta):
-    """Stands for ``float`` in traced functions: a traced number is one already."""
+    """Stands for ``float`` in traced functions."""
+
+    stands_for = float
+    dtype = np.dtype(float)
 
     def __new__(cls, value: Any = 0.0) -> Any:
         """Convert what is not traced."""
-        if type(value) is Scalar:
-            return value
         if isinstance(value, TracedArray) and value.size == 1:
-            return value.reshape(-1)[0]
-        return float(value)
+            value = value.reshape(-1)[0]
+        return of_kind(FLOAT + PYTHON, value) if type(value) is Scalar else float(value)
+
+
+class TracedFloat64(float, metaclass=FloatMeta):
+    """Stands for ``numpy.float64`` in traced functions."""
+
+    stands_for = np.float64
+    dtype = np.dtype(float)
+
+    def __new__(cls, value: Any = 0.0) -> Any:
+        """Convert what is not traced."""
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = plain(value)[()]
+        if isinstance(value, (TracedArray, list, tuple)) and has_traced(value):
+            return converted(lifted(value), FLOAT)
+        if type(value) is Scalar:
+            return of_kind(FLOAT + NUMPY, value)
+        return promoted(np.float64(demoted(value)))
+
+
+for _shim, _real in ((TracedFloat, float), (TracedFloat64, np.float64)):
+    _shim.__name__ = _shim.__qualname__ = _real.__name__
+    _shim.__module__ = _real.__module__
+
+TYPE_SHIMS: dict[type, type] = {float: TracedFloat, np.float64: TracedFloat64}
+_TYPES = {
+    BOOL + PYTHON: bool, INT + PYTHON: int, FLOAT + PYTHON: float,
+    BOOL + NUMPY: np.bool_, INT + NUMPY: np.int64, FLOAT + NUMPY: np.float64,
+    BOOL + BOXED: np.ndarray, INT + BOXED: np.ndarray, FLOAT + BOXED: np.ndarray,
+}  # fmt: skip
+
+
+def type_of(value: Any) -> type:
+    """Type that a value has in the function itself."""
+    if type(value) is TracedArray:
+        return np.ndarray
+    if type(value) is not Scalar:
+        return type(value)
+    if origin_of(value.kind) == UNSURE:
+        refuse("asks for the type of a number that may have one or another")
+    return _TYPES[value.kind]
 
 
 # --- conversions --------------------------------------------------------------------------
@@ -78,12 +304,12 @@ class TracedFloat(float, metaclass=FloatMeta):
 
 def as_dtype(dtype: Any) -> Any:
     """Type that a traced function meant."""
-    return float if dtype is TracedFloat else dtype
+    return float if dtype is TracedFloat or dtype is TracedFloat64 else dtype
 
 
 def is_float_dtype(dtype: Any) -> bool:
     """Tell whether an array of this type may hold traced numbers."""
-    return dtype is None or np.dtype(as_dtype(dtype)) in (np.dtype(float), np.dtype(object))
+    return dtype is None or np.dtype(as_dtype(dtype)) == np.dtype(float)
 
 
 def has_traced(value: Any) -> bool:
@@ -91,10 +317,107 @@ def has_traced(value: Any) -> bool:
     if type(value) is Scalar:
         return True
     if isinstance(value, np.ndarray):
-        return value.dtype == object and any(type(x) is Scalar for x in value.flat)
+        return _holds_objects(value) and any(type(x) is Scalar for x in value.view(np.ndarray).flat)
     if isinstance(value, (list, tuple)):
         return any(has_traced(x) for x in value)
     return False
+
+
+def _holds_objects(array: np.ndarray) -> bool:
+    return type(array) is TracedArray or array.dtype == object
+
+
+def read(element: Any) -> Any:
+    """Element of an array as a function finds it: a number of NumPy, a new one every time."""
+    if type(element) is Scalar:
+        return Scalar(element.recorder, element.node, class_of(element.kind) + NUMPY)
+    numpy_type = _NUMPY_TYPES.get(type(element))
+    return element if numpy_type is None else numpy_type(element)
+
+
+def _of_python(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_of_python(x) for x in value]
+    return with_origin(PYTHON, value)
+
+
+def class_of_number(value: Any) -> int:
+    """Class of a number, traced or not; whatever is no number counts as a float."""
+    kind = value.kind if type(value) is Scalar else kind_of(value)
+    return FLOAT if kind is None else class_of(kind)
+
+
+def class_of_array(array: np.ndarray) -> int:
+    """Class of all elements of an array."""
+    if not _holds_objects(array):
+        kind = array.dtype.kind
+        if kind not in _CLASS_OF_DTYPE:
+            refuse(f"computes with an array of {array.dtype.name}")
+        return _CLASS_OF_DTYPE[kind]
+    first = next(iter(array.view(np.ndarray).flat), 0.0)
+    return class_of_number(first)
+
+
+def class_of_value(value: Any) -> int:
+    """Class of a number or of the elements of an array."""
+    return class_of_array(value) if isinstance(value, np.ndarray) else class_of_number(value)
+
+
+def as_class(wanted: int, element: Any) -> Any:
+    """Element of an array of that class."""
+    if type(element) is Scalar:
+        return of_kind(wanted + NUMPY, element) if element.kind != wanted + NUMPY else element
+    return _OF_CLASS[wanted](element)
+
+
+def converted(array: TracedArray, wanted: int) -> TracedArray:
+    """Make all elements those of one class, in place."""
+    elements = array.view(np.ndarray)
+    for place in np.ndindex(elements.shape):
+        elements[place] = as_class(wanted, elements[place])
+    return array
+
+
+def homogeneous(array: TracedArray) -> TracedArray:
+    """Make all elements numbers of NumPy of one class, as in an array of numbers."""
+    elements = array.view(np.ndarray)
+    classes = {class_of_number(x) for x in elements.flat}
+    if not classes or classes == {FLOAT}:
+        return array
+    widest = max(classes)
+    if len(classes) > 1 or any(type(x) is Scalar and x.kind != widest + NUMPY
+                               for x in elements.flat):  # fmt: skip
+        return converted(array, widest)
+    return array
+
+
+def storable(target: np.ndarray, value: Any) -> Any:
+    """What is stored when a value is assigned to elements of an array."""
+    value = lifted(value)
+    wanted = class_of_array(target)
+    if type(value) is Scalar:
+        _check_storing(class_of(value.kind), wanted)
+        return as_class(wanted, value)
+    if isinstance(value, np.ndarray):
+        own = class_of_array(value)
+        _check_storing(own, wanted)
+        if _holds_objects(value):
+            return value if own == wanted else converted(value.copy(), wanted)
+        return value.astype(dtype_of(wanted)).astype(object)
+    if isinstance(value, (list, tuple)):
+        return storable(target, np.asarray(value))
+    if isinstance(value, (str, bytes, complex)):
+        refuse(f"stores a {type(value).__name__} in an array")
+    kind = kind_of(value)
+    if kind is None:
+        return float(value) if isinstance(value, np.floating) else value
+    _check_storing(class_of(kind), wanted)
+    return _OF_CLASS[wanted](value)
+
+
+def _check_storing(own: int, wanted: int) -> None:
+    if own > wanted:
+        refuse("stores numbers in an array of conditions or integers")
 
 
 def plain(value: Any) -> Any:
@@ -110,8 +433,8 @@ def plain(value: Any) -> Any:
 
 def wrapped(result: Any) -> Any:
     """Give the arrays of a result their methods; an array of one number becomes the number."""
-    if isinstance(result, np.ndarray) and result.dtype == object:
-        return result.view(TracedArray) if result.ndim else result[()]
+    if isinstance(result, np.ndarray) and _holds_objects(result):
+        return result.view(TracedArray) if result.ndim else plain(result)[()]
     if isinstance(result, (list, tuple)) and any(isinstance(x, np.ndarray) for x in result):
         return type(result)(map(wrapped, result)) if type(result) in (list, tuple) else result
     return result
@@ -120,7 +443,7 @@ def wrapped(result: Any) -> Any:
 def lifted(value: Any) -> Any:
     """Turn sequences that hold traced numbers into arrays; leave the rest."""
     if isinstance(value, (list, tuple)) and has_traced(value):
-        return np.array(_unboxed(value), dtype=object).view(TracedArray)
+        return homogeneous(np.array(_unboxed(value), dtype=object).view(TracedArray))
     return value
 
 
@@ -143,11 +466,10 @@ def demoted(value: Any) -> Any:
 
 def promoted(result: Any) -> Any:
     """Let a new array of floats hold traced numbers from now on."""
-    if isinstance(result, np.ndarray) and result.ndim == 0:
-        return result[()]
     if (
         type(result) is np.ndarray
         and result.dtype == float
+        and result.ndim
         and result.base is None
         and result.size <= _LARGEST_PROMOTED
     ):
@@ -161,6 +483,19 @@ _NATIVE = ("add", "subtract", "multiply", "divide", "negative", "positive", "pow
            "matmul", "vecdot", "matvec", "vecmat")  # fmt: skip
 _COMPARISONS = {"less": "lt", "less_equal": "le", "equal": "eq", "not_equal": "ne",
                 "greater": "gt", "greater_equal": "ge"}  # fmt: skip
+_OF_BITS = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "invert"))
+_LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor", "logical_not"))
+# What gives the same for bools, or something that the operators know. Others compute with few
+# digits then: np.exp of a bool has three.
+_OF_BOOLS = _OF_BITS | _LOGICAL | _COMPARISONS.keys() | {
+    "add", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "isnan", "isfinite",
+    "isinf", "matmul", "clip",
+}  # fmt: skip
+# What computes with integers, or gives integers.
+_NOT_OF_INTEGERS = frozenset((
+    "sign", "floor", "ceil", "trunc", "fix", "reciprocal", "fmod", "floor_divide", "heaviside",
+    "power",
+))  # fmt: skip
 
 
 def _loops() -> dict[str, Any]:
@@ -183,7 +518,9 @@ def _loops() -> dict[str, Any]:
 
 _LOOPS = _loops()
 _SELECT = np.frompyfunc(select, 3, 1)
+_TRUTH = np.frompyfunc(lambda x: logical_not(logical_not(x)), 1, 1)
 _HARMLESS = {"casting", "order", "subok", "axis", "keepdims", "initial", "axes", "out", "dtype"}
+_METHODS = frozenset(("__call__", "reduce", "accumulate", "outer"))
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple, options: dict) -> Any:
@@ -191,17 +528,23 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, options: dict) -> Any:
     operands = [lifted(x) for x in inputs]
     options = {k: v for k, v in options.items() if not (k == "where" and v is True)}
     (target,) = options.pop("out", None) or (None,)
-    if method == "at":
-        refuse(f"np.{ufunc.__name__}.at is not known to tracing")
+    name = ufunc.__name__
+    if method not in _METHODS:
+        refuse(f"np.{name}.{method} is not known to tracing")
     if not any(has_traced(x) for x in operands):
         result = getattr(ufunc, method)(*map(demoted, operands), **options)
         return _stored(promoted(result), target)
     loop = _loop_for(ufunc)
     if unknown := options.keys() - _HARMLESS:
-        refuse(f"np.{ufunc.__name__} with {', '.join(sorted(unknown))} is not known to tracing")
+        refuse(f"np.{name} with {', '.join(sorted(unknown))} is not known to tracing")
+    if not is_float_dtype(options.get("dtype")) and options["dtype"] != object:
+        refuse(f"np.{name} with a dtype is not known to tracing")
+    operands = _checked(name, method, operands)
+    if "initial" in options and any(class_of_value(x) != FLOAT for x in operands):
+        refuse(f"np.{name} with initial is not known to tracing for bools and integers")
     options = {k: v for k, v in options.items() if k not in ("dtype", "casting", "order", "subok")}
     result = getattr(loop, method)(*map(plain, operands), **options)
-    return _stored(wrapped(result), target)
+    return _stored(with_origin(NUMPY, wrapped(result)), target)
 
 
 def _loop_for(ufunc: Any) -> Any:
@@ -211,6 +554,43 @@ def _loop_for(ufunc: Any) -> Any:
     if name in _LOOPS and (known or name == "clip"):
         return _LOOPS[name]
     refuse(f"the function {name} is not known to tracing")
+
+
+def _checked(name: str, method: str, operands: list) -> list:
+    """Operands as numbers of NumPy; refuse those for which the function does something else."""
+    for x in operands:
+        if isinstance(x, (np.ndarray, np.generic)) and not isinstance(x, TracedArray):
+            _check_precision(x, operands)
+    operands = [with_origin(NUMPY, x) for x in operands]
+    classes = [class_of_value(x) for x in operands if x is not None]
+    widest = max(classes)
+    if widest == BOOL and name not in _OF_BOOLS:
+        refuse(f"np.{name} of bools is not known to tracing")
+    if widest == INT and name in _NOT_OF_INTEGERS:
+        refuse(f"np.{name} of integers is not known to tracing")
+    if widest != BOOL and name in _OF_BITS:
+        refuse(f"np.{name} of numbers is not known to tracing")
+    if method in ("reduce", "accumulate"):
+        if name in ("logical_and", "logical_or"):  # one element is not combined with anything
+            return [_TRUTH(plain(operands[0])), *operands[1:]]
+        if name in ("add", "multiply") and widest == BOOL:
+            array = np.asarray(plain(operands[0])).copy().view(TracedArray)
+            return [converted(array, INT), *operands[1:]]
+    return operands
+
+
+def _check_precision(x: Any, operands: list) -> None:
+    """Refuse numbers of another precision, unless the rest has the usual one."""
+    if x.dtype.kind not in "biufO" or x.dtype.itemsize > 8:
+        refuse(f"computes with {x.dtype.name}")
+    if x.dtype.kind == "f" and x.dtype.itemsize < 8:
+        others = [y for y in operands if type(y) in (Scalar, TracedArray)]
+        if any(
+            class_of_value(y) != FLOAT
+            or (type(y) is Scalar and origin_of(y.kind) in (PYTHON, UNSURE))
+            for y in others
+        ):
+            refuse(f"computes with {x.dtype.name}")
 
 
 def _stored(result: Any, target: Any) -> Any:
@@ -229,15 +609,26 @@ HANDLERS: dict[Any, Callable[..., Any]] = {}
 _TRUSTED_TEXT = """
     all amax amin any append apply_along_axis argmax argmin array_split atleast_1d
     atleast_2d atleast_3d average block broadcast_arrays broadcast_to clip column_stack
-    compress concatenate convolve copy copyto cross cumprod cumsum delete det diag diagonal
+    compress concatenate convolve copy cross cumprod cumsum delete diag diagonal
     diff dot dsplit dstack ediff1d einsum einsum_path expand_dims fill_diagonal flip fliplr
-    flipud hsplit hstack inner insert kron matrix_transpose max mean min moveaxis ndim norm
+    flipud hsplit hstack inner insert kron matrix_transpose max mean min moveaxis ndim
     outer pad permute_dims polyval prod ptp ravel repeat reshape resize roll rollaxis rot90
     shape size split squeeze stack std sum swapaxes take take_along_axis tensordot tile
     trace transpose trapezoid tril triu unstack vander var vdot vsplit vstack iscomplexobj
-    isrealobj result_type
+    isrealobj
 """
-_TRUSTED = frozenset(_TRUSTED_TEXT.split())
+_TRUSTED = frozenset(
+    getattr(np, name) for name in _TRUSTED_TEXT.split() if hasattr(np, name)
+)
+# Those that store other values in an array of the type of the first one.
+_KEEP_TYPE = frozenset(("insert", "fill_diagonal", "pad"))
+# Those of them that give a number of NumPy where they give a single one; others may give an array
+# without dimensions.
+_GIVE_NUMBERS_TEXT = """
+    all amax amin any average clip convolve dot inner max mean min polyval prod ptp std sum trace
+    trapezoid var vdot interp det norm solve inv
+"""
+GIVE_NUMBERS = frozenset(_GIVE_NUMBERS_TEXT.split())
 
 
 def apply_function(function: Any, args: tuple, options: dict) -> Any:
@@ -248,16 +639,41 @@ def apply_function(function: Any, args: tuple, options: dict) -> Any:
         return promoted(function(*map(_demoted_deep, args), **options))
     handler = HANDLERS.get(function)
     if handler is not None:
-        return wrapped(handler(*args, **options))
-    if function.__name__ not in _TRUSTED:
-        refuse(f"the function {function.__name__} is not known to tracing")
+        return _finished(function, wrapped(handler(*args, **options)))
+    if function not in _TRUSTED:
+        refuse(f"the function {getattr(function, '__name__', function)} is not known to tracing")
+    _check_options(function, args, options)
     # NumPy's own implementation; the calls it makes come back here one by one
     anything = np.empty(0, dtype=object).view(TracedArray)
-    return wrapped(np.ndarray.__array_function__(anything, function, (), args, options))
+    result = np.ndarray.__array_function__(anything, function, (), args, options)
+    return _finished(function, wrapped(result))
+
+
+def _check_options(function: Any, args: tuple, options: dict) -> None:
+    """Refuse options that would be overlooked for objects."""
+    name = function.__name__
+    if not is_float_dtype(options.get("dtype")):
+        refuse(f"np.{name} with a dtype is not known to tracing")
+    if name in _KEEP_TYPE and class_of_value(lifted(args[0])) != FLOAT:
+        refuse(f"np.{name} of conditions or integers is not known to tracing")
+    if not isinstance(options.get("where", True), (bool, type(np._NoValue))):
+        refuse(f"np.{name} with where is not known to tracing")
+
+
+def _finished(function: Any, result: Any) -> Any:
+    """Result as the function itself would give it: with elements of one class."""
+    if type(result) is Scalar:
+        gives_number = function.__name__ in GIVE_NUMBERS
+        return with_origin(NUMPY if gives_number else UNSURE, result)
+    if isinstance(result, TracedArray):
+        return homogeneous(result)
+    if type(result) in (list, tuple):
+        return type(result)(_finished(function, x) for x in result)
+    return result
 
 
 def _known_values(value: Any) -> Any:
-    return plain(value) if type(value) is Scalar else value
+    return plain(value).view(TracedArray) if type(value) is Scalar else value
 
 
 def _holds_traced(value: Any) -> bool:
@@ -274,4 +690,9 @@ def _demoted_deep(value: Any) -> Any:
 
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Choose element by element."""
-    return wrapped(_SELECT(*(plain(lifted(v)) for v in (condition, x, y))))
+    values = [lifted(v) for v in (condition, x, y)]
+    wanted = max(map(class_of_value, values[1:]))
+    result = wrapped(_SELECT(*map(plain, values)))
+    if isinstance(result, TracedArray):
+        return converted(result, wanted)
+    return of_kind(wanted + BOXED, result)

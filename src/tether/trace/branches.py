@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
@@ -22,6 +23,16 @@ class BranchRecorder:
         self._given: Path = []
         self._known: dict[int, bool] = {}
         self._too_many: str | None = None
+        self._straight: str | None = None
+
+    @contextmanager
+    def without_branches(self, what: str) -> Iterator[None]:
+        """Refuse whatever asks for a decision meanwhile."""
+        before, self._straight = self._straight, what
+        try:
+            yield
+        finally:
+            self._straight = before
 
     def restart(self, given: Path, too_many: str | None = None) -> None:
         """Prepare a run that begins with the given decisions, or gives up at the last of them."""
@@ -32,6 +43,8 @@ class BranchRecorder:
         """Say which way a branch goes: as given, as before, as it must, or else as if true."""
         if self.graph.is_constant(condition):
             return self.graph.value(condition) != 0.0
+        if self._straight:
+            refuse(f"branches in {self._straight}")
         if self.graph.nodes[condition][0] == op.NOT:
             return not self.decide(self.graph.nodes[condition][1])
         if condition in self._known:

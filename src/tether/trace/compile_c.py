@@ -228,6 +228,7 @@ TEMPLATES = {
     op.NEG: "-{a}",
     op.POW: "pow({a}, {b})",
     op.ATAN2: "atan2({a}, {b})",
+    op.HYPOT: "hypot({a}, {b})",
     op.ABS: "fabs({a})",
     op.SIGN: "sign({a})",
     op.MIN: "smaller({a}, {b})",

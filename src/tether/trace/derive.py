@@ -235,6 +235,7 @@ _PARTIALS: dict[int, Callable[..., tuple[int, ...]]] = {
     op.ACOSH: lambda g, v, a: (_one_over_root(g, g.sub(_square(g, a), g.one)),),
     op.ATANH: lambda g, v, a: (g.div(g.one, g.sub(g.one, _square(g, a))),),
     op.ATAN2: _of_angle,
+    op.HYPOT: lambda g, v, a, b: (g.div(a, v), g.div(b, v)),
     op.ABS: lambda g, v, a: (g.unary(op.SIGN, a),),
     op.LOG1P: lambda g, v, a: (g.div(g.one, g.add(a, g.one)),),
     op.EXPM1: lambda g, v, a: (g.add(v, g.one),),

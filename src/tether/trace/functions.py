@@ -14,6 +14,10 @@ from tether.trace.scalar import (
     apply,
     arctan2,
     floor_divide,
+    fmax,
+    fmin,
+    fmod,
+    hypot,
     is_traced,
     logical_and,
     logical_not,
@@ -92,16 +96,12 @@ def cbrt(x: Any) -> Any:
     return UNARY["sign"](x) * UNARY["absolute"](x) ** (1 / 3)
 
 
-def hypot(x: Any, y: Any) -> Any:
-    """Length of the hypotenuse."""
-    return UNARY["sqrt"](x * x + y * y) if is_traced(x, y) else np.hypot(x, y)
-
-
 def heaviside(x: Any, at_zero: Any) -> Any:
     """Step from 0 to 1."""
     if not is_traced(x, at_zero):
         return np.heaviside(x, at_zero)
-    return select(x < 0.0, 0.0, select(x == 0.0, at_zero, 1.0))
+    # the last of them is NaN, if x is
+    return select(x > 0.0, 1.0, select(x < 0.0, 0.0, select(x == 0.0, at_zero, x)))
 
 
 def copysign(x: Any, y: Any) -> Any:
@@ -110,14 +110,6 @@ def copysign(x: Any, y: Any) -> Any:
         return np.copysign(x, y)
     size = abs(x)
     return select(y < 0.0, -size, size)
-
-
-def fmod(x: Any, y: Any) -> Any:
-    """Remainder with the sign of x."""
-    if not is_traced(x, y):
-        return np.fmod(x, y)
-    size = abs(x) % abs(y)
-    return select(x < 0.0, -size, size)
 
 
 def clip(x: Any, low: Any, high: Any) -> Any:
@@ -140,6 +132,14 @@ def isfinite(x: Any) -> Any:
 def isinf(x: Any) -> Any:
     """Say whether x is infinite."""
     return abs(x) == math.inf
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """Logarithm of the sum of exponentials."""
+    if not is_traced(x, y):
+        return np.logaddexp(x, y)
+    apart = maximum(x, y) + UNARY["log1p"](UNARY["exp"](-abs(x - y)))
+    return select(x == y, x + math.log(2.0), apart)  # also where both are infinite
 
 
 def expit(x: Any) -> Any:
@@ -178,8 +178,8 @@ UNARY |= {
 BINARY: dict[str, Function] = {
     "minimum": minimum,
     "maximum": maximum,
-    "fmin": minimum,
-    "fmax": maximum,
+    "fmin": fmin,
+    "fmax": fmax,
     "arctan2": arctan2,
     "hypot": hypot,
     "heaviside": heaviside,
@@ -189,7 +189,7 @@ BINARY: dict[str, Function] = {
     "logical_and": logical_and,
     "logical_or": logical_or,
     "logical_xor": logical_xor,
-    "logaddexp": lambda x, y: maximum(x, y) + UNARY["log1p"](UNARY["exp"](-abs(x - y))),
+    "logaddexp": logaddexp,
 }
 
 # NumPy calls these methods on the elements of arrays that hold objects.

@@ -23,6 +23,14 @@ _ODD = frozenset((op.SIN, op.TAN, op.ASIN, op.ATAN, op.SINH, op.TANH, op.ASINH, 
 _EVEN = frozenset((op.COS, op.COSH, op.ABS))
 
 
+# Operations whose results are finite if the operands are, unless they overflow by far.
+_TOTAL = frozenset((
+    op.ADD, op.SUB, op.MUL, op.DIV, op.MOD, op.NEG, op.POWI, op.SIN, op.COS, op.TAN, op.ATAN,
+    op.TANH, op.ASINH, op.ATAN2, op.HYPOT, op.ABS, op.SIGN, op.FLOOR, op.CEIL, op.MIN, op.MAX,
+    op.ERF, op.SELECT, op.TABLE, *op.CONDITIONS,
+))  # fmt: skip
+
+
 def _sign(x: float) -> float:
     return x if x != x or x == 0 else math.copysign(1.0, x)
 
@@ -36,8 +44,9 @@ _FOLD: dict[int, Callable[..., float]] = {
     op.POW: math.pow,
     op.POWI: lambda x, k: x**k,
     op.ATAN2: math.atan2,
-    op.MIN: min,
-    op.MAX: max,
+    op.HYPOT: math.hypot,
+    op.MIN: lambda x, y: x if x <= y or x != x else y,
+    op.MAX: lambda x, y: x if x >= y or x != x else y,
     op.SQRT: math.sqrt,
     op.EXP: math.exp,
     op.LOG: math.log,
@@ -96,6 +105,7 @@ class Graph:
         self.opaques: list[Any] = []
         self.tables: list[Piecewise] = []
         self._table_numbers: dict[bytes, int] = {}
+        self._total: dict[int, bool] = {}
         self.rates: dict[int, int] = {}  # total time derivatives that are known
         self._index: dict[tuple, int] = {}
         self.zero = self.constant(0.0)
@@ -351,6 +361,58 @@ class Graph:
         level = max(self.level[condition], self.level[a], self.level[b])
         return self._intern((op.SELECT, condition, a, b), level)
 
+    # --- as the user wrote it -----------------------------------------------------------------
+    #
+    # What is simplified above may be NaN or infinite in the function: x - x, 0 / x and 0 * x where
+    # x is. Derivatives need these simplifications. The function itself keeps such an expression,
+    # so that its program fails where the function does; only a zero times something that is
+    # finite for all finite values is left out: matrices are full of zeros.
+
+    def minus(self, a: int, b: int) -> int:
+        """Make a - b, also where it is zero or not a number."""
+        if a == b and self.nodes[a][0] != op.CONST:
+            return self._operation(op.SUB, a, b)
+        return self.sub(a, b)
+
+    def times(self, a: int, b: int) -> int:
+        """Make a * b, also where it is zero or not a number."""
+        if self._is(b, 0.0):
+            a, b = b, a
+        if self._is(a, 0.0) and not self.is_total(b):
+            return self._operation(op.MUL, a, b)
+        return self.mul(a, b)
+
+    def over(self, a: int, b: int) -> int:
+        """Make a / b, also where it is zero or not a number."""
+        if self._is(a, 0.0) and self.nodes[b][0] != op.CONST:
+            return self._operation(op.DIV, a, b)
+        return self.div(a, b)
+
+    def is_total(self, node: int) -> bool:
+        """Tell whether an expression is finite for all finite values, unless it overflows."""
+        known = self._total
+        for part in reversed(self._unknown_parts(node)):
+            code, a, b, _ = self.nodes[part]
+            if code in op.LEAVES:
+                known[part] = code != op.CONST or math.isfinite(a)
+            elif code in (op.DIV, op.MOD) and not (self.nodes[b][0] == op.CONST and self.nodes[b][1]):
+                known[part] = False
+            elif code not in _TOTAL or (code == op.POWI and b < 0):
+                known[part] = False
+            else:
+                known[part] = all(known[x] for x in self.operands(part))
+        return known[node]
+
+    def _unknown_parts(self, node: int) -> list[int]:
+        """Nodes of an expression about which nothing is known yet, its operands after it."""
+        found, stack = set(), [node]
+        while stack:
+            part = stack.pop()
+            if part not in found and part not in self._total:
+                found.add(part)
+                stack += self.operands(part)
+        return sorted(found, reverse=True)
+
     # --- questions ------------------------------------------------------------------------
 
     def operands(self, node: int) -> tuple[int, ...]:
@@ -372,8 +434,24 @@ class Graph:
         return sorted(seen)
 
     def inputs(self, outputs: Iterable[int]) -> list[int]:
-        """Leaves other than constants that the outputs use."""
-        return [i for i in self.cone(outputs) if self.nodes[i][0] in (op.TIME, op.Y, op.ARG)]
+        """Leaves other than constants that the outputs depend on."""
+        seen = set(outputs)
+        stack = list(seen)
+        while stack:
+            for operand in self._influences(stack.pop()):
+                if operand not in seen:
+                    seen.add(operand)
+                    stack.append(operand)
+        return sorted(i for i in seen if self.nodes[i][0] in (op.TIME, op.Y, op.ARG))
+
+    def _influences(self, node: int) -> tuple[int, ...]:
+        """Operands that make a difference: not those of x - x, 0 * x and 0 / x."""
+        code, a, b, _ = self.nodes[node]
+        if code == op.SUB and a == b:
+            return ()
+        if code in (op.MUL, op.DIV) and (self._is(a, 0.0) or (code == op.MUL and self._is(b, 0.0))):
+            return ()
+        return self.operands(node)
 
     def supports(self, outputs: Iterable[int]) -> list[frozenset[int]]:
         """Leaves other than constants that each of the outputs uses."""
@@ -384,7 +462,7 @@ class Graph:
         for node in cone:
             if node not in mask:
                 mask[node] = 0
-                for operand in self.operands(node):
+                for operand in self._influences(node):
                     mask[node] |= mask[operand]
         return [_members(mask[node], leaves) for node in outputs]
 

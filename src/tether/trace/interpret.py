@@ -83,6 +83,13 @@ def _angle(y: Any, x: Any) -> Any:
     return angle + 1j * slope / (np.real(x) ** 2 + np.real(y) ** 2)
 
 
+def _length(x: Any, y: Any) -> Any:
+    length = np.hypot(np.real(x), np.real(y))
+    if not (np.iscomplexobj(x) or np.iscomplexobj(y)):
+        return length
+    return length + 1j * (np.real(x) * np.imag(x) + np.real(y) * np.imag(y)) / length
+
+
 def _error_function(x: Any) -> Any:
     from scipy.special import erf  # costs more to import than the rest
 
@@ -112,6 +119,7 @@ FUNCTIONS: dict[int, Callable[..., Any]] = {
     op.ACOSH: np.arccosh,
     op.ATANH: np.arctanh,
     op.ATAN2: _angle,
+    op.HYPOT: _length,
     op.ABS: lambda x: x * np.sign(np.real(x)) if np.iscomplexobj(x) else np.abs(x),
     op.SIGN: lambda x: np.sign(np.real(x)),
     op.FLOOR: lambda x: np.floor(np.real(x)),

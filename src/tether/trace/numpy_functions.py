@@ -12,7 +12,11 @@ import numpy as np
 from tether.trace.arrays import (
     HANDLERS,
     TracedArray,
+    as_class,
     as_dtype,
+    class_of_array,
+    class_of_value,
+    converted,
     demoted,
     has_traced,
     is_float_dtype,
@@ -22,7 +26,8 @@ from tether.trace.arrays import (
 )
 from tether.trace.functions import UNARY
 from tether.trace.piecewise import from_points
-from tether.trace.scalar import is_traced, refuse, select
+from tether.trace.kinds import BOOL, BOXED, FLOAT, class_of, dtype_of
+from tether.trace.scalar import Scalar, is_traced, of_kind, refuse, select, with_origin
 from tether.trace.splines import FILL, STAY, Pieces
 
 # Beyond these sizes the expressions get long.
@@ -52,19 +57,28 @@ def filled(shape: Any, value: Any, dtype: Any = None) -> Any:
     """Make an array of one value that may hold traced numbers, unless it holds whole numbers."""
     if not is_float_dtype(dtype):
         return np.full(shape, value, dtype=as_dtype(dtype))
-    result = np.empty(shape, dtype=object).view(TracedArray)
-    result.fill(value if is_traced(value) else float(value))
-    return result
+    if is_traced(value) and np.shape(np.empty(shape)) == ():
+        return of_kind(FLOAT + BOXED, value)
+    result = np.empty(shape, dtype=object)
+    result.fill(as_class(FLOAT, value))
+    return result.view(TracedArray)
 
 
 def _like(value: float) -> Callable[..., Any]:
-    def make(prototype: Any, dtype: Any = None, *, shape: Any = None, **_: Any) -> Any:
+    def make(
+        prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+    ) -> Any:
         prototype = lifted(prototype)
-        own = np.asarray(plain(prototype)).dtype
-        chosen = own if dtype is None else dtype
-        return filled(np.shape(prototype) if shape is None else shape, value, chosen)
+        chosen = _own_dtype(prototype) if dtype is None else dtype
+        return filled(np.shape(plain(prototype)) if shape is None else shape, value, chosen)
 
     return make
+
+
+def _own_dtype(prototype: Any) -> np.dtype:
+    if type(prototype) in (Scalar, TracedArray):
+        return dtype_of(class_of_value(prototype))
+    return np.asarray(prototype).dtype
 
 
 zeros_like, ones_like, empty_like = _like(0.0), _like(1.0), _like(math.nan)
@@ -72,13 +86,20 @@ HANDLERS |= {np.zeros_like: zeros_like, np.ones_like: ones_like, np.empty_like: 
 
 
 @handles(np.full_like)
-def full_like(prototype: Any, value: Any, dtype: Any = None, *, shape: Any = None) -> Any:
+def full_like(
+    prototype: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+    shape: Any = None,
+) -> Any:
     """Make an array of one value with the shape of another."""
-    own = np.asarray(plain(lifted(prototype))).dtype
-    if is_traced(value) and not is_float_dtype(own if dtype is None else dtype):
+    prototype = lifted(prototype)
+    chosen = _own_dtype(prototype) if dtype is None else dtype
+    if np.ndim(plain(value)):
+        refuse("np.full_like with several values is not known to tracing")
+    value = plain(value)[()] if isinstance(value, TracedArray) else value
+    value = value[()] if isinstance(value, np.ndarray) else value
+    if is_traced(value) and not is_float_dtype(chosen):
         refuse("stores traced numbers as integers")
-    chosen = own if dtype is None else dtype
-    return filled(np.shape(prototype) if shape is None else shape, value, chosen)
+    return filled(np.shape(plain(prototype)) if shape is None else shape, value, chosen)
 
 
 # --- choices ----------------------------------------------------------------------------------
@@ -93,21 +114,64 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 @handles(np.select)
 def _select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0.0) -> Any:
-    result = default
+    conditions = [_condition(x) for x in conditions]
+    result: Any = default
     for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
         result = where(condition, choice, result)
     return result
 
 
+def _condition(value: Any) -> Any:
+    value = lifted(value)
+    if class_of_value(value) != BOOL:
+        refuse("picks elements by something else than a condition")
+    return value
+
+
 @handles(np.piecewise)
-def _piecewise(x: Any, conditions: Any, functions: Sequence[Any], *args: Any) -> Any:
-    conditions = list(conditions) if np.ndim(objects(conditions)) > np.ndim(x) else [conditions]
-    values = [f(x, *args) if callable(f) else f for f in functions]
+def _piecewise(x: Any, conditions: Any, functions: Sequence[Any], *args: Any, **more: Any) -> Any:
+    x = lifted(x)
+    if class_of_value(x) != FLOAT or not isinstance(x, np.ndarray):
+        refuse("np.piecewise of these values is not known to tracing")
+    if x.ndim == 0:
+        line = [objects(c).reshape(1).view(TracedArray) for c in conditions]
+        (result,) = _piecewise(objects(x).reshape(1).view(TracedArray), line, functions, *args)
+        return result
+    x = x.view(TracedArray)
+    several = np.ndim(plain(lifted(conditions))) > x.ndim or isinstance(conditions, (list, tuple))
+    conditions = [_condition(c) for c in conditions] if several else [_condition(conditions)]
+    values = [_of_each_element(f, x, args, more) if callable(f) else f for f in functions]
     result = values.pop() if len(values) > len(conditions) else 0.0
     # a later condition wins over an earlier one
     for condition, value in zip(conditions, values, strict=True):
+        if np.shape(plain(condition)) != x.shape or np.ndim(plain(value)) not in (0, x.ndim):
+            refuse("np.piecewise with values of other shapes is not known to tracing")
         result = where(condition, value, result)
-    return result
+    return converted(result, FLOAT)
+
+
+def _of_each_element(function: Any, x: TracedArray, args: tuple, more: dict) -> Any:
+    """Values of a function at elements of an array, none of which depends on the others.
+
+    NumPy calls it with those elements only for which a condition holds.
+    """
+    recorder = next(u.recorder for u in plain(x).flat if is_traced(u))
+    with recorder.without_branches("a function that np.piecewise calls"):
+        together = lifted(function(x.ravel(), *args, **more))
+        if np.ndim(plain(together)) == 0:
+            return together
+        alone = [lifted(function(x.ravel()[i : i + 1], *args, **more)) for i in range(x.size)]
+    same = np.shape(together) == (x.size,) and all(
+        np.shape(one) == (1,) and _is_same(plain(one)[0], two)
+        for one, two in zip(alone, plain(together), strict=True)
+    )
+    if not same:
+        refuse("np.piecewise with a function that looks at several elements is not known")
+    return together.reshape(x.shape)
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    return x.node == y.node if is_traced(x) and is_traced(y) else _equal(x, y)
 
 
 @handles(np.interp)
@@ -122,13 +186,17 @@ def _interp(
     if period is not None or len(xs) > _LARGEST_TABLE:
         refuse(f"np.interp of traced values with a period, or more than {_LARGEST_TABLE} of them, "
                "is not known to tracing")  # fmt: skip
+    if np.any(np.diff(xs) <= 0.0):
+        refuse("np.interp with nodes that do not ascend is not known to tracing")
     left, right = (fs[0] if left is None else left), (fs[-1] if right is None else right)
     points = list(zip(xs.tolist(), fs, strict=True))
 
     def value(u: Any) -> Any:
-        result = select(u <= xs[-1], fs[-1], right)
+        result = fs[-1] + 0.0 * u
         for (x0, f0), (x1, f1) in reversed(list(itertools.pairwise(points))):
-            result = select(u < x1, (f1 - f0) / (x1 - x0) * (u - x0) + f0, result)
+            line = (f1 - f0) / (x1 - x0) * (u - x0) + f0
+            result = select(u < x1, line, result) if x1 < xs[-1] else line
+        result = select(u >= xs[-1], select(u > xs[-1], right, fs[-1]), result)
         return select(u < xs[0], left, result)
 
     return np.frompyfunc(value, 1, 1)(plain(lifted(x)))
@@ -166,9 +234,11 @@ def _from_table(
 @handles(np.sinc)
 def _sinc(x: Any) -> Any:
     def value(u: Any) -> Any:
+        if not is_traced(u):
+            return float(np.sinc(u))
         return select(u == 0.0, 1.0, UNARY["sin"](math.pi * u) / (math.pi * u))
 
-    return np.frompyfunc(value, 1, 1)(plain(x))
+    return np.frompyfunc(value, 1, 1)(plain(lifted(x)))
 
 
 # --- linear algebra -----------------------------------------------------------------------

@@ -19,6 +19,7 @@ AND, OR, NOT = 36, 37, 38  # of values that are 1.0 or 0.0
 SELECT = 39  # b where a is not zero, else c
 MOD = 40  # sign of the divisor, as in Python and NumPy
 TABLE = 41  # piecewise polynomial of a; its number, or its place in the tables, stands in b
+HYPOT = 42
 
 # Leaves of a graph: constant (a: value), time, y (a: component, b: order of the derivative),
 # argument (a: number). An opaque call has its operand in a and the callable's number in b.
@@ -34,7 +35,7 @@ COMPARISONS = frozenset((LT, LE, EQ, NE))
 CONDITIONS = COMPARISONS | {AND, OR, NOT}
 LEAVES = frozenset((CONST, TIME, Y, ARG))
 
-_BINARY = (ADD, SUB, MUL, DIV, POW, ATAN2, MIN, MAX, LT, LE, EQ, NE, AND, OR, MOD)
+_BINARY = (ADD, SUB, MUL, DIV, POW, ATAN2, HYPOT, MIN, MAX, LT, LE, EQ, NE, AND, OR, MOD)
 
 # How many of a, b, c are operands.
 ARITY = dict.fromkeys(NAMES, 1)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dis
+import math
 import operator
+import sys
 import threading
+import types
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, NoReturn, Protocol
@@ -12,6 +16,21 @@ import numpy as np
 
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
+from tether.trace.kinds import (
+    ANY_FLOAT,
+    BOOL,
+    BOXED,
+    FLOAT,
+    INT,
+    NUMPY,
+    PROMOTED,
+    PYTHON,
+    UNSURE,
+    class_of,
+    dtype_of,
+    kind_of,
+    origin_of,
+)
 
 
 class Untraceable(BaseException):
@@ -52,46 +71,87 @@ def refuse(reason: str) -> NoReturn:
 
 
 NUMBERS = (float, int, np.floating, np.integer, np.bool_)
+_LOOKING_UP = frozenset(dis.opmap[x] for x in ("LOAD_ATTR", "LOAD_METHOD", "MATCH_CLASS")
+                        if x in dis.opmap)  # fmt: skip
+
+
+def asked_from_inside() -> bool:
+    """Tell whether the caller's caller is the tracer or NumPy, rather than a traced function."""
+    name = sys._getframe(2).f_globals.get("__name__") or ""
+    return name.partition(".")[0] == "numpy" or name.startswith("tether.trace.")
+
+
+def _asks_by_name(frame: types.FrameType) -> bool:
+    """Tell whether a function asks for an attribute, rather than NumPy's C on its behalf."""
+    name = frame.f_globals.get("__name__") or ""
+    if name.startswith("tether.trace.") or name.partition(".")[0] == "numpy":
+        return False
+    if name.partition(".")[0] in sys.stdlib_module_names and name != "__main__":
+        return True
+    return frame.f_code.co_code[frame.f_lasti] in _LOOKING_UP
 
 
 class Scalar:
-    """A node of a graph that behaves like a float.
+    """A node of a graph that behaves like a number of the given kind.
 
     Arithmetic makes new nodes. Asking for the truth of a comparison makes the recorder decide,
     and asking for the value itself ends the tracing.
     """
 
-    __slots__ = ("node", "recorder")
+    __slots__ = ("kind", "node", "recorder")
     __hash__ = None  # type: ignore[assignment]
 
     shape: tuple[()] = ()
     ndim = 0
     size = 1
-    imag = 0.0
 
-    def __init__(self, recorder: Recorder, node: int) -> None:
+    def __init__(self, recorder: Recorder, node: int, kind: int = ANY_FLOAT) -> None:
         self.recorder = recorder
         self.node = node
+        self.kind = kind
+
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        """What a library may ask for in place of the type."""
+        if _asks_by_name(sys._getframe(1)):
+            refuse("asks for the type of a traced number")
+        return Scalar
 
     def __repr__(self) -> str:
-        return "<traced number>"
+        refuse("makes text of a traced number")
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        refuse("makes text of a traced number")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or asked_from_inside():
+            raise AttributeError(name)
+        refuse(f"asks for {name} of a number, which is not known to tracing")
 
     # --- arithmetic -----------------------------------------------------------------------
 
     def __neg__(self) -> Scalar:
-        return Scalar(self.recorder, self.recorder.graph.neg(self.node))
+        kind = _signed(self, "changes the sign of")
+        return Scalar(self.recorder, self.recorder.graph.neg(self.node), kind)
 
     def __pos__(self) -> Scalar:
-        return self
+        return Scalar(self.recorder, self.node, _signed(self, "puts a plus sign before"))
 
     def __abs__(self) -> Scalar:
-        return apply(op.ABS, self)
+        kind = self.kind
+        if class_of(kind) == BOOL:
+            kind = _signed(self, "takes the absolute value of")
+        return Scalar(self.recorder, self.recorder.graph.unary(op.ABS, self.node), unboxed(kind))
 
     def __pow__(self, other: Any, modulus: None = None) -> Any:
-        return _operate(Graph.pow, self, other)
+        if modulus is not None:
+            refuse("takes a power modulo something")
+        return _operate(_POWER, self, other)
 
-    def __rpow__(self, other: Any) -> Any:
-        return _operate(Graph.pow, other, self)
+    def __rpow__(self, other: Any, modulus: None = None) -> Any:
+        return _operate(_POWER, other, self)
 
     def __floordiv__(self, other: Any) -> Any:
         return floor_divide(self, other) if _is_number(other) else NotImplemented
@@ -105,15 +165,6 @@ class Scalar:
     def __rdivmod__(self, other: Any) -> Any:
         return (other // self, other % self) if _is_number(other) else NotImplemented
 
-    def __floor__(self) -> Scalar:
-        return apply(op.FLOOR, self)
-
-    def __ceil__(self) -> Scalar:
-        return apply(op.CEIL, self)
-
-    def __trunc__(self) -> Scalar:
-        return truncate(self)
-
     # --- logic ----------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
@@ -121,8 +172,10 @@ class Scalar:
         return self.recorder.decide(truth(graph, self.node))
 
     def __invert__(self) -> Any:
-        if self.recorder.graph.nodes[self.node][0] not in op.CONDITIONS:
-            return NotImplemented
+        if class_of(self.kind) != BOOL or origin_of(self.kind) == UNSURE:
+            refuse("applies ~ to something else than a bool of NumPy")
+        if origin_of(self.kind) == PYTHON:  # an integer: -1 or -2
+            return -1 - self
         return logical_not(self)
 
     # --- what needs a number --------------------------------------------------------------
@@ -143,30 +196,40 @@ class Scalar:
         refuse("needs an integer")
 
     def __complex__(self) -> complex:
-        return complex(self._number())
+        refuse("makes a complex number of a traced number")
 
     def __round__(self, digits: int | None = None) -> float:
-        return round(self._number(), digits)
+        refuse("rounds a traced number to decimals")
 
-    def __format__(self, spec: str) -> str:
-        return format(self._number(), spec)
+    def __trunc__(self) -> Scalar:
+        refuse("makes an integer of a traced number")
 
     # --- as NumPy's numbers ---------------------------------------------------------------
 
     @property
-    def real(self) -> Scalar:
-        """The number itself."""
-        return self
+    def dtype(self) -> np.dtype:
+        """Type of NumPy's number; that of NumPy itself is none of its business."""
+        if origin_of(self.kind) in (NUMPY, BOXED) and not asked_from_inside():
+            return dtype_of(self.kind)
+        raise AttributeError("dtype")
 
     def conjugate(self) -> Scalar:
         """Give the number itself."""
-        return self
+        if class_of(self.kind) != FLOAT:
+            refuse("takes the real part of something else than a float")
+        return Scalar(self.recorder, self.node, self.kind)
 
-    def item(self) -> Scalar:
-        """Give the number itself."""
-        return self
+    real = property(conjugate)
 
-    copy = item
+    conj = copy = conjugate
+
+    def item(self, *args: Any) -> Scalar:
+        """Give the number as one of Python's."""
+        if origin_of(self.kind) == UNSURE or args:
+            refuse("asks for the item of a number that may not have any")
+        return Scalar(self.recorder, self.node, class_of(self.kind) + PYTHON)
+
+    tolist = item
 
     def __copy__(self) -> Scalar:
         return self
@@ -177,6 +240,10 @@ class Scalar:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         from tether.trace.arrays import apply_ufunc
 
+        if method == "__call__" and not options and len(inputs) == 2:
+            operation = _OF_UFUNC.get(ufunc.__name__)
+            if operation is not None and all(map(_is_number, inputs)):
+                return _operate(operation, *inputs)
         return apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: tuple, options: dict) -> Any:
@@ -185,22 +252,128 @@ class Scalar:
         return apply_function(function, args, options)
 
 
+def unboxed(kind: int) -> int:
+    """Kind of what an operation makes of a number of this kind."""
+    return class_of(kind) + NUMPY if origin_of(kind) == BOXED else kind
+
+
+def _signed(x: Scalar, what: str) -> int:
+    """Kind of a number with another sign."""
+    if class_of(x.kind) == BOOL:
+        if origin_of(x.kind) != PYTHON:
+            refuse(f"{what} a bool of NumPy")
+        return INT + PYTHON
+    return unboxed(x.kind)
+
+
 def _is_number(x: Any) -> bool:
-    return isinstance(x, (Scalar, *NUMBERS))
+    return type(x) is Scalar or kind_of(x) is not None
 
 
-def _operate(method: Callable[[Graph, int, int], int], x: Any, y: Any) -> Any:
+# --- operations ---------------------------------------------------------------------------
+
+# What stands in a table of kinds in place of a result.
+_REFUSED, _EITHER, _BOTH, _WITH_CARE = -1, -2, -3, -4
+
+
+class Operation:
+    """An operator: what it computes, and the kind of its result for all kinds of operands."""
+
+    __slots__ = ("kinds", "method", "name")
+
+    def __init__(
+        self, name: str, method: Callable[[Graph, int, int], int], kinds: list[list[int]]
+    ) -> None:
+        self.name, self.method, self.kinds = name, method, kinds
+
+
+def _table(rule: Callable[[int, int, int], int]) -> list[list[int]]:
+    return [[rule(x, y, PROMOTED[x][y]) for y in range(12)] for x in range(12)]
+
+
+def _of_sums(of_bools: int) -> Callable[[int, int, int], int]:
+    """Kinds of + - *, where two bools of NumPy give something of their own."""
+
+    def rule(x: int, y: int, promoted: int) -> int:
+        if class_of(promoted) != BOOL:
+            return promoted
+        origin = origin_of(promoted)
+        if origin == PYTHON:
+            return INT + PYTHON
+        unsure = UNSURE in (origin_of(x), origin_of(y))
+        return _REFUSED if unsure else of_bools
+
+    return rule
+
+
+def _of_quotients(x: int, y: int, promoted: int) -> int:
+    return FLOAT + origin_of(promoted)
+
+
+def _of_remainders(x: int, y: int, promoted: int) -> int:
+    if class_of(promoted) == FLOAT:
+        return promoted
+    return _REFUSED if BOOL in (class_of(x), class_of(y)) else _WITH_CARE
+
+
+def _of_comparisons(x: int, y: int, promoted: int) -> int:
+    return BOOL + origin_of(promoted)
+
+
+def _of_bits(x: int, y: int, promoted: int) -> int:
+    return promoted if class_of(promoted) == BOOL else _REFUSED
+
+
+def _operate(operation: Operation, x: Any, y: Any) -> Any:
     """Combine two numbers, at least one of them traced; leave the rest to their own operators."""
     if type(x) is Scalar:
-        recorder = x.recorder
+        recorder, a, first = x.recorder, x.node, x.kind
         if type(y) is Scalar:
-            return Scalar(recorder, method(recorder.graph, x.node, y.node))
-        if isinstance(y, NUMBERS):
-            constant = recorder.graph.constant(float(y))
-            return Scalar(recorder, method(recorder.graph, x.node, constant))
-    elif isinstance(x, NUMBERS):
-        recorder = y.recorder
-        return Scalar(recorder, method(recorder.graph, recorder.graph.constant(float(x)), y.node))
+            b, second = y.node, y.kind
+        else:
+            kind = kind_of(y)
+            if kind is None:
+                return _strange(operation, x, y)
+            b, second = recorder.graph.constant(float(y)), kind
+    else:
+        kind = kind_of(x)
+        if kind is None:
+            return _strange(operation, y, x, reflected=True)
+        recorder, b, second = y.recorder, y.node, y.kind
+        a, first = recorder.graph.constant(float(x)), kind
+    kind = operation.kinds[first][second]
+    graph = recorder.graph
+    if kind >= 0:
+        return Scalar(recorder, operation.method(graph, a, b), kind)
+    if kind == _EITHER:
+        return Scalar(recorder, graph.logical_or(truth(graph, a), truth(graph, b)), BOOL + NUMPY)
+    if kind == _BOTH:
+        return Scalar(recorder, graph.logical_and(truth(graph, a), truth(graph, b)), BOOL + NUMPY)
+    promoted = PROMOTED[first][second]
+    if kind == _WITH_CARE and _is_safe(operation, graph, b, promoted):
+        return Scalar(recorder, operation.method(graph, a, b), promoted)
+    refuse(f"{operation.name} of bools or integers is not known to tracing")
+
+
+def _is_safe(operation: Operation, graph: Graph, b: int, promoted: int) -> bool:
+    """Tell whether an operation on integers gives the same number as on floats."""
+    if not graph.is_constant(b):
+        return False
+    value = graph.value(b)
+    return value >= 0.0 if operation is _POWER else value != 0.0
+
+
+def _strange(operation: Operation, x: Scalar, other: Any, reflected: bool = False) -> Any:
+    """Combine a traced number with something that is no ordinary number."""
+    if isinstance(other, (np.float32, np.float16)):
+        if class_of(x.kind) == FLOAT and origin_of(x.kind) in (NUMPY, BOXED):
+            pair = (np.float64(other), x) if reflected else (x, np.float64(other))
+            return _operate(operation, *pair)
+        refuse(f"computes with a {type(other).__name__}")
+    if isinstance(other, (np.generic, complex)):
+        refuse(f"computes with a {type(other).__name__}")
+    if operation.name in ("==", "!=") and isinstance(other, (list, tuple, int, float)):
+        refuse(f"compares a traced number with a {type(other).__name__}")
     return NotImplemented
 
 
@@ -216,62 +389,83 @@ def truth(graph: Graph, node: int) -> int:
 
 
 def _logic(method: Callable[[Graph, int, int], int]) -> Callable[[Graph, int, int], int]:
-    return lambda graph, a, b: method(graph, truth(graph, a), truth(graph, b))
-
-
-def _bitwise(method: Callable[[Graph, int, int], int]) -> Callable[[Scalar, Any], Any]:
-    """Operator & or | of conditions; of numbers it is an error, as it is for floats."""
-
-    def operate(self: Scalar, other: Any) -> Any:
-        nodes = self.recorder.graph.nodes
-        for x in (self, other):
-            if isinstance(x, Scalar):
-                code, value, _, _ = nodes[x.node]
-                if code not in op.CONDITIONS and not (code == op.CONST and value in (0.0, 1.0)):
-                    return NotImplemented
-            elif not isinstance(x, (bool, np.bool_)):
-                return NotImplemented
-        return _operate(method, self, other)
+    def operate(graph: Graph, a: int, b: int) -> int:
+        return method(graph, _truth_value(graph, a), _truth_value(graph, b))
 
     return operate
 
 
+def _truth_value(graph: Graph, node: int) -> int:
+    """Node of a condition that is 0 or 1, also where it is a constant."""
+    if graph.is_constant(node):
+        return graph.constant(float(graph.value(node) != 0.0))
+    return truth(graph, node)
+
+
 _ARITHMETIC = {
-    "add": Graph.add,
-    "sub": Graph.sub,
-    "mul": Graph.mul,
-    "truediv": Graph.div,
-    "mod": _binary(op.MOD),
+    "add": Operation("+", Graph.add, _table(_of_sums(_EITHER))),
+    "sub": Operation("-", Graph.minus, _table(_of_sums(_REFUSED))),
+    "mul": Operation("*", Graph.times, _table(_of_sums(_BOTH))),
+    "truediv": Operation("/", Graph.over, _table(_of_quotients)),
+    "mod": Operation("%", _binary(op.MOD), _table(_of_remainders)),
 }
+_POWER = Operation("**", Graph.pow, _table(_of_remainders))
 _COMPARISON = {
-    "lt": _binary(op.LT),
-    "le": _binary(op.LE),
-    "eq": _binary(op.EQ),
-    "ne": _binary(op.NE),
-    "gt": lambda graph, a, b: graph.binary(op.LT, b, a),
-    "ge": lambda graph, a, b: graph.binary(op.LE, b, a),
+    name: Operation(sign, method, _table(_of_comparisons))
+    for name, sign, method in (
+        ("lt", "<", _binary(op.LT)),
+        ("le", "<=", _binary(op.LE)),
+        ("eq", "==", _binary(op.EQ)),
+        ("ne", "!=", _binary(op.NE)),
+        ("gt", ">", lambda graph, a, b: graph.binary(op.LT, b, a)),
+        ("ge", ">=", lambda graph, a, b: graph.binary(op.LE, b, a)),
+    )
 }
-_BITWISE = {
+_NODES_OF_LOGIC: dict[str, Callable[[Graph, int, int], int]] = {
     "and": _logic(Graph.logical_and),
     "or": _logic(Graph.logical_or),
     "xor": _logic(lambda graph, a, b: graph.binary(op.NE, a, b)),
 }
+_BITWISE = {
+    name: Operation(sign, _NODES_OF_LOGIC[name], _table(_of_bits))
+    for name, sign in (("and", "&"), ("or", "|"), ("xor", "^"))
+}
+# The same of anything: np.logical_and and its like.
+_LOGICAL = {
+    name: Operation(f"logical_{name}", method, _table(_of_comparisons))
+    for name, method in _NODES_OF_LOGIC.items()
+}
+# Operators under the names of the universal functions.
+_OF_UFUNC = {
+    "add": _ARITHMETIC["add"], "subtract": _ARITHMETIC["sub"], "multiply": _ARITHMETIC["mul"],
+    "divide": _ARITHMETIC["truediv"], "remainder": _ARITHMETIC["mod"], "power": _POWER, "less": _COMPARISON["lt"],
+    "less_equal": _COMPARISON["le"], "equal": _COMPARISON["eq"], "not_equal": _COMPARISON["ne"],
+    "greater": _COMPARISON["gt"], "greater_equal": _COMPARISON["ge"],
+}  # fmt: skip
 
 
 def _add_operators() -> None:
-    def forward(method: Callable[[Graph, int, int], int]) -> Callable[[Any, Any], Any]:
-        return lambda self, other: _operate(method, self, other)
+    def forward(operation: Operation) -> Callable[[Any, Any], Any]:
+        return lambda self, other: _operate(operation, self, other)
 
-    def reflected(method: Callable[[Graph, int, int], int]) -> Callable[[Any, Any], Any]:
-        return lambda self, other: _operate(method, other, self)
+    def reflected(operation: Operation) -> Callable[[Any, Any], Any]:
+        return lambda self, other: _operate(operation, other, self)
 
-    for name, method in (_ARITHMETIC | _COMPARISON).items():
-        setattr(Scalar, f"__{name}__", forward(method))
-    for name, method in _ARITHMETIC.items():
-        setattr(Scalar, f"__r{name}__", reflected(method))
-    for name, method in _BITWISE.items():
-        setattr(Scalar, f"__{name}__", _bitwise(method))
-        setattr(Scalar, f"__r{name}__", _bitwise(method))
+    def in_place(operation: Operation) -> Callable[[Any, Any], Any]:
+        def operate(self: Scalar, other: Any) -> Any:
+            if origin_of(self.kind) in (BOXED, UNSURE):
+                refuse("changes in place what may be an array that has other names too")
+            return NotImplemented
+
+        return operate
+
+    for name, operation in (_ARITHMETIC | _COMPARISON | _BITWISE).items():
+        setattr(Scalar, f"__{name}__", forward(operation))
+    for name, operation in (_ARITHMETIC | _BITWISE).items():
+        setattr(Scalar, f"__r{name}__", reflected(operation))
+        setattr(Scalar, f"__i{name}__", in_place(operation))
+    for name in ("pow", "floordiv"):
+        setattr(Scalar, f"__i{name}__", in_place(_POWER))
 
 
 _add_operators()
@@ -281,16 +475,29 @@ _add_operators()
 
 
 def apply(code: int, x: Scalar) -> Scalar:
-    """Apply an operation of one operand."""
-    return Scalar(x.recorder, x.recorder.graph.unary(code, x.node))
+    """Apply a mathematical function of one operand."""
+    node = x.recorder.graph.unary(code, x.node)
+    return Scalar(x.recorder, node, FLOAT + origin_of(unboxed(x.kind)))
 
 
-def combine(method: Callable[[Graph, int, int], int], x: Any, y: Any) -> Any:
+def combine(operation: Operation, x: Any, y: Any) -> Any:
     """Combine two numbers of which at least one is traced."""
-    result = _operate(method, x, y)
+    result = _operate(operation, x, y)
     if result is NotImplemented:
         raise TypeError(f"unsupported operands: {type(x).__name__} and {type(y).__name__}")
     return result
+
+
+def of_kind(kind: int, x: Any) -> Any:
+    """Give a traced number another kind; leave the rest."""
+    return Scalar(x.recorder, x.node, kind) if type(x) is Scalar else x
+
+
+def with_origin(origin: int, x: Any) -> Any:
+    """Let a traced number come from somewhere else; leave the rest."""
+    if type(x) is not Scalar or origin_of(x.kind) == origin:
+        return x
+    return Scalar(x.recorder, x.node, class_of(x.kind) + origin)
 
 
 def is_traced(*values: Any) -> bool:
@@ -303,22 +510,23 @@ def logical_not(x: Any) -> Any:
     if not is_traced(x):
         return not x
     graph = x.recorder.graph
-    return Scalar(x.recorder, graph.logical_not(truth(graph, x.node)))
+    node = graph.logical_not(truth(graph, x.node))
+    return Scalar(x.recorder, node, BOOL + origin_of(unboxed(x.kind)))
 
 
 def logical_and(x: Any, y: Any) -> Any:
     """Conjunction without short cut."""
-    return combine(_BITWISE["and"], x, y) if is_traced(x, y) else bool(x) and bool(y)
+    return combine(_LOGICAL["and"], x, y) if is_traced(x, y) else bool(x) and bool(y)
 
 
 def logical_or(x: Any, y: Any) -> Any:
     """Disjunction without short cut."""
-    return combine(_BITWISE["or"], x, y) if is_traced(x, y) else bool(x) or bool(y)
+    return combine(_LOGICAL["or"], x, y) if is_traced(x, y) else bool(x) or bool(y)
 
 
 def logical_xor(x: Any, y: Any) -> Any:
     """Say whether exactly one of two conditions holds."""
-    return combine(_BITWISE["xor"], x, y) if is_traced(x, y) else bool(x) != bool(y)
+    return combine(_LOGICAL["xor"], x, y) if is_traced(x, y) else bool(x) != bool(y)
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -327,22 +535,83 @@ def select(condition: Any, x: Any, y: Any) -> Any:
         return x if condition else y
     graph = condition.recorder.graph
     nodes = [v.node if is_traced(v) else graph.constant(v) for v in (x, y)]
-    return Scalar(condition.recorder, graph.select(truth(graph, condition.node), *nodes))
+    node = graph.select(truth(graph, condition.node), *nodes)
+    return Scalar(condition.recorder, node, PROMOTED[_kind(x)][_kind(y)])
+
+
+def _kind(x: Any) -> int:
+    kind = x.kind if type(x) is Scalar else kind_of(x)
+    if kind is None:
+        refuse(f"chooses a {type(x).__name__} by a traced condition")
+    return kind
+
+
+_MINIMUM = Operation("minimum", _binary(op.MIN), PROMOTED)
+_MAXIMUM = Operation("maximum", _binary(op.MAX), PROMOTED)
+_ANGLE = Operation("arctan2", _binary(op.ATAN2), _table(_of_quotients))
+_LENGTH = Operation("hypot", _binary(op.HYPOT), _table(_of_quotients))
 
 
 def minimum(x: Any, y: Any) -> Any:
-    """Smaller of two numbers."""
-    return combine(_binary(op.MIN), x, y) if is_traced(x, y) else np.minimum(x, y)
+    """Smaller of two numbers; NaN if either is, as NumPy has it."""
+    return combine(_MINIMUM, x, y) if is_traced(x, y) else np.minimum(x, y)
 
 
 def maximum(x: Any, y: Any) -> Any:
-    """Larger of two numbers."""
-    return combine(_binary(op.MAX), x, y) if is_traced(x, y) else np.maximum(x, y)
+    """Larger of two numbers; NaN if either is, as NumPy has it."""
+    return combine(_MAXIMUM, x, y) if is_traced(x, y) else np.maximum(x, y)
+
+
+def fmin(x: Any, y: Any) -> Any:
+    """Smaller of two numbers, the other one where one is NaN."""
+    if not is_traced(x, y):
+        return np.fmin(x, y)
+    return select(x <= y, x, _unless_nan(y, x))
+
+
+def fmax(x: Any, y: Any) -> Any:
+    """Larger of two numbers, the other one where one is NaN."""
+    if not is_traced(x, y):
+        return np.fmax(x, y)
+    return select(x >= y, x, _unless_nan(y, x))
+
+
+def _unless_nan(x: Any, other: Any) -> Any:
+    return select(x == x, x, other) if is_traced(x) else other if x != x else x
+
+
+def first_unless_less(x: Any, y: Any) -> Any:
+    """Smaller of two numbers as `min` has it: the first one unless the second is less."""
+    if not is_traced(y) and y == y:  # then NaN can only come from x, and stays
+        return of_kind(_common(x, y), minimum(x, y))
+    return of_kind(_common(x, y), select(y < x, y, x))
+
+
+def first_unless_greater(x: Any, y: Any) -> Any:
+    """Larger of two numbers as `max` has it: the first one unless the second is greater."""
+    if not is_traced(y) and y == y:
+        return of_kind(_common(x, y), maximum(x, y))
+    return of_kind(_common(x, y), select(x < y, y, x))
+
+
+def _common(x: Any, y: Any) -> int:
+    """Kind of one of two numbers, nobody knows which."""
+    first, second = _kind(x), _kind(y)
+    if first == second:
+        return first
+    if class_of(first) != class_of(second) and BOOL in (class_of(first), class_of(second)):
+        refuse("chooses between a bool and a number")
+    return max(class_of(first), class_of(second)) + UNSURE
 
 
 def arctan2(y: Any, x: Any) -> Any:
     """Angle of a point in the plane."""
-    return combine(_binary(op.ATAN2), y, x) if is_traced(x, y) else np.arctan2(y, x)
+    return combine(_ANGLE, y, x) if is_traced(x, y) else np.arctan2(y, x)
+
+
+def hypot(x: Any, y: Any) -> Any:
+    """Length of the hypotenuse."""
+    return combine(_LENGTH, x, y) if is_traced(x, y) else np.hypot(x, y)
 
 
 def floor(x: Any) -> Any:
@@ -357,14 +626,29 @@ def truncate(x: Any) -> Any:
     return select(x < 0.0, apply(op.CEIL, x), apply(op.FLOOR, x))
 
 
+def fmod(x: Any, y: Any) -> Any:
+    """Remainder with the sign of x."""
+    if not is_traced(x, y):
+        return np.fmod(x, y)
+    size = abs(x) % abs(y)
+    return select(x < 0.0, -size, size)
+
+
 def floor_divide(x: Any, y: Any) -> Any:
-    """Quotient rounded down, from the exact remainder as Python computes it."""
+    """Quotient rounded down, from the exact remainder as Python and NumPy compute it."""
     if not is_traced(x, y):
         return operator.floordiv(x, y)
-    return floor((x - x % y) / y + 0.5)
+    remainder = combine(_ARITHMETIC["mod"], x, y)  # of the kind that the quotient has too
+    result = floor((x - remainder) / y + 0.5)
+    if not is_traced(y) and y == 0:
+        result = x / y
+    elif is_traced(y) or math.isinf(y):
+        result = select(abs(remainder) == math.inf, -1.0, result)  # y is infinite
+        result = select(y == 0.0, x / y, result)
+    return of_kind(remainder.kind, result)
 
 
 def compare(name: str) -> Callable[[Any, Any], Any]:
     """Comparison by the name of its operator."""
-    plain, method = getattr(operator, name), _COMPARISON[name]
-    return lambda x, y: combine(method, x, y) if is_traced(x, y) else plain(x, y)
+    plain, operation = getattr(operator, name), _COMPARISON[name]
+    return lambda x, y: combine(operation, x, y) if is_traced(x, y) else plain(x, y)

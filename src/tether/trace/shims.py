@@ -13,29 +13,40 @@ from typing import Any
 import numpy as np
 
 from tether.trace.arrays import (
+    TYPE_SHIMS,
     TracedArray,
     TracedFloat,
+    TracedFloat64,
     apply_function,
     apply_ufunc,
+    as_class,
     as_dtype,
+    class_of_number,
+    class_of_value,
+    converted,
     demoted,
     has_traced,
     is_float_dtype,
     lifted,
     plain,
     promoted,
-    wrapped,
+    type_of,
 )
 from tether.trace.functions import BINARY, UNARY, erf
+from tether.trace.kinds import BOOL, BOXED, FLOAT, INT, NUMPY, PYTHON, class_of, origin_of
 from tether.trace.numpy_functions import empty_like, filled, full_like, ones_like, zeros_like
 from tether.trace.scalar import (
     Scalar,
+    first_unless_greater,
+    first_unless_less,
+    hypot,
     is_traced,
     logical_and,
+    logical_not,
     logical_or,
-    maximum,
-    minimum,
+    of_kind,
     refuse,
+    with_origin,
 )
 
 # --- numpy ------------------------------------------------------------------------------------
@@ -55,21 +66,34 @@ _EFFECTS_TEXT = """
 _EFFECTS = frozenset(_EFFECTS_TEXT.split())
 
 
-def _array(value: Any, dtype: Any = None, *, copy: bool | None = True, **options: Any) -> Any:
+def _array(
+    value: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
+    subok: bool = False, ndmin: int = 0,
+) -> Any:
     value = lifted(value)
-    if isinstance(value, (Scalar, TracedArray)) and has_traced(value):
-        if not is_float_dtype(dtype):
-            refuse(f"stores traced numbers as {np.dtype(as_dtype(dtype)).name}")
-        return wrapped(np.array(value, dtype=object, copy=copy, **options))
-    value = demoted(value)
-    return promoted(np.array(value, dtype=as_dtype(dtype), copy=copy, **options))
+    if type(value) not in (Scalar, TracedArray) or not has_traced(value):
+        value = demoted(value)
+        options = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
+        return promoted(np.array(value, dtype=as_dtype(dtype), **options))
+    if dtype is not None and not is_float_dtype(dtype):
+        refuse(f"stores traced numbers as {np.dtype(as_dtype(dtype)).name}")
+    if type(value) is Scalar and not ndmin:
+        return of_kind((class_of(value.kind) if dtype is None else FLOAT) + BOXED, value)
+    own = class_of_value(value)
+    changes = dtype is not None and own != FLOAT
+    array = np.array(plain(value), dtype=object, copy=True if changes else copy, ndmin=ndmin)
+    return converted(array.view(TracedArray), FLOAT if changes else own)
 
 
 def _asarray(value: Any, dtype: Any = None, **options: Any) -> Any:
-    if isinstance(value, TracedArray) and is_float_dtype(dtype):
+    if isinstance(value, TracedArray) and (
+        dtype is None or (is_float_dtype(dtype) and class_of_value(value) == FLOAT)
+    ):
         return value
     if type(value) is np.ndarray and (dtype is None or value.dtype == as_dtype(dtype)):
         return value
+    if options.pop("order", None) not in (None, "K", "C") or options.pop("copy", None) is False:
+        refuse("np.asarray with these options is not known to tracing")
     return _array(value, dtype, **options)
 
 
@@ -94,21 +118,33 @@ _NUMPY: dict[str, Callable[..., Any]] = {
     "asarray": _asarray,
     "asanyarray": _asarray,
     "ascontiguousarray": _asarray,
-    "float64": TracedFloat,
-    "double": TracedFloat,
-    "isscalar": lambda x: type(x) is Scalar or np.isscalar(x),
+    "float64": TracedFloat64,
+    "double": TracedFloat64,
+    "isscalar": lambda x: _is_scalar(x),
+    "vectorize": lambda function, **options: vectorised(function, **options),
 }
+
+
+def _is_scalar(x: Any) -> bool:
+    return issubclass(type_of(x), (np.generic, float, int)) if is_traced(x) else np.isscalar(x)
 
 
 def _full(shape: Any, value: Any, dtype: Any) -> Any:
     value = lifted(value)
-    if dtype is None and not has_traced(value) and np.asarray(value).dtype.kind in "biu":
-        return np.full(shape, value)
+    if dtype is None and not has_traced(value):
+        if np.asarray(demoted(value)).dtype.kind != "f":
+            return np.full(shape, value)
+    elif dtype is None and class_of_value(value) != FLOAT:
+        refuse("np.full of conditions is not known to tracing")
     if np.ndim(value):
         result = filled(shape, 0.0, dtype)
         result[...] = value
         return result
     return filled(shape, value, dtype)
+
+
+# Classes of NumPy that do nothing with traced numbers.
+_TYPES = (np.ndarray, np.dtype, np.ufunc, np.errstate, np.ndindex, np.finfo, np.iinfo, np.poly1d)
 
 
 class NumpyShim:
@@ -144,7 +180,10 @@ def numpy_member(value: Any, name: str) -> Any:
         return UfuncShim(value)
     if isinstance(value, types.ModuleType):
         return NumpyShim(value)
-    if isinstance(value, type) or not callable(value):
+    if isinstance(value, type):
+        known = issubclass(value, np.generic) or value in _TYPES
+        return value if known else refusing(f"np.{name} is not known to tracing")
+    if not callable(value):
         return value
     if name in _EFFECTS:
         return refusing(f"np.{name} has effects")
@@ -208,14 +247,42 @@ class UfuncShim:
         return promoted(getattr(self._ufunc, method)(*args, **options))
 
 
-def vectorised(function: Callable[..., Any]) -> Callable[..., Any]:
+def vectorised(function: Callable[..., Any], otypes: Any = None, **options: Any) -> Any:
     """Stand for `numpy.vectorize` of a traced function of numbers."""
+    if any(value for name, value in options.items() if name != "doc"):
+        refuse("np.vectorize with these options is not known to tracing")
+    if otypes is not None and [np.dtype(as_dtype(x)) for x in otypes] != [np.dtype(float)]:
+        refuse("np.vectorize with results other than floats is not known to tracing")
 
     def run(*args: Any) -> Any:
-        loop = np.frompyfunc(function, len(args), 1)
-        return wrapped(loop(*(plain(lifted(x)) for x in args)))
+        values = [lifted(x) for x in args]
+        if not any(map(has_traced, values)):
+            values = [demoted(x) for x in values]
+        # elements reach the function as numbers of Python
+        boxes = [np.asarray(plain(x)).astype(object) for x in values]
+        loop = np.frompyfunc(_of_python_numbers(function), len(args), 1)
+        result = np.asarray(loop(*boxes), dtype=object)
+        return _of_first_class(result, otypes)
 
     return run
+
+
+def _of_python_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: function(*(with_origin(PYTHON, x) for x in args))
+
+
+def _of_first_class(result: np.ndarray, otypes: Any) -> Any:
+    """Array of results; the first of them says what they are."""
+    classes = [class_of_number(x) for x in result.flat]
+    if not classes:
+        refuse("np.vectorize of nothing is not known to tracing")
+    chosen = FLOAT if otypes is not None else classes[0]
+    if max(classes) > chosen:
+        refuse("np.vectorize rounds its results to what the first one is")
+    if not result.ndim:
+        value = result[()]
+        return of_kind(chosen + BOXED, value) if is_traced(value) else np.array(value)
+    return converted(result.view(TracedArray), chosen)
 
 
 # --- math -----------------------------------------------------------------------------------
@@ -231,12 +298,13 @@ def _log(x: Any, base: Any = None) -> Any:
     return UNARY["log"](x) if base is None else UNARY["log"](x) / UNARY["log"](base)
 
 
-def _sum(values: Iterable[Any]) -> Any:
-    return functools.reduce(operator.add, values, 0.0)
-
-
 def _hypot(*sides: Any) -> Any:
-    return UNARY["sqrt"](_sum(x * x for x in sides))
+    return functools.reduce(hypot, sides) if len(sides) > 1 else abs(sides[0])
+
+
+def _dist(p: Iterable[Any], q: Iterable[Any]) -> Any:
+    sides = [x - y for x, y in zip(p, q, strict=True)]
+    return of_kind(FLOAT + PYTHON, _hypot(*sides)) if sides else 0.0
 
 
 def _math_functions() -> dict[str, Callable[..., Any]]:
@@ -244,24 +312,45 @@ def _math_functions() -> dict[str, Callable[..., Any]]:
     functions |= {k: UNARY["arc" + k[1:]] for k in _INVERSE_IN_MATH}
     functions |= {name: BINARY[name] for name in ("copysign", "fmod")}
     functions |= {"atan2": BINARY["arctan2"], "log": _log, "erf": erf, "hypot": _hypot}
-    functions |= {"pow": lambda x, y: x**y, "fsum": _sum}
+    functions["pow"] = lambda x, y: x**y
     functions["prod"] = lambda values, *, start=1: functools.reduce(operator.mul, values, start)
-    functions["dist"] = lambda p, q: _hypot(*(x - y for x, y in zip(p, q, strict=True)))
-    functions["sumprod"] = lambda p, q: _sum(x * y for x, y in zip(p, q, strict=True))
+    functions["dist"] = _dist
     return functions
 
 
+_GIVE_INTEGERS = frozenset(("floor", "ceil", "trunc"))
+_GIVE_BOOLS = frozenset(("isnan", "isinf", "isfinite"))
+
+
 def _math_shim(name: str, plain: Callable[..., Any], traced: Callable[..., Any] | None) -> Any:
+    wanted = INT if name in _GIVE_INTEGERS else BOOL if name in _GIVE_BOOLS else FLOAT
+
     def function(*args: Any, **options: Any) -> Any:
         args = tuple(x if not _is_iterator(x) else list(x) for x in args)
-        if not has_traced(args):
-            return plain(*args, **options)
+        if not has_traced(args) and not has_traced(tuple(options.values())):
+            return plain(*map(demoted, args), **options)
         if traced is None:
             refuse(f"math.{name} is not known to tracing")
-        args = tuple(x.item() if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in args)
-        return traced(*args, **options)
+        if name in _OF_SEVERAL:
+            return traced(*args, **options)
+        result = traced(*map(_number_of_python, args), **options)
+        return of_kind(wanted + PYTHON, result)
 
     return function
+
+
+_OF_SEVERAL = frozenset(("prod", "dist"))
+
+
+def _number_of_python(x: Any) -> Any:
+    """Argument of a function of math."""
+    if isinstance(x, np.ndarray):
+        if x.ndim:
+            refuse("a function of math with an array is not known to tracing")
+        x = np.ndarray.item(x)
+    if type(x) is Scalar:
+        return of_kind(class_of(x.kind) + PYTHON, x)
+    return float(x) if isinstance(x, np.floating) else x
 
 
 def _is_iterator(x: Any) -> bool:
@@ -294,6 +383,9 @@ def _extreme(plain: Callable[..., Any], choose: Callable[[Any, Any], Any]) -> Ca
         values = list(args[0]) if len(args) == 1 else list(args)
         if not values or options.get("key") is not None or not any(map(is_traced, values)):
             return plain(values, **options)
+        values = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in values]
+        if any(isinstance(x, np.ndarray) for x in values):
+            refuse("compares arrays")
         return functools.reduce(choose, values)
 
     return function
@@ -302,9 +394,76 @@ def _extreme(plain: Callable[..., Any], choose: Callable[[Any, Any], Any]) -> Ca
 def _quantifier(plain: Callable[..., Any], join: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def function(values: Iterable[Any]) -> Any:
         values = list(values)
-        return functools.reduce(join, values) if any(map(is_traced, values)) else plain(values)
+        if not any(map(is_traced, values)):
+            return plain(values)
+        if not all(is_traced(x) or isinstance(x, (bool, int, float, np.bool_)) for x in values):
+            return plain(values)  # which decides one after the other
+        result = functools.reduce(join, map(_truth, values))
+        return of_kind(BOOL + PYTHON, result)
 
     return function
+
+
+def _truth(x: Any) -> Any:
+    return logical_not(logical_not(x)) if is_traced(x) else bool(x)
+
+
+# --- types ------------------------------------------------------------------------------------
+
+
+def _real_types(types_asked: Any) -> Any:
+    """Classes that a traced function means in ``isinstance``."""
+    if isinstance(types_asked, tuple):
+        return tuple(map(_real_types, types_asked))
+    if types_asked is _type:
+        return type
+    if isinstance(types_asked, types.UnionType):
+        return tuple(map(_real_types, types_asked.__args__))
+    return getattr(types_asked, "stands_for", types_asked)
+
+
+def _isinstance(value: Any, types_asked: Any) -> bool:
+    types_asked = _real_types(types_asked)
+    if type(value) in (Scalar, TracedArray):
+        return issubclass(type_of(value), types_asked)
+    return isinstance(value, types_asked)
+
+
+def _issubclass(cls: Any, types_asked: Any) -> bool:
+    return issubclass(_real_types(cls), _real_types(types_asked))
+
+
+def _type(*args: Any, **options: Any) -> Any:
+    if len(args) != 1:
+        return type(*args, **options)
+    found = type_of(args[0])
+    return TYPE_SHIMS.get(found, found)
+
+
+_PYTHON_SAMPLES = {BOOL: True, INT: 1, FLOAT: 1.0}
+_NUMPY_SAMPLES = {BOOL: np.True_, INT: np.int64(1), FLOAT: np.float64(1.0)}
+
+
+def _sample(value: Any) -> Any:
+    """Something of the type that a traced number has in the function itself."""
+    type_of(value)
+    if isinstance(value, TracedArray) or origin_of(value.kind) == BOXED:
+        return np.zeros(1)
+    is_numpys = origin_of(value.kind) == NUMPY
+    return (_NUMPY_SAMPLES if is_numpys else _PYTHON_SAMPLES)[class_of(value.kind)]
+
+
+def _hasattr(value: Any, name: str) -> bool:
+    return hasattr(_sample(value) if type(value) in (Scalar, TracedArray) else value, name)
+
+
+def _getattr(value: Any, name: str, *default: Any) -> Any:
+    if type(value) in (Scalar, TracedArray):
+        if default and not hasattr(_sample(value), name):
+            return default[0]
+        if name.startswith("__"):
+            refuse(f"asks for {name} of a traced value")
+    return getattr(value, name, *default)
 
 
 _REFUSED_BUILTINS = {
@@ -321,9 +480,28 @@ _REFUSED_BUILTINS = {
     "setattr": "sets an attribute",
     "delattr": "deletes an attribute",
     "id": "asks for the identity of an object",
+    "dir": "looks at all attributes of an object",
+    "help": "prints",
+    "memoryview": "looks at the memory of an object",
     "exit": "ends the program",
     "quit": "ends the program",
 }
+
+
+# Builtins that compute nothing themselves, or refuse traced numbers: they ask them for an index, a
+# text, a hash. The truth of a traced number is decided by its recorder.
+_AS_THEY_ARE_TEXT = """
+    None True False Ellipsis NotImplemented __build_class__ __debug__ __name__ __doc__ __spec__
+    __loader__ __package__
+    abs ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter
+    format frozenset hash hex int iter len list map next object oct ord pow property range repr
+    reversed round set slice sorted staticmethod str sum super tuple zip
+"""
+_AS_THEY_ARE = frozenset(_AS_THEY_ARE_TEXT.split())
+
+
+def _is_exception(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
 
 
 def builtin_shims(copy: Callable[[Any], Any]) -> dict[str, Any]:
@@ -332,14 +510,22 @@ def builtin_shims(copy: Callable[[Any], Any]) -> dict[str, Any]:
     def import_shim(name: str, *args: Any, **options: Any) -> Any:
         return copy(builtins.__import__(name, *args, **options))
 
-    shims = dict(vars(builtins))
+    shims = {k: v for k, v in vars(builtins).items() if k in _AS_THEY_ARE or _is_exception(v)}
+    shims |= {
+        name: refusing(f"the builtin {name} is not known to tracing")
+        for name in vars(builtins).keys() - shims.keys() if not name.startswith("__")
+    }
     shims |= {name: refusing(f"{name} {what}") for name, what in _REFUSED_BUILTINS.items()}
     return shims | {
         "__import__": import_shim,
         "float": TracedFloat,
-        "min": _extreme(min, minimum),
-        "max": _extreme(max, maximum),
+        "min": _extreme(min, first_unless_less),
+        "max": _extreme(max, first_unless_greater),
         "any": _quantifier(any, logical_or),
         "all": _quantifier(all, logical_and),
+        "isinstance": _isinstance,
+        "issubclass": _issubclass,
+        "type": _type,
+        "hasattr": _hasattr,
+        "getattr": _getattr,
     }
-

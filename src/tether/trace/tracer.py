@@ -23,6 +23,7 @@ from tether.trace.cache import Reader, TooLarge
 from tether.trace.derive import SparseJacobian, jacobian, switches
 from tether.trace.emit import Program, emit
 from tether.trace.graph import Graph
+from tether.trace.kinds import NP_FLOAT, PY_FLOAT
 from tether.trace.naming import code_of, guess_names
 from tether.trace.private import PrivateCopy
 from tether.trace.scalar import NUMBERS, Scalar, Untraceable, refusals
@@ -231,7 +232,7 @@ def _trace(
     private = PrivateCopy(reader)
 
     def run() -> list[int]:
-        t = Scalar(recorder, graph.time())
+        t = Scalar(recorder, graph.time(), PY_FLOAT)
         y = _vector(recorder, [graph.y(j) for j in range(n)])
         yp = _vector(recorder, [graph.y(j, 1) for j in range(n)])
         inputs = layout.replace(constants, lambda i: Scalar(recorder, graph.arg(i)))
@@ -311,7 +312,7 @@ _UNSET = _Unset()
 
 def _vector(recorder: BranchRecorder, nodes: list[int]) -> TracedArray:
     result = np.empty(len(nodes), dtype=object)
-    result[:] = [Scalar(recorder, node) for node in nodes]
+    result[:] = [Scalar(recorder, node, NP_FLOAT) for node in nodes]
     return result.view(TracedArray)
 
 

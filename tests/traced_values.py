@@ -1,0 +1,121 @@
+"""Compare what a traced function computes with what the function itself does, at awkward points."""
+
+import warnings
+
+import numpy as np
+
+from tether.trace import TraceFailure, evaluate, trace
+from tether.trace.verify import evaluate_with_error
+
+N = 3
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.nan, np.inf, -np.inf, 1e-300, 1e155, -1e300, 3.0]
+
+# How a result of each shape becomes a list of numbers.
+AS_LIST = {
+    "number": "[1.0 * r]",
+    "array": "list(1.0 * np.ravel(r))",
+    "list": "[1.0 * v for v in r]",
+    "type": "[2.0 if isinstance(r, np.ndarray) else 3.0 if isinstance(r, np.bool_)"
+    " else 5.0 if isinstance(r, bool) else 7.0 if type(r) is float"
+    " else 11.0 if isinstance(r, np.float64) else 13.0 if isinstance(r, int) else 17.0]",
+}
+
+
+def points(count=60, seed=4):
+    """Ordinary points first, then some with special values in them."""
+    rng = np.random.default_rng(seed)
+    found = [rng.normal(0.0, scale, 2 * N + 1) for scale in (1.0, 1.0, 3.0, 3.0, 100.0)]
+    found += [np.round(rng.normal(0.0, 2.0, 2 * N + 1)) for _ in range(5)]
+    for _ in range(count):
+        point = rng.normal(0.0, 2.0, 2 * N + 1)
+        changed = rng.integers(0, 2 * N + 1, rng.integers(1, 4))
+        point[changed] = rng.choice(SPECIAL, len(changed))
+        if rng.uniform() < 0.3:  # ties
+            point[1] = point[2]
+        found.append(point)
+    return np.array(found)
+
+
+POINTS = points()
+
+
+def make(expression, shape, before=""):
+    """Make a residual of an expression in t, y, yp and x, z, w = y."""
+    lines = ["def fun(t, y, yp):", "    x, z, w = y[0], y[1], y[2]", "    M = np.array([y, yp, 2 * y - yp])"]
+    lines += [f"    {line}" for line in before.splitlines()]
+    lines += [f"    r = {expression}", f"    return {AS_LIST[shape]}"]
+    return "\n".join(lines)
+
+
+def compiled(text, names):
+    space = dict(names)
+    exec(text, space)
+    return space["fun"]
+
+
+def call(fun, point):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return fun(float(point[0]), point[1 : 1 + N].copy(), point[1 + N :].copy())
+
+
+def shape_of(expression, names, before=""):
+    """Say what the expression gives at ordinary points, None where it cannot be a residual."""
+    space = dict(names)
+    lines = ["def probe(t, y, yp):", "    x, z, w = y[0], y[1], y[2]", "    M = np.array([y, yp, 2 * y - yp])"]
+    lines += [f"    {line}" for line in before.splitlines()]
+    exec("\n".join([*lines, f"    return {expression}"]), space)
+    for point in POINTS[:10]:
+        try:
+            value = call(space["probe"], point)
+        except Exception:
+            continue
+        return _shape(value)
+    return None
+
+
+def _shape(value):
+    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+        return "number"
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return "array" if value.ndim and value.size else "number" if value.size else None
+    if isinstance(value, (list, tuple)) and len(value) and all(_shape(v) == "number" for v in value):
+        return "list"
+    return None
+
+
+def outcome(expression, names, shape=None, before=""):
+    """Say "traced", "refused", "no residual", or a text that tells where the two differ."""
+    shape = shape or shape_of(expression, names, before)
+    if shape is None:
+        return "no residual"
+    fun = compiled(make(expression, shape, before), names)
+    expected = []
+    for point in POINTS:
+        try:
+            expected.append(np.array(call(fun, point), dtype=float))
+        except Exception:
+            expected.append(None)
+    sizes = {len(e) for e in expected if e is not None}
+    if len(sizes) != 1:
+        return "no residual"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = trace(fun, N, size=sizes.pop())
+    except TraceFailure:
+        return "refused"
+    program = traced.program(opaque=True)
+    values = evaluate(program, POINTS[:, 0], POINTS[:, 1 : 1 + N].T, POINTS[:, 1 + N :].T).T
+    for point, value, right in zip(POINTS, values, expected, strict=True):
+        if right is None or np.array_equal(value, right, equal_nan=True):
+            continue
+        split = point[0], point[1 : 1 + N], point[1 + N :]
+        _, errors = evaluate_with_error(program, *split)
+        with np.errstate(invalid="ignore"):
+            near = np.abs(value - right) <= 16 * errors + 1e-300
+        same = near | (np.isnan(value) & np.isnan(right)) | (value == right)
+        same |= np.isinf(errors) & np.isfinite(right) & np.isfinite(value)
+        if not np.all(same):
+            return f"{expression}: traced {value}, called {right} at t = {split[0]}, y = {split[1]}, yp = {split[2]}"
+    return "traced"
