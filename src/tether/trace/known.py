@@ -15,6 +15,7 @@ import enum
 import fractions
 import functools
 import inspect
+import operator
 import sys
 import sysconfig
 import types
@@ -107,6 +108,8 @@ def home(function: types.FunctionType) -> str | None:
 def is_known_member(value: Any) -> bool:
     """Tell whether a function or a class of Python's library is one that tracing understands."""
     module, name = str(value.__module__).lstrip("_"), value.__name__
+    if value in (operator.is_, operator.is_not):       # what is traced is another object
+        return False
     if type(value) is types.FunctionType and id(value.__code__) in _KNOWN_CODES:
         return True
     if module not in _WHOLE and name not in _MEMBERS.get(module, ()):

@@ -21,9 +21,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tether.trace.arrays import TYPE_SHIMS
 from tether.trace.cache import Reader
 from tether.trace.classes import PrivateClasses, members_of
 from tether.trace.code import facts_of, line_of_name
+from tether.trace.identity import OF_CONDITIONS, OF_NAMES, identity_tests
 from tether.trace.known import (
     CACHED,
     DESCRIPTORS,
@@ -185,6 +187,12 @@ class PrivateCopy:
         facts = facts_of(code)
         if facts.trouble:
             return Forbidden(f"{function.__name__} {facts.trouble}", (code, facts.line))
+        tests = identity_tests(function)
+        if tests == OF_CONDITIONS:
+            return Forbidden(f"{function.__name__} tests by `is` what may be a condition")
+        if tests == OF_NAMES:           # `min` gives an operand back, traced it does not
+            self._builtins |= {name: Forbidden(f"uses {name} in a function with tests by `is`")
+                               for name in ("min", "max")}  # fmt: skip
         if getattr(function, "__builtins__", None) is not vars(builtins) and not all(
             name in function.__globals__ for name in facts.globals_read
         ):
@@ -354,6 +362,8 @@ class PrivateCopy:
             return self._builtins[cls.__name__]
         if not is_library(cls.__module__) or self._reader.members_read(cls) is not None:
             return self._classes.make(cls)
+        if cls in TYPE_SHIMS:
+            return TYPE_SHIMS[cls]
         if cls.__module__.partition(".")[0] == "numpy":
             return numpy_member(cls, cls.__name__)
         if cls.__module__ != "builtins" and not is_known_member(cls):
@@ -433,7 +443,10 @@ class PrivateCopy:
             return self.copy(function)
         if type(value) is np.vectorize:
             inner = self.copy(value.pyfunc)
-            return inner if type(inner) is Forbidden else vectorised(inner)
+            options = {k: getattr(value, k) for k in ("cache", "excluded", "signature")}
+            return inner if type(inner) is Forbidden else vectorised(
+                inner, value.otypes, **options
+            )
         if is_interpolant(value):
             found = interpolant(value)
             if found is not None:

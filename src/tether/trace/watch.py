@@ -53,7 +53,8 @@ class Watch:
     def array(self, values: np.ndarray, what: str) -> None:
         """Watch an array."""
         if values.dtype == object:
-            self.add(lambda: [*values.flat, repr(values.shape).encode()], what)
+            objects = values.view(np.ndarray)
+            self.add(lambda: [*objects.flat, repr(values.shape).encode()], what)
         else:
             self.add(lambda: [values.tobytes(), repr(values.shape).encode()], what)
 
@@ -64,7 +65,9 @@ class Watch:
             return True
         if issubclass(kind, np.ndarray):
             self.array(value, what)
-            return value.dtype != object or all(self.deep(x, what) for x in value.flat)
+            return value.dtype != object or all(
+                self.deep(x, what) for x in value.view(np.ndarray).flat
+            )
         if kind in (tuple, frozenset):
             return all(self.deep(x, what) for x in value)
         if kind in _SEQUENCES:
