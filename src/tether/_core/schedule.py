@@ -109,7 +109,7 @@ def check(op, a, b, c, outputs, base, tables):
     count = len(op)
     known = base + np.arange(count)
     operands = np.take(OPERANDS, op, mode="clip")
-    right = (op >= 0) & (op <= TABLE) & (a >= 0) & (a < known)
+    right = (op >= 0) & (op < MULADD) & (a >= 0) & (a < known)
     right &= (operands < 2) | ((b >= 0) & (b < known))
     right &= (operands < 3) | ((c >= 0) & (c < known))
     right &= (operands >= 2) | np.isin(op, NUMBERED) | (b == -1)

@@ -55,6 +55,8 @@ class TracedArray(np.ndarray):
         return apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        from tether.trace.array_functions import apply_function
+
         return apply_function(function, args, options)
 
     def __getitem__(self, key: Any) -> Any:
@@ -96,18 +98,18 @@ class TracedArray(np.ndarray):
         if not has_traced(self):
             return promoted(demoted(self).astype(as_dtype(dtype), *args, **options))
         wanted = np.dtype(as_dtype(dtype))
-        if asked_from_inside() and wanted == object:
+        if asked_from_inside() and wanted.hasobject:
             return self.copy()
-        own = class_of_array(self)
-        if args or options or not (wanted == float or (wanted == np.int64 and own < FLOAT)):
+        own, is_float = class_of_array(self), is_float_dtype(wanted)
+        if args or options or not (is_float or (wanted == np.int64 and own < FLOAT)):
             refuse(f"converts traced numbers to {wanted.name}")
-        return converted(self.copy(), FLOAT if wanted == float else INT)
+        return converted(self.copy(), FLOAT if is_float else INT)
 
     def dot(self, other: Any, out: None = None) -> Any:  # type: ignore[override]
         """Multiply as `numpy.dot` does."""
         if out is not None:
             refuse("a product stored in an array is not known to tracing")
-        return apply_function(np.dot, (self, other), {})
+        return np.dot(self, other)
 
     def fill(self, value: Any) -> None:
         """Set all elements."""
@@ -226,85 +228,12 @@ class _Flat:
         self._elements[key] = plain(storable(self._array, value))
 
 
-class FloatMeta(type):
-    """Lets traced numbers pass as floats in ``isinstance``."""
-
-    stands_for: type
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        if type(instance) is Scalar:
-            return issubclass(type_of(instance), cls.stands_for)
-        return isinstance(instance, cls.stands_for)
-
-    def __subclasscheck__(cls, other: Any) -> bool:
-        return issubclass(getattr(other, "stands_for", other), cls.stands_for)
-
-    def __eq__(cls, other: Any) -> bool:
-        return other is cls or other is cls.stands_for
-
-    def __hash__(cls) -> int:
-        return hash(cls.stands_for)
-
-
-class TracedFloat(float, metaclass=FloatMeta):
-    """Stands for ``float`` in traced functions."""
-
-    stands_for = float
-    dtype = np.dtype(float)
-
-    def __new__(cls, value: Any = 0.0) -> Any:
-        """Convert what is not traced."""
-        if isinstance(value, TracedArray) and value.size == 1:
-            value = value.reshape(-1)[0]
-        return of_kind(FLOAT + PYTHON, value) if type(value) is Scalar else float(value)
-
-
-class TracedFloat64(float, metaclass=FloatMeta):
-    """Stands for ``numpy.float64`` in traced functions."""
-
-    stands_for = np.float64
-    dtype = np.dtype(float)
-
-    def __new__(cls, value: Any = 0.0) -> Any:
-        """Convert what is not traced."""
-        if isinstance(value, np.ndarray) and value.ndim == 0:
-            value = plain(value)[()]
-        if isinstance(value, (TracedArray, list, tuple)) and has_traced(value):
-            return converted(lifted(value), FLOAT)
-        if type(value) is Scalar:
-            return of_kind(FLOAT + NUMPY, value)
-        return promoted(np.float64(demoted(value)))
-
-
-for _shim, _real in ((TracedFloat, float), (TracedFloat64, np.float64)):
-    _shim.__name__ = _shim.__qualname__ = _real.__name__
-    _shim.__module__ = _real.__module__
-
-TYPE_SHIMS: dict[type, type] = {float: TracedFloat, np.float64: TracedFloat64}
-_TYPES = {
-    BOOL + PYTHON: bool, INT + PYTHON: int, FLOAT + PYTHON: float,
-    BOOL + NUMPY: np.bool_, INT + NUMPY: np.int64, FLOAT + NUMPY: np.float64,
-    BOOL + BOXED: np.ndarray, INT + BOXED: np.ndarray, FLOAT + BOXED: np.ndarray,
-}  # fmt: skip
-
-
-def type_of(value: Any) -> type:
-    """Type that a value has in the function itself."""
-    if type(value) is TracedArray:
-        return np.ndarray
-    if type(value) is not Scalar:
-        return type(value)
-    if origin_of(value.kind) == UNSURE:
-        refuse("asks for the type of a number that may have one or another")
-    return _TYPES[value.kind]
-
-
 # --- conversions --------------------------------------------------------------------------
 
 
 def as_dtype(dtype: Any) -> Any:
     """Type that a traced function meant."""
-    return float if dtype is TracedFloat or dtype is TracedFloat64 else dtype
+    return getattr(dtype, "stands_for", dtype) if isinstance(dtype, type) else dtype
 
 
 def is_float_dtype(dtype: Any) -> bool:
@@ -392,7 +321,7 @@ def homogeneous(array: TracedArray) -> TracedArray:
 
 
 def storable(target: np.ndarray, value: Any) -> Any:
-    """What is stored when a value is assigned to elements of an array."""
+    """Make of a value what is stored when it is assigned to elements of an array."""
     value = lifted(value)
     wanted = class_of_array(target)
     if type(value) is Scalar:
@@ -537,7 +466,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, options: dict) -> Any:
     loop = _loop_for(ufunc)
     if unknown := options.keys() - _HARMLESS:
         refuse(f"np.{name} with {', '.join(sorted(unknown))} is not known to tracing")
-    if not is_float_dtype(options.get("dtype")) and options["dtype"] != object:
+    dtype = options.get("dtype")
+    if not is_float_dtype(dtype) and not np.dtype(dtype).hasobject:
         refuse(f"np.{name} with a dtype is not known to tracing")
     operands = _checked(name, method, operands)
     if "initial" in options and any(class_of_value(x) != FLOAT for x in operands):
@@ -598,94 +528,6 @@ def _stored(result: Any, target: Any) -> Any:
         return result
     target[...] = result
     return target
-
-
-# --- other functions --------------------------------------------------------------------------
-
-HANDLERS: dict[Any, Callable[..., Any]] = {}
-
-# Functions whose own implementation does the right thing with objects. Not all do: nan_to_num,
-# for one, gives objects back as they came.
-_TRUSTED_TEXT = """
-    all amax amin any append apply_along_axis argmax argmin array_split atleast_1d
-    atleast_2d atleast_3d average block broadcast_arrays broadcast_to clip column_stack
-    compress concatenate convolve copy cross cumprod cumsum delete diag diagonal
-    diff dot dsplit dstack ediff1d einsum einsum_path expand_dims fill_diagonal flip fliplr
-    flipud hsplit hstack inner insert kron matrix_transpose max mean min moveaxis ndim
-    outer pad permute_dims polyval prod ptp ravel repeat reshape resize roll rollaxis rot90
-    shape size split squeeze stack std sum swapaxes take take_along_axis tensordot tile
-    trace transpose trapezoid tril triu unstack vander var vdot vsplit vstack iscomplexobj
-    isrealobj
-"""
-_TRUSTED = frozenset(
-    getattr(np, name) for name in _TRUSTED_TEXT.split() if hasattr(np, name)
-)
-# Those that store other values in an array of the type of the first one.
-_KEEP_TYPE = frozenset(("insert", "fill_diagonal", "pad"))
-# Those of them that give a number of NumPy where they give a single one; others may give an array
-# without dimensions.
-_GIVE_NUMBERS_TEXT = """
-    all amax amin any average clip convolve dot inner max mean min polyval prod ptp std sum trace
-    trapezoid var vdot interp det norm solve inv
-"""
-GIVE_NUMBERS = frozenset(_GIVE_NUMBERS_TEXT.split())
-
-
-def apply_function(function: Any, args: tuple, options: dict) -> Any:
-    """Run a function of NumPy that is no universal function on traced operands."""
-    args = tuple(map(_known_values, args))
-    options = {k: as_dtype(_known_values(v)) for k, v in options.items()}
-    if not any(_holds_traced(x) for x in (*args, *options.values())):
-        return promoted(function(*map(_demoted_deep, args), **options))
-    handler = HANDLERS.get(function)
-    if handler is not None:
-        return _finished(function, wrapped(handler(*args, **options)))
-    if function not in _TRUSTED:
-        refuse(f"the function {getattr(function, '__name__', function)} is not known to tracing")
-    _check_options(function, args, options)
-    # NumPy's own implementation; the calls it makes come back here one by one
-    anything = np.empty(0, dtype=object).view(TracedArray)
-    result = np.ndarray.__array_function__(anything, function, (), args, options)
-    return _finished(function, wrapped(result))
-
-
-def _check_options(function: Any, args: tuple, options: dict) -> None:
-    """Refuse options that would be overlooked for objects."""
-    name = function.__name__
-    if not is_float_dtype(options.get("dtype")):
-        refuse(f"np.{name} with a dtype is not known to tracing")
-    if name in _KEEP_TYPE and class_of_value(lifted(args[0])) != FLOAT:
-        refuse(f"np.{name} of conditions or integers is not known to tracing")
-    if not isinstance(options.get("where", True), (bool, type(np._NoValue))):
-        refuse(f"np.{name} with where is not known to tracing")
-
-
-def _finished(function: Any, result: Any) -> Any:
-    """Result as the function itself would give it: with elements of one class."""
-    if type(result) is Scalar:
-        gives_number = function.__name__ in GIVE_NUMBERS
-        return with_origin(NUMPY if gives_number else UNSURE, result)
-    if isinstance(result, TracedArray):
-        return homogeneous(result)
-    if type(result) in (list, tuple):
-        return type(result)(_finished(function, x) for x in result)
-    return result
-
-
-def _known_values(value: Any) -> Any:
-    return plain(value).view(TracedArray) if type(value) is Scalar else value
-
-
-def _holds_traced(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_holds_traced, value.values()))
-    return has_traced(value)
-
-
-def _demoted_deep(value: Any) -> Any:
-    if type(value) in (list, tuple):
-        return type(value)(map(_demoted_deep, value))
-    return demoted(value)
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:

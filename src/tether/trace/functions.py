@@ -9,22 +9,17 @@ from typing import Any
 import numpy as np
 
 from tether.trace import opcodes as op
+from tether.trace.choices import arctan2, fmax, fmin, hypot, maximum, minimum
 from tether.trace.scalar import (
     Scalar,
     apply,
-    arctan2,
     floor_divide,
-    fmax,
-    fmin,
     fmod,
-    hypot,
     is_traced,
     logical_and,
     logical_not,
     logical_or,
     logical_xor,
-    maximum,
-    minimum,
     select,
     truncate,
 )

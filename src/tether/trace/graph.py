@@ -395,13 +395,16 @@ class Graph:
             code, a, b, _ = self.nodes[part]
             if code in op.LEAVES:
                 known[part] = code != op.CONST or math.isfinite(a)
-            elif code in (op.DIV, op.MOD) and not (self.nodes[b][0] == op.CONST and self.nodes[b][1]):
-                known[part] = False
-            elif code not in _TOTAL or (code == op.POWI and b < 0):
+            elif not self._is_total_operation(code, b):
                 known[part] = False
             else:
                 known[part] = all(known[x] for x in self.operands(part))
         return known[node]
+
+    def _is_total_operation(self, code: int, b: int) -> bool:
+        if code in (op.DIV, op.MOD):
+            return self.nodes[b][0] == op.CONST and self.nodes[b][1] != 0.0
+        return code in _TOTAL and not (code == op.POWI and b < 0)
 
     def _unknown_parts(self, node: int) -> list[int]:
         """Nodes of an expression about which nothing is known yet, its operands after it."""

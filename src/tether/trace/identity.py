@@ -61,6 +61,8 @@ def _worst(code: types.CodeType, values: dict[str, Any], names: dict[str, Any]) 
 
 
 def _kind_of_test(steps: list[dis.Instruction], values: dict, names: dict) -> int:
+    if _asks_for_class(steps):
+        return HARMLESS
     right, left_end = _operand(steps, values, names)
     if right is not _UNKNOWN:
         if isinstance(right, (bool, np.bool_, float, int, np.ndarray)):
@@ -76,6 +78,16 @@ def _kind_of_test(steps: list[dis.Instruction], values: dict, names: dict) -> in
     last = steps[-1].opname
     keeps = last in _KEEPING or last.startswith("LOAD_FAST")
     return OF_NAMES if keeps else OF_CONDITIONS
+
+
+def _asks_for_class(steps: list[dis.Instruction]) -> bool:
+    """Tell whether the last operand is ``x.__class__`` or ``type(x)``; traced numbers refuse it."""
+    if steps[-1].opname == "LOAD_ATTR":
+        return steps[-1].argval == "__class__"
+    called = [step for step in steps if step.opname != "PRECALL"]
+    return called[-1].opname == "CALL" and any(
+        step.opname == "LOAD_GLOBAL" and step.argval == "type" for step in called[-5:-1]
+    )
 
 
 def _operand(steps: list[dis.Instruction], values: dict, names: dict) -> tuple[Any, Any]:

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from tether.trace.array_functions import HANDLERS
 from tether.trace.arrays import (
-    HANDLERS,
     TracedArray,
     as_class,
     as_dtype,
-    class_of_array,
     class_of_value,
     converted,
     demoted,
@@ -25,9 +24,9 @@ from tether.trace.arrays import (
     where,
 )
 from tether.trace.functions import UNARY
+from tether.trace.kinds import BOOL, BOXED, FLOAT, dtype_of
 from tether.trace.piecewise import from_points
-from tether.trace.kinds import BOOL, BOXED, FLOAT, class_of, dtype_of
-from tether.trace.scalar import Scalar, is_traced, of_kind, refuse, select, with_origin
+from tether.trace.scalar import Scalar, is_traced, of_kind, refuse, select
 from tether.trace.splines import FILL, STAY, Pieces
 
 # Beyond these sizes the expressions get long.

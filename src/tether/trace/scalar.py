@@ -247,7 +247,7 @@ class Scalar:
         return apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: tuple, options: dict) -> Any:
-        from tether.trace.arrays import apply_function
+        from tether.trace.array_functions import apply_function
 
         return apply_function(function, args, options)
 
@@ -287,7 +287,8 @@ class Operation:
         self.name, self.method, self.kinds = name, method, kinds
 
 
-def _table(rule: Callable[[int, int, int], int]) -> list[list[int]]:
+def table(rule: Callable[[int, int, int], int]) -> list[list[int]]:
+    """Kinds of the results of an operation."""
     return [[rule(x, y, PROMOTED[x][y]) for y in range(12)] for x in range(12)]
 
 
@@ -306,7 +307,8 @@ def _of_sums(of_bools: int) -> Callable[[int, int, int], int]:
     return rule
 
 
-def _of_quotients(x: int, y: int, promoted: int) -> int:
+def of_quotients(x: int, y: int, promoted: int) -> int:
+    """Kind of the result of a function that always gives floats."""
     return FLOAT + origin_of(promoted)
 
 
@@ -377,7 +379,8 @@ def _strange(operation: Operation, x: Scalar, other: Any, reflected: bool = Fals
     return NotImplemented
 
 
-def _binary(code: int) -> Callable[[Graph, int, int], int]:
+def binary(code: int) -> Callable[[Graph, int, int], int]:
+    """Make what makes a node of an operation."""
     return lambda graph, a, b: graph.binary(code, a, b)
 
 
@@ -403,20 +406,20 @@ def _truth_value(graph: Graph, node: int) -> int:
 
 
 _ARITHMETIC = {
-    "add": Operation("+", Graph.add, _table(_of_sums(_EITHER))),
-    "sub": Operation("-", Graph.minus, _table(_of_sums(_REFUSED))),
-    "mul": Operation("*", Graph.times, _table(_of_sums(_BOTH))),
-    "truediv": Operation("/", Graph.over, _table(_of_quotients)),
-    "mod": Operation("%", _binary(op.MOD), _table(_of_remainders)),
+    "add": Operation("+", Graph.add, table(_of_sums(_EITHER))),
+    "sub": Operation("-", Graph.minus, table(_of_sums(_REFUSED))),
+    "mul": Operation("*", Graph.times, table(_of_sums(_BOTH))),
+    "truediv": Operation("/", Graph.over, table(of_quotients)),
+    "mod": Operation("%", binary(op.MOD), table(_of_remainders)),
 }
-_POWER = Operation("**", Graph.pow, _table(_of_remainders))
+_POWER = Operation("**", Graph.pow, table(_of_remainders))
 _COMPARISON = {
-    name: Operation(sign, method, _table(_of_comparisons))
+    name: Operation(sign, method, table(_of_comparisons))
     for name, sign, method in (
-        ("lt", "<", _binary(op.LT)),
-        ("le", "<=", _binary(op.LE)),
-        ("eq", "==", _binary(op.EQ)),
-        ("ne", "!=", _binary(op.NE)),
+        ("lt", "<", binary(op.LT)),
+        ("le", "<=", binary(op.LE)),
+        ("eq", "==", binary(op.EQ)),
+        ("ne", "!=", binary(op.NE)),
         ("gt", ">", lambda graph, a, b: graph.binary(op.LT, b, a)),
         ("ge", ">=", lambda graph, a, b: graph.binary(op.LE, b, a)),
     )
@@ -427,18 +430,19 @@ _NODES_OF_LOGIC: dict[str, Callable[[Graph, int, int], int]] = {
     "xor": _logic(lambda graph, a, b: graph.binary(op.NE, a, b)),
 }
 _BITWISE = {
-    name: Operation(sign, _NODES_OF_LOGIC[name], _table(_of_bits))
+    name: Operation(sign, _NODES_OF_LOGIC[name], table(_of_bits))
     for name, sign in (("and", "&"), ("or", "|"), ("xor", "^"))
 }
 # The same of anything: np.logical_and and its like.
 _LOGICAL = {
-    name: Operation(f"logical_{name}", method, _table(_of_comparisons))
+    name: Operation(f"logical_{name}", method, table(_of_comparisons))
     for name, method in _NODES_OF_LOGIC.items()
 }
 # Operators under the names of the universal functions.
 _OF_UFUNC = {
     "add": _ARITHMETIC["add"], "subtract": _ARITHMETIC["sub"], "multiply": _ARITHMETIC["mul"],
-    "divide": _ARITHMETIC["truediv"], "remainder": _ARITHMETIC["mod"], "power": _POWER, "less": _COMPARISON["lt"],
+    "divide": _ARITHMETIC["truediv"], "remainder": _ARITHMETIC["mod"], "power": _POWER,
+    "less": _COMPARISON["lt"],
     "less_equal": _COMPARISON["le"], "equal": _COMPARISON["eq"], "not_equal": _COMPARISON["ne"],
     "greater": _COMPARISON["gt"], "greater_equal": _COMPARISON["ge"],
 }  # fmt: skip
@@ -536,82 +540,15 @@ def select(condition: Any, x: Any, y: Any) -> Any:
     graph = condition.recorder.graph
     nodes = [v.node if is_traced(v) else graph.constant(v) for v in (x, y)]
     node = graph.select(truth(graph, condition.node), *nodes)
-    return Scalar(condition.recorder, node, PROMOTED[_kind(x)][_kind(y)])
+    return Scalar(condition.recorder, node, PROMOTED[kind_of_number(x)][kind_of_number(y)])
 
 
-def _kind(x: Any) -> int:
+def kind_of_number(x: Any) -> int:
+    """Kind of a number, traced or not."""
     kind = x.kind if type(x) is Scalar else kind_of(x)
     if kind is None:
         refuse(f"chooses a {type(x).__name__} by a traced condition")
     return kind
-
-
-_MINIMUM = Operation("minimum", _binary(op.MIN), PROMOTED)
-_MAXIMUM = Operation("maximum", _binary(op.MAX), PROMOTED)
-_ANGLE = Operation("arctan2", _binary(op.ATAN2), _table(_of_quotients))
-_LENGTH = Operation("hypot", _binary(op.HYPOT), _table(_of_quotients))
-
-
-def minimum(x: Any, y: Any) -> Any:
-    """Smaller of two numbers; NaN if either is, as NumPy has it."""
-    return combine(_MINIMUM, x, y) if is_traced(x, y) else np.minimum(x, y)
-
-
-def maximum(x: Any, y: Any) -> Any:
-    """Larger of two numbers; NaN if either is, as NumPy has it."""
-    return combine(_MAXIMUM, x, y) if is_traced(x, y) else np.maximum(x, y)
-
-
-def fmin(x: Any, y: Any) -> Any:
-    """Smaller of two numbers, the other one where one is NaN."""
-    if not is_traced(x, y):
-        return np.fmin(x, y)
-    return select(x <= y, x, _unless_nan(y, x))
-
-
-def fmax(x: Any, y: Any) -> Any:
-    """Larger of two numbers, the other one where one is NaN."""
-    if not is_traced(x, y):
-        return np.fmax(x, y)
-    return select(x >= y, x, _unless_nan(y, x))
-
-
-def _unless_nan(x: Any, other: Any) -> Any:
-    return select(x == x, x, other) if is_traced(x) else other if x != x else x
-
-
-def first_unless_less(x: Any, y: Any) -> Any:
-    """Smaller of two numbers as `min` has it: the first one unless the second is less."""
-    if not is_traced(y) and y == y:  # then NaN can only come from x, and stays
-        return of_kind(_common(x, y), minimum(x, y))
-    return of_kind(_common(x, y), select(y < x, y, x))
-
-
-def first_unless_greater(x: Any, y: Any) -> Any:
-    """Larger of two numbers as `max` has it: the first one unless the second is greater."""
-    if not is_traced(y) and y == y:
-        return of_kind(_common(x, y), maximum(x, y))
-    return of_kind(_common(x, y), select(x < y, y, x))
-
-
-def _common(x: Any, y: Any) -> int:
-    """Kind of one of two numbers, nobody knows which."""
-    first, second = _kind(x), _kind(y)
-    if first == second:
-        return first
-    if class_of(first) != class_of(second) and BOOL in (class_of(first), class_of(second)):
-        refuse("chooses between a bool and a number")
-    return max(class_of(first), class_of(second)) + UNSURE
-
-
-def arctan2(y: Any, x: Any) -> Any:
-    """Angle of a point in the plane."""
-    return combine(_ANGLE, y, x) if is_traced(x, y) else np.arctan2(y, x)
-
-
-def hypot(x: Any, y: Any) -> Any:
-    """Length of the hypotenuse."""
-    return combine(_LENGTH, x, y) if is_traced(x, y) else np.hypot(x, y)
 
 
 def floor(x: Any) -> Any:

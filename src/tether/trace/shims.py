@@ -12,14 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tether.trace.array_functions import apply_function
 from tether.trace.arrays import (
-    TYPE_SHIMS,
     TracedArray,
-    TracedFloat,
-    TracedFloat64,
-    apply_function,
     apply_ufunc,
-    as_class,
     as_dtype,
     class_of_number,
     class_of_value,
@@ -30,16 +26,14 @@ from tether.trace.arrays import (
     lifted,
     plain,
     promoted,
-    type_of,
 )
+from tether.trace.choices import first_unless_greater, first_unless_less, hypot
+from tether.trace.float_types import TYPE_SHIMS, TracedFloat, TracedFloat64, type_of
 from tether.trace.functions import BINARY, UNARY, erf
 from tether.trace.kinds import BOOL, BOXED, FLOAT, INT, NUMPY, PYTHON, class_of, origin_of
 from tether.trace.numpy_functions import empty_like, filled, full_like, ones_like, zeros_like
 from tether.trace.scalar import (
     Scalar,
-    first_unless_greater,
-    first_unless_less,
-    hypot,
     is_traced,
     logical_and,
     logical_not,
