@@ -39,12 +39,17 @@ def points(count=60, seed=4):
 POINTS = points()
 
 
-def make(expression, shape, before=""):
+# What infinite numbers make of these depends on the order of the operations.
+FINITE_ONLY = ("linalg.solve", "linalg.inv", "linalg.det", "polyval", "[z, w")
+
+
+def make(expression, result, before=""):
     """Make a residual of an expression in t, y, yp and x, z, w = y."""
-    lines = ["def fun(t, y, yp):", "    x, z, w = y[0], y[1], y[2]", "    M = np.array([y, yp, 2 * y - yp])"]
-    lines += [f"    {line}" for line in before.splitlines()]
-    lines += [f"    r = {expression}", f"    return {AS_LIST[shape]}"]
-    return "\n".join(lines)
+    lines = [
+        "x, z, w = y[0], y[1], y[2]", "M = np.array([y, yp, 2 * y - yp])", *before.splitlines(),
+        f"r = {expression}", f"return {result}",
+    ]
+    return "\n    ".join(["def fun(t, y, yp):", *lines])
 
 
 def compiled(text, names):
@@ -61,13 +66,10 @@ def call(fun, point):
 
 def shape_of(expression, names, before=""):
     """Say what the expression gives at ordinary points, None where it cannot be a residual."""
-    space = dict(names)
-    lines = ["def probe(t, y, yp):", "    x, z, w = y[0], y[1], y[2]", "    M = np.array([y, yp, 2 * y - yp])"]
-    lines += [f"    {line}" for line in before.splitlines()]
-    exec("\n".join([*lines, f"    return {expression}"]), space)
+    fun = compiled(make(expression, "r", before), names)
     for point in POINTS[:10]:
         try:
-            value = call(space["probe"], point)
+            value = call(fun, point)
         except Exception:
             continue
         return _shape(value)
@@ -79,8 +81,8 @@ def _shape(value):
         return "number"
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         return "array" if value.ndim and value.size else "number" if value.size else None
-    if isinstance(value, (list, tuple)) and len(value) and all(_shape(v) == "number" for v in value):
-        return "list"
+    if isinstance(value, (list, tuple)) and len(value):
+        return "list" if all(_shape(v) == "number" for v in value) else None
     return None
 
 
@@ -89,7 +91,7 @@ def outcome(expression, names, shape=None, before=""):
     shape = shape or shape_of(expression, names, before)
     if shape is None:
         return "no residual"
-    fun = compiled(make(expression, shape, before), names)
+    fun = compiled(make(expression, AS_LIST[shape], before), names)
     expected = []
     for point in POINTS:
         try:
@@ -110,6 +112,8 @@ def outcome(expression, names, shape=None, before=""):
     for point, value, right in zip(POINTS, values, expected, strict=True):
         if right is None or np.array_equal(value, right, equal_nan=True):
             continue
+        if not np.all(np.isfinite(point)) and any(name in expression for name in FINITE_ONLY):
+            continue
         split = point[0], point[1 : 1 + N], point[1 + N :]
         _, errors = evaluate_with_error(program, *split)
         with np.errstate(invalid="ignore"):
@@ -117,5 +121,5 @@ def outcome(expression, names, shape=None, before=""):
         same = near | (np.isnan(value) & np.isnan(right)) | (value == right)
         same |= np.isinf(errors) & np.isfinite(right) & np.isfinite(value)
         if not np.all(same):
-            return f"{expression}: traced {value}, called {right} at t = {split[0]}, y = {split[1]}, yp = {split[2]}"
+            return f"{expression}: traced {value}, called {right} at t, y, yp = {split}"
     return "traced"

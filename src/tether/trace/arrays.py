@@ -72,7 +72,7 @@ class TracedArray(np.ndarray):
             if isinstance(key, TracedArray):
                 self._set_where(key, value)
                 return
-        super().__setitem__(key, plain(storable(self, value)))
+        super().__setitem__(key, storable(self, value))
 
     def _set_where(self, mask: TracedArray, value: Any) -> None:
         """Assign one value where a traced condition holds."""
@@ -152,12 +152,16 @@ class TracedArray(np.ndarray):
                 place = i
         return np.int64(place)
 
-    def all(self, axis: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    def all(  # type: ignore[override]
+        self, axis: Any = None, out: Any = None, keepdims: bool = False, **options: Any
+    ) -> Any:
         """Tell whether all elements are true."""
         options |= {"axis": axis, "keepdims": keepdims, "out": None if out is None else (out,)}
         return apply_ufunc(np.logical_and, "reduce", (self,), options)
 
-    def any(self, axis: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
+    def any(  # type: ignore[override]
+        self, axis: Any = None, out: Any = None, keepdims: bool = False, **options: Any
+    ) -> Any:
         """Tell whether an element is true."""
         options |= {"axis": axis, "keepdims": keepdims, "out": None if out is None else (out,)}
         return apply_ufunc(np.logical_or, "reduce", (self,), options)
@@ -168,7 +172,7 @@ class TracedArray(np.ndarray):
         return _Flat(self)
 
     @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
+    def dtype(self) -> np.dtype:  # type: ignore[misc, override]
         """Type of the elements, for NumPy that of objects."""
         return super().dtype if asked_from_inside() else dtype_of(class_of_array(self))
 
@@ -225,7 +229,7 @@ class _Flat:
         return result.view(TracedArray) if isinstance(result, np.ndarray) else read(result)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._elements[key] = plain(storable(self._array, value))
+        self._elements[key] = storable(self._array, value)
 
 
 # --- conversions --------------------------------------------------------------------------
@@ -323,6 +327,8 @@ def homogeneous(array: TracedArray) -> TracedArray:
 def storable(target: np.ndarray, value: Any) -> Any:
     """Make of a value what is stored when it is assigned to elements of an array."""
     value = lifted(value)
+    if isinstance(value, np.ndarray) and value.ndim == 0:  # would be stored as such
+        value = plain(value)[()]
     wanted = class_of_array(target)
     if type(value) is Scalar:
         _check_storing(class_of(value.kind), wanted)
@@ -331,7 +337,8 @@ def storable(target: np.ndarray, value: Any) -> Any:
         own = class_of_array(value)
         _check_storing(own, wanted)
         if _holds_objects(value):
-            return value if own == wanted else converted(value.copy(), wanted)
+            same = own == wanted
+            return plain(value if same else converted(value.copy().view(TracedArray), wanted))
         return value.astype(dtype_of(wanted)).astype(object)
     if isinstance(value, (list, tuple)):
         return storable(target, np.asarray(value))

@@ -30,6 +30,9 @@ class FloatMeta(type):
     def __hash__(cls) -> int:
         return hash(cls.stands_for)
 
+    __mro__ = property(lambda cls: cls.stands_for.__mro__)  # type: ignore[assignment]
+    __bases__ = property(lambda cls: cls.stands_for.__bases__)  # type: ignore[assignment]
+
 
 class TracedFloat(float, metaclass=FloatMeta):
     """Stands for ``float`` in traced functions."""

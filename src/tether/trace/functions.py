@@ -104,7 +104,11 @@ def copysign(x: Any, y: Any) -> Any:
     if not is_traced(x, y):
         return np.copysign(x, y)
     size = abs(x)
-    return select(y < 0.0, -size, size)
+    if not is_traced(y):
+        return size if np.copysign(1.0, y) > 0.0 else -size
+    # zero has a sign, which angles know
+    at_zero = size * UNARY["sign"](arctan2(y, -1.0))
+    return select(y < 0.0, -size, select(y == 0.0, at_zero, size))
 
 
 def clip(x: Any, low: Any, high: Any) -> Any:

@@ -78,7 +78,7 @@ def kind_of(value: Any) -> int | None:
     cls = type(value)
     found = _OF_TYPE.get(cls)
     if found is None and isinstance(value, (float, int, np.integer)):
-        return _kind_of_subclass(cls)
+        return _kind_of_subclass(cls)  # type: ignore[arg-type]
     return found
 
 

@@ -157,9 +157,10 @@ def _of_each_element(function: Any, x: TracedArray, args: tuple, more: dict) -> 
     recorder = next(u.recorder for u in plain(x).flat if is_traced(u))
     with recorder.without_branches("a function that np.piecewise calls"):
         together = lifted(function(x.ravel(), *args, **more))
-        if np.ndim(plain(together)) == 0:
-            return together
         alone = [lifted(function(x.ravel()[i : i + 1], *args, **more)) for i in range(x.size)]
+    if np.ndim(plain(together)) == 0 and all(np.ndim(plain(one)) == 0 for one in alone):
+        together = np.full(x.size, plain(together), dtype=object).view(TracedArray)
+        alone = [objects(one).reshape(1) for one in alone]
     same = np.shape(together) == (x.size,) and all(
         np.shape(one) == (1,) and _is_same(plain(one)[0], two)
         for one, two in zip(alone, plain(together), strict=True)
@@ -187,6 +188,7 @@ def _interp(
                "is not known to tracing")  # fmt: skip
     if np.any(np.diff(xs) <= 0.0):
         refuse("np.interp with nodes that do not ascend is not known to tracing")
+    left, right = (x[()] if isinstance(x, np.ndarray) else x for x in (left, right))
     left, right = (fs[0] if left is None else left), (fs[-1] if right is None else right)
     points = list(zip(xs.tolist(), fs, strict=True))
 

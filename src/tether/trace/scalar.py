@@ -110,8 +110,8 @@ class Scalar:
         self.node = node
         self.kind = kind
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         """What a library may ask for in place of the type."""
         if _asks_by_name(sys._getframe(1)):
             refuse("asks for the type of a traced number")
@@ -175,7 +175,7 @@ class Scalar:
         if class_of(self.kind) != BOOL or origin_of(self.kind) == UNSURE:
             refuse("applies ~ to something else than a bool of NumPy")
         if origin_of(self.kind) == PYTHON:  # an integer: -1 or -2
-            return -1 - self
+            return _operate(_ARITHMETIC["sub"], -1, self)
         return logical_not(self)
 
     # --- what needs a number --------------------------------------------------------------

@@ -67,7 +67,7 @@ def _array(
     value = lifted(value)
     if type(value) not in (Scalar, TracedArray) or not has_traced(value):
         value = demoted(value)
-        options = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
+        options: dict[str, Any] = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
         return promoted(np.array(value, dtype=as_dtype(dtype), **options))
     if dtype is not None and not is_float_dtype(dtype):
         refuse(f"stores traced numbers as {np.dtype(as_dtype(dtype)).name}")
@@ -453,8 +453,9 @@ def _hasattr(value: Any, name: str) -> bool:
 
 def _getattr(value: Any, name: str, *default: Any) -> Any:
     if type(value) in (Scalar, TracedArray):
-        if default and not hasattr(_sample(value), name):
-            return default[0]
+        sample = _sample(value)
+        if not hasattr(sample, name):
+            return getattr(sample, name, *default)
         if name.startswith("__"):
             refuse(f"asks for {name} of a traced value")
     return getattr(value, name, *default)
@@ -482,20 +483,13 @@ _REFUSED_BUILTINS = {
 }
 
 
-# Builtins that compute nothing themselves, or refuse traced numbers: they ask them for an index, a
-# text, a hash. The truth of a traced number is decided by its recorder.
-_AS_THEY_ARE_TEXT = """
-    None True False Ellipsis NotImplemented __build_class__ __debug__ __name__ __doc__ __spec__
-    __loader__ __package__
-    abs ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter
-    format frozenset hash hex int iter len list map next object oct ord pow property range repr
-    reversed round set slice sorted staticmethod str sum super tuple zip
-"""
-_AS_THEY_ARE = frozenset(_AS_THEY_ARE_TEXT.split())
-
-
-def _is_exception(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseException)
+def _build_class(body: types.FunctionType, name: str, *bases: Any, **options: Any) -> Any:
+    """Stand for a class statement."""
+    if any(base in TYPE_SHIMS.values() for base in bases if isinstance(base, type)):
+        refuse(f"defines {name}, a float of its own kind")
+    if "__exit__" in body.__code__.co_names:
+        refuse(f"defines {name}, which may swallow exceptions")
+    return builtins.__build_class__(body, name, *bases, **options)
 
 
 def builtin_shims(copy: Callable[[Any], Any]) -> dict[str, Any]:
@@ -504,11 +498,7 @@ def builtin_shims(copy: Callable[[Any], Any]) -> dict[str, Any]:
     def import_shim(name: str, *args: Any, **options: Any) -> Any:
         return copy(builtins.__import__(name, *args, **options))
 
-    shims = {k: v for k, v in vars(builtins).items() if k in _AS_THEY_ARE or _is_exception(v)}
-    shims |= {
-        name: refusing(f"the builtin {name} is not known to tracing")
-        for name in vars(builtins).keys() - shims.keys() if not name.startswith("__")
-    }
+    shims = dict(vars(builtins))
     shims |= {name: refusing(f"{name} {what}") for name, what in _REFUSED_BUILTINS.items()}
     return shims | {
         "__import__": import_shim,
@@ -517,6 +507,7 @@ def builtin_shims(copy: Callable[[Any], Any]) -> dict[str, Any]:
         "max": _extreme(max, first_unless_greater),
         "any": _quantifier(any, logical_or),
         "all": _quantifier(all, logical_and),
+        "__build_class__": _build_class,
         "isinstance": _isinstance,
         "issubclass": _issubclass,
         "type": _type,
