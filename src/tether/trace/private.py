@@ -26,7 +26,6 @@ from tether.trace.classes import PrivateClasses, members_of
 from tether.trace.code import facts_of, line_of_name
 from tether.trace.float_types import TYPE_SHIMS
 from tether.trace.identity import OF_CONDITIONS, OF_NAMES, identity_tests
-from tether.trace.identity import OF_CONDITIONS, OF_NAMES, identity_tests
 from tether.trace.known import (
     CACHED,
     DESCRIPTORS,
