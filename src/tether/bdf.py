@@ -32,6 +32,7 @@ from tether.options import (
     merge,
 )
 from tether.problem import Problem, as_problem
+from tether.references import References
 from tether.result import LocalInterpolant, Statistics
 from tether.start.consistent import (
     Start,
@@ -44,6 +45,7 @@ from tether.start.high_index import find_kinds, refuse_pencil, start_above_index
 from tether.start.on_constraints import start_on_constraints
 from tether.status import Status
 from tether.structure.pencil import Pencil
+from tether.structure.scaling import Units
 from tether.trust import Trust
 
 __all__ = ["Bdf"]
@@ -152,6 +154,7 @@ class Bdf:
         self._names_given = check_names("names", names, self.n), check_names(
             "equation_names", equation_names, self.n
         )
+        self.units = Units.of(*self.options.tolerances(self.n), y, abs(t_bound - t0))
         if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
             raise ValueError(
                 f"first_step must not be longer than the interval, got {self.options.first_step}"
@@ -164,10 +167,12 @@ class Bdf:
         self.watched: list[Switch] | None = None    # by `step`, where the structure may change
         self.changed = False                   # whether what the residual reads was
         self.trust = Trust(self)
+        self.references = References()
         self._begin(t0, y, yp, t_bound)
         if not self.start.success and self.trust.starts_wrong(t0, y, yp):
             self._begin(t0, y, yp, t_bound)
         self.plans = 1
+        self.settle_references()
         if not self.start.on_constraints and self.model.constraints.all:
             reason = self.names.translate(self.start.message)
             raise ValueError(f"y0 is not on the constraints: {reason}")
@@ -221,7 +226,9 @@ class Bdf:
         if self.options.trace == "never":
             return self.problem
         options = self.options
-        model, note = find_model(self.problem, t, y, yp, options.form, options.backend)
+        model, note = find_model(
+            self.problem, t, y, yp, options.form, options.backend, self.units
+        )
         if difference := self.trust.refuses(model, t, y, yp):
             model, note = self.problem, difference
             self.trust.adopt(model)
@@ -330,11 +337,13 @@ class Bdf:
     def _find_start(self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str) -> Start:
         if isinstance(self.model, ReducedProblem):
             return self._find_reduced_start(t, y, yp, mode)
-        self.model.constraints.set_references(self._state, t, y)
+        self._set_references(t, y)
         if mode == "assume":
             given = np.zeros_like(y) if yp is None else yp
             return Start(y, given, True, "assumed to be consistent", pencil=self._look(t, y, given))
         found = self._from_constraints(t, y, yp)
+        if not found.on_constraints and self._let_invariants_jump(t, y):
+            found = self._from_constraints(t, y, yp)
         return refuse_changes(self._state, found, y, yp) if mode == "check" else found
 
     def _from_constraints(
@@ -348,7 +357,8 @@ class Bdf:
         if self._state.n_constraints == 0:
             return self._complete(t, y, yp)
         constraints = self.model.constraints
-        accept = self.options.accept_projected_start or (lifted and not constraints.all)
+        goes_on = self.references.values is not None
+        accept = self.options.accept_projected_start or goes_on or (lifted and not constraints.all)
         on_constraints = start_on_constraints(self._state, t, y, constraints, accept)
         if not on_constraints.success:
             return on_constraints
@@ -375,23 +385,69 @@ class Bdf:
         s = self._state
         if mode == "assume":
             whole, slopes = self.model.reduced.lift(y, yp)
-            self.model.constraints.set_references(s, t, whole)
+            self._set_references(t, whole)
             return Start(whole, slopes, True, "assumed to be consistent")
         if s.n == self.n:
-            self.model.constraints.set_references(s, t, y)
+            self._set_references(t, y)
             found = self._from_constraints(t, y, yp)
-            if found.success:
+            if found.success and not self._is_far(found.y, y):
                 return refuse_changes(s, found, y, yp) if mode == "check" else found
-        lifted = self.model.lift(t, y, yp)
+        lifted = self._lift(t, y, yp)
         if not lifted.success:
             return lifted
-        self.model.constraints.set_references(s, t, lifted.y)
+        if self.references.values is None:
+            self._set_references(t, lifted.y)
         found = self._from_constraints(t, lifted.y, lifted.yp, lifted=True)
         if found.success:
             found = replace(found, moved=lifted.moved, message=lifted.message)
         if mode == "check":
             return refuse_changes(s, found, np.append(y, found.y[len(y):]), None)
         return found
+
+    def _is_far(self, found: np.ndarray, y: np.ndarray) -> bool:
+        """Whether a run that goes on would jump: then the least change may be another."""
+        if self.references.values is None:
+            return False
+        return probe.weighted_size(self._state, found - y) > 1.0
+
+    def _lift(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
+        """Consistent values for a reduced system; in a run, on what was given beside it too."""
+        assert isinstance(self.model, ReducedProblem)
+        if self.references.values is None:
+            return self.model.lift(t, y, yp)
+        self._set_references(t, y)
+        given = self.model.constraints.of_user(self._state, t)
+        lifted = Start(y, np.zeros_like(y), False, "")
+        for number, more in enumerate(given):
+            lifted = self.model.lift(t, y, yp, more)
+            if lifted.success:
+                if number:
+                    self._let_invariants_jump(t, lifted.y)
+                break
+        return lifted
+
+    def settle_references(self) -> None:
+        """Go on with what the last start has made of the invariants."""
+        if self.references.values is None:
+            self.references.keep(self.model.constraints.references(self._state))
+        self.references.settle()
+
+    def _set_references(self, t: float, y: np.ndarray) -> None:
+        """Let invariants keep their values of the start of the run, or those at (t, y)."""
+        self.references.no_jump()
+        self.model.constraints.set_references(self._state, t, y, self.references.values)
+
+    def _let_invariants_jump(self, t: float, y: np.ndarray) -> bool:
+        """Take the invariants' values at a point where they cannot be kept; note that it is so."""
+        constraints, s = self.model.constraints, self._state
+        if self.references.values is None:
+            return False
+        constraints.set_references(s, t, y)
+        now = constraints.references(s)
+        assert now is not None
+        rows = range(s.n_constraints - len(now), s.n_constraints)
+        self.references.jump(t, now, [constraints.name_of(s, row) for row in rows])
+        return True
 
     def _use_kinds(self, pencil: Pencil | None) -> bool:
         """Let the core treat the unknowns by kind; False if that is what it does already."""
@@ -446,9 +502,13 @@ class Bdf:
         if self.is_current:
             return
         before, t, y, yp = self._state, self.t, self.y, self.yp
+        self.references.forget()
         replan.replan(self, (t, y, yp))
         if self._state is not before and not self.status.failed:
             self.restart(t, y, yp)
+        else:
+            self._set_references(t, self._state.array("phi")[: self._state.n].copy())
+        self.settle_references()
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
         """Return the point on the constraints next to (t, y); where there is none, y itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, combinations, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,8 @@ __all__ = ["Constraint"]
 SIGNATURE = "(double, double *, double *[, void *])"
 # Relative distance of a point where derivatives do not vanish by chance.
 BESIDE = 1e-3
+# So many choices of invariants to keep are tried where not all can be kept.
+MOST_CHOICES = 32
 
 
 class Constraint:
@@ -167,18 +169,45 @@ class Constraints:
             cache_key(item.fun, n, args) for item in self.all if item.low_level is None
         )
 
-    def set_references(self, state: State, t: float, y: np.ndarray) -> None:
-        """Take the invariants' values at (t, y) as those to keep."""
+    def set_references(
+        self, state: State, t: float, y: np.ndarray, kept: np.ndarray | None = None
+    ) -> None:
+        """Say which values the invariants are to keep: those given, or those at (t, y)."""
         if not self.invariants:
             return
         reference = state.array("g_reference")
         reference[:] = 0.0
-        status, values = core.constraints_at(state, t, y)
-        raise_users(state)
-        if status != 0:
-            values[:] = np.nan
-        first = state.array("piece_start")[len(self.constraints) + self._n_found]
-        reference[first:] = values[first:]
+        first = self._first_invariant(state)
+        if kept is None:
+            status, values = core.constraints_at(state, t, y)
+            raise_users(state)
+            kept = values[first:] if status == 0 else np.full(len(values) - first, np.nan)
+        reference[first:] = kept
+
+    def references(self, state: State) -> np.ndarray | None:
+        """Values that the invariants are to keep; None if there are no invariants."""
+        if not self.invariants:
+            return None
+        return state.array("g_reference")[self._first_invariant(state) :].copy()
+
+    def _first_invariant(self, state: State) -> int:
+        return int(state.array("piece_start")[len(self.constraints) + self._n_found])
+
+    def of_user(self, state: State, t: float) -> list[GivenRows]:
+        """What the user has given, as functions of all unknowns, in the order of preference.
+
+        All of it first. Where that cannot hold invariants are left out, the last ones first; the
+        last entry has none.
+        """
+        if not self.all:
+            return []
+        first, count = self._first_invariant(state), state.n_constraints
+        always = np.arange(state.array("piece_start")[self._n_found], first)
+        invariants = np.arange(first, count)
+        chosen = (part for left_out in range(len(invariants) + 1)
+                  for part in combinations(invariants, len(invariants) - left_out))
+        rows = [np.append(always, part).astype(int) for part in islice(chosen, MOST_CHOICES)]
+        return [GivenRows(state, t, part) for part in (*rows, always)]
 
     def first_on(
         self, state: State, t: float, y: np.ndarray, unknowns: np.ndarray
@@ -222,6 +251,27 @@ class Constraints:
             for kind, items in (("constraints", self.constraints), ("invariants", self.invariants))
             for number, item in enumerate(items)
         ]
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """Constraints and invariants of the user's at one time."""
+
+    state: State
+    t: float
+    rows: np.ndarray             # of the core's constraints
+
+    def values(self, y: np.ndarray) -> np.ndarray:
+        """What is left of them; NaN where that cannot be found."""
+        status, g = core.constraints_at(self.state, self.t, y)
+        raise_users(self.state)
+        return g[self.rows] if status == 0 else np.full(len(self.rows), np.nan)
+
+    def slopes(self, y: np.ndarray) -> np.ndarray:
+        """Derivatives by the unknowns."""
+        _, gy = core.jacobian_of_constraints_at(self.state, self.t, y)
+        raise_users(self.state)
+        return gy[self.rows]
 
 
 @dataclass(frozen=True, eq=False)

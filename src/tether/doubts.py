@@ -32,7 +32,7 @@ def doubts(driver: Driver) -> tuple[str, ...]:
     """Say what is doubtful about the result; nothing for almost all."""
     found = [
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
-        _jacobian(driver),
+        _jacobian(driver), *driver.bdf.references.jumps,
     ]
     return tuple(text for text in found if text)
 

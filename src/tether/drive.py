@@ -214,6 +214,8 @@ class Driver:
             n_found = bdf.model.constraints.n_found
             self.record.go_on(self.state, bdf.n, (self.n_found, n_found))
             self.n_found = n_found
+        if bdf.references.values is not None:
+            self.record.note_references(bdf.references)
         if changed or self.watched is not self.events or bdf.model.modes is not None:
             self._watch()
 
@@ -350,7 +352,7 @@ class Driver:
     ) -> None:
         """Let events at `t` change the state, from which the run resumes, and end the run."""
         n = self.bdf.n
-        changing = bool(turned)
+        changing, applied = bool(turned), False
         self.far_side = {number: -np.sign(self.state.array("g_old")[number]) for number in acting}
         at_zero = {number: self._event_value(number, t, y, yp) for number in acting}
         for number in acting:
@@ -358,9 +360,9 @@ class Driver:
                 self.had_effects = True
                 changed = apply(t, y[:n].copy(), yp[:n].copy(), *self.args)
                 y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
-                changing = True
+                changing = applied = True
         if changing:
-            begin_anew(self.bdf, resume, y[:n].copy(), yp[:n], turned)
+            begin_anew(self.bdf, resume, y[:n].copy(), yp[:n], turned, applied)
             if self.bdf.status == Status.EQUATIONS_CHANGED:
                 return
             self._follow()

@@ -25,7 +25,8 @@ from tether.structure.analyze import Analysis, analyze_trace
 from tether.structure.equations import regularity
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides, find_modes
-from tether.structure.start import Search, reduced_start
+from tether.structure.scaling import Units
+from tether.structure.start import MoreRows, Search, reduced_start
 from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare, prepare_system
 from tether.trace.cache import cache_key, value_key
@@ -287,12 +288,15 @@ class TracedProblem(Problem):
 class ReducedProblem(TracedProblem):
     """A problem of index 2 or more that is integrated at index 1, on all of its constraints."""
 
-    def __init__(self, problem: Problem, plan: Plan, key: Hashable, backend: str) -> None:
+    def __init__(
+        self, problem: Problem, plan: Plan, key: Hashable, backend: str, units: Units
+    ) -> None:
         super().__init__(problem, plan, key, backend)
         assert plan.reduced is not None
         self.reduced = plan.reduced
         self.var_index = None
         self.best = 0.0              # of the derivatives' matrix so far, 1 at most
+        self.units = units
         self.constraints = self.constraints.with_found(
             plan.constraints, self.values, self.reduced.n_user
         )
@@ -324,9 +328,11 @@ class ReducedProblem(TracedProblem):
         self.best = max(self.best, sharpness)
         return bool(sharpness < WORN * self.best)
 
-    def lift(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
-        """Consistent values of all unknowns near the user's."""
-        found = reduced_start(self.reduced, t, y, yp, self.values)
+    def lift(
+        self, t: float, y: np.ndarray, yp: np.ndarray | None, more: MoreRows | None = None
+    ) -> Start:
+        """Consistent values of all unknowns near the user's, on further constraints too."""
+        found = reduced_start(self.reduced, t, y, yp, self.values, self.units, more)
         return Start(
             found.y, found.yp, found.success, found.message, found.moved, found.residual
         )
@@ -339,12 +345,13 @@ def find_model(
     yp: np.ndarray | None,
     form: Any,
     backend: str,
+    units: Units,
     sides: Sides | None = None,
     anew: bool = False,
 ) -> tuple[Problem, str]:
     """Return the problem as it will be integrated, and why it is not a program if it is not.
 
-    `sides` are those of the surfaces that matter, where the point itself does not tell; with
+    `units` are those of the unknowns; `sides` are those of the surfaces that matter, where the point itself does not tell; with
     `anew` the ranks are judged at this point.
     """
     if problem.capsule is not None:
@@ -352,7 +359,7 @@ def find_model(
     n = len(y)
     if problem.var_index is not None:
         form = "given"
-    make = partial(_make_plan, problem, n, t, y, yp, form)
+    make = partial(_make_plan, problem, n, t, y, yp, form, units)
     key = cache_key(problem.fun, n, problem.args, problem.fills)
     if key is None:
         return problem, "what it depends on cannot be compared from call to call"
@@ -361,20 +368,24 @@ def find_model(
         if sides is None:
             slopes = np.zeros(n) if yp is None else yp
             sides = plan.modes.sides(t, y, slopes, plan.args(problem.args))
-        make = partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form)
+        make = partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units)
         plan = _shelf.find((key, form, sides), make)
     if plan.only_here or anew:
-        here = t, y.tobytes(), None if yp is None else yp.tobytes(), value_key(problem.args)
+        here = (
+            t, y.tobytes(), None if yp is None else yp.tobytes(), value_key(problem.args),
+            units.y.tobytes(), units.t,
+        )
         plan = _shelf.find((key, form, sides, here), make)
     if plan.system is None:
         return problem, plan.note
     if plan.reduced is None:
         return TracedProblem(problem, plan, key, backend), ""
-    return ReducedProblem(problem, plan, key, backend), ""
+    return ReducedProblem(problem, plan, key, backend, units), ""
 
 
 def _make_plan(
-    problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any
+    problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
+    units: Units,
 ) -> Plan:
     slopes = np.zeros(n) if yp is None else yp
     try:
@@ -387,21 +398,22 @@ def _make_plan(
     plan = Plan(traced)
     if form != "given":
         plan.modes = find_modes(traced, 1 if form == "auto" else form)
-    return plan if plan.modes is not None else _prepare(plan, problem, t, y, yp, form)
+    return plan if plan.modes is not None else _prepare(plan, problem, t, y, yp, form, units)
 
 
 def _make_plan_of_mode(
     whole: Plan, sides: Sides, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None,
-    form: Any,
+    form: Any, units: Units,
 ) -> Plan:
     assert whole.modes is not None
     with whole.modes.lock:                     # the modes share a graph, which grows
         plan = Plan(whole.modes.equations(sides), modes=whole.modes, sides=sides)
-        return _prepare(plan, problem, t, y, yp, form)
+        return _prepare(plan, problem, t, y, yp, form, units)
 
 
 def _prepare(
-    plan: Plan, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any
+    plan: Plan, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
+    units: Units,
 ) -> Plan:
     """Analyse traced equations and make the programs that will be run."""
     traced = plan.traced
@@ -409,7 +421,7 @@ def _prepare(
     try:
         if form != "given":
             plan.analysis = analyze_trace(
-                traced, t, y, yp, problem.args, form=1 if form == "auto" else form
+                traced, t, y, yp, problem.args, form=1 if form == "auto" else form, units=units
             )
             found = plan.analysis.reduced
             if found is not None and not found.as_given:

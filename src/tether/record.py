@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from tether._core.constraints import constraints_at
 from tether._core.state import State
 from tether.memory import fits, free_memory, in_words
+from tether.references import References
 
 FIRST_CAPACITY = 256
 # In place of the degree of a polynomial, for rows that end no step: the integration began anew
@@ -30,6 +32,10 @@ class Record:
     def _open(self, state: State, t_eval: np.ndarray | None) -> None:
         """Let a state write into new arrays."""
         self._state, self._times = state, t_eval
+        self._references: list[_Reference] = []
+        if state.n_constraints:
+            values = state.array("g_reference").copy()
+            self._references.append(_Reference(0, 0, values, np.zeros_like(values)))
         n = state.n
         if self.keep_steps:
             self.t, self.k = np.empty(FIRST_CAPACITY), np.empty(FIRST_CAPACITY, np.intc)
@@ -52,6 +58,16 @@ class Record:
         self._n_found = now
         left = None if self._times is None else self._times[self._state.next_eval :]
         self._open(state, left)
+
+    def note_references(self, references: References) -> None:
+        """Take notice of what the invariants are to keep from here on."""
+        assert references.shift is not None
+        shift = np.zeros(self._state.n_constraints)
+        shift[len(shift) - len(references.shift) :] = references.shift
+        output = 0 if self._times is None else self._state.next_eval
+        row = self._state.stored if self.keep_steps else 0
+        values = self._state.array("g_reference").copy()
+        self._references.append(_Reference(row, output, values, shift))
 
     @property
     def has_room(self) -> bool:
@@ -142,14 +158,28 @@ class Record:
         return self._times[:done], self.y_eval[:done], self.yp_eval[:done]
 
     def _drift(self) -> np.ndarray:
-        """One row per point, one column per constraint."""
+        """One row per point, one column per constraint.
+
+        Relative to the values of the start: where invariants have jumped, that shows.
+        """
         if self._times is None:
-            return self.g[: self._state.stored]
+            rows = self.g[: self._state.stored].copy()
+            for noted, end in self._noted([noted.row for noted in self._references]):
+                rows[noted.row : end] += noted.shift
+            return rows
         t, y, _ = self._outputs()
         if self._state.n_constraints == 0:
             return np.zeros((len(t), 0))
-        rows = [constraints_at(self._state, *point)[1] for point in zip(t, y, strict=True)]
-        return np.array(rows).reshape(len(rows), self._state.n_constraints)
+        found = [constraints_at(self._state, *point)[1] for point in zip(t, y, strict=True)]
+        rows = np.array(found).reshape(len(found), self._state.n_constraints)
+        for noted, end in self._noted([noted.output for noted in self._references]):
+            now = self._state.array("g_reference")
+            rows[noted.output : end] += now - noted.values + noted.shift
+        return rows
+
+    def _noted(self, begins: list[int]) -> Iterator[tuple[_Reference, int | None]]:
+        """References, each with the row where the next one begins."""
+        return zip(self._references, [*begins[1:], None], strict=False)
 
     def _part(self, n_user: int) -> _Part:
         return _Part(
@@ -163,6 +193,16 @@ class Record:
         parts = [*self._earlier, self._part(n_user)]
         columns = zip(*(getattr(part, name) for part in parts), strict=True)
         return tuple(np.concatenate(column) for column in columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reference:
+    """What constraints were compared with from some row on."""
+
+    row: int                           # of the steps
+    output: int                        # of the outputs
+    values: np.ndarray
+    shift: np.ndarray                  # from the values of the start
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,12 +64,27 @@ SMOOTH = 1.0
 
 
 def begin_anew(
-    bdf: Bdf, t: float, y: np.ndarray, yp: np.ndarray, turned: Sequence[int] = ()
+    bdf: Bdf,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray,
+    turned: Sequence[int] = (),
+    on_purpose: bool = False,
 ) -> None:
     """Begin anew at a point where the equations may have another structure.
 
-    `turned` are the surfaces that the solution passes here.
+    `turned` are the surfaces that the solution passes here. Invariants keep their values, unless
+    the state was changed `on_purpose`, or what the functions read was.
     """
+    if on_purpose or not bdf.is_current:
+        bdf.references.forget()
+    _begin_anew(bdf, t, y, yp, turned)
+    bdf.settle_references()
+
+
+def _begin_anew(
+    bdf: Bdf, t: float, y: np.ndarray, yp: np.ndarray, turned: Sequence[int]
+) -> None:
     before, model = bdf._state, bdf.model
     bdf.stride = abs(before.last_h)
     current = bdf.is_current
@@ -110,7 +125,9 @@ def _find_another(
     options = bdf.options
     if options.trace == "never":
         return bdf.problem
-    model, note = find_model(bdf.problem, *point, options.form, options.backend, sides, anew)
+    model, note = find_model(
+        bdf.problem, *point, options.form, options.backend, bdf.units, sides, anew
+    )
     if note and options.trace == "always":
         return None
     bdf.note = note
@@ -176,6 +193,7 @@ def choose_again(bdf: Bdf, failed: bool = False) -> bool:
         return False
     _stay(bdf, other, *point[:2])
     bdf.restart(*point)
+    bdf.settle_references()
     return bdf.status == Status.RUNNING
 
 
@@ -227,6 +245,7 @@ def try_another_plan(bdf: Bdf, t: float, y: np.ndarray, yp: np.ndarray | None) -
     _move(bdf, model, t, y)
     bdf.restart(t, y, yp)
     if bdf.start.success:
+        bdf.settle_references()
         return True
     bdf._state, bdf.start, bdf.status, bdf.given, bdf.plans = kept
     bdf.adopt(before)

@@ -115,6 +115,10 @@ class Completion:
         """Return y, y', y'' (NaN where it could not be found) and the residual."""
         return self.arrays[0][:4]
 
+    def rows_scale(self):
+        """What changes within the tolerance make of the equations at the last point tried."""
+        return self.arrays[0][9]
+
     def differential(self):
         """Components of y that were kept; none by itself where only combinations are."""
         if self.with_basis:

@@ -1,6 +1,6 @@
 from tether._core.adapters cimport address, pass_or_refuse
 from tether._core.codes cimport NON_FINITE, OK
-from tether._core.jacobian cimport largest
+from tether._core.jacobian cimport largest_in_units
 from tether._core.state cimport State
 
 ctypedef void (*c_piece_t)(double, double*, double*) noexcept nogil

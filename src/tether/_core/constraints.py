@@ -9,7 +9,7 @@ from tether._core.adapters import WrongResult
 if not cython.compiled:
     from tether._core.adapters import address, pass_or_refuse
     from tether._core.codes import NON_FINITE, OK
-    from tether._core.jacobian import largest
+    from tether._core.jacobian import largest_in_units
     from tether._core.state import State
 
 ROOT_EPS = cython.declare(cython.double, 1.4901161193847656e-08)
@@ -156,14 +156,14 @@ def difference_constraints(s, t, y):
     status: cython.int
     saved: cython.double
     increment: cython.double
-    y_size: cython.double = largest(y, s.n)
+    y_size: cython.double = largest_in_units(s, y)
     for i in range(s.n_constraints):
         s.g_saved[i] = s.g[i]
     for j in range(s.n):
         saved = y[j]
-        increment = max(ROOT_EPS * fabs(saved), FLOOR_EPS * y_size)
+        increment = max(ROOT_EPS * fabs(saved), FLOOR_EPS * y_size * s.unit[j])
         if increment == 0.0:
-            increment = ROOT_EPS
+            increment = ROOT_EPS * s.unit[j]
         y[j] = saved + increment
         increment = y[j] - saved
         status = evaluate_constraints(s, t, y)

@@ -5,6 +5,7 @@ from tether._core.state cimport State
 
 cdef void set_test_weights(State s) noexcept nogil
 cdef bint settled(State s, int i) noexcept nogil
+cdef void find_noise(State s) noexcept nogil
 cdef double change_of_step(State s) noexcept nogil
 cdef void filter_error(State s) noexcept nogil
 cdef void spread(State s, double* d) noexcept nogil

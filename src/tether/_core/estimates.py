@@ -13,8 +13,8 @@ if not cython.compiled:
     from tether._core.linear import solve_scaled
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
-# Round-off of a velocity or a reaction, in units of u |y| / h^(v-1): what differences of
-# order k make of it in the error test, and what an iteration cannot get below.
+# Of the round-off of a velocity or a reaction: what differences of order k make of it in the error
+# test, and what an iteration cannot get below.
 NOISE_OF_ERROR = cython.declare(cython.double, 100.0)
 NOISE_OF_ITERATION = cython.declare(cython.double, 10.0)
 # Of the time scale: no unknown is ever left out of the convergence test (PL2 section 4).
@@ -29,29 +29,25 @@ def set_test_weights(s):
     v: cython.int
     power: cython.double            # h^(v-1)
     share: cython.double            # (h / time scale)^(v-1), times the share of the tolerance
-    size: cython.double = 0.0
     change: cython.double = change_of_step(s)
     h: cython.double = fabs(s.h)
-    noise: cython.double            # of the iteration, where it is held to y'
-    for i in range(s.n):
-        if s.kind[i] < 2:
-            size = max(size, fabs(s.phi[i]))
-    noise = NOISE_OF_ITERATION * EPS * size / s.newton_tolerance
-    if s.newton_by_step:
-        noise /= h
+    iteration: cython.double = NOISE_OF_ITERATION / s.newton_tolerance
+    if s.newton_by_step:            # the iteration is held to y'
+        iteration /= h
+    find_noise(s)
     for i in range(s.n):
         s.error_weight[i] = s.filtered_weight[i] = s.newton_weight[i] = s.weight[i]
         if s.kind[i] < 2:
             if s.newton_by_step:
-                s.newton_weight[i] = 1.0 / (s.tolerance[i] + noise)
+                s.newton_weight[i] = 1.0 / (s.tolerance[i] + iteration * s.scratch[i])
             continue
         power = 1.0
         share = 1.0
         for v in range(1, s.kind[i]):
             power *= h
             share *= change
-        s.newton_weight[i] = 1.0 / (s.tolerance[i] + noise / power + s.round_off[i])
-        s.filtered_weight[i] = 1.0 / (s.tolerance[i] + NOISE_OF_ERROR * EPS * size / power)
+        s.newton_weight[i] = 1.0 / (s.tolerance[i] + iteration * s.scratch[i] + s.round_off[i])
+        s.filtered_weight[i] = 1.0 / (s.tolerance[i] + NOISE_OF_ERROR * s.scratch[i])
         if s.estimate != CLASSICAL and s.estimate != LOCAL and s.reaction[i]:
             s.filtered_weight[i] *= share * s.share
             if s.estimate == MECHANICAL:
@@ -69,6 +65,46 @@ def set_test_weights(s):
 def settled(s, i):
     """Whether an unknown that is asked for between the steps may be tested at order 1."""
     return s.wanted[i] and s.steps_at_order > SETTLED
+
+
+def find_noise(s):
+    """Find the round-off of all unknowns, in `s.scratch`.
+
+    That of an ordinary one is u |y|. Velocities and reactions are differences over a step: in the
+    equation a y' + b z = 0 the round-off of z is that of y times a / (b h). So it comes in the unit
+    of z, whatever masses and lengths are measured in.
+    """
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    v: cython.int
+    size: cython.double = 0.0
+    noise: cython.double
+    h: cython.double = fabs(s.h)
+    for j in range(n):
+        if s.kind[j] < 2:
+            size = max(size, fabs(s.phi[j]) / s.unit[j])
+    for j in range(n):
+        s.scratch[j] = EPS * size * s.unit[j]
+        for v in range(1, s.kind[j]):
+            s.scratch[j] /= h
+    for v in range(2, s.highest_kind + 1):
+        for i in range(n):
+            s.increment[i] = 0.0               # of what is differenced in the equation
+        for j in range(n):
+            if s.kind[j] < v:
+                for i in range(n):
+                    noise = fabs(s.fyp[j * n + i]) * s.scratch[j]
+                    s.increment[i] = max(s.increment[i], noise)
+        for j in range(n):
+            if s.kind[j] != v:
+                continue
+            noise = 0.0
+            for i in range(n):                 # the equation that shows the unknown best
+                if s.increment[i] > 0.0:
+                    noise = max(noise, fabs(s.fy[j * n + i]) / s.increment[i])
+            if noise > 0.0:
+                s.scratch[j] = 1.0 / (noise * h)
 
 
 def change_of_step(s):

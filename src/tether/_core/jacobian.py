@@ -19,6 +19,9 @@ EPS = cython.declare(cython.double, 2.220446049250313e-16)
 CLEAR = cython.declare(cython.double, 1e5)
 LARGER = cython.declare(cython.double, 1e6)
 ENLARGEMENTS = cython.declare(cython.int, 3)
+USUAL = cython.declare(cython.double, 1e3)
+TOO_FAR = cython.declare(cython.double, 1e3)
+SEEN = cython.declare(cython.double, 1e4)
 UNCHANGED = cython.declare(cython.double, 1e-4)
 
 
@@ -30,7 +33,10 @@ def use_differences(s):
 
 def difference_jacobian(s, t, y, yp):
     """Difference the residual around (t, y, yp), whose residual is already in `s.r`."""
-    status: cython.int = difference_fy(s, t, y, yp, largest(y, s.n))
+    y_size: cython.double = largest_in_units(s, y)
+    status: cython.int = difference_fy(s, t, y, yp, y_size)
+    if status == OK:
+        status = refine_fy(s, t, y, yp, y_size)
     if status == OK and not s.fyp_known and not (s.fyp_constant and s.newton_failures == 0):
         estimate_noise(s, y)
         status = s.slopes(s, t, y, yp)
@@ -40,9 +46,9 @@ def difference_jacobian(s, t, y, yp):
 def difference_fy(s, t, y, yp, y_size):
     """Difference with respect to y, math (12).
 
-    The increment has a floor relative to the largest unknown: a component that is zero with
-    a tiny tolerance would otherwise be moved by less than the round-off of the equations
-    it stands in.
+    The increment has a floor relative to the largest unknown, each in its own unit: a component
+    that is zero with a tiny tolerance would otherwise be moved by less than the round-off of the
+    equations it stands in.
     """
     n: cython.int = s.n
     i: cython.int
@@ -51,13 +57,15 @@ def difference_fy(s, t, y, yp, y_size):
     saved: cython.double
     increment: cython.double
     size: cython.double
+    beside: cython.double
     for j in range(n):
         saved = y[j]
+        beside = y_size * s.unit[j]
         size = max(fabs(saved), fabs(s.h * yp[j]))
-        size = max(size, min(1.0 / s.weight[j], y_size))
-        increment = max(ROOT_EPS * size, FLOOR_EPS * y_size)
-        if increment == 0.0:
-            increment = ROOT_EPS
+        size = max(size, min(1.0 / s.weight[j], beside))
+        increment = max(ROOT_EPS * size, FLOOR_EPS * beside)
+        if s.y_norm <= 1.0 or increment == 0.0:    # all are as good as zero and tell nothing
+            increment = max(increment, ROOT_EPS * usual_size(s, j))
         if s.h * yp[j] < 0.0:
             increment = -increment
         y[j] = saved + increment
@@ -72,6 +80,52 @@ def difference_fy(s, t, y, yp, y_size):
             return status
         for i in range(n):
             s.fy[j * n + i] = (s.scratch[i] - s.r[i]) / increment
+    return OK
+
+
+def usual_size(s, j):
+    """Size of an unknown by its tolerances alone: 1 for those by default."""
+    if s.atol[j] == 0.0:
+        return 1.0
+    return USUAL * s.atol[j] / s.rtol[j] if s.rtol[j] > 0.0 else USUAL * USUAL * USUAL * s.atol[j]
+
+
+def refine_fy(s, t, y, yp, y_size):
+    """Difference again where the floor was far above a component's own size.
+
+    It is too much where the tolerances do not tell the units. Entries are taken whose change stands
+    out from the round-off of their equation, now that its terms are known.
+    """
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    status: cython.int
+    saved: cython.double
+    increment: cython.double
+    change: cython.double
+    known: cython.bint = False
+    for j in range(n):
+        saved = y[j]
+        increment = ROOT_EPS * max(fabs(saved), fabs(s.h * yp[j]))
+        if increment == 0.0 or FLOOR_EPS * y_size * s.unit[j] < TOO_FAR * increment:
+            continue
+        if not known:
+            estimate_noise(s, y)
+            known = True
+        if s.h * yp[j] < 0.0:
+            increment = -increment
+        y[j] = saved + increment
+        increment = y[j] - saved
+        status = evaluate(s, t, y, yp, s.scratch)
+        y[j] = saved
+        if status == NON_FINITE:
+            continue
+        if status != OK:
+            return status
+        for i in range(n):
+            change = s.scratch[i] - s.r[i]
+            if fabs(change) > SEEN * s.noise[i]:
+                s.fy[j * n + i] = change / increment
     return OK
 
 
@@ -99,12 +153,14 @@ def difference_fyp(s, t, y, yp):
     trial: cython.int
     status: cython.int
     increment: cython.double
-    yp_size: cython.double = largest(yp, n)
+    size: cython.double
+    yp_size: cython.double = largest_in_units(s, yp)
     s.fyp_constant = s.fyp_exists
-    if yp_size == 0.0:
-        yp_size = 1.0
     for j in range(n):
-        increment = CUBE_ROOT_EPS * max(fabs(yp[j]), min(1.0 / fabs(s.weight[j] * s.h), yp_size))
+        size = 1.0 / fabs(s.weight[j] * s.h)
+        if yp_size > 0.0:
+            size = min(size, yp_size * s.unit[j])
+        increment = CUBE_ROOT_EPS * max(fabs(yp[j]), size)
         status = move_derivative(s, t, y, yp, j, increment)
         if status == NON_FINITE:
             increment = -increment
@@ -136,12 +192,12 @@ def move_derivative(s, t, y, yp, j, increment):
 
 
 def drowned(s):
-    """Tell whether the largest change could have a like hidden in the round-off of any row."""
+    """Tell whether there is no row in which the change stands out from the round-off."""
     i: cython.int
-    change: cython.double = 0.0
     for i in range(s.n):
-        change = max(change, fabs(s.scratch[i] - s.r[i]))
-    return change <= CLEAR * largest(s.noise, s.n)
+        if fabs(s.scratch[i] - s.r[i]) > CLEAR * s.noise[i]:
+            return False
+    return True
 
 
 def take_column(s, j, increment):
@@ -158,6 +214,15 @@ def take_column(s, j, increment):
         s.fyp[j * n + i] = entry
     if change > UNCHANGED * size:
         s.fyp_constant = False
+
+
+def largest_in_units(s, v):
+    """Largest absolute value of a change of the unknowns, each in its own unit."""
+    i: cython.int
+    size: cython.double = 0.0
+    for i in range(s.n):
+        size = max(size, fabs(v[i]) / s.unit[i])
+    return size
 
 
 def largest(v, n):

@@ -35,6 +35,7 @@ cdef class State:
     # --- options
     cdef double* rtol
     cdef double* atol
+    cdef double* unit                 # changes of the unknowns that are alike
     cdef public int max_order
     cdef public double max_step
     cdef public int controller
@@ -222,6 +223,7 @@ cdef class State:
     cdef dict arrays                  # the arrays behind the pointers, or where in a block they are
 
 cdef int open_block(State s, long long size) except -1
+cdef int set_units(State s) except -1
 cdef double* take(State s, str name, long long size) except? NULL
 cdef double* doubles(State s, str name, object array) except? NULL
 cdef int* integers(State s, str name, object array) except? NULL

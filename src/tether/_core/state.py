@@ -6,7 +6,7 @@ import numpy as np
 if not cython.compiled:
     from tether._core.codes import COLUMNS, RING_COLUMNS, RING_ROWS
 
-VECTORS = cython.declare(cython.int, 15)   # of length n in the block
+VECTORS = cython.declare(cython.int, 16)   # of length n in the block
 
 
 def doubles(s, name, array):
@@ -56,6 +56,20 @@ def take(s, name, size):
     return s.block + start if cython.compiled else s.block[start : s.taken]
 
 
+def set_units(s):
+    """Say which changes of the unknowns are alike: those by their absolute tolerances.
+
+    The largest unit is 1, and so is that of an unknown without an absolute tolerance.
+    """
+    i: cython.int
+    largest: cython.double = 0.0
+    for i in range(s.n):
+        largest = max(largest, s.atol[i])
+    for i in range(s.n):
+        s.unit[i] = s.atol[i] / largest if s.atol[i] > 0.0 else 1.0
+    return 0
+
+
 class State:
     """Memory of one integration of `n` unknowns; tolerances are numbers or vectors."""
 
@@ -72,6 +86,8 @@ class State:
         self.atol = take(self, "atol", n)
         self.memory[:n] = rtol
         self.memory[n : 2 * n] = atol
+        self.unit = take(self, "unit", n)
+        set_units(self)
         self.phi = take(self, "phi", COLUMNS * n)
         self.tolerance = take(self, "tolerance", n)
         self.weight = self.error_weight = self.newton_weight = take(self, "weight", n)

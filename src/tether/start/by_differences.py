@@ -26,8 +26,8 @@ from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.start.consistent import residual_at, time_scale
-from tether.structure.least_change import units_of
 from tether.structure.pencil import Pencil
+from tether.structure.scaling import Units
 
 __all__ = ["Settled", "settle"]
 
@@ -126,7 +126,8 @@ class _Search:
         self.noise = EPS * self.row * terms    # round-off of the values
         self.moved, self.choices = False, 0
         # lengths in which changes are measured: multipliers in those of the equations
-        self.length = units_of(y)
+        units = Units.of(state.array("rtol"), state.array("atol"), y)
+        self.length = units.largest(y) * units.y
         self.length[free] = self.column[free]
 
     # --- the equations ------------------------------------------------------------------------

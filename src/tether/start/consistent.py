@@ -13,7 +13,7 @@ from tether._core.consistent import Completion
 from tether._core.state import State
 from tether.status import Status
 from tether.structure.pencil import Pencil
-from tether.structure.scaling import balanced
+from tether.structure.scaling import balanced, nonzero
 
 __all__ = ["Start", "make_consistent"]
 
@@ -155,7 +155,8 @@ def make_consistent(
                      fixed=search.differential())
     moved = {int(i): float(found[i] - y[i]) for i in (found != y).nonzero()[0]}
     if code == codes.NO_CONVERGENCE:
-        return Start(found, slopes, False, worst_equation(r), moved, residual)
+        worst = worst_equation(r, search.rows_scale())
+        return Start(found, slopes, False, worst, moved, residual)
     message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
     return Start(found, slopes, True, message, moved, residual, ypp, fixed=search.differential())
 
@@ -194,8 +195,9 @@ def _directions(
     return length * vt.T, vt.T / length, sizes <= UNSEEN * sizes[0]
 
 
-def worst_equation(r: np.ndarray) -> str:
-    worst = int(np.argmax(np.abs(r)))
+def worst_equation(r: np.ndarray, scale: np.ndarray) -> str:
+    """Name the equation that is worst satisfied, of the sizes that its values may have."""
+    worst = int(np.argmax(np.abs(r) / nonzero(scale)))
     return f"equation {worst} is left with a residual of {r[worst]:.3g}"
 
 

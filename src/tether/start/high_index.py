@@ -26,16 +26,26 @@ from tether.start.consistent import (
     worst_equation,
 )
 from tether.status import Status
-from tether.structure.pencil import Pencil, local_pencil
+from tether.structure.least_change import shortest
+from tether.structure.pencil import Pencil, local_pencil, natural_scales
+from tether.structure.scaling import Units, nonzero, ranges
 
 __all__ = ["find_kinds", "start_above_index_1"]
 
 HIGHEST_INDEX = 3
 ROOT_EPS = 2.0**-26
+EPS = 2.0**-52
 # Singular values of F_y' relative to the largest: below this they are zero.
 RANK = 1e-7
 # Sizes of the shifts to a general point, relative to the unknowns: the largest that works.
 SHIFTS = (0.05, 0.005)
+# Of its unit: a value below this may be meant to be zero, and tells nothing about its size.
+TELLING = 1e-3
+# A shift may bend an equation by this share of its terms.
+BENT = 0.3
+MAX_DECADES = 40
+# Of the round-off of the largest term of an equation: what may be left of it.
+ROUNDED = 8.0
 # A hidden constraint counts as violated when more than this of its terms is left over.
 VIOLATED = 1e-3
 
@@ -47,6 +57,8 @@ class _Linearised:
     r: np.ndarray
     fy: np.ndarray
     fyp: np.ndarray
+    unit: np.ndarray            # of the unknowns
+    reached: np.ndarray         # combinations of equations that y' reaches, rows
     left: np.ndarray            # U, columns
     right: np.ndarray           # N, columns
 
@@ -59,13 +71,22 @@ class _Linearised:
         raise_users(state)
         if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
             return None
-        # an equation in other units is no less differential
-        unit = np.abs(fyp).max(axis=1, keepdims=True)
-        unit[unit == 0.0] = 1.0
-        u, s, vt = np.linalg.svd(fyp / unit)
-        rank = int(np.sum(s > RANK * s[0])) if s[0] > 0 else 0
-        left = u[:, rank:] / unit
-        return cls(r, fy, fyp, left / np.linalg.norm(left, axis=0), vt[rank:].T)
+        # neither an equation nor an unknown in other units is less differential
+        unit = _units(state, t, y).y
+        found = ranges(fyp, unit, RANK)
+        return cls(r, fy, fyp, unit, found.reached.T, found.left, found.right)
+
+    def slopes(self, value: np.ndarray) -> np.ndarray:
+        """Least change of y' that changes the equations by `value`, as far as y' reaches them."""
+        return shortest(self.reached @ self.fyp, self.reached @ value, self.unit)
+
+    def terms(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """Sizes of the terms that the equations are sums of."""
+        return np.abs(self.fy) @ np.abs(y) + np.abs(self.fyp) @ np.abs(yp)
+
+
+def _units(state: State, t: float, y: np.ndarray) -> Units:
+    return Units.of(state.array("rtol"), state.array("atol"), y, abs(state.t_end - t))
 
 
 def find_kinds(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:
@@ -78,8 +99,7 @@ def find_kinds(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil 
     here = _Linearised.at(state, t, y, yp)
     if here is None:
         return None
-    size = np.maximum(np.abs(y), 0.5 * largest(y))
-    size[size == 0.0] = 1.0
+    size = _sizes(state, t, y, yp, here)
     for shift in SHIFTS:
         moved = y + shift * size * rng.choice([-1.0, 1.0], len(y)) * rng.uniform(0.5, 1.0, len(y))
         later = t + state.direction * 10.0 * shift * time_scale(state, t)
@@ -87,8 +107,38 @@ def find_kinds(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil 
             beside = _Linearised.at(state, later, moved, yp)
         if beside is not None:
             state.jacobian_exists = False          # it is that of another point
-            return local_pencil(beside.fyp, beside.fy)
-    return local_pencil(here.fyp, here.fy)
+            return local_pencil(beside.fyp, beside.fy, scale=size)
+    return local_pencil(here.fyp, here.fy, scale=size)
+
+
+def _sizes(
+    state: State, t: float, y: np.ndarray, yp: np.ndarray, here: _Linearised
+) -> np.ndarray:
+    """Sizes of the unknowns: those of their values.
+
+    Where a value is small it tells nothing. Then the coefficients of the equations do: they say
+    which changes of this and of other unknowns weigh the same. A size that the equations find too
+    large, because they bend, is made smaller.
+    """
+    units = _units(state, t, y)
+    telling = np.abs(y) > TELLING * units.y
+    weight = units.y * natural_scales(here.fyp * units.y, here.fy * units.y).columns
+    usual = np.median(np.abs(y[telling]) / weight[telling]) if telling.any() else 0.0
+    size = np.where(telling, np.abs(y), usual * weight if usual else units.y)
+    terms = here.terms(y, yp)
+    felt = terms > 0.0
+    for j in np.flatnonzero(~telling):
+        moved = y.copy()
+        for _ in range(MAX_DECADES):
+            moved[j] = y[j] + SHIFTS[0] * size[j]
+            with np.errstate(all="ignore"):
+                r = residual_at(state, t, moved, yp)
+            if r is not None:
+                bend = np.abs(r - here.r - here.fy[:, j] * (moved[j] - y[j]))
+                if np.all(bend[felt] <= BENT * terms[felt]):
+                    break
+            size[j] /= 10.0
+    return np.maximum(size, np.abs(y))
 
 
 def start_above_index_1(
@@ -115,8 +165,8 @@ def start_above_index_1(
     settled = _settle(state, t, y, found, point, pencil)
     if settled is None:
         violated = None
-        if not _negligible(state, point, found, r):
-            violated = worst_equation(r)
+        if not _negligible(state, point, y, found, r):
+            violated = worst_equation(r, point.terms(y, found) + _allowed(state, point, found))
         else:
             violated = _hidden(state, t, y, found, point)
         if violated is not None:
@@ -146,7 +196,7 @@ def _settle(
     if there is None:
         return None
     slopes, r = _complete(state, t, found.y, found.yp, there)
-    if not _negligible(state, there, slopes, r):
+    if not _negligible(state, there, found.y, slopes, r):
         return None
     moved = {int(j): float(found.y[j] - y[j]) for j in np.flatnonzero(found.moved)}
     return Start(
@@ -183,28 +233,36 @@ def _complete(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised
 ) -> tuple[np.ndarray, np.ndarray]:
     """Change y' as little as possible so that the equations that contain it hold."""
-    if _negligible(state, point, yp, point.r):
+    if _negligible(state, point, y, yp, point.r):
         return yp, point.r
-    inverse = np.linalg.pinv(point.fyp, rcond=RANK)
     r = point.r
     for _ in range(10):
-        moved = yp - inverse @ r
+        moved = yp - point.slopes(r)
         r_moved = residual_at(state, t, y, moved)
-        if r_moved is None or largest(r_moved) > 0.5 * largest(r):
-            if r_moved is not None and largest(r_moved) <= largest(r):
-                yp, r = moved, r_moved
+        if r_moved is None:
             break
-        yp, r = moved, r_moved
+        scale = nonzero(point.terms(y, moved) + _allowed(state, point, moved))
+        ratio = largest(r_moved / scale) / (largest(r / scale) or 1.0)
+        if ratio <= 1.0:
+            yp, r = moved, r_moved
+        if ratio > 0.5:
+            break
     return yp, r
 
 
-def _negligible(state: State, point: _Linearised, yp: np.ndarray, r: np.ndarray) -> bool:
-    """Whether a residual is what changes of y and y' far below the tolerance would make."""
-    tolerance = 1.0 / state.array("weight")
-    scale = np.abs(point.fy) @ tolerance + np.abs(point.fyp) @ (
-        1e-6 * (np.abs(yp) + largest(yp))
-    )
-    return bool(np.all(np.abs(r) <= np.maximum(scale, 1e-14)))
+def _negligible(
+    state: State, point: _Linearised, y: np.ndarray, yp: np.ndarray, r: np.ndarray
+) -> bool:
+    """Whether a residual is round-off, or what changes far below the tolerance would make."""
+    allowed = np.maximum(_allowed(state, point, yp), ROUNDED * EPS * point.terms(y, yp))
+    return bool(np.all(np.abs(r) <= allowed))
+
+
+def _allowed(state: State, point: _Linearised, yp: np.ndarray) -> np.ndarray:
+    """What changes of y within the tolerance, and of y' far below its size, make of a residual."""
+    beside = point.unit * largest(yp / point.unit)
+    slopes = np.abs(point.fyp) @ (1e-6 * (np.abs(yp) + beside))
+    return np.abs(point.fy) @ state.array("tolerance") + slopes
 
 
 def _hidden(
@@ -221,13 +279,15 @@ def _hidden(
     value = point.left.T @ (f_t + along)
     terms = np.abs(point.left.T) @ (np.abs(f_t) + np.abs(point.fy) @ np.abs(yp))
     slope = 1.0 / (state.array("weight") * time_scale(state, t))      # one tolerance in a step
-    free = constrained @ point.right
-    left_over = value - free @ np.linalg.lstsq(free, value, rcond=RANK)[0]
-    beyond = np.abs(left_over) > VIOLATED * terms + np.abs(constrained) @ slope
-    if not beyond.any():
+    size = nonzero(np.abs(constrained) @ point.unit)
+    free = constrained @ point.right / size[:, None]
+    open_part = free @ np.linalg.lstsq(free, value / size, rcond=RANK)[0]
+    left_over = np.abs(value - size * open_part)
+    allowed = VIOLATED * terms + np.abs(constrained) @ slope
+    if np.all(left_over <= allowed):
         return None
-    worst = int(np.argmax(np.abs(left_over) * beyond))
-    equation = int(np.argmax(np.abs(point.left[:, worst])))
+    worst = int(np.argmax(left_over / nonzero(allowed)))
+    equation = int(np.argmax(np.abs(point.left[:, worst]) * (np.abs(point.fy) @ point.unit)))
     return (
         f"a hidden constraint is violated: the derivative of equation {equation} with respect to "
         f"time cannot be brought closer to 0 than {left_over[worst]:.3g} by y' at the starting "
@@ -263,6 +323,6 @@ def _curvature(
     rate = _rate(state, t, y, yp, point)
     if rate is None or pencil is None:
         return None
-    ypp = -np.linalg.pinv(point.fyp, rcond=RANK) @ (rate[0] + rate[1])
+    ypp = -point.slopes(rate[0] + rate[1])
     ypp[pencil.var_index > 1] = 0.0
     return ypp

@@ -31,6 +31,8 @@ from tether.options import Options
 from tether.problem import as_problem
 from tether.start.consistent import Start
 from tether.start.derivative import StateSystem, find_derivative
+from tether.structure.least_change import shortest
+from tether.structure.scaling import Units, balanced, nonzero, ranges
 
 __all__ = ["consistent_start"]
 
@@ -38,7 +40,11 @@ MAX_ITERATIONS = 500                   # a diode takes one for each thermal volt
 MAX_HALVINGS = 60
 MAX_APPROACHES = 20
 RANK = 1e-9                            # relative singular value of a dependent equation
+REACHED = 1e-7                         # relative singular value of what y' reaches
+ABSENT = 1e-14                         # share of a derivative that does not occur
 CONVERGED = 1e-12
+LEFT_OVER = 1e-8                       # of the terms of an equation: what may be left of it
+NEGLIGIBLE = 1e-6                      # of the tolerance: a change that does not matter
 FREE = 1e-6                            # weight of a free component, next to 1 for a guess
 ROOT_EPS = float(np.sqrt(np.finfo(float).eps))
 
@@ -77,14 +83,16 @@ def consistent_start(
         Components whose value means nothing: the equations have to determine them. When left
         out, the unknowns without a derivative in the equations are moved first.
     weights : array_like, optional
-        How much a change of each guess costs; one over its size when left out. For velocities
-        give the square roots of the masses to correct them by an impulse.
+        How much a change of each guess costs; one over its absolute tolerance when left out, so
+        all alike if `atol` is one number. For velocities give the square roots of the masses to
+        correct them by an impulse.
     constraints : optional
         Hidden constraints G(t, y) = 0 of an index-2 or index-3 system, as in `solve_dae`.
     names : sequence of str, optional
         Names of the unknowns, for `fixed`, `free` and the messages.
     args, jac, rtol, atol
-        As in `solve_dae`; the tolerances only judge how far a value has moved.
+        As in `solve_dae`; the tolerances say in which units the unknowns are, and judge how far
+        a value has moved.
     form : {"dense", "sparse", "banded"}
         Linear algebra of the search for y' where all of y is fixed (HK Appendix II): orthogonal
         factors, or the regularised system of HK eq. 24 by sparse or by band LU, the latter with
@@ -118,16 +126,17 @@ def consistent_start(
     yp = np.zeros_like(y) if yp0 is None else check_vector("yp0", yp0, len(y))
     n = len(y)
     labels = check_names("names", names, n) or [f"y[{i}]" for i in range(n)]
+    options = Options(rtol=rtol, atol=atol)
+    units = Units.of(*options.tolerances(n), y)
     roles = Roles(
         _components("fixed", fixed, labels), _components("free", free, labels),
-        free is None, _weights(weights, y),
+        free is None, 1.0 / units.y if weights is None else _weights(weights, n),
     )
     both = sorted(set(roles.fixed) & set(roles.free))
     if both:
         raise ValueError(f"fixed and free both name {[labels[i] for i in both]}")
     require_matrices(len(y), OF_A_SEARCH)
     problem = problem.prepare(t, y)
-    options = Options(rtol=rtol, atol=atol)
     state = new_state(problem, n, options)
     state.given = t, y, np.zeros(n) if yp is None else yp
     problem.constraints.attach(state, t, y, problem.args, options)
@@ -137,7 +146,7 @@ def consistent_start(
         return _derivative_only(state, t, y, yp, form, band)
     if form != "dense" or band is not None:
         raise ValueError("form and band are for a start with all of y fixed and no constraints")
-    return Search(state, t, labels, roles).run(y, yp)
+    return Search(state, t, labels, roles, units).run(y, yp)
 
 
 def _derivative_only(
@@ -169,8 +178,10 @@ class Roles:
 class Search:
     """Newton's iteration for one starting point."""
 
-    def __init__(self, state: State, t: float, labels: list[str], roles: Roles) -> None:
-        self.state, self.t, self.labels, self.roles = state, t, labels, roles
+    def __init__(
+        self, state: State, t: float, labels: list[str], roles: Roles, units: Units
+    ) -> None:
+        self.state, self.t, self.labels, self.roles, self.units = state, t, labels, roles, units
         self.n, self.m = state.n, state.n_constraints
         self.movable = np.setdiff1d(np.arange(self.n), roles.fixed)
 
@@ -194,10 +205,10 @@ class Search:
             return None
         metric = self._metric(point)[self.movable]
         back = (guess - start.y)[self.movable] * metric
-        A = point.of_y(np.zeros(self.n + self.m))[0][:, self.movable] / metric
-        _, s, vt = np.linalg.svd(A)
-        rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > 0 else 0
-        along = vt[rank:].T @ (vt[rank:] @ back)
+        A = point.of_y(np.zeros(self.n + self.m))[0][:, self.movable]
+        across = ranges(A, 1.0 / metric, RANK).reached.T @ A / metric
+        basis = np.linalg.qr(across.T / nonzero(np.abs(across).max(axis=1)))[0]
+        along = back - basis @ (basis.T @ back)
         if np.linalg.norm(along) <= 1e-3 * np.linalg.norm(back):
             return None
         y = start.y.copy()
@@ -223,16 +234,16 @@ class Search:
             refusal, dy = self._step_in_y(point, r, y)
             if refusal:
                 return self._failed(y, yp, guess, refusal, before)
-            dyp = -np.linalg.lstsq(point.fyp, r[: self.n] + point.fy @ dy, rcond=RANK)[0]
+            dyp = -point.slopes(r[: self.n] + point.fy @ dy)
             if self._converged(y, yp, dy, dyp):
                 break
-            stepped = self._damped(y, yp, r, dy, dyp)
+            stepped = self._damped(point, y, yp, r, dy, dyp)
             if stepped is None:
                 break
             y, yp, r = stepped
-        scale = self._residual_scale(point, y, yp)
-        worst = int(np.argmax(np.abs(r) / scale))
-        if abs(r[worst]) > 1e-8 * scale[worst]:
+        allowed = self._left_over(point, y, yp)
+        worst = int(np.argmax(np.abs(r) / nonzero(allowed)))
+        if abs(r[worst]) > allowed[worst]:
             return self._failed(
                 y, yp, guess, f"no solution near the guess: {self._equation(worst)} is left with "
                 f"{r[worst]:.3g}", before,
@@ -267,32 +278,33 @@ class Search:
             raise_users(self.state)
         if status != 0 or not all(np.isfinite(part).all() for part in (fy, fyp, gy)):
             return None
-        return _Point(fy, fyp, gy)
+        return _Point(fy, fyp, gy, self.units.y)
 
     def _step_in_y(self, point: _Point, r: np.ndarray, y: np.ndarray) -> tuple[str, np.ndarray]:
         """Least weighted change that solves the linearised equations of y, or why there is none."""
         E, e = point.of_y(r)
         metric = self._metric(point)[self.movable]
-        A = E[:, self.movable] / metric
+        A = E[:, self.movable]
         dy = np.zeros(self.n)
-        u, s, vt = np.linalg.svd(A, full_matrices=True)
-        rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > 0 else 0
-        left = e - u[:, :rank] @ (u[:, :rank].T @ e)
-        size = np.abs(E) @ np.abs(y) + np.abs(e)
-        if len(left) and np.abs(left).max() > 1e-6 * max(size.max(), 1e-300):
-            return self._too_much(point, left), dy
-        missing = self._undetermined(vt[rank:])
+        found = ranges(A, 1.0 / metric, RANK)
+        left = found.left.T @ e
+        size = np.abs(found.left.T) @ (np.abs(E) @ np.abs(y) + np.abs(e))
+        if np.any(np.abs(left) > 1e-6 * size):
+            return self._too_much(point, found.left, left), dy
+        missing = self._undetermined(found.right.T * metric)
         if not missing:
-            dy[self.movable] = -(vt[:rank].T @ ((u[:, :rank].T @ e) / s[:rank])) / metric
+            combined = found.reached.T
+            dy[self.movable] = -shortest(combined @ A, combined @ e, 1.0 / metric)
         return missing, dy
 
     def _metric(self, point: _Point) -> np.ndarray:
         metric = self.roles.weights.copy()
         free = self.roles.free
         if self.roles.automatic:
-            column = np.abs(point.fyp).max(axis=0)
-            free = list(np.flatnonzero(column <= 1e-14 * column.max()))
-            if column.max() == 0.0:            # nothing but algebraic equations: all alike
+            share = np.abs(point.fyp) * self.units.y
+            share = share / nonzero(share.max(axis=1))[:, None]
+            free = list(np.flatnonzero(np.all(share <= ABSENT, axis=0)))
+            if len(free) == self.n:            # nothing but algebraic equations: all alike
                 free = []
         metric[free] *= FREE
         return metric
@@ -305,6 +317,7 @@ class Search:
         columns = [position[c] for c in self.roles.free if c in position]
         others = [k for k in range(len(self.movable)) if k not in columns]
         # combinations of the null vectors that move free components only
+        null = np.linalg.qr(null.T)[0].T
         s, vt = np.zeros(0), np.eye(len(null))
         if others:
             _, s, vt = np.linalg.svd(null[:, others].T)
@@ -320,15 +333,15 @@ class Search:
             "guess them, or pass the hidden constraints they come from"
         )
 
-    def _too_much(self, point: _Point, left: np.ndarray) -> str:
+    def _too_much(self, point: _Point, combined: np.ndarray, left: np.ndarray) -> str:
         """Name the equations that cannot be met and the fixed components that stand in the way."""
-        rows = point.rows_of_y(left)
-        worst = [i for i in np.argsort(-np.abs(rows)) if abs(rows[i]) > 0.1 * np.abs(rows).max()]
-        E = point.of_y(np.zeros(self.n + self.m))[0]
-        blamed = [
-            self.labels[i] for i in self.roles.fixed
-            if np.linalg.norm(left @ E[:, i]) > 1e-9 * np.linalg.norm(left) * np.abs(E).max()
-        ]
+        rows, scale = point.rows_of_y(combined, left)
+        share = np.abs(rows) / nonzero(scale)
+        worst = [i for i in np.argsort(-share) if share[i] > 0.1 * share.max()]
+        E = point.of_y(np.zeros(self.n + self.m))[0] * self.units.y
+        seen = np.abs(left @ (combined.T @ E))
+        most = np.abs(left) @ (np.abs(combined.T) @ np.abs(E)).max(axis=1)
+        blamed = [self.labels[i] for i in self.roles.fixed if seen[i] > 1e-9 * most]
         equations = ", ".join(f"{self._equation(i)} (off by {rows[i]:.3g})" for i in worst[:5])
         if blamed:
             return f"too much is fixed: {equations} cannot hold with {', '.join(blamed)} fixed"
@@ -339,29 +352,43 @@ class Search:
     def _converged(
         self, y: np.ndarray, yp: np.ndarray, dy: np.ndarray, dyp: np.ndarray
     ) -> bool:
+        unit = self.units.y
+        nothing = CONVERGED * np.abs(y) + NEGLIGIBLE * NEGLIGIBLE * self.state.array("tolerance")
         return bool(
-            np.all(np.abs(dy) <= CONVERGED * (np.abs(y) + 1e-3 * np.abs(y).max()) + 1e-300)
-            and np.abs(dyp).max() <= CONVERGED * max(1.0, np.abs(yp).max())
+            np.all(np.abs(dy) <= nothing)
+            and np.max(np.abs(dyp) / unit) <= CONVERGED * np.max(np.abs(yp) / unit)
         )
 
     def _damped(
-        self, y: np.ndarray, yp: np.ndarray, r: np.ndarray, dy: np.ndarray, dyp: np.ndarray
+        self,
+        point: _Point,
+        y: np.ndarray,
+        yp: np.ndarray,
+        r: np.ndarray,
+        dy: np.ndarray,
+        dyp: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Take the longest of 1, 1/2, 1/4, ... of the step that makes the equations smaller."""
-        size = np.linalg.norm(r)
+        weight = 1.0 / nonzero(point.sensitivity)
+        size = np.linalg.norm(weight * r)
         length = 1.0
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)     # overflow at a trial point
             for _ in range(MAX_HALVINGS):
                 trial = self._equations(y + length * dy, yp + length * dyp)
-                if trial is not None and np.linalg.norm(trial) < (1.0 - 1e-6 * length) * size:
+                if trial is not None and np.linalg.norm(weight * trial) < (
+                    1.0 - 1e-6 * length
+                ) * size:
                     return y + length * dy, yp + length * dyp, trial
                 length /= 2
         return None
 
-    def _residual_scale(self, point: _Point, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
-        scale = np.abs(point.fy) @ np.abs(y) + np.abs(point.fyp) @ np.abs(yp)
-        return np.concatenate([scale, np.abs(point.gy) @ np.abs(y)]) + 1e-12
+    def _left_over(self, point: _Point, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """What may be left of the equations: of their terms, and as changes far below tolerance."""
+        of_y = np.abs(np.vstack([point.fy, point.gy]))
+        of_yp = np.concatenate([np.abs(point.fyp) @ np.abs(yp), np.zeros(self.m)])
+        nothing = NEGLIGIBLE * (of_y @ self.state.array("tolerance"))
+        return LEFT_OVER * (of_y @ np.abs(y) + of_yp) + nothing
 
     def _slopes(
         self, point: _Point, y: np.ndarray, yp: np.ndarray
@@ -378,13 +405,16 @@ class Search:
         if ahead is None or here is None:
             return yp, []
         E, rate = point.of_y((ahead - here) / dt)
-        u, s, vt = np.linalg.svd(E @ N)
+        E_N = E @ N
+        row, column = balanced(E_N)
+        u, s, vt = np.linalg.svd(row[:, None] * E_N * column)
         rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > 0 else 0
-        rhs = -(rate + E @ yp)
-        slopes = vt[:rank].T @ ((u[:, :rank].T @ rhs) / s[:rank])
-        open_directions = N @ vt[rank:].T
-        unseen = [self.labels[i] for i in range(self.n)
-                  if open_directions.size and np.abs(open_directions[i]).max() > 1e-6]
+        rhs = -row * (rate + E @ yp)
+        slopes = column * (vt[:rank].T @ ((u[:, :rank].T @ rhs) / s[:rank]))
+        open_directions = N @ (column[:, None] * vt[rank:].T) / self.units.y[:, None]
+        length = nonzero(np.abs(open_directions).max(axis=0, initial=0.0))
+        share = np.abs(open_directions / length).max(axis=1, initial=0.0)
+        unseen = [self.labels[i] for i in range(self.n) if share[i] > 1e-6]
         return yp + N @ slopes, unseen
 
     # --- words ------------------------------------------------------------------------------
@@ -412,13 +442,23 @@ class Search:
 class _Point:
     """The linearised equations at a point and their split by what y' reaches."""
 
-    def __init__(self, fy: np.ndarray, fyp: np.ndarray, gy: np.ndarray) -> None:
-        self.fy, self.fyp, self.gy = fy, fyp, gy
-        scale = np.abs(fyp).max(axis=1)
-        self.row_scale = 1.0 / np.where(scale > 0, scale, 1.0)
-        u, s, self._vt = np.linalg.svd(fyp * self.row_scale[:, None])
-        self.rank = int(np.sum(s > 1e-7 * s[0])) if s[0] > 0 else 0
-        self._beyond = u[:, self.rank :].T * self.row_scale       # U_0^T, in terms of F
+    def __init__(
+        self, fy: np.ndarray, fyp: np.ndarray, gy: np.ndarray, unit: np.ndarray
+    ) -> None:
+        self.fy, self.fyp, self.gy, self.unit = fy, fyp, gy, unit
+        self._found = ranges(fyp, unit, REACHED)
+        self._beyond = self._found.left.T                         # U_0^T, in terms of F
+
+    @property
+    def sensitivity(self) -> np.ndarray:
+        """What changes by a unit make of F and G."""
+        size = np.maximum(np.abs(self.fy) @ self.unit, np.abs(self.fyp) @ self.unit)
+        return np.concatenate([size, np.abs(self.gy) @ self.unit])
+
+    def slopes(self, value: np.ndarray) -> np.ndarray:
+        """Least change of y' that changes F by `value`, as far as y' reaches it."""
+        combined = self._found.reached.T
+        return shortest(combined @ self.fyp, combined @ value, self.unit)
 
     def of_y(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Jacobian and residual of the equations of y, E = [U_0^T F; G]."""
@@ -428,14 +468,20 @@ class _Point:
             np.concatenate([self._beyond @ r[:n], r[n:]]),
         )
 
-    def rows_of_y(self, left: np.ndarray) -> np.ndarray:
-        """Spread a residual of the equations of y back over the rows of F and G."""
-        k = len(self._beyond)
-        return np.concatenate([left[:k] @ self._beyond / self.row_scale**2, left[k:]])
+    def rows_of_y(
+        self, combined: np.ndarray, left: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Spread what is left of combinations of the equations of y over the rows of F and G.
+
+        Also give the scale of each row.
+        """
+        k, scale = len(self._beyond), nonzero(self.sensitivity)
+        rows = np.hstack([combined[:k].T @ self._beyond, combined[k:].T]) * scale
+        return scale * np.linalg.lstsq(rows, left, rcond=None)[0], scale
 
     def null_of_fyp(self) -> np.ndarray:
         """Directions of y' that F does not see."""
-        return self._vt[self.rank :].T
+        return self._found.right
 
 
 def _components(name: str, value: Any, labels: list[str]) -> list[int]:
@@ -456,14 +502,10 @@ def _components(name: str, value: Any, labels: list[str]) -> list[int]:
     return sorted(set(found))
 
 
-def _weights(weights: ArrayLike | None, y: np.ndarray) -> np.ndarray:
-    if weights is None:
-        size = np.abs(y)
-        usual = np.median(size[size > 0]) if np.any(size > 0) else 1.0
-        return 1.0 / np.where(size > 0, np.maximum(size, 1e-3 * usual), usual)
+def _weights(weights: ArrayLike, n: int) -> np.ndarray:
     values = np.asarray(weights)
-    if values.dtype.kind not in "fiu" or values.shape != y.shape:
-        raise ValueError(f"weights must be {len(y)} numbers, one per unknown, got {weights!r}")
+    if values.dtype.kind not in "fiu" or values.shape != (n,):
+        raise ValueError(f"weights must be {n} numbers, one per unknown, got {weights!r}")
     if not np.all(np.isfinite(values)) or np.any(values <= 0):
         raise ValueError(f"weights must be positive and finite, got {weights!r}")
     return values.astype(float)

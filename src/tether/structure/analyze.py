@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from tether.checks import check_time, check_vector
 from tether.names import check_names
+from tether.options import Options
 from tether.structure.array import DerivativeArray
 from tether.structure.equations import MOST_DENSE, Equations, Points, general_points
 from tether.structure.freedom import free_unknowns
@@ -23,6 +24,7 @@ from tether.structure.ranks import ArrayRanks, find_ranks, regular_on_solutions
 from tether.structure.redundant import Redundancy, find_redundancy
 from tether.structure.repair import Repaired, repair, shuffle
 from tether.structure.report import IndexReport
+from tether.structure.scaling import Units
 from tether.structure.sigma import Signature, Unmatched
 from tether.structure.start import ReducedStart, reduced_start
 from tether.structure.varying import repair_varying
@@ -63,6 +65,8 @@ class Analysis:
         The linearised system near the start, where that was asked for.
     ranks : ArrayRanks or None
         What the derivative array says, where nothing else was left.
+    units : Units or None
+        Units of the unknowns; None: all alike.
     """
 
     traced: Trace
@@ -77,6 +81,7 @@ class Analysis:
     pencil: Pencil | None = None
     ranks: ArrayRanks | None = None
     names: Sequence[str] | None = None
+    units: Units | None = None
 
     @cached_property
     def report(self) -> IndexReport:
@@ -119,6 +124,8 @@ def analyze(
     *,
     args: Sequence[Any] = (),
     names: Sequence[str] | None = None,
+    rtol: ArrayLike = 1e-6,
+    atol: ArrayLike = 1e-9,
 ) -> IndexReport:
     """Find index, hidden constraints and free initial values of F(t, y, y') = 0.
 
@@ -134,6 +141,8 @@ def analyze(
         Further arguments of `fun`.
     names : sequence of str, optional
         Names of the variables; read off the function when left out.
+    rtol, atol : array_like, optional
+        Tolerances, as in `solve_dae`: they say in which units the variables are.
 
     Returns
     -------
@@ -158,9 +167,10 @@ def analyze(
     y = check_vector("y0", y0)
     yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
     labels = check_names("names", names, len(y))
+    options = Options(rtol=rtol, atol=atol)
     problem = problem.prepare(t, y)
-    report = _report(problem, t, y, yp, labels)
-    return replace(report, examine=partial(_examine, problem, t, y, yp, labels))
+    report = _report(problem, t, y, yp, labels, options)
+    return replace(report, examine=partial(_examine, problem, t, y, yp, labels, options))
 
 
 def _examine(
@@ -169,12 +179,13 @@ def _examine(
     y: np.ndarray,
     yp: np.ndarray | None,
     names: Sequence[str] | None,
+    options: Options,
 ) -> Diagnosis:
     """Begin a run and see what becomes of it."""
     from tether.bdf import Bdf
     from tether.examine import diagnose
 
-    return diagnose(Bdf(problem, t, y, yp, names=names), before=True)
+    return diagnose(Bdf(problem, t, y, yp, options, names=names), before=True)
 
 
 def _report(
@@ -183,21 +194,25 @@ def _report(
     y: np.ndarray,
     yp: np.ndarray | None,
     labels: Sequence[str] | None,
+    options: Options,
 ) -> IndexReport:
     from tether.structure.describe import describe_local
 
     if problem.capsule is not None:
-        return describe_local(problem, t, y, yp, labels, "the residual is a C function")
+        return describe_local(problem, t, y, yp, labels, options, "the residual is a C function")
     slopes = np.zeros_like(y) if yp is None else yp
     try:
         traced = trace(problem.fun, len(y), problem.args, problem.fills)
         verify(traced, problem.fun, t, y, slopes, problem.args, problem.fills)
     except TraceFailure as failure:
-        return describe_local(problem, t, y, yp, labels, f"not traced: {failure}")
+        return describe_local(problem, t, y, yp, labels, options, f"not traced: {failure}")
     modes = find_modes(traced, form=1)
     if modes is not None:
         traced = modes.equations(modes.sides(t, y, slopes, traced.args.flatten(problem.args)))
-    found = analyze_trace(traced, t, y, yp, problem.args, names=labels, thorough=True)
+    units = Units.of(*options.tolerances(len(y)), y)
+    found = analyze_trace(
+        traced, t, y, yp, problem.args, names=labels, thorough=True, units=units
+    )
     return found.report
 
 
@@ -211,6 +226,7 @@ def analyze_trace(
     names: Sequence[str] | None = None,
     form: int = 1,
     thorough: bool = False,
+    units: Units | None = None,
 ) -> Analysis:
     """Analyse and reduce a traced system.
 
@@ -229,6 +245,8 @@ def analyze_trace(
     thorough : bool
         Set the local index beside the structural one, and look for consistent values also
         where the system is left as it is.
+    units : Units, optional
+        Units of the unknowns; all alike by default.
 
     Returns
     -------
@@ -245,17 +263,18 @@ def analyze_trace(
     """
     y = np.asarray(y0, float)
     yp = None if yp0 is None else np.asarray(yp0, float)
-    found = Analysis(traced, float(t0), Equations.of_trace(traced, args), names=names)
+    given = Equations.of_trace(traced, args)
+    found = Analysis(traced, float(t0), given, names=names, units=units)
     if isinstance(found.given.signature, Unmatched):
         return found
-    points = general_points(found.t, y, np.zeros_like(y) if yp is None else yp)
+    points = general_points(found.t, y, np.zeros_like(y) if yp is None else yp, units)
     pencil = _linearised(found.given, points) if thorough else None
     repaired = _repaired(found.given, points, pencil)
     found = replace(found, pencil=pencil)
     tried = _reduced(found, repaired, y, yp, form, thorough)
     if tried.understood:
         return tried
-    ranks = find_ranks(DerivativeArray(found.given), points)
+    ranks = find_ranks(DerivativeArray(found.given, units), points)
     varied = repair_varying(repaired.system, points)
     if varied.regular:
         combinations = (*repaired.combinations, *varied.combinations)
@@ -303,7 +322,8 @@ def _by_array(
     reduced = reduce_by_array(ranks, found.t, y)
     if reduced is None:
         return found
-    return replace(found, reduced=reduced, start=reduced_start(reduced, found.t, y, yp))
+    start = reduced_start(reduced, found.t, y, yp, units=found.units)
+    return replace(found, reduced=reduced, start=start)
 
 
 def _reduced(
@@ -330,7 +350,7 @@ def _reduced(
         return found
     if thorough or not reduced.as_given or not repaired.regular:
         return _at_the_start(found, y, yp)
-    regular = regular_on_solutions(system, signature, found.t, y, yp)
+    regular = regular_on_solutions(system, signature, found.t, y, yp, found.units)
     return found if regular else replace(found, redundancy=Redundancy("open"))
 
 
@@ -357,7 +377,7 @@ def _linearised(given: Equations, points: Points) -> Pencil | None:
         matrices = np.zeros((2, n, n))
         for (i, j, order, _), value in zip(given.entries, values[:, k], strict=True):
             matrices[order, i, j] = value
-        return local_pencil(matrices[1], matrices[0])
+        return local_pencil(matrices[1], matrices[0], scale=points.units.y)
     return None
 
 
@@ -365,17 +385,17 @@ def _at_the_start(found: Analysis, y: np.ndarray, yp: np.ndarray | None) -> Anal
     """Look for consistent values, and for equations that repeat each other there."""
     assert found.reduced is not None
     full = found.reduced.full
-    start = reduced_start(full, found.t, y, yp)
+    start = reduced_start(full, found.t, y, yp, units=found.units)
     if not start.success:
         return replace(found, start=start)
-    redundancy = find_redundancy(full, found.t, start.y, start.yp)
+    redundancy = find_redundancy(full, found.t, start.y, start.yp, found.units)
     found = replace(found, start=start, redundancy=redundancy)
     if not found.redundant:
         return found
     assert redundancy.left is not None
     assert redundancy.right is not None
     unique = full.with_fixed_gauge(redundancy.left, redundancy.right)
-    start = reduced_start(unique, found.t, y, yp)
+    start = reduced_start(unique, found.t, y, yp, units=found.units)
     dof = len(free_unknowns(unique, found.t, start.y))
     return replace(found, reduced=unique, start=start, dof=dof)
 

@@ -18,11 +18,17 @@ import numpy as np
 
 from tether.structure.equations import Equations
 from tether.structure.hidden import explicit_slopes, rates
-from tether.structure.least_change import jet_scale, least_change, units_of
+from tether.structure.least_change import jet_scale, least_change
+from tether.structure.scaling import Units
 from tether.trace import SparseJacobian, emit, evaluate, jacobian, substitute
 from tether.trace.backend import prepare
+from tether.trace.emit import Program
+from tether.trace.verify import evaluate_with_error
 
 __all__ = ["DerivativeArray"]
+
+# Times the rounding errors that are possible: a number below this is nothing else.
+ROUNDED = 8.0
 
 
 class DerivativeArray:
@@ -32,6 +38,8 @@ class DerivativeArray:
     ----------
     system : Equations
         The system.
+    units : Units
+        Units of its unknowns; all alike by default.
     slopes : dict
         Explicit variables and their y'.
     rows, variables : list of int
@@ -50,9 +58,9 @@ class DerivativeArray:
     ['x - t**2', 'v - 2*t']
     """
 
-    def __init__(self, system: Equations) -> None:
+    def __init__(self, system: Equations, units: Units | None = None) -> None:
         graph = system.graph
-        self.system = system
+        self.system, self.units = system, units or Units.alike(system.n)
         self.slopes, own = explicit_slopes(system)
         self.rows = [i for i in range(system.n) if i not in own]
         self.variables = [j for j in range(system.n) if j not in self.slopes]
@@ -67,7 +75,7 @@ class DerivativeArray:
     def differentiated(self) -> DerivativeArray:
         """Return the array with one more derivative."""
         more = object.__new__(DerivativeArray)
-        more.system, more.slopes = self.system, self.slopes
+        more.system, more.units, more.slopes = self.system, self.units, self.slopes
         more.rows, more.variables = self.rows, self.variables
         more.levels = [*self.levels, rates(self.system.graph, self.levels[-1], self.slopes)]
         return more
@@ -130,11 +138,12 @@ class DerivativeArray:
         }
         return substitute(graph, self.nodes, names)
 
-    def _runner(self, nodes: list[int]) -> Callable[[float, np.ndarray], np.ndarray]:
+    def _program(self, nodes: list[int]) -> Program:
         system = self.system
-        program = emit(
-            system.graph, nodes, system.n + self.size, len(system.args), opaque=True
-        )
+        return emit(system.graph, nodes, system.n + self.size, len(system.args), opaque=True)
+
+    def _runner(self, nodes: list[int]) -> Callable[[float, np.ndarray], np.ndarray]:
+        system, program = self.system, self._program(nodes)
         if program.opaques:
             return lambda t, x: evaluate(program, t, x, x, system.args)
         machine = prepare(program).new(system.args)
@@ -158,6 +167,20 @@ class DerivativeArray:
         matrix[self._pattern.rows, self._pattern.cols] = self._entries(t, x)
         return matrix
 
+    def clean_jacobian(self, t: float, x: np.ndarray) -> np.ndarray:
+        """Return the same with zeros in place of entries that are nothing but rounding errors.
+
+        Terms that cancel leave such entries: however small they are, a rank counts them.
+        """
+        matrix, pattern, system = self.jacobian(t, x), self._pattern, self.system
+        program = self._program(pattern.nodes)
+        _, errors = evaluate_with_error(program, t, x, x, system.args)
+        entries = matrix[pattern.rows, pattern.cols]
+        matrix[pattern.rows, pattern.cols] = np.where(
+            np.abs(entries) <= ROUNDED * errors, 0.0, entries
+        )
+        return matrix
+
     def leading(self, J: np.ndarray) -> np.ndarray:
         """F_y' of the system, with explicit equations solved, from the Jacobian of the array."""
         n, q = self.system.n, len(self.rows)
@@ -178,10 +201,8 @@ class DerivativeArray:
         free : ndarray of bool, optional
             Unknowns that may be changed; all by default.
         """
-        unit = units_of(x[: self.system.n])
-        scale = jet_scale(x, unit, [j for j, _ in self.derivatives])
         found, failure = least_change(
-            lambda x: self.values(t, x), lambda x: self.jacobian(t, x), x, scale,
-            determined=False, free=free,
+            lambda x: self.values(t, x), lambda x: self.jacobian(t, x), x,
+            jet_scale(x, self.units, self.derivatives), determined=False, free=free,
         )
         return found if failure is None else None

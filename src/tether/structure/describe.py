@@ -16,6 +16,7 @@ from tether.structure.sigma import Signature, Unmatched
 from tether.trace.derive import switches
 
 if TYPE_CHECKING:
+    from tether.options import Options
     from tether.problem import Problem
     from tether.structure.analyze import Analysis
 
@@ -67,16 +68,16 @@ def describe_local(
     y: np.ndarray,
     yp: np.ndarray | None,
     names: Sequence[str] | None,
+    options: Options,
     reason: str,
 ) -> IndexReport:
     """Make the report of a residual that is only known by its values."""
     from tether.bdf import new_state
-    from tether.options import Options
     from tether.start.high_index import find_kinds
 
     n = len(y)
     labels = tuple(names or [f"y[{j}]" for j in range(n)])
-    state = new_state(problem, n, Options())
+    state = new_state(problem, n, options)
     slopes = np.zeros_like(y) if yp is None else yp
     state.given = t, y, slopes
     pencil = find_kinds(state, t, y, slopes)

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tether.structure.scaling import Units
 from tether.structure.sigma import Block, Signature, Unmatched, find_signature
 from tether.trace import Trace, emit, evaluate, gradients, substitute
 from tether.trace import opcodes as op
@@ -31,7 +32,7 @@ __all__ = [
 
 # Shifts from the start to general points, relative to the sizes of the values.
 SHIFTS = (1e-3, 0.03, 0.1)
-# Smallest size of a value, of 1: zeros are moved too.
+# Smallest size of a value, of its unit: zeros are moved too.
 LEAST_SIZE = 0.3
 # Singular values of the scaled system Jacobian below this, of 1, are zero.
 SINGULAR = 1e-10
@@ -54,10 +55,13 @@ class Points:
         Times.
     jets : ndarray, shape (orders, n, k)
         Values of y, y', y'', ...
+    units : Units
+        Units of y and of time.
     """
 
     t: np.ndarray
     jets: np.ndarray
+    units: Units
 
     def up_to(self, order: int) -> np.ndarray:
         """Jets with that many derivatives; what is not there is small and arbitrary."""
@@ -66,27 +70,32 @@ class Points:
             return self.jets[: order + 1]
         rng = np.random.default_rng(order)
         more = rng.uniform(0.2, 1.0, (missing, *self.jets.shape[1:]))
+        for k, values in enumerate(more, start=len(self.jets)):
+            values *= (self.units.y / self.units.t**k)[:, None]
         return np.concatenate([self.jets, more])
 
 
-def general_points(t: float, y: np.ndarray, yp: np.ndarray) -> Points:
+def general_points(
+    t: float, y: np.ndarray, yp: np.ndarray, units: Units | None = None
+) -> Points:
     """Choose points around a start at which nothing vanishes by accident; the start is the last.
 
     It is one of them for equations that are finite nowhere else.
     """
+    units = units or Units.alike(len(y))
     rng = np.random.default_rng(7)
     t_all, jets = [], []
     for shift in SHIFTS:
         moved = []
-        for values in (y, yp):
-            size = shift * np.maximum(np.abs(values), LEAST_SIZE)
+        for values, unit in ((y, units.y), (yp, units.y / units.t)):
+            size = shift * np.maximum(np.abs(values), LEAST_SIZE * unit)
             signs = rng.choice([-1.0, 1.0], values.shape)
             moved.append(values + size * signs * rng.uniform(0.3, 1.0, values.shape))
-        t_all.append(t + shift * rng.uniform(0.3, 1.0))
+        t_all.append(t + shift * units.t * rng.uniform(0.3, 1.0))
         jets.append(moved)
     t_all.append(t)
     jets.append([y, yp])
-    return Points(np.array(t_all), np.moveaxis(np.array(jets), 0, -1))
+    return Points(np.array(t_all), np.moveaxis(np.array(jets), 0, -1), units)
 
 
 def values_at(

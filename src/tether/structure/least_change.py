@@ -1,4 +1,8 @@
-"""Equations solved with as little change as possible."""
+"""Equations solved with as little change as possible.
+
+What "little" means is up to a metric, one scale for every unknown, which does not depend on the
+values: whoever wants another one, such as a mass matrix for velocities, replaces it here.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = [
-    "Failure", "jet_scale", "least_change", "movable", "shortest_solution", "units_of",
-]
+from tether.structure.scaling import Units, balanced, nonzero, ranges
+
+__all__ = ["Failure", "jet_scale", "least_change", "movable", "shortest", "shortest_solution"]
 
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 30
@@ -23,8 +27,10 @@ GOOD_STEP = 0.25
 # What may be left of an equation, of the sum of its linearised terms.
 LEFT_OVER = 1e-9
 ROUND_OFF = 2.0**-52
-# A value below this, of the largest, is meant to be zero, as cos(pi/2) is: no unit follows from it.
-AS_GOOD_AS_ZERO = 1e-13
+# Of its scale: a value below this is as good as zero when the terms of an equation are summed up.
+AS_GOOD_AS_ZERO = 1e-9
+# Of the rounding errors that the evaluation of an equation can make: what may be left of it.
+ROUNDED = 8.0
 # Derivatives may change by that much more than values.
 FREEDOM = 1e3
 
@@ -44,6 +50,7 @@ def least_change(
     scale: np.ndarray,
     determined: bool,
     free: np.ndarray | None = None,
+    rounding: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> tuple[np.ndarray, Failure | None]:
     """Solve equations near given values by damped Gauss-Newton steps.
 
@@ -59,6 +66,9 @@ def least_change(
         There are as many equations as unknowns, normally independent.
     free : ndarray of bool, optional
         Unknowns that may be changed; all by default.
+    rounding : callable, optional
+        Errors that rounding makes in the equations, as a function of the unknowns: asked for
+        where an equation cannot be made smaller, although its linearised terms say that it could.
 
     Returns
     -------
@@ -80,7 +90,7 @@ def least_change(
     r = values(x)
     if not r.any():
         return x, None
-    scale = scale if free is None else np.where(free, scale, 0.0)
+    metric = scale if free is None else np.where(free, scale, 0.0)
     terms = np.zeros_like(r)
     for _ in range(MAX_ITERATIONS):
         if not np.isfinite(r).all():
@@ -88,12 +98,13 @@ def least_change(
         A = slopes(x)
         if not np.isfinite(A).all():
             break
-        terms = np.abs(A) @ (np.abs(x) + scale)
+        terms = np.abs(A) @ (np.abs(x) + AS_GOOD_AS_ZERO * scale)
         if np.all(np.abs(r) <= 2 * ROUND_OFF * terms):
             return x, None
-        new = None
-        for step in _steps(A * scale, -r, determined):
-            candidate = _damped(values, x, r, step * scale, terms)
+        new, close = None, bool(np.all(np.abs(r) <= LEFT_OVER * terms))
+        weight = 1.0 / nonzero(np.abs(A) @ (np.abs(x) + scale))
+        for step in _steps(A, -r, metric, determined):
+            candidate = _damped(values, x, r, step, weight, close)
             if candidate is not None and (new is None or candidate.ratio < new.ratio):
                 new = candidate
                 if new.ratio < GOOD_STEP:
@@ -101,7 +112,10 @@ def least_change(
         if new is None:
             break
         x, r = new.x, new.r
-    left = np.abs(r) - LEFT_OVER * terms
+    allowed = LEFT_OVER * terms
+    if rounding is not None and np.any(np.abs(r) > allowed):
+        allowed = np.maximum(allowed, ROUNDED * rounding(x))
+    left = np.where(np.abs(r) > allowed, np.abs(r) / nonzero(terms), 0.0)
     worst = int(np.argmax(left))
     return x, Failure(worst, float(r[worst])) if left[worst] > 0 else None
 
@@ -124,58 +138,81 @@ def movable(enters: Sequence[int], more: int) -> Iterator[np.ndarray]:
         yield np.append(numbers >= least, np.ones(more, bool))
 
 
-def units_of(y: np.ndarray) -> np.ndarray:
-    """Choose units to measure changes in: all alike, unless a value is far smaller."""
-    size = np.abs(y)
-    largest = size.max(initial=0.0) or 1.0
-    return np.where(size > AS_GOOD_AS_ZERO * largest, np.minimum(100.0 * size, largest), largest)
-
-
-def jet_scale(x: np.ndarray, unit: np.ndarray, owner: Sequence[int]) -> np.ndarray:
+def jet_scale(
+    x: np.ndarray, units: Units, derivatives: Sequence[tuple[int, int]]
+) -> np.ndarray:
     """Units to measure changes of variables and of derivatives in.
 
     Parameters
     ----------
     x : ndarray
         Values of the variables and of the derivatives that follow.
-    unit : ndarray
-        Units of the variables.
-    owner : sequence of int
-        Variables that the derivatives belong to.
+    units : Units
+        Units of the variables and of time.
+    derivatives : sequence of (int, int)
+        Variable and order of the derivatives that follow the variables.
     """
-    higher = np.maximum(unit[list(owner)], np.abs(x[len(unit) :]))
-    return np.append(unit, FREEDOM * higher)
+    higher = np.array([units.y[j] / units.t**k for j, k in derivatives])
+    return np.append(units.y, FREEDOM * np.maximum(higher, np.abs(x[len(units.y) :])))
 
 
-def shortest_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Solve A x = b, square, by the shortest x if A is singular."""
-    *_, x = _steps(A, b, determined=True)
+def shortest_solution(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Solve A x = b, square, by the x that is shortest in units of `scale` if A is singular."""
+    *_, x = _steps(A, b, scale, determined=True)
     return x
 
 
-def _steps(A: np.ndarray, b: np.ndarray, determined: bool) -> Iterator[np.ndarray]:
-    """Shortest solutions of A x = b with rows of any units.
+def _steps(
+    A: np.ndarray, b: np.ndarray, scale: np.ndarray, determined: bool
+) -> Iterator[np.ndarray]:
+    """Solutions of A x = b that are shortest in units of `scale`; where that is 0, x is too.
 
-    Where the singular values have a gap, those below it are taken for zero first: where
-    constraints repeat each other on their solutions only, Newton's method itself converges slowly
-    and goes far.
+    Which rows are independent does not depend on the scale: that is judged with all rows and
+    columns balanced. Where the singular values have a gap, a step without those below it comes
+    first: where constraints repeat each other on their solutions only, Newton's method itself
+    converges slowly and goes far.
     """
-    length = np.abs(A).max(axis=1, initial=0.0)
-    length[length == 0.0] = 1.0
-    A, b = A / length[:, None], b / length
-    if determined and _well_conditioned(A):
-        yield np.linalg.solve(A, b)
+    x, free = np.zeros(A.shape[1]), np.flatnonzero(scale)
+    A, scale = A[:, free], scale[free]
+    row, column = balanced(A)
+    if determined and _well_conditioned(row[:, None] * A * column):
+        x[free] = column * np.linalg.solve(row[:, None] * A * column, row * b)
+        yield x
         return
-    u, s, vt = np.linalg.svd(A, full_matrices=False)
-    if not len(s) or s[0] == 0.0:
-        yield np.zeros(A.shape[1])
-        return
-    along = u.T @ b
-    full = int(np.sum(s > RANK * s[0]))
-    gaps = s[1:full] / s[: full - 1]
-    ranks = [int(np.argmin(gaps)) + 1] if len(gaps) and gaps.min() < GAP else []
-    for rank in (*ranks, full):
-        yield vt[:rank].T @ (along[:rank] / s[:rank])
+    if (short := _above_gap(A * scale, b)) is not None:
+        x[free] = scale * short
+        yield x.copy()
+    found = ranges(A, column, RANK)
+    x[free] = shortest(found.reached.T @ A, found.reached.T @ b, scale)
+    yield x
+
+
+def _above_gap(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """Shortest solution with the singular values above the largest gap; None if there is none."""
+    length = nonzero(np.abs(A).max(axis=1, initial=0.0))
+    u, s, vt = np.linalg.svd(A / length[:, None], full_matrices=False)
+    s = s[s > RANK * s[0]] if len(s) else s
+    gaps = s[1:] / s[:-1]
+    if not len(gaps) or gaps.min() >= GAP:
+        return None
+    rank = int(np.argmin(gaps)) + 1
+    return vt[:rank].T @ (u[:, :rank].T @ (b / length) / s[:rank])
+
+
+def shortest(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Solve A x = b, with independent rows, by the x that is shortest in units of `scale`.
+
+    The largest entries first: then orthogonal factors are accurate whatever the scales are.
+    """
+    if not len(A):
+        return np.zeros_like(scale)
+    length = np.abs(A * scale).max(axis=1, keepdims=True)
+    scaled = (A * scale / length).T
+    order = np.argsort(-np.abs(scaled).max(axis=1))
+    q, r = np.linalg.qr(scaled[order])
+    x = np.empty_like(scale)
+    x[order] = q @ np.linalg.solve(r.T, b / length[:, 0])
+    return scale * x
 
 
 def _well_conditioned(A: np.ndarray) -> bool:
@@ -198,10 +235,10 @@ def _damped(
     x: np.ndarray,
     r: np.ndarray,
     step: np.ndarray,
-    terms: np.ndarray,
+    weight: np.ndarray,
+    close: bool,
 ) -> _Point | None:
     """Take the longest of 1, 1/2, 1/4, ... of a step that makes the equations smaller."""
-    weight = 1.0 / np.where(terms > 0.0, terms, 1.0)
     size = float(np.linalg.norm(weight * r))
     for halvings in range(MAX_HALVINGS):
         new = x + 0.5**halvings * step
@@ -210,6 +247,6 @@ def _damped(
             new_size = float(np.linalg.norm(weight * new_r))
         if new_size < size:
             return _Point(new, new_r, new_size / size)
-        if size < LEFT_OVER:  # round-off decides from here on
+        if close:  # round-off decides from here on
             break
     return None

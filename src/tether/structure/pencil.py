@@ -128,7 +128,7 @@ def local_pencil(
     E, A : array of shape (n, n)
         dF/dy' and dF/dy at one point.
     scale : array of shape (n,), optional
-        Typical sizes of the variables, positive; ones by default.
+        Units of the variables, positive; ones by default.
     tolerance : float, optional
         Singular values of the scaled matrices below this count as zero.
 
@@ -174,11 +174,11 @@ def local_pencil(
         mechanical=len(counts) == 3 and not prescribed,
         prescribed=prescribed,
         counts=tuple(counts),
-        scales=_natural_scales(*given),
+        scales=natural_scales(*given),
     )
 
 
-def _natural_scales(E: np.ndarray, A: np.ndarray) -> Scales:
+def natural_scales(E: np.ndarray, A: np.ndarray) -> Scales:
     time = _time_unit(E, A)
     row, column = balanced(np.maximum(np.abs(time * E), np.abs(A)), SWEEPS)
     E, A = row[:, None] * time * E * column, row[:, None] * A * column

@@ -23,7 +23,7 @@ import numpy as np
 from tether.structure.array import DerivativeArray
 from tether.structure.equations import Equations, Points, general_points, values_at
 from tether.structure.hidden import has_slopes
-from tether.structure.scaling import balanced, nonzero
+from tether.structure.scaling import Units, balanced, nonzero
 from tether.structure.sigma import Signature
 from tether.trace.graph import FULL
 
@@ -153,7 +153,12 @@ def find_ranks(array: DerivativeArray, points: Points) -> ArrayRanks:
 
 
 def regular_on_solutions(
-    system: Equations, signature: Signature, t: float, y: np.ndarray, yp: np.ndarray | None
+    system: Equations,
+    signature: Signature,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray | None,
+    units: Units | None = None,
 ) -> bool:
     """Tell whether the system Jacobian is regular also where the equations are satisfied.
 
@@ -167,12 +172,12 @@ def regular_on_solutions(
     )
     if fixed or system.rows != system.given:
         return True
-    points = general_points(t, y, np.zeros_like(y) if yp is None else yp)
+    points = general_points(t, y, np.zeros_like(y) if yp is None else yp, units)
     if yp is not None and _last_is_a_solution(system, points):
-        at_start = Points(points.t[-1:], points.jets[..., -1:])
+        at_start = Points(points.t[-1:], points.jets[..., -1:], points.units)
         if system.regular(signature, system.values(at_start))[0]:
             return True
-    array = DerivativeArray(system)
+    array = DerivativeArray(system, units)
     if array.size > MOST_ROWS:
         return True
     for k, s in enumerate(points.t):
@@ -182,7 +187,7 @@ def regular_on_solutions(
         jets = np.zeros((2, system.n, 1))
         jets[0, :, 0] = x[: system.n]
         jets[1, array.variables, 0] = x[system.n :]
-        values = system.values(Points(np.array([s]), jets))
+        values = system.values(Points(np.array([s]), jets, points.units))
         if system.regular(signature, values).any():
             return True
     return False
@@ -238,7 +243,7 @@ class _Judgement:
 
 def _judge(array: DerivativeArray, t: float, x: np.ndarray) -> _Judgement:
     n = array.system.n
-    J = array.jacobian(t, x)
+    J = array.clean_jacobian(t, x)
     size = np.abs(J) * balanced(J)[1]
     J[size < ROUND_OFF * size.max(axis=1, keepdims=True)] = 0.0
     N, E = J[:, :n], array.leading(J)

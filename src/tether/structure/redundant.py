@@ -12,6 +12,7 @@ import numpy as np
 
 from tether.structure.equations import is_regular
 from tether.structure.hidden import Reduced
+from tether.structure.scaling import Units, balanced, nonzero
 from tether.structure.start import Search, reduced_start
 
 __all__ = ["Redundancy", "find_redundancy"]
@@ -20,8 +21,10 @@ __all__ = ["Redundancy", "find_redundancy"]
 RANK = 1e-9
 # Components of unit vectors below this do not take part.
 PARTICIPATES = 1e-7
-# Shift to a second consistent point, relative to the largest value of a kind.
+# Shift to a second consistent point, relative to the values, and the least size of one, relative
+# to the largest value of a kind.
 SHIFT = 1e-2
+LEAST_SIZE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,9 @@ class Redundancy:
     right: np.ndarray | None = None
 
 
-def find_redundancy(reduced: Reduced, t: float, y: np.ndarray, yp: np.ndarray) -> Redundancy:
+def find_redundancy(
+    reduced: Reduced, t: float, y: np.ndarray, yp: np.ndarray, units: Units | None = None
+) -> Redundancy:
     """Judge the equations at a consistent point and beside it.
 
     Parameters
@@ -55,18 +60,21 @@ def find_redundancy(reduced: Reduced, t: float, y: np.ndarray, yp: np.ndarray) -
         The system, fully differentiated.
     t, y, yp : float, ndarray, ndarray
         A consistent point.
+    units : Units, optional
+        What lengths of multipliers are measured in; all alike by default.
     """
-    K = Search(reduced, t).leading_matrix(y, yp)
+    search = Search(reduced, t, units=units)
+    K = search.leading_matrix(y, yp)
     if not np.isfinite(K).all():
         return Redundancy("open")
     if is_regular(K[None])[0]:
         return Redundancy("none")
-    left, right = _null_vectors(K)
+    left, right = _null_vectors(K, search.scale(y))
     found = Redundancy("open", _support(left), _support(right), left, right)
-    beside = _beside(reduced, t, y)
+    beside = _beside(reduced, t, y, search.units)
     if beside is None:
         return found
-    others = _null_vectors(Search(reduced, t).leading_matrix(*beside))[0]
+    others = _null_vectors(search.leading_matrix(*beside), search.scale(y))[0]
     if others.shape[1] < left.shape[1]:
         return Redundancy("point", found.equations, found.unknowns)
     c = reduced.source[1].c
@@ -78,27 +86,33 @@ def find_redundancy(reduced: Reduced, t: float, y: np.ndarray, yp: np.ndarray) -
 
 
 def _beside(
-    reduced: Reduced, t: float, y: np.ndarray
+    reduced: Reduced, t: float, y: np.ndarray, units: Units
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Find another consistent point; None if the equations cannot be solved there."""
     rng = np.random.default_rng(3)
     user = y[: reduced.n_user]
-    size = np.maximum(np.abs(user), 0.3 * np.abs(user[np.array(reduced.stages)[: len(user)] < 0])
-                      .max(initial=0.0))
+    in_units = np.abs(user) / units.y
+    kept = in_units[np.array(reduced.stages)[: len(user)] < 0]
+    size = units.y * np.maximum(in_units, LEAST_SIZE * kept.max(initial=0.0))
     moved = user + SHIFT * size * rng.uniform(-1.0, 1.0, user.shape)
-    start = reduced_start(reduced, t, moved)
+    start = reduced_start(reduced, t, moved, units=units)
     return (start.y, start.yp) if start.success else None
 
 
-def _null_vectors(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Left and right null vectors of a matrix whose rows may have any units."""
-    length = np.abs(K).max(axis=1)
-    length[length == 0.0] = 1.0
-    u, values, vt = np.linalg.svd(K / length[:, None])
+def _null_vectors(K: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Left and right null vectors of a matrix with rows of any units.
+
+    The right ones are for products with vectors that are long in units of `scale`; their number
+    does not depend on it.
+    """
+    row, column = balanced(K)
+    values = np.linalg.svd(row[:, None] * K * column, compute_uv=False)
     rank = int(np.sum(values > RANK * values[0])) if values[0] > 0 else 0
+    length = nonzero(np.abs(K * scale).max(axis=1))[:, None]
+    u, _, vt = np.linalg.svd(K * scale / length)
     left, right = u[:, rank:], vt[rank:].T
-    left = np.where(np.abs(left) > PARTICIPATES, left, 0.0) * length[:, None]
-    return left, np.where(np.abs(right) > PARTICIPATES, right, 0.0)
+    left = np.where(np.abs(left) > PARTICIPATES, left, 0.0) * length
+    return left, np.where(np.abs(right) > PARTICIPATES, right, 0.0) / scale[:, None]
 
 
 def _support(vectors: np.ndarray) -> tuple[int, ...]:

@@ -1,10 +1,73 @@
-"""Matrices in natural units."""
+"""Units: of unknowns and of time, and matrices in natural units.
+
+Nothing may depend on the units in which somebody has written a system down. What a change of an
+unknown means is told by its absolute tolerance: changes of two unknowns by as many of their
+tolerances are alike. The values of the moment tell nothing, since they may be zero.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 
-__all__ = ["balanced", "nonzero"]
+__all__ = ["Ranges", "Units", "balanced", "nonzero", "ranges"]
+
+# With these tolerances all units are 1.
+RTOL, ATOL = 1e-6, 1e-9
+# Components of unit vectors below this are the noise of differences.
+PARTICIPATES = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Units of the unknowns and of time.
+
+    Attributes
+    ----------
+    y : ndarray
+        Changes of the unknowns that are alike.
+    t : float
+        The time that is looked at, over which an unknown may change by its unit.
+
+    Examples
+    --------
+    Metres, and millimetres with their own tolerance:
+
+    >>> import numpy as np
+    >>> from tether.structure.scaling import Units
+    >>> units = Units.of(np.full(2, 1e-6), np.array([1e-9, 1e-6]), np.zeros(2), 20.0)
+    >>> units.y, units.t
+    (array([   1., 1000.]), 20.0)
+    >>> units.sizes(np.array([0.5, 0.0]), 0.3)
+    array([  0.5, 150. ])
+    """
+
+    y: np.ndarray
+    t: float = 1.0
+
+    @classmethod
+    def of(
+        cls, rtol: np.ndarray, atol: np.ndarray, y: np.ndarray, span: float = math.inf
+    ) -> Units:
+        """Read units off tolerances; where one is relative alone, the value has to serve."""
+        relative = rtol[rtol > 0.0].min(initial=1.0) if rtol.any() else RTOL
+        unit = np.where(atol > 0.0, atol / ATOL * (RTOL / relative), np.abs(y))
+        return cls(nonzero(unit), span if math.isfinite(span) else 1.0)
+
+    @classmethod
+    def alike(cls, n: int) -> Units:
+        """Give all of n unknowns the unit 1."""
+        return cls(np.ones(n))
+
+    def largest(self, y: np.ndarray) -> float:
+        """Largest of some values, each in its unit; 1 where all are zero."""
+        return float(np.max(np.abs(y) / self.y, initial=0.0)) or 1.0
+
+    def sizes(self, y: np.ndarray, share: float) -> np.ndarray:
+        """Give every unknown a size: that of its value, or of a share of the largest beside it."""
+        return np.maximum(np.abs(y), share * self.largest(y) * self.y)
 
 
 def balanced(matrix: np.ndarray, sweeps: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -25,6 +88,52 @@ def balanced(matrix: np.ndarray, sweeps: int = 8) -> tuple[np.ndarray, np.ndarra
         row = row / np.sqrt(nonzero(scaled.max(axis=1, initial=0.0)))
         column = column / np.sqrt(nonzero(scaled.max(axis=0, initial=0.0)))
     return row, column
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What a matrix reaches, and what it does not see.
+
+    Attributes
+    ----------
+    reached, left : ndarray
+        Combinations of its rows, one in each column: independent ones, and those that vanish.
+    right : ndarray
+        Vectors that it makes zero, one in each column.
+    """
+
+    reached: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+def ranges(matrix: np.ndarray, unit: np.ndarray, tolerance: float) -> Ranges:
+    """Find range and null spaces of a matrix whatever the units of its rows and columns.
+
+    Parameters
+    ----------
+    matrix : ndarray
+        The matrix.
+    unit : ndarray
+        Units of its columns.
+    tolerance : float
+        Singular values below this, of the largest, are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.scaling import ranges
+    >>> found = ranges(np.array([[1e9, 0.0], [0.0, 1e-9]]), np.ones(2), 1e-7)
+    >>> found.left.shape[1], found.right.shape[1]
+    (0, 0)
+    """
+    row, column = balanced(matrix * unit)
+    column = column * unit
+    u, values, vt = np.linalg.svd(row[:, None] * matrix * column)
+    rank = int(np.sum(values > tolerance * values[0])) if len(values) and values[0] > 0 else 0
+    u[np.abs(u) < PARTICIPATES] = 0.0
+    combined, vectors = row[:, None] * u, column[:, None] * vt.T
+    return Ranges(combined[:, :rank], combined[:, rank:], vectors[:, rank:])
 
 
 def nonzero(x: np.ndarray) -> np.ndarray:

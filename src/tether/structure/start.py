@@ -11,19 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tether.structure.hidden import Reduced
-from tether.structure.least_change import (
-    jet_scale,
-    least_change,
-    movable,
-    shortest_solution,
-    units_of,
-)
+from tether.structure.least_change import jet_scale, least_change, movable, shortest_solution
+from tether.structure.scaling import Units
 from tether.trace import SparseJacobian, evaluate
+from tether.trace.verify import evaluate_with_error
 
 __all__ = ["ReducedStart", "Search", "reduced_start"]
 
@@ -63,6 +59,8 @@ def reduced_start(
     y0: np.ndarray,
     yp0: np.ndarray | None = None,
     args: np.ndarray | None = None,
+    units: Units | None = None,
+    more: MoreRows | None = None,
 ) -> ReducedStart:
     """Find consistent values near those given.
 
@@ -76,6 +74,11 @@ def reduced_start(
         The user's values. What the equations determine, such as multipliers, is replaced.
     args : ndarray, optional
         Values of the arguments, where they are others than the system was analysed with.
+    units : Units, optional
+        What changes are measured in; all alike by default.
+    more : MoreRows, optional
+        Further constraints on the unknowns of `reduced`, to be satisfied together with the last
+        ones of the equations: by velocities, in a mechanism.
 
     Returns
     -------
@@ -98,42 +101,72 @@ def reduced_start(
     """
     full = reduced.full
     y, yp = full.lift(np.asarray(y0, float), None if yp0 is None else np.asarray(yp0, float))
-    search = Search(full, float(t0), args)
+    places = [full.unknowns.index(unknown) for unknown in reduced.unknowns]
+    search = Search(full, float(t0), args, units)
+    if more is not None:
+        search.add(more, places)
     before = search.largest(y, yp)
     message = search.satisfy_constraints(y) or search.solve_equations(y, yp)
     if not message:
         search.complete_slopes(y, yp)
     after = search.largest(y, yp)
-    places = [full.unknowns.index(unknown) for unknown in reduced.unknowns]
     y, yp = y[places], yp[places]
-    moved = _moved(np.asarray(y0, float), y[: reduced.n_user])
+    moved = _moved(np.asarray(y0, float), y[: reduced.n_user], search.units)
     if message:
         return ReducedStart(y, yp, False, message, moved, (before, after))
     text = "made consistent" if moved else "consistent as given"
     return ReducedStart(y, yp, True, text, moved, (before, after))
 
 
-def _moved(given: np.ndarray, found: np.ndarray) -> dict[int, float]:
+def _moved(given: np.ndarray, found: np.ndarray, units: Units) -> dict[int, float]:
     change = found - given
-    least = NO_CHANGE * (np.maximum(np.abs(given), np.abs(found)) + np.abs(given).max(initial=0.0))
+    beside = units.y * np.max(np.abs(given) / units.y, initial=0.0)
+    least = NO_CHANGE * (np.maximum(np.abs(given), np.abs(found)) + beside)
     return {int(j): float(change[j]) for j in np.flatnonzero(np.abs(change) > least)}
+
+
+class MoreRows(Protocol):
+    """Constraints that do not come from the equations."""
+
+    def values(self, y: np.ndarray) -> np.ndarray:
+        """What is left of them."""
+
+    def slopes(self, y: np.ndarray) -> np.ndarray:
+        """Derivatives by the unknowns."""
 
 
 class Search:
     """Newton's method for constraints and equations of one system at one time."""
 
-    def __init__(self, reduced: Reduced, t: float, args: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        reduced: Reduced,
+        t: float,
+        args: np.ndarray | None = None,
+        units: Units | None = None,
+    ) -> None:
         self.reduced, self.t = reduced, t
+        self.units = units or Units.alike(reduced.n_user)
         self.args = reduced.args if args is None else args
         self.programs = reduced.programs
         self._runners: dict[str, Any] = {}
         self.stages = np.array(reduced.stages)
         self.level_stages = np.array([level.stage for level in reduced.levels], dtype=int)
+        self.more: MoreRows | None = None
+        self.places: list[int] = []
+
+    def add(self, more: MoreRows, places: list[int]) -> None:
+        """Let further constraints hold on the unknowns at some places."""
+        self.more, self.places = more, places
 
     def largest(self, y: np.ndarray, yp: np.ndarray) -> float:
         """Largest value of an equation or constraint."""
         values = np.abs(np.concatenate([self._residual(y, yp), self._constraints(y)]))
         return float(values.max(initial=0.0))
+
+    def scale(self, y: np.ndarray) -> np.ndarray:
+        """What changes of the unknowns are measured in."""
+        return jet_scale(y, self.units, self.reduced.unknowns[self.reduced.n_user :])
 
     # --- constraints ----------------------------------------------------------------------
 
@@ -141,34 +174,23 @@ class Search:
         """Change y so that all constraints hold; return why that fails, or nothing."""
         if self.reduced.enters:
             return self._satisfy_array(y)
-        for stage in sorted(set(self.level_stages.tolist())):
-            if message := self._satisfy_stage(y, stage):
+        stages = sorted(set(self.level_stages.tolist()))
+        last = max((stage for stage in stages if stage < 0), default=None)
+        for stage in stages:
+            if message := self._satisfy_stage(y, stage, with_more=stage == last):
                 return message
         return ""
 
-    def _satisfy_stage(self, y: np.ndarray, stage: int) -> str:
+    def _satisfy_stage(self, y: np.ndarray, stage: int, with_more: bool) -> str:
         """Satisfy the constraints of a stage; move the user's values only where it takes that."""
         rows = np.flatnonzero(self.level_stages == stage)
-        given, scale, message = y.copy(), self._units(y), ""
+        given, message = y.copy(), ""
         for free in self._movable(self.stages == stage):
             y[:] = given
-            message = self._satisfy(y, rows, free, scale)
+            message = self._satisfy(y, rows, free, with_more)
             if not message:
                 break
         return message
-
-    def _units(self, y: np.ndarray) -> np.ndarray:
-        """Units of all unknowns; those of positions say nothing about velocities."""
-        n = self.reduced.n_user
-        unit, stages = np.empty(n), self.stages[:n]
-        for stage in set(stages.tolist()):
-            unit[stages == stage] = units_of(y[:n][stages == stage])
-        return jet_scale(y, unit, self._owner)
-
-    @property
-    def _owner(self) -> list[int]:
-        """Variables that the further unknowns are derivatives of."""
-        return [j for j, _ in self.reduced.unknowns[self.reduced.n_user :]]
 
     def _movable(self, inside: np.ndarray) -> Iterator[np.ndarray]:
         """Give sets of unknowns to move, each larger than the one before.
@@ -188,25 +210,46 @@ class Search:
         """Satisfy all levels at once; keep as many of the user's variables as can be kept."""
         given, message = y.copy(), ""
         n, rows = self.reduced.n_user, np.arange(len(self.level_stages))
-        scale = jet_scale(y, units_of(y[:n]), self._owner)
         for free in movable(self.reduced.enters, len(y) - n):
             y[:] = given
-            message = self._satisfy(y, rows, free, scale)
+            message = self._satisfy(y, rows, free)
             if not message:
                 # what is left is small, but may be more than round-off
-                return self._satisfy(y, rows, np.ones(len(y), bool), scale)
+                return self._satisfy(y, rows, np.ones(len(y), bool))
         return message
 
     def _satisfy(
-        self, y: np.ndarray, rows: np.ndarray, free: np.ndarray, scale: np.ndarray
+        self, y: np.ndarray, rows: np.ndarray, free: np.ndarray, with_more: bool = True
     ) -> str:
         """Satisfy some constraints by changes of what is free."""
+        more = self.more if with_more else None
+
+        def values(x: np.ndarray) -> np.ndarray:
+            own = self._constraints(x)[rows]
+            return own if more is None else np.append(own, more.values(x[self.places]))
+
+        def slopes(x: np.ndarray) -> np.ndarray:
+            own = self.constraint_jacobian(x)[rows]
+            if more is None:
+                return own
+            part = more.slopes(x[self.places])
+            further = np.zeros((len(part), len(x)))
+            further[:, self.places] = part
+            return np.vstack([own, further])
+
+        def rounding(x: np.ndarray) -> np.ndarray:
+            errors = np.zeros(len(values(x)))
+            errors[: len(rows)] = self._rounding("constraints", x, x)[rows]
+            return errors
+
         y[:], failure = least_change(
-            lambda x: self._constraints(x)[rows], lambda x: self.constraint_jacobian(x)[rows],
-            y.copy(), scale, determined=False, free=free,
+            values, slopes, y.copy(), self.scale(y), determined=False, free=free,
+            rounding=rounding,
         )
         if failure is None:
             return ""
+        if failure.row >= len(rows):
+            return "what is given beside the equations cannot hold near y0"
         worst = self.reduced.levels[rows[failure.row]]
         return self._words(worst.equation, worst.order, failure.value)
 
@@ -222,7 +265,6 @@ class Search:
     def solve_equations(self, y: np.ndarray, yp: np.ndarray) -> str:
         """Find slopes and what the equations determine of y; return why not, or nothing."""
         algebraic = self.stages == 0
-        scale = np.maximum(self._units(y), np.abs(np.where(algebraic, y, yp)))
 
         def values(x: np.ndarray) -> np.ndarray:
             y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
@@ -232,8 +274,16 @@ class Search:
             y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
             return self.leading_matrix(y, yp)
 
-        given = np.where(algebraic, y, yp)
-        x, failure = least_change(values, slopes, given, scale, determined=True)
+        def rounding(x: np.ndarray) -> np.ndarray:
+            return self._rounding(
+                "residual", np.where(algebraic, x, y), np.where(algebraic, yp, x)
+            )
+
+        given, scale = np.where(algebraic, y, yp), self.scale(y)
+        scale = np.where(algebraic, scale, scale / self.units.t)
+        x, failure = least_change(
+            values, slopes, given, scale, determined=True, rounding=rounding
+        )
         y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
         if failure and failure.row < self.reduced.n_user:
             return self._words(failure.row, self.reduced.source[1].c[failure.row], failure.value)
@@ -253,7 +303,9 @@ class Search:
         f_yp[:, algebraic] = f_y[:, algebraic]
         right = -(f_t + f_y[:, ~algebraic] @ yp[~algebraic])
         if np.isfinite(right).all():
-            yp[algebraic] = shortest_solution(f_yp, right)[algebraic]
+            scale = self.scale(y) / self.units.t
+            scale = np.where(algebraic, scale, scale / self.units.t)
+            yp[algebraic] = shortest_solution(f_yp, right, scale)[algebraic]
 
     def leading_matrix(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         """Differentiate the equations by slopes and, where there are none, by values."""
@@ -279,6 +331,11 @@ class Search:
         if name not in self._runners:
             self._runners[name] = self.programs.backend(name).new(self.args)
         return self._runners[name].values(self.t, y, yp)
+
+    def _rounding(self, name: str, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """Bounds of the rounding errors that a program makes at a point."""
+        program = getattr(self.programs, name)
+        return evaluate_with_error(program, self.t, y, yp, self.args)[1]
 
     def _words(self, equation: int, order: int, value: float) -> str:
         times = ("", ", differentiated once,", ", differentiated twice,")
