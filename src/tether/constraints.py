@@ -194,7 +194,7 @@ class Constraints:
         return int(state.array("piece_start")[len(self.constraints) + self._n_found])
 
     def of_user(self, state: State, t: float) -> list[GivenRows]:
-        """What the user has given, as functions of all unknowns, in the order of preference.
+        """List what the user has given, as functions of all unknowns, in the order of preference.
 
         All of it first. Where that cannot hold invariants are left out, the last ones first; the
         last entry has none.
@@ -262,13 +262,13 @@ class GivenRows:
     rows: np.ndarray             # of the core's constraints
 
     def values(self, y: np.ndarray) -> np.ndarray:
-        """What is left of them; NaN where that cannot be found."""
+        """Return what is left of them; NaN where that cannot be found."""
         status, g = core.constraints_at(self.state, self.t, y)
         raise_users(self.state)
         return g[self.rows] if status == 0 else np.full(len(self.rows), np.nan)
 
     def slopes(self, y: np.ndarray) -> np.ndarray:
-        """Derivatives by the unknowns."""
+        """Return their derivatives by the unknowns."""
         _, gy = core.jacobian_of_constraints_at(self.state, self.t, y)
         raise_users(self.state)
         return gy[self.rows]

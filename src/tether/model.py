@@ -351,8 +351,8 @@ def find_model(
 ) -> tuple[Problem, str]:
     """Return the problem as it will be integrated, and why it is not a program if it is not.
 
-    `units` are those of the unknowns; `sides` are those of the surfaces that matter, where the point itself does not tell; with
-    `anew` the ranks are judged at this point.
+    `units` are those of the unknowns; `sides` are those of the surfaces that matter, where the
+    point itself does not tell; with `anew` the ranks are judged at this point.
     """
     if problem.capsule is not None:
         return problem, "it is a C function"

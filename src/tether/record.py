@@ -178,7 +178,7 @@ class Record:
         return rows
 
     def _noted(self, begins: list[int]) -> Iterator[tuple[_Reference, int | None]]:
-        """References, each with the row where the next one begins."""
+        """Give references, each with the row where the next one begins."""
         return zip(self._references, [*begins[1:], None], strict=False)
 
     def _part(self, n_user: int) -> _Part:

@@ -116,7 +116,7 @@ class Completion:
         return self.arrays[0][:4]
 
     def rows_scale(self):
-        """What changes within the tolerance make of the equations at the last point tried."""
+        """Return what changes within the tolerance make of the equations."""
         return self.arrays[0][9]
 
     def differential(self):

@@ -259,7 +259,7 @@ def _negligible(
 
 
 def _allowed(state: State, point: _Linearised, yp: np.ndarray) -> np.ndarray:
-    """What changes of y within the tolerance, and of y' far below its size, make of a residual."""
+    """Say what changes of y within tolerance, and of y' far below its size, make of F."""
     beside = point.unit * largest(yp / point.unit)
     slopes = np.abs(point.fyp) @ (1e-6 * (np.abs(yp) + beside))
     return np.abs(point.fy) @ state.array("tolerance") + slopes

@@ -384,7 +384,7 @@ class Search:
         return None
 
     def _left_over(self, point: _Point, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
-        """What may be left of the equations: of their terms, and as changes far below tolerance."""
+        """Say what may be left of the equations: of their terms, or by changes far below tolerance."""
         of_y = np.abs(np.vstack([point.fy, point.gy]))
         of_yp = np.concatenate([np.abs(point.fyp) @ np.abs(yp), np.zeros(self.m)])
         nothing = NEGLIGIBLE * (of_y @ self.state.array("tolerance"))

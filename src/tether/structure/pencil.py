@@ -13,13 +13,14 @@ free initial values, and a constraint that depends on others shows a singular pe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tether.structure.scaling import balanced, nonzero
 
-__all__ = ["Pencil", "Scales", "local_pencil"]
+__all__ = ["Pencil", "Scales", "local_pencil", "natural_scales"]
 
 # Singular values of the scaled matrices below this are zero. Finite differences leave 1e-8 in A.
 TOLERANCE = 1e-5
@@ -62,6 +63,10 @@ class Scales:
     rows: np.ndarray
     columns: np.ndarray
     time: float
+
+    def times(self, scale: ArrayLike | None) -> Scales:
+        """Return the same for variables that were measured in units of `scale`."""
+        return self if scale is None else replace(self, columns=self.columns * np.asarray(scale))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,11 +179,21 @@ def local_pencil(
         mechanical=len(counts) == 3 and not prescribed,
         prescribed=prescribed,
         counts=tuple(counts),
-        scales=natural_scales(*given),
+        scales=natural_scales(*given).times(scale),
     )
 
 
 def natural_scales(E: np.ndarray, A: np.ndarray) -> Scales:
+    """Find units in which the coefficients of F_y' and F_y are near 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.pencil import natural_scales
+    >>> scales = natural_scales(np.array([[1e3]]), np.array([[1.0]]))
+    >>> float(scales.rows[0] * 1e3 * scales.columns[0] / scales.time).__round__(6)
+    1.0
+    """
     time = _time_unit(E, A)
     row, column = balanced(np.maximum(np.abs(time * E), np.abs(A)), SWEEPS)
     E, A = row[:, None] * time * E * column, row[:, None] * A * column

@@ -129,10 +129,10 @@ class MoreRows(Protocol):
     """Constraints that do not come from the equations."""
 
     def values(self, y: np.ndarray) -> np.ndarray:
-        """What is left of them."""
+        """Return what is left of them."""
 
     def slopes(self, y: np.ndarray) -> np.ndarray:
-        """Derivatives by the unknowns."""
+        """Return their derivatives by the unknowns."""
 
 
 class Search:
@@ -165,7 +165,7 @@ class Search:
         return float(values.max(initial=0.0))
 
     def scale(self, y: np.ndarray) -> np.ndarray:
-        """What changes of the unknowns are measured in."""
+        """Return what changes of the unknowns are measured in."""
         return jet_scale(y, self.units, self.reduced.unknowns[self.reduced.n_user :])
 
     # --- constraints ----------------------------------------------------------------------
