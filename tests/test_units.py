@@ -280,7 +280,7 @@ def test_an_invariant_that_cannot_be_kept_shows_its_jump(t_eval):
 
 
 def test_an_event_that_changes_the_state_changes_the_invariant_on_purpose():
-    def bang(t, y):
+    def bang(t, y, yp):
         return t - 0.5
 
     bang.apply = lambda t, y, yp: [y[0], y[1], 2 * y[2], y[3], y[4]]

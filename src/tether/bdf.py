@@ -154,7 +154,7 @@ class Bdf:
         self._names_given = check_names("names", names, self.n), check_names(
             "equation_names", equation_names, self.n
         )
-        self.units = Units.of(*self.options.tolerances(self.n), y, abs(t_bound - t0))
+        self.units = Units.of_options(self.options, y, abs(t_bound - t0))
         if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
             raise ValueError(
                 f"first_step must not be longer than the interval, got {self.options.first_step}"

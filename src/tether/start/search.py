@@ -127,7 +127,7 @@ def consistent_start(
     n = len(y)
     labels = check_names("names", names, n) or [f"y[{i}]" for i in range(n)]
     options = Options(rtol=rtol, atol=atol)
-    units = Units.of(*options.tolerances(n), y)
+    units = Units.of_options(options, y)
     roles = Roles(
         _components("fixed", fixed, labels), _components("free", free, labels),
         free is None, 1.0 / units.y if weights is None else _weights(weights, n),
@@ -384,7 +384,7 @@ class Search:
         return None
 
     def _left_over(self, point: _Point, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
-        """Say what may be left of the equations: of their terms, or by changes far below tolerance."""
+        """Say what may be left of the equations, by terms or by changes below tolerance."""
         of_y = np.abs(np.vstack([point.fy, point.gy]))
         of_yp = np.concatenate([np.abs(point.fyp) @ np.abs(yp), np.zeros(self.m)])
         nothing = NEGLIGIBLE * (of_y @ self.state.array("tolerance"))

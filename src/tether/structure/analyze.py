@@ -209,7 +209,7 @@ def _report(
     modes = find_modes(traced, form=1)
     if modes is not None:
         traced = modes.equations(modes.sides(t, y, slopes, traced.args.flatten(problem.args)))
-    units = Units.of(*options.tolerances(len(y)), y)
+    units = Units.of_options(options, y)
     found = analyze_trace(
         traced, t, y, yp, problem.args, names=labels, thorough=True, units=units
     )

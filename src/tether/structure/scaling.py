@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from tether.options import Options
 
 __all__ = ["Ranges", "Units", "balanced", "nonzero", "ranges"]
 
@@ -52,9 +56,19 @@ class Units:
         cls, rtol: np.ndarray, atol: np.ndarray, y: np.ndarray, span: float = math.inf
     ) -> Units:
         """Read units off tolerances; where one is relative alone, the value has to serve."""
+        time = span if math.isfinite(span) else 1.0
         relative = rtol[rtol > 0.0].min(initial=1.0) if rtol.any() else RTOL
         unit = np.where(atol > 0.0, atol / ATOL * (RTOL / relative), np.abs(y))
-        return cls(nonzero(unit), span if math.isfinite(span) else 1.0)
+        return cls(nonzero(unit), time)
+
+    @classmethod
+    def of_options(cls, options: Options, y: np.ndarray, span: float = math.inf) -> Units:
+        """Do the same, at once where all unknowns have the same tolerances."""
+        rtol, atol = options.rtol, options.atol
+        if isinstance(rtol, float) and isinstance(atol, float) and rtol > 0.0 and atol > 0.0:
+            unit = atol / ATOL * (RTOL / min(rtol, 1.0))
+            return cls(np.full(len(y), unit), span if math.isfinite(span) else 1.0)
+        return cls.of(*options.tolerances(len(y)), y, span)
 
     @classmethod
     def alike(cls, n: int) -> Units:
