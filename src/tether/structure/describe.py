@@ -72,6 +72,7 @@ def describe_local(
     reason: str,
 ) -> IndexReport:
     """Make the report of a residual that is only known by its values."""
+    from tether._core import probe
     from tether.bdf import new_state
     from tether.start.high_index import find_kinds
 
@@ -80,7 +81,9 @@ def describe_local(
     state = new_state(problem, n, options)
     slopes = np.zeros_like(y) if yp is None else yp
     state.given = t, y, slopes
-    pencil = find_kinds(state, t, y, slopes)
+    state.h = 1.0                              # differences look at it, and at the weights
+    known = probe.move_to(state, t, y, slopes) == 0
+    pencil = find_kinds(state, t, y, slopes) if known else None
     notes = [reason, "the index is local: that of the system linearised near the start"]
     if pencil is None:
         notes.append("the residual is not finite at the start")
