@@ -385,21 +385,6 @@ def too_little_time():
     return solve_dae(circle, (0, 1e12), [1.0, 0.0], max_seconds=0.05)
 
 
-def too_short_a_first_step():
-    """A pendulum of a micrometre, index 3 as written: the condition grows as h^-4."""
-    def fun(t, y, yp):
-        x, z, u, w, lam = y
-        return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81e-6,
-                x * x + z * z - 1e-12]
-
-    def solve(first_step):
-        return solve_dae(fun, (0, 1), [1e-6, 0.0, 0.0, 0.0, 0.0], form="given",
-                         first_step=first_step)
-
-    assert solve(1e-3).success
-    return solve(1e-12)
-
-
 def pole_with_a_sloppy_jacobian():
     """The Jacobian is a tenth off, which is not why the run fails."""
     def fun(t, y, yp):
@@ -775,7 +760,6 @@ BROKEN = [
     (lively_bouncing_ball, Cause.EVENT_STORM, None, None, 19 * fall()),
     (relay_on_its_surface, Cause.CREEPING, {0}, {"x"}, 1.0),
     (dry_friction, Cause.CREEPING, {1}, {"v"}, None),
-    (too_short_a_first_step, Cause.CONDITION, {4}, {"lam"}, None),
     (pole_with_a_sloppy_jacobian, Cause.BLOW_UP, None, {"mass"}, 1.0),
     (pole_beside_a_solver_that_remembers, Cause.BLOW_UP, None, {"mass"}, 1.0),
     (pole_without_steps_backward, Cause.BLOW_UP, None, {"mass"}, 1.0),
@@ -1238,11 +1222,18 @@ def test_a_value_that_is_not_a_number_is_shown_with_its_arguments():
     assert found.evidence == ("it is log(logarithm)",)
 
 
-def test_an_ill_conditioned_matrix():
-    found = too_short_a_first_step().diagnosis
-    assert any("round-off moves lam" in text for text in found.evidence)
-    assert any("condition number is about" in text for text in found.evidence)
-    assert any("first_step" in remedy for remedy in found.remedies)
+@pytest.mark.parametrize("first_step", [1e-3, 1e-12, 1e-15])
+def test_round_off_of_a_multiplier_is_measured_in_its_own_unit(first_step):
+    """A pendulum of a micrometre, index 3 as written: the condition grows as h^-4."""
+    def fun(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81e-6,
+                x * x + z * z - 1e-12]
+
+    sol = solve_dae(fun, (0, 1), [1e-6, 0.0, 0.0, 0.0, 0.0], form="given", atol=1e-13,
+                    first_step=first_step)
+    assert sol.success, sol.message
+    assert sol.y[:2, -1] == pytest.approx([-9.862917511e-07, -1.650108531e-07], abs=1e-11)
 
 
 def test_round_off_at_index_3_is_not_taken_for_anything_else():
@@ -1370,8 +1361,7 @@ def test_a_noisy_function_whose_iteration_seems_to_converge_is_doubtful(size, se
         return [yp[0] + y[0] - 0.5 - size * rng.standard_normal()]
 
     sol = solve_dae(fun, (0, 10), [0.0], trace="never")
-    assert abs(sol.y[0, -1] - 0.5) > 0.1
-    text, = sol.warnings
+    text, = sol.warnings               # whether or not the result happens to be near 0.5
     assert "equation 0 is noisy" in text
     assert sol.diagnosis.cause == Cause.DOUBTFUL
 
