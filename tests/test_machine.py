@@ -36,7 +36,7 @@ needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compil
 UNARY = [op.NEG, op.SQRT, op.EXP, op.LOG, op.SIN, op.COS, op.TAN, op.ASIN, op.ACOS, op.ATAN,
          op.SINH, op.COSH, op.TANH, op.ASINH, op.ACOSH, op.ATANH, op.ABS, op.SIGN, op.FLOOR,
          op.CEIL, op.LOG1P, op.EXPM1, op.ERF, op.NOT]
-BINARY = [op.ADD, op.SUB, op.MUL, op.DIV, op.POW, op.ATAN2, op.MIN, op.MAX, op.LT, op.LE, op.EQ,
+BINARY = [op.ADD, op.SUB, op.MUL, op.DIV, op.POW, op.ATAN2, op.HYPOT, op.MIN, op.MAX, op.LT, op.LE, op.EQ,
           op.NE, op.AND, op.OR, op.MOD]
 
 

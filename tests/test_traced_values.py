@@ -253,7 +253,8 @@ LEFT_OUT_TEXT = """
     save savez savez_compressed savetxt load loadtxt genfromtxt fromfile seterr seterrcall
     set_printoptions memmap test show_config info show_runtime get_include DataSource fromregex
     setbufsize printoptions get_printoptions tofile dump dumps setflags empty empty_like random
-    exit quit input open breakpoint print help exec eval compile copyright credits license resize
+    None True False Ellipsis NotImplemented exit quit input open breakpoint print help exec eval
+    compile copyright credits license resize
 """
 LEFT_OUT = frozenset(LEFT_OUT_TEXT.split())
 CALLS = [

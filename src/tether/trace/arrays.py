@@ -171,12 +171,12 @@ class TracedArray(np.ndarray):
         """All elements one after the other."""
         return _Flat(self)
 
-    @property
-    def dtype(self) -> np.dtype:  # type: ignore[misc, override]
+    @property  # type: ignore[misc]
+    def dtype(self) -> np.dtype:  # type: ignore[override]
         """Type of the elements, for NumPy that of objects."""
         return super().dtype if asked_from_inside() else dtype_of(class_of_array(self))
 
-    @property
+    @property  # type: ignore[misc]
     def real(self) -> Any:  # type: ignore[override]
         """The array itself."""
         return self[...]
