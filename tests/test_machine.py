@@ -36,8 +36,8 @@ needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compil
 UNARY = [op.NEG, op.SQRT, op.EXP, op.LOG, op.SIN, op.COS, op.TAN, op.ASIN, op.ACOS, op.ATAN,
          op.SINH, op.COSH, op.TANH, op.ASINH, op.ACOSH, op.ATANH, op.ABS, op.SIGN, op.FLOOR,
          op.CEIL, op.LOG1P, op.EXPM1, op.ERF, op.NOT]
-BINARY = [op.ADD, op.SUB, op.MUL, op.DIV, op.POW, op.ATAN2, op.HYPOT, op.MIN, op.MAX, op.LT, op.LE, op.EQ,
-          op.NE, op.AND, op.OR, op.MOD]
+BINARY = [op.ADD, op.SUB, op.MUL, op.DIV, op.POW, op.ATAN2, op.HYPOT, op.MIN, op.MAX, op.LT, op.LE,
+          op.EQ, op.NE, op.AND, op.OR, op.MOD]
 
 
 
@@ -55,6 +55,7 @@ NUMPY = {
     op.SIN: np.sin, op.COS: np.cos, op.TAN: np.tan, op.ASIN: np.arcsin, op.ACOS: np.arccos,
     op.ATAN: np.arctan, op.SINH: np.sinh, op.COSH: np.cosh, op.TANH: np.tanh,
     op.ASINH: np.arcsinh, op.ACOSH: np.arccosh, op.ATANH: np.arctanh, op.ATAN2: np.arctan2,
+    op.HYPOT: np.hypot,
     op.ABS: np.abs, op.SIGN: np.sign, op.FLOOR: np.floor, op.CEIL: np.ceil,
     # the first of two zeros, which NumPy leaves to the processor
     op.MIN: lambda x, y: x if x == y else np.minimum(x, y),
