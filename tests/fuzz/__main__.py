@@ -6,8 +6,9 @@ import itertools
 import sys
 import time
 
-from fuzz.cases import Grammar, singles
+from fuzz.cases import Grammar
 from fuzz.compare import judge
+from fuzz.singles import singles
 
 
 def main():

@@ -20,8 +20,9 @@ import numpy as np
 import scipy.special, scipy.linalg, scipy.integrate, scipy.optimize, scipy.interpolate
 """
 SCALARS = ["y[0]", "y[1]", "y[0] * y[1]", "y[0] - 0.5", "t", "3.0 * y[0] - 1.0", "y[1] - y[0]",
-           "float(y[0])", "0.8 - t", "-y[0]", "y[0] + p", "np.sqrt(y[0] - 0.5)",
-           "1.0 / (y[0] - 0.5)", "np.log(y[0] - 0.5)", "(y[0] > 0.5)", "np.float64(0.5) + 0.0 * t"]
+           "float(y[0])", "0.8 - t", "-y[0]", "y[0] + p", "(y[0] > 0.5)",
+           "np.float64(0.5) + 0.0 * t"]
+NOT_ALWAYS_A_NUMBER = ["np.sqrt(y[0] - 0.5)", "1.0 / (y[0] - 0.5)", "np.log(y[0] - 0.5)"]
 USES = ["x * READ", "x + READ", "READ", "x ** READ", "x if READ > 1.5 else 0.5 * x",
         "math.sin(READ * x)", "READ * t", "(READ > 1.5) + x", "np.array([x, READ]).sum()",
         "READ / (1.0 + x * x)", "max(x, 0.25 * READ)", "READ ** 2 + t"]
@@ -59,51 +60,6 @@ class Case:
     args: str = "()"
     others: list = field(default_factory=list)     # further arguments for another run
     seed: object = None
-
-
-def singles():
-    """Yield every value, leaf, memory and shell by itself, at the start and on a hidden branch."""
-    for place in ("hidden by y", "start"):
-        for scalar in ("y[0]", "float(y[0])", "np.sqrt(y[0] - 0.5)"):
-            for value in VALUES:
-                grammar = Grammar(f"{value.name} {place} {scalar}")
-                grammar.note(value.name, value.ordinary)
-                grammar.zero = value.zero
-                yield grammar.finish(grammar.place(value.block, place), "plain", scalar, "plain")
-        for leaf in LEAVES:
-            for use in ("x * READ", "x if READ > 1.5 else 0.5 * x"):
-                grammar = Grammar(f"{leaf.name} {place}")
-                block = grammar.state(leaf, (), use)
-                yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
-            for new in ("1.25", "x"):
-                for order in ("before", "after", "never"):
-                    if leaf.writable:
-                        grammar = Grammar(f"{leaf.name} {place} {new} {order}")
-                        block = grammar.write(leaf, (), new, "{}", order)
-                        yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
-        for argument in ARGUMENTS:
-            for use in argument[4]:
-                grammar = Grammar(f"{argument[0]} {use} {place}")
-                block = grammar.argument(argument, use)
-                yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
-        for write in WRITES:
-            for statement in write[2]:
-                grammar = Grammar(f"{write[0]} {statement} {place}")
-                block = grammar.write_argument(write, statement)
-                yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
-        for memory in MEMORY:
-            grammar = Grammar(f"{memory[0]} {place}")
-            block = grammar.remember(memory)
-            yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
-        for shell in SHELLS:
-            grammar = Grammar(f"{shell.name} {place}")
-            block = grammar.enclose("w = x * x", shell)
-            yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
-        for box in BOXES:
-            grammar = Grammar(f"{box.name} {place}")
-            leaf = next(leaf for leaf in LEAVES if leaf.name == "list")
-            block = grammar.state(leaf, (box,))
-            yield grammar.finish(grammar.place(block, place), "plain", "y[0]", "plain")
 
 
 class Grammar:
@@ -268,12 +224,13 @@ class Grammar:
     def finish(self, block, rows=None, scalar=None, wrapping=None):
         """Write the residual."""
         rows = rows or self.next(list(ROWS))
-        scalar = scalar or self.next(SCALARS)
+        scalar = scalar or self.next(SCALARS + NOT_ALWAYS_A_NUMBER)
         if self.args and "p" in scalar.split():
             scalar = "y[0]"
         if "p" in scalar.split():
             self.args = "(0.3, 1.0)"
             self.others.append("(0.6, 1.0)")
+        self.ordinary = self.ordinary and scalar not in NOT_ALWAYS_A_NUMBER
         v = "v = np.array([y[0], y[1], 0.3 + t])" if rows == "algebraic" else \
             self.next(["v = y", "v = y[:3]", "v = y * 1.0", "v = y.copy()"])
         signature = "t, y, yp, p, q" if self.args else "t, y, yp"

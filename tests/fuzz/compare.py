@@ -26,8 +26,9 @@ POINTS = [(float(t), RNG.uniform(0.05, 1.2, N), RNG.uniform(-1.0, 1.0, N))
           for t in np.linspace(0.0, 2.0, 9)]
 POINTS += [(float(t), y0 * np.array([1.0, 1.0, 1.0]), np.zeros(N)) for t in (0.1, 1.7)
            for y0 in (np.array([3.5, 0.4, 0.7]), np.array([0.2, 0.9, 0.1]),
-                      np.array([-0.7, -0.2, -1.4]), np.array([0.45, 0.45, 0.45]))]
-ODD = [0.0, -0.0, 0.5, 1.0, -1.0, 2.0, 1e50, 1e-50, 0.2, 0.25, 0.4, 0.6]
+                      np.array([-0.7, -0.2, -1.4]), np.array([0.45, 0.45, 0.45]),
+                      np.array([0.55, 0.8, 0.35]))]
+ODD = [0.0, -0.0, 0.5, 1.0, -1.0, 2.0, 1.5, -0.5, 3.0, 1e50, 1e-50, 0.2, 0.25, 0.4, 0.6]
 SPECIAL = [(t, np.array([a, b, 0.3]), np.zeros(N)) for t, a, b in
            itertools.product((0.0, 0.5, 1.0), ODD, (0.5, 0.0, -0.0, 1.0))]
 
