@@ -22,7 +22,7 @@ def assert_alike(case, runs=True):
 
 @pytest.mark.parametrize("part", range(4))
 def test_traced_and_called_give_the_same(part):
-    for number in range(10 * part, 10 * (part + 1)):
+    for number in range(6 * part, 6 * (part + 1)):
         assert_alike(Grammar(f"{SEED}:{number}").case())
 
 
@@ -41,9 +41,9 @@ def test_every_idiom_by_itself():
 
 def test_the_grammar_makes_functions_of_all_kinds():
     made = [Grammar(f"{SEED}:{number}").case() for number in range(400)]
-    assert 30 < sum(case.ordinary for case in made)
-    assert 60 < sum(case.memory for case in made)
-    assert 60 < sum(bool(case.changes) for case in made)
+    assert sum(case.ordinary for case in made) > 30
+    assert sum(case.memory for case in made) > 60
+    assert sum(bool(case.changes) for case in made) > 60
     assert len({case.source for case in made}) > 390
 
 
@@ -64,11 +64,10 @@ def test_states_once_found_wrong(leaf):
 @pytest.mark.parametrize("leaf", [leaf for leaf in FOUND_LEAVES if leaf.writable],
                          ids=lambda leaf: leaf.name)
 def test_writes_once_found_wrong(leaf):
-    for order in ("before", "never"):
-        assert_alike(of_written(leaf, HIDDEN, order=order))
+    assert_alike(of_written(leaf, HIDDEN))
 
 
-@pytest.mark.parametrize("argument, use", FOUND_ARGUMENTS,
+@pytest.mark.parametrize(("argument", "use"), FOUND_ARGUMENTS,
                          ids=[f"{argument[0]}: {use}" for argument, use in FOUND_ARGUMENTS])
 def test_arguments_once_found_wrong(argument, use):
     assert_alike(of_argument(argument, use, HIDDEN))

@@ -38,7 +38,8 @@ def main():
         counts[verdict.how.split(":")[0]] += 1
         for finding in verdict.findings:
             kinds[finding.kind] += 1
-            print(f"{case.seed} [{finding.kind}] {case.name}\n    {finding.words[:400]}", flush=True)
+            print(f"{case.seed} [{finding.kind}] {case.name}\n    {finding.words[:400]}",
+                  flush=True)
         if verdict.findings and options.sources:
             print(case.source)
     print(f"{sum(counts.values())} functions, {time.monotonic() - began:.0f} s: {dict(counts)}; "

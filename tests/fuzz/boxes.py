@@ -41,7 +41,8 @@ BOXES = [
     Box("default", "def b_U(k=INNER):\n    return k", "BOX()", True),
     Box("partial", "import functools\ndef id_U(k):\n    return k\n"
         "b_U = functools.partial(id_U, INNER)", "BOX()"),
-    Box("property", "class B_U:\n    @property\n    def k(self):\n        return INNER\nb_U = B_U()",
+    Box("property",
+        "class B_U:\n    @property\n    def k(self):\n        return INNER\nb_U = B_U()",
         "BOX.k"),
     Box("cached_property", "import functools\nclass B_U:\n    @functools.cached_property\n"
         "    def k(self):\n        return INNER\nb_U = B_U()", "BOX.k"),

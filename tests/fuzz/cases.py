@@ -127,7 +127,8 @@ class Grammar:
         leaf, obj = self.holder(leaf or self.next([x for x in LEAVES if x.writable]), boxes)
         read = leaf.read.replace("OBJ", obj)
         write = leaf.write.replace("OBJ", obj)
-        new = new or self.next(["1.25", "x", "t", "1.0 + t", f"0.5 * ({read}) + 0.5", "np.array(x)"])
+        new = new or self.next(["1.25", "x", "t", "1.0 + t", f"0.5 * ({read}) + 0.5",
+                                "np.array(x)"])
         if "int(VAL)" in write or "str(VAL)" in write or "'VAL" in write or "= VAL'" in write:
             new = "1.25"
         when = when or self.next(["{}", "if y[0] < 0.4:\n    {}", "if t > 0.7:\n    {}",

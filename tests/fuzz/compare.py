@@ -11,8 +11,8 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from fuzz.snapshot import differences, snapshot
 
+from fuzz.snapshot import differences, snapshot
 from tether import solve_dae
 from tether.trace import NoProgram, TraceFailure, evaluate, trace
 

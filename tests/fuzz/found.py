@@ -1,4 +1,4 @@
-"""What was once found wrong: expressions and blocks, places to keep a number, arguments, modules."""
+"""What was once found wrong: values, places to keep a number, arguments, modules."""
 
 from fuzz.arguments import ARGUMENTS
 from fuzz.cases import HEADER, Case
@@ -149,10 +149,12 @@ FOUND_MODULES = [
           "draw()", memory=True),
     _case("NumPy's bool from outside", "a = np.broadcast_to(np.array([2.0]), (3,))",
           "(a[2] > 1.5) + (y[0] > -9.0)"),
-    _case("deque held by a member of an enumeration", "import enum\nclass E(enum.Enum):\n    A = 1\n"
+    _case("deque held by a member of an enumeration",
+          "import enum\nclass E(enum.Enum):\n    A = 1\n"
           "E.A.k = collections.deque([1.25, 2.0], 2)", "E.A.k[-1] * y[0]",
           changes=["E.A.k.append(1.25)"]),
-    _case("list behind a metaclass", "class M(type):\n    k = [2.0]\nclass K(metaclass=M):\n    pass",
+    _case("list behind a metaclass",
+          "class M(type):\n    k = [2.0]\nclass K(metaclass=M):\n    pass",
           "K.k[0] * y[0]", changes=["M.k[0] = 1.25"]),
     _case("writing to a list behind a metaclass", "class M(type):\n    k = [2.0]\n"
           "class K(metaclass=M):\n    def put():\n        K.k[0] = 1.25\n        return 1.0",

@@ -419,7 +419,8 @@ o_U = K_U()""", "OBJ.gain", "OBJ.gain = VAL"),
           "getattr(OBJ, 'ga' + 'in', 1.0)", "OBJ.gain = VAL"),
     _leaf("alias of vars", "vars_U = vars\nclass K_U:\n    gain = 2.0\no_U = K_U()\no_U.gain = 2.0",
           "vars_U(OBJ)['gain']", "OBJ.gain = VAL"),
-    _leaf("alias of isinstance", "is_U = isinstance\nclass A_U:\n    pass\nclass B_U(A_U):\n    pass"
+    _leaf("alias of isinstance",
+          "is_U = isinstance\nclass A_U:\n    pass\nclass B_U(A_U):\n    pass"
           "\no_U = B_U()", "(2.0 if is_U(OBJ, A_U) else 1.25)", "OBJ.__class__ = A_U"),
     _leaf("str.format", "class K_U:\n    gain = 2.0\no_U = K_U()",
           "float('{0.gain}'.format(OBJ))", "K_U.gain = VAL"),
@@ -449,9 +450,11 @@ o_U = K_U()""", "OBJ.gain", "OBJ.gain = VAL"),
     _leaf("super attribute", "class B_U:\n    gain = 2.0\nclass K_U(B_U):\n    gain = 5.0\n"
           "    def get(self):\n        return super().gain\no_U = K_U()", "OBJ.get()",
           "B_U.gain = VAL", ordinary=True),
-    _leaf("asdict", "import dataclasses\n@dataclasses.dataclass\nclass K_U:\n    gain: float = 2.0\n"
+    _leaf("asdict",
+          "import dataclasses\n@dataclasses.dataclass\nclass K_U:\n    gain: float = 2.0\n"
           "o_U = K_U()", "sum(dataclasses.asdict(OBJ).values())", "OBJ.gain = VAL"),
-    _leaf("fields", "import dataclasses\n@dataclasses.dataclass\nclass K_U:\n    gain: float = 2.0\n"
+    _leaf("fields",
+          "import dataclasses\n@dataclasses.dataclass\nclass K_U:\n    gain: float = 2.0\n"
           "o_U = K_U()", "sum(getattr(OBJ, f.name) for f in dataclasses.fields(OBJ))",
           "OBJ.gain = VAL"),
     _leaf("default of a dataclass", "import dataclasses\n@dataclasses.dataclass\nclass K_U:\n"
@@ -487,7 +490,8 @@ o_U = K_U()""", "OBJ.gain", "OBJ.gain = VAL"),
           "o_U -= set(range(100)) - {2, 9}\nfor k in range(100):\n    if k not in (2, 9):\n"
           "        o_U.discard(k)", "(2.0 if next(iter(OBJ)) == 2 else 1.25)",
           "OBJ.clear(); OBJ.add(2); OBJ.add(9)"),
-    _leaf("order of a frozenset", "o_U = [frozenset([8, 0])]", "(2.0 if next(iter(OBJ[0])) == 8 else "
+    _leaf("order of a frozenset", "o_U = [frozenset([8, 0])]",
+          "(2.0 if next(iter(OBJ[0])) == 8 else "
           "1.25)", "OBJ[0] = frozenset([0, 8])"),
     _leaf("order of a set of floats", "o_U = {2.0, 1e17, 3.5}", "sum(OBJ) - 1e17", "OBJ.add(VAL)"),
     _leaf("identity of two lists", "p_U = [0]\no_U = [p_U, p_U]", "(2.0 if OBJ[0] is OBJ[1] else "
@@ -523,11 +527,13 @@ o_U = K_U()""", "OBJ.gain", "OBJ.gain = VAL"),
     _leaf("cached_property that is filled", "import functools\ng_U = [2.0]\nclass K_U:\n"
           "    @functools.cached_property\n    def gain(self):\n        return g_U[0]\no_U = K_U()",
           "OBJ.gain", "g_U[0] = VAL"),
-    _leaf("njit with a global", "try:\n    import numba\n    jit_U = numba.njit\nexcept ImportError:\n"
+    _leaf("njit with a global",
+          "try:\n    import numba\n    jit_U = numba.njit\nexcept ImportError:\n"
           "    jit_U = lambda f: f\ng_U = 2.0\n@jit_U\ndef o_U(z):\n    return g_U * z", "OBJ(1.0)",
           "g_U = VAL", declare="global g_U"),
     # patched libraries and names
-    _leaf("attribute of math", "import math\nmath.fuzz_U = 2.0", "math.fuzz_U", "math.fuzz_U = VAL"),
+    _leaf("attribute of math", "import math\nmath.fuzz_U = 2.0", "math.fuzz_U",
+          "math.fuzz_U = VAL"),
     _leaf("attribute of numpy", "import numpy as np\nnp.fuzz_U = 2.0", "np.fuzz_U",
           "np.fuzz_U = VAL"),
     _leaf("name of a builtin", "def f_U():\n    return min_U(2.0, 1.25)\nmin_U = max",

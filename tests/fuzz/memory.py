@@ -27,7 +27,8 @@ MEMORY = [
     ("list.pop", "o_U = [0.1] * 10**6", "o_U.pop()"),
     ("deque.popleft", "import collections\no_U = collections.deque([0.1] * 10**6)",
      "o_U.popleft()"),
-    ("queue", "import queue\no_U = queue.Queue()\no_U.put(1.0)", "o_U.qsize() + (o_U.put(1.0) or 0)"),
+    ("queue", "import queue\no_U = queue.Queue()\no_U.put(1.0)",
+     "o_U.qsize() + (o_U.put(1.0) or 0)"),
     ("StringIO", "import io\no_U = io.StringIO('a' * 10**6)", "len(o_U.read(1)) + o_U.tell()"),
     ("time", "import time", "time.perf_counter()"),
     ("datetime", "import datetime", "datetime.datetime.now().microsecond"),
@@ -66,7 +67,8 @@ MEMORY = [
      "        return K_U.n > 9\no_U = K_U()", "(1.0 if o_U else 2.0)"),
     ("__iter__ that counts", "class K_U:\n    n = 0\n    def __iter__(self):\n        K_U.n += 1\n"
      "        return iter([1e-3 * K_U.n])\no_U = K_U()", "sum(o_U)"),
-    ("__radd__ that counts", "class K_U:\n    n = 0\n    def __radd__(self, o):\n        K_U.n += 1\n"
+    ("__radd__ that counts",
+     "class K_U:\n    n = 0\n    def __radd__(self, o):\n        K_U.n += 1\n"
      "        return o + 1e-3 * K_U.n\no_U = K_U()", "(x + o_U)"),
     ("__array__ that counts", "import numpy as np\nclass K_U:\n    n = 0\n"
      "    def __array__(self, dtype=None, copy=None):\n        K_U.n += 1\n"
@@ -91,9 +93,12 @@ MEMORY = [
     ("np.add out=", "import numpy as np\nr_U = np.zeros(2)", "np.add(r_U, 1e-3, out=r_U)[0]"),
     ("np.copyto", "import numpy as np\nr_U = np.zeros(2)",
      "(np.copyto(r_U, r_U + 1e-3) or r_U[0])"),
-    ("ndarray.fill", "import numpy as np\nr_U = np.zeros(2)", "(r_U.fill(r_U[0] + 1e-3) or r_U[0])"),
-    ("ndarray.sort", "import numpy as np\nr_U = np.array([3.0, 1.0])", "(r_U[0] + 0 * (r_U.sort() or 0))"),
-    ("np.put", "import numpy as np\nr_U = np.zeros(2)", "(np.put(r_U, 0, r_U[0] + 1e-3) or r_U[0])"),
+    ("ndarray.fill", "import numpy as np\nr_U = np.zeros(2)",
+     "(r_U.fill(r_U[0] + 1e-3) or r_U[0])"),
+    ("ndarray.sort", "import numpy as np\nr_U = np.array([3.0, 1.0])",
+     "(r_U[0] + 0 * (r_U.sort() or 0))"),
+    ("np.put", "import numpy as np\nr_U = np.zeros(2)",
+     "(np.put(r_U, 0, r_U[0] + 1e-3) or r_U[0])"),
     ("np.add.at", "import numpy as np\nr_U = np.zeros(2)", "(np.add.at(r_U, [0], 1e-3) or r_U[0])"),
     ("operator.setitem", "import operator\nr_U = [0.0]",
      "(operator.setitem(r_U, 0, r_U[0] + 1e-3) or r_U[0])"),
@@ -108,14 +113,16 @@ MEMORY = [
     ("for target item", "r_U = [0]\ndef f_U():\n    for r_U[0] in [r_U[0] + 1]:\n"
      "        pass\n    return 1e-3 * r_U[0]", "f_U()"),
     ("with target", "import contextlib\nr_U = [0]\ndef f_U():\n"
-     "    with contextlib.nullcontext(r_U[0] + 1) as r_U[0]:\n        return 1e-3 * r_U[0]", "f_U()"),
+     "    with contextlib.nullcontext(r_U[0] + 1) as r_U[0]:\n        return 1e-3 * r_U[0]",
+     "f_U()"),
     ("import target", "k_U = 0\ndef f_U():\n    global k_U\n    k_U += 1\n    import math as m\n"
      "    return 1e-3 * k_U", "f_U()"),
     ("global def", "def h_U():\n    return 0.0\ndef f_U():\n    global h_U\n    v = h_U() + 1e-3\n"
      "    def h_U():\n        return v\n    return v", "f_U()"),
     ("global class", "class C_U:\n    a = 0.0\ndef f_U():\n    global C_U\n    v = C_U.a + 1e-3\n"
      "    class C_U:\n        a = v\n    return v", "f_U()"),
-    ("global del", "k_U = 1.0\ndef f_U():\n    global k_U\n    try:\n        v = k_U\n        del k_U\n"
+    ("global del",
+     "k_U = 1.0\ndef f_U():\n    global k_U\n    try:\n        v = k_U\n        del k_U\n"
      "    except NameError:\n        v = 0.0\n    return v", "f_U()"),
     ("del item", "r_U = {k: 1.0 for k in range(10**4)}\ndef f_U():\n    if r_U:\n"
      "        del r_U[next(iter(r_U))]\n    return 1e-3 * len(r_U)", "f_U()"),
@@ -147,7 +154,8 @@ MEMORY = [
      "    return 1e-3 * len(globals().get('__warningregistry__', ()))", "f_U()"),
     ("logging", "import logging\nclass H_U(logging.Handler):\n    n = 0\n    def emit(self, r):\n"
      "        H_U.n += 1\nlog_U = logging.getLogger('fuzz_U')\nlog_U.addHandler(H_U())\n"
-     "log_U.propagate = False\ndef f_U():\n    log_U.warning('a')\n    return 1e-3 * H_U.n", "f_U()"),
+     "log_U.propagate = False\ndef f_U():\n    log_U.warning('a')\n    return 1e-3 * H_U.n",
+     "f_U()"),
     ("sys attribute", "import sys\nsys.fuzz_U = 0.0\ndef f_U():\n    sys.fuzz_U += 1e-3\n"
      "    return sys.fuzz_U", "f_U()"),
     ("builtins attribute", "import builtins\nbuiltins.fuzz_U = 0.0\ndef f_U():\n"

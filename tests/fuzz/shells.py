@@ -175,7 +175,8 @@ SHELLS = [
     Shell("suppress", "import contextlib", "w = 9.0\nwith contextlib.suppress(ArithmeticError):\n"
           "    BODY"),
     Shell("swallowing context", "class Swallow_U:\n    def __enter__(self):\n        return self\n"
-          "    def __exit__(self, *e):\n        return True", "w = 9.0\nwith Swallow_U():\n    BODY"),
+          "    def __exit__(self, *e):\n        return True",
+          "w = 9.0\nwith Swallow_U():\n    BODY"),
     Shell("plain context", "class Plain_U:\n    def __enter__(self):\n        return self\n"
           "    def __exit__(self, *e):\n        return None", "with Plain_U():\n    BODY"),
     Shell("contextmanager", "import contextlib\n@contextlib.contextmanager\ndef cm_U():\n"

@@ -1,4 +1,4 @@
-"""What every object reachable from a module looks like, to see whether anybody has written to it."""
+"""What every object reachable from a module looks like: has anybody written to it?"""
 
 import collections
 import functools
@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None))
+NOT_THE_USERS = ("_abc", "_sitebuiltins", "importlib", "_frozen", "dataclasses", "numba")
 # Python itself writes these when they are first asked for.
 LAZY = {"__annotations__", "__weakref__", "__dict__", "__doc__", "__builtins__", "__firstlineno__",
         "__static_attributes__", "__annotations_cache__", "__annotate_func__", "_abc_impl",
@@ -47,14 +48,14 @@ def _short(look):
 
 def _ours(thing, module):
     if issubclass(type(thing), types.ModuleType):
-        return thing is module or not getattr(thing, "__file__", None) and \
-            thing.__name__ not in ("builtins", "sys") and thing.__spec__ is None
+        return thing is module or (not getattr(thing, "__file__", None) and \
+            thing.__name__ not in ("builtins", "sys") and thing.__spec__ is None)
     if issubclass(type(thing), type | types.FunctionType):
         return str(getattr(thing, "__module__", "")).startswith(("fuzzed", "fuzz_m"))
     if issubclass(type(thing), SKIPPED):
         return False
     home = getattr(type(thing), "__module__", "")
-    return not home.startswith(("_abc", "_sitebuiltins", "importlib", "_frozen", "dataclasses", "numba"))
+    return not home.startswith(NOT_THE_USERS)
 
 
 def _parts(thing):

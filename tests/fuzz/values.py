@@ -8,7 +8,6 @@ write: it must be traced.
 from dataclasses import dataclass
 from pathlib import Path
 
-
 # A program takes zero times anything for zero: sparse matrices would be dense otherwise.
 ZERO = {"x - x", "x * 0", "0 / x", "0.0 / x", "x ** 0", "x ** 0.0",
         "0.0 * math.inf * x", "x.imag", "np.imag(x)"}
