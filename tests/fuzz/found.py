@@ -52,6 +52,7 @@ max(0.2, min(x, 0.7))
 math.fsum([1e16, x, -1e16])
 math.hypot(1e200 * x, 1e200)
 np.hypot(1e200 * x, 1e200)
+np.interp(x, [0.0, 0.5, 1.0], [0.0, np.inf, 1.0])
 """.strip().splitlines()
 _BLOCK_STARTS = (
     "match x > 0.5", "if type(math.sin(x))", "if type(x) is np.float64", "if 'traced' in repr(x)",

@@ -209,6 +209,8 @@ def _from_table(
     """Interpolate between given numbers: one node for each x."""
     if xs.ndim != 1 or fs.shape != xs.shape or fs.dtype.kind not in "fiub" or not len(xs):
         refuse("np.interp with these nodes is not known to tracing")
+    if not np.isfinite(fs.astype(float)).all():
+        refuse("np.interp between numbers that are not finite is not known to tracing")
     xs, fs = xs.astype(float), fs.astype(float)
     outside, fill = STAY, (left, right)
     if period is not None:
