@@ -1,19 +1,32 @@
 # Two commands do everything on a machine with python3, gcc and make:
 #   make demo    solve the pendulum, print the summary, write demo.png
-#   make test    run the tests
+#   make test    run the tests; make test PYTHON=... with another Python
+# and before a release
+#   make test-all    run them with every Python that is here, and with the oldest NumPy and SciPy
 PYTHON ?= python3
-VENV := .venv
+# One environment for each version: they can be tested side by side.
+VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 BIN := $(VENV)/bin
+# Versions to install instead of the newest ones, and the oldest that pyproject.toml allows.
+PIN ?=
+OLDEST := numpy==2.0.0 scipy==1.13.0
 SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test slow lint bench clean
+.PHONY: demo test test-all test-oldest slow lint bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/pendulum.py demo.png
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all:
+	set -e; for python in $$(.ci/pythons); do $(MAKE) test PYTHON=$$python; done
+	$(MAKE) test-oldest
+
+test-oldest:
+	$(MAKE) test PYTHON=$$(.ci/pythons | head -n 1) VENV=.venv-oldest PIN="$(OLDEST)"
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m slow
@@ -31,17 +44,17 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.trust
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info src/tether/_core/*.c src/tether/_core/*.so
+	rm -rf .venv-* build src/*.egg-info src/tether/_core/*.so
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(BIN)/python $(SOURCES)
-	$(PIP) '.[plot]'
+	$(PIP) '.[plot]' $(PIN)
 	touch $@
 
 $(VENV)/.test: $(BIN)/python $(SOURCES)
-	$(PIP) '.[plot,test]'
+	$(PIP) '.[plot,test]' $(PIN)
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.test

@@ -1,5 +1,6 @@
 """Build of the compiled core; everything else is declared in pyproject.toml."""
 import os
+import sys
 from pathlib import Path
 
 import numpy
@@ -29,6 +30,8 @@ setup(
     ext_modules=cythonize(
         extensions,
         nthreads=0,
+        # the C text depends on the declarations of the NumPy at hand
+        build_dir=f"build/{sys.implementation.cache_tag}-numpy-{numpy.__version__}",
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,
