@@ -45,6 +45,14 @@ _OF_CLASS: dict[int, Callable[[Any], Any]] = {BOOL: bool, INT: int, FLOAT: float
 _CLASS_OF_DTYPE = {"b": BOOL, "i": INT, "u": INT, "f": FLOAT}
 
 
+_get_item, _set_item = np.ndarray.__getitem__, np.ndarray.__setitem__
+
+
+def _as_objects(array: np.ndarray) -> np.ndarray:
+    """Show an array as NumPy sees it."""
+    return np.ndarray.view(array, np.ndarray)
+
+
 class TracedArray(np.ndarray):
     """An array of objects whose elements are numbers, traced or not."""
 
@@ -60,19 +68,21 @@ class TracedArray(np.ndarray):
         return apply_function(function, args, options)
 
     def __getitem__(self, key: Any) -> Any:
-        result = super().__getitem__(key)
-        return result if isinstance(result, np.ndarray) else read(result)
+        result = _get_item(self, key)
+        if type(result) is Scalar:
+            return Scalar(result.recorder, result.node, (result.kind & ~3) + NUMPY)
+        return result if type(result) is TracedArray else read(result)
 
     def __iter__(self) -> Iterator[Any]:
         return map(self.__getitem__, range(len(self)))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if isinstance(key, TracedArray):
+        if type(key) is TracedArray:
             key = demoted(key)
             if isinstance(key, TracedArray):
                 self._set_where(key, value)
                 return
-        super().__setitem__(key, storable(self, value))
+        _set_item(self, key, storable(self, value))
 
     def _set_where(self, mask: TracedArray, value: Any) -> None:
         """Assign one value where a traced condition holds."""
@@ -250,9 +260,11 @@ def has_traced(value: Any) -> bool:
     if type(value) is Scalar:
         return True
     if isinstance(value, np.ndarray):
-        return _holds_objects(value) and any(type(x) is Scalar for x in value.view(np.ndarray).flat)
+        return _holds_objects(value) and Scalar in map(type, _as_objects(value).flat)
     if isinstance(value, (list, tuple)):
-        return any(has_traced(x) for x in value)
+        for x in value:
+            if has_traced(x):
+                return True
     return False
 
 
@@ -263,7 +275,7 @@ def _holds_objects(array: np.ndarray) -> bool:
 def read(element: Any) -> Any:
     """Element of an array as a function finds it: a number of NumPy, a new one every time."""
     if type(element) is Scalar:
-        return Scalar(element.recorder, element.node, class_of(element.kind) + NUMPY)
+        return Scalar(element.recorder, element.node, (element.kind & ~3) + NUMPY)
     numpy_type = _NUMPY_TYPES.get(type(element))
     return element if numpy_type is None else numpy_type(element)
 
@@ -287,12 +299,13 @@ def class_of_array(array: np.ndarray) -> int:
         if kind not in _CLASS_OF_DTYPE:
             refuse(f"computes with an array of {array.dtype.name}")
         return _CLASS_OF_DTYPE[kind]
-    first = next(iter(array.view(np.ndarray).flat), 0.0)
-    return class_of_number(first)
+    return class_of_number(np.ndarray.item(array, 0)) if array.size else FLOAT
 
 
 def class_of_value(value: Any) -> int:
     """Class of a number or of the elements of an array."""
+    if type(value) is Scalar:
+        return class_of(value.kind)
     return class_of_array(value) if isinstance(value, np.ndarray) else class_of_number(value)
 
 
@@ -305,7 +318,7 @@ def as_class(wanted: int, element: Any) -> Any:
 
 def converted(array: TracedArray, wanted: int) -> TracedArray:
     """Make all elements those of one class, in place."""
-    elements = array.view(np.ndarray)
+    elements = _as_objects(array)
     for place in np.ndindex(elements.shape):
         elements[place] = as_class(wanted, elements[place])
     return array
@@ -313,7 +326,7 @@ def converted(array: TracedArray, wanted: int) -> TracedArray:
 
 def homogeneous(array: TracedArray) -> TracedArray:
     """Make all elements numbers of NumPy of one class, as in an array of numbers."""
-    elements = array.view(np.ndarray)
+    elements = _as_objects(array)
     classes = {class_of_number(x) for x in elements.flat}
     if not classes or classes == {FLOAT}:
         return array
@@ -326,10 +339,14 @@ def homogeneous(array: TracedArray) -> TracedArray:
 
 def storable(target: np.ndarray, value: Any) -> Any:
     """Make of a value what is stored when it is assigned to elements of an array."""
-    value = lifted(value)
-    if isinstance(value, np.ndarray) and value.ndim == 0:  # would be stored as such
-        value = plain(value)[()]
     wanted = class_of_array(target)
+    if type(value) is Scalar:
+        if value.kind == wanted + NUMPY:
+            return value
+    else:
+        value = lifted(value)
+        if isinstance(value, np.ndarray) and value.ndim == 0:  # would be stored as such
+            value = plain(value)[()]
     if type(value) is Scalar:
         _check_storing(class_of(value.kind), wanted)
         return as_class(wanted, value)
@@ -358,8 +375,8 @@ def _check_storing(own: int, wanted: int) -> None:
 
 def plain(value: Any) -> Any:
     """Hide from NumPy that a value is traced, so that its own loops run."""
-    if isinstance(value, TracedArray):
-        return value.view(np.ndarray)
+    if type(value) is TracedArray:
+        return _as_objects(value)
     if type(value) is Scalar:
         box = np.empty((), dtype=object)
         box[()] = value
@@ -369,8 +386,10 @@ def plain(value: Any) -> Any:
 
 def wrapped(result: Any) -> Any:
     """Give the arrays of a result their methods; an array of one number becomes the number."""
+    if type(result) is Scalar:
+        return result
     if isinstance(result, np.ndarray) and _holds_objects(result):
-        return result.view(TracedArray) if result.ndim else plain(result)[()]
+        return np.ndarray.view(result, TracedArray) if result.ndim else plain(result)[()]
     if isinstance(result, (list, tuple)) and any(isinstance(x, np.ndarray) for x in result):
         return type(result)(map(wrapped, result)) if type(result) in (list, tuple) else result
     return result
@@ -378,7 +397,7 @@ def wrapped(result: Any) -> Any:
 
 def lifted(value: Any) -> Any:
     """Turn sequences that hold traced numbers into arrays; leave the rest."""
-    if isinstance(value, (list, tuple)) and has_traced(value):
+    if type(value) is not Scalar and isinstance(value, (list, tuple)) and has_traced(value):
         return homogeneous(np.array(_unboxed(value), dtype=object).view(TracedArray))
     return value
 

@@ -7,7 +7,6 @@ finds its way back to the user's class: neither `super()` nor an assignment to a
 from __future__ import annotations
 
 import abc
-import copy
 import dataclasses
 import enum
 import functools
@@ -183,7 +182,9 @@ def _without_defaults(fields: Any) -> Any:
     """Copy the fields of a data class; their defaults are those of its functions."""
     result = {}
     for name, given in fields.items():
-        result[name] = own = copy.copy(given)
+        result[name] = own = object.__new__(dataclasses.Field)
+        for part in dataclasses.Field.__slots__:
+            setattr(own, part, getattr(given, part))
         for what in ("default", "default_factory"):
             if getattr(given, what) is not dataclasses.MISSING:
                 setattr(own, what, Forbidden(f"asks for the {what} of the field {name}"))

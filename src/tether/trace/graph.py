@@ -376,9 +376,10 @@ class Graph:
 
     def times(self, a: int, b: int) -> int:
         """Make a * b, also where it is zero or not a number."""
-        if self._is(b, 0.0):
-            a, b = b, a
-        if self._is(a, 0.0) and not self.is_total(b):
+        x, y = self.nodes[a], self.nodes[b]
+        if y[0] == op.CONST and y[1] == 0.0:
+            a, b, x = b, a, y
+        if x[0] == op.CONST and x[1] == 0.0 and not self.is_total(b):
             return self._operation(op.MUL, a, b)
         return self.mul(a, b)
 
@@ -391,6 +392,8 @@ class Graph:
     def is_total(self, node: int) -> bool:
         """Tell whether an expression is finite for all finite values, unless it overflows."""
         known = self._total
+        if node in known:
+            return known[node]
         for part in reversed(self._unknown_parts(node)):
             code, a, b, _ = self.nodes[part]
             if code in op.LEAVES:
@@ -476,15 +479,23 @@ class Graph:
         return x[0] == op.CONST and x[1] == value
 
     def _fold(self, code: int, a: int, b: int = -1) -> int:
-        values = [self.nodes[i][1] for i in (a, b) if i >= 0]
-        folded = _try_fold(code, *values)
+        first = self.nodes[a][1]
+        folded = _try_fold(code, first) if b < 0 else _try_fold(code, first, self.nodes[b][1])
         return self._operation(code, a, b) if folded is None else self.constant(folded)
 
     def _operation(self, code: int, a: int, b: int = -1) -> int:
-        level = self.level[a]
-        if b >= 0 and self.level[b] > level:
-            level = self.level[b]
-        return self._intern((code, a, b, -1), level)
+        key = (code, a, b, -1)
+        found = self._index.get(key)
+        if found is None:
+            # as in `_append`: most nodes are made here
+            nodes, levels = self.nodes, self.level
+            level = levels[a]
+            if b >= 0 and levels[b] > level:
+                level = levels[b]
+            found = self._index[key] = len(nodes)
+            nodes.append(key)
+            levels.append(level)
+        return found
 
     def _intern(self, key: tuple, level: int) -> int:
         found = self._index.get(key)
@@ -493,9 +504,11 @@ class Graph:
         return found
 
     def _append(self, fields: tuple, level: int) -> int:
-        self.nodes.append(fields)
+        nodes = self.nodes
+        number = len(nodes)
+        nodes.append(fields)
         self.level.append(level)
-        return len(self.nodes) - 1
+        return number
 
 
 def _try_fold(code: int, *values: float) -> float | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 import types
 from typing import Any
 
@@ -50,7 +51,7 @@ def _has_tests(code: types.CodeType) -> bool:
 
 def _worst(code: types.CodeType, values: dict[str, Any], names: dict[str, Any]) -> int:
     worst = HARMLESS
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _SKIPPED]
+    steps = _steps(code)
     for i, step in enumerate(steps):
         if step.opname == "IS_OP":
             worst = max(worst, _kind_of_test(steps[:i], values, names))
@@ -58,6 +59,11 @@ def _worst(code: types.CodeType, values: dict[str, Any], names: dict[str, Any]) 
         if isinstance(part, types.CodeType):
             worst = max(worst, _worst(part, values, names))
     return worst
+
+
+@functools.lru_cache(64)
+def _steps(code: types.CodeType) -> list[dis.Instruction]:
+    return [step for step in dis.get_instructions(code) if step.opname not in _SKIPPED]
 
 
 def _kind_of_test(steps: list[dis.Instruction], values: dict, names: dict) -> int:

@@ -22,7 +22,7 @@ PY_BOOL, NP_BOOL = BOOL + PYTHON, BOOL + NUMPY
 PY_INT, NP_INT = INT + PYTHON, INT + NUMPY
 PY_FLOAT, NP_FLOAT, ANY_FLOAT = FLOAT + PYTHON, FLOAT + NUMPY, FLOAT + UNSURE
 
-_OF_TYPE: dict[type, int] = {
+OF_TYPE: dict[type, int] = {
     float: PY_FLOAT, int: PY_INT, bool: PY_BOOL,
     np.float64: NP_FLOAT, np.int64: NP_INT, np.bool_: NP_BOOL,
 }  # fmt: skip
@@ -70,13 +70,13 @@ def _kind_of_subclass(cls: type) -> int | None:
     names = [f"__{part}{name}__" for name in _OPERATORS for part in ("", "r")]
     names += [f"__{name}__" for name in (*_COMPARISONS, "float", "bool", "array_ufunc")]
     same = all(getattr(cls, name, None) is getattr(base, name, None) for name in names)
-    return _OF_TYPE[base] if same else None
+    return OF_TYPE[base] if same else None
 
 
 def kind_of(value: Any) -> int | None:
     """Kind of an ordinary number; None for what is none, or computes in a way of its own."""
     cls = type(value)
-    found = _OF_TYPE.get(cls)
+    found = OF_TYPE.get(cls)
     if found is None and isinstance(value, (float, int, np.integer)):
         return _kind_of_subclass(cls)  # type: ignore[arg-type]
     return found

@@ -212,6 +212,7 @@ LAYOUTS = (
     list, collections.OrderedDict, collections.defaultdict, dict, tuple, set, frozenset, float,
     int, collections.deque, BaseException,
 )
+_EXACT_LAYOUTS = frozenset(LAYOUTS)
 _NUMBERS = (float, int)
 _BASES = frozenset((
     object, abc.ABC, *LEFT_OUT, *LAYOUTS, types.SimpleNamespace, collections.UserDict,
@@ -302,6 +303,8 @@ def has_registered(cls: type) -> bool:
 
 def layout(cls: type) -> type:
     """Builtin type that holds the values of the objects of a class; `object` if none does."""
+    if cls in _EXACT_LAYOUTS:
+        return cls
     return next((kind for kind in LAYOUTS if issubclass(cls, kind)), object)
 
 

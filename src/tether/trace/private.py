@@ -55,10 +55,10 @@ from tether.trace.known import (
 from tether.trace.opaque import OpaqueFunction, SparseMatrix, is_differentiable
 from tether.trace.scalar import Scalar, refuse
 from tether.trace.shims import (
+    BUILTINS,
     MATH,
     MATH_MEMBERS,
     NumpyShim,
-    builtin_shims,
     numpy_member,
     vectorised,
 )
@@ -145,11 +145,10 @@ class PrivateCopy:
         return result
 
     def _known_builtins(self) -> dict[str, Any]:
-        shims = builtin_shims(self.copy)
         own = vars(builtins)
-        unknown = [name for name in own.keys() - _KNOWN_BUILTINS if shims[name] is own[name]]
+        unknown = own.keys() - _KNOWN_BUILTINS - BUILTINS.keys()
         refused = {name: _refused_builtin(name) for name in unknown}
-        return shims | refused | {"__import__": self._import, "hash": _hash}
+        return {**own, **BUILTINS, **refused, "__import__": self._import, "hash": _hash}
 
     def _is_builtin(self, value: Any) -> bool:
         return vars(builtins).get(value.__name__) is value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import functools
 import math
 import operator
 import sys
@@ -23,6 +24,7 @@ from tether.trace.kinds import (
     FLOAT,
     INT,
     NUMPY,
+    OF_TYPE,
     PROMOTED,
     PYTHON,
     UNSURE,
@@ -75,16 +77,22 @@ _LOOKING_UP = frozenset(dis.opmap[x] for x in ("LOAD_ATTR", "LOAD_METHOD", "MATC
                         if x in dis.opmap)  # fmt: skip
 
 
+@functools.lru_cache(256)
+def _is_inside(module: str | None) -> bool:
+    """Tell whether a module is part of the tracer or of NumPy."""
+    name = module or ""
+    return name.partition(".")[0] == "numpy" or name.startswith("tether.trace.")
+
+
 def asked_from_inside() -> bool:
     """Tell whether the caller's caller is the tracer or NumPy, rather than a traced function."""
-    name = sys._getframe(2).f_globals.get("__name__") or ""
-    return name.partition(".")[0] == "numpy" or name.startswith("tether.trace.")
+    return _is_inside(sys._getframe(2).f_globals.get("__name__"))
 
 
 def _asks_by_name(frame: types.FrameType) -> bool:
     """Tell whether a function asks for an attribute, rather than NumPy's C on its behalf."""
     name = frame.f_globals.get("__name__") or ""
-    if name.startswith("tether.trace.") or name.partition(".")[0] == "numpy":
+    if _is_inside(name):
         return False
     if name.partition(".")[0] in sys.stdlib_module_names and name != "__main__":
         return True
@@ -449,11 +457,40 @@ _OF_UFUNC = {
 
 
 def _add_operators() -> None:
+    # Ordinary numbers whose result is one too need no more than this; `_operate` knows the rest.
+
     def forward(operation: Operation) -> Callable[[Any, Any], Any]:
-        return lambda self, other: _operate(operation, self, other)
+        kinds, method = operation.kinds, operation.method
+
+        def operate(self: Scalar, other: Any) -> Any:
+            recorder, cls = self.recorder, type(other)
+            if cls is Scalar:
+                kind = kinds[self.kind][other.kind]
+                if kind >= 0:
+                    return Scalar(recorder, method(recorder.graph, self.node, other.node), kind)
+            elif cls in OF_TYPE:
+                kind = kinds[self.kind][OF_TYPE[cls]]
+                if kind >= 0:
+                    graph = recorder.graph
+                    return Scalar(recorder, method(graph, self.node, graph.constant(other)), kind)
+            return _operate(operation, self, other)
+
+        return operate
 
     def reflected(operation: Operation) -> Callable[[Any, Any], Any]:
-        return lambda self, other: _operate(operation, other, self)
+        kinds, method = operation.kinds, operation.method
+
+        def operate(self: Scalar, other: Any) -> Any:
+            cls = type(other)
+            if cls in OF_TYPE:
+                kind = kinds[OF_TYPE[cls]][self.kind]
+                if kind >= 0:
+                    recorder = self.recorder
+                    graph = recorder.graph
+                    return Scalar(recorder, method(graph, graph.constant(other), self.node), kind)
+            return _operate(operation, other, self)
+
+        return operate
 
     def in_place(operation: Operation) -> Callable[[Any, Any], Any]:
         def operate(self: Scalar, other: Any) -> Any:
@@ -499,14 +536,14 @@ def of_kind(kind: int, x: Any) -> Any:
 
 def with_origin(origin: int, x: Any) -> Any:
     """Let a traced number come from somewhere else; leave the rest."""
-    if type(x) is not Scalar or origin_of(x.kind) == origin:
+    if type(x) is not Scalar or x.kind & 3 == origin:
         return x
-    return Scalar(x.recorder, x.node, class_of(x.kind) + origin)
+    return Scalar(x.recorder, x.node, (x.kind & ~3) + origin)
 
 
 def is_traced(*values: Any) -> bool:
     """Tell whether any of the numbers is traced."""
-    return any(type(x) is Scalar for x in values)
+    return Scalar in map(type, values)
 
 
 def logical_not(x: Any) -> Any:

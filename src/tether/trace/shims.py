@@ -171,7 +171,7 @@ def numpy_member(value: Any, name: str) -> Any:
     if name in _NUMPY and value is getattr(np, name):
         return _NUMPY[name]
     if isinstance(value, np.ufunc):
-        return UfuncShim(value)
+        return _ufunc_shim(value)
     if isinstance(value, types.ModuleType):
         return NumpyShim(value)
     if isinstance(value, type):
@@ -214,8 +214,19 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 class UfuncShim:
     """Stands for a universal function: also takes lists of traced numbers."""
 
+    __slots__ = ("_of_floats", "_ufunc")
+
     def __init__(self, ufunc: np.ufunc) -> None:
-        self._ufunc = ufunc
+        name = ufunc.__name__
+        is_own = ufunc.nin == 1 and _OWN.get(name) is ufunc and _OWN.get(name) is vars(np)[name]
+        object.__setattr__(self, "_ufunc", ufunc)
+        object.__setattr__(self, "_of_floats", UNARY.get(name) if is_own else None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        refuse(f"sets {name} of np.{self._ufunc.__name__}")
+
+    def __delattr__(self, name: str) -> None:
+        refuse(f"deletes {name} of np.{self._ufunc.__name__}")
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._ufunc, name)
@@ -223,6 +234,10 @@ class UfuncShim:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run it."""
+        if self._of_floats is not None and len(args) == 1 and not options:
+            x = args[0]
+            if type(x) is Scalar and x.kind >= FLOAT:      # as `apply_ufunc` would
+                return with_origin(NUMPY, self._of_floats(with_origin(NUMPY, x)))
         return self._run("__call__", *args, **options)
 
     def _run(self, method: str, /, *args: Any, **options: Any) -> Any:
@@ -239,6 +254,9 @@ class UfuncShim:
             return apply_ufunc(self._ufunc, method, args, options)
         options = {k: as_dtype(v) for k, v in options.items()}
         return promoted(getattr(self._ufunc, method)(*args, **options))
+
+
+_ufunc_shim = functools.lru_cache(256)(UfuncShim)
 
 
 def vectorised(function: Callable[..., Any], otypes: Any = None, **options: Any) -> Any:
@@ -318,8 +336,11 @@ _GIVE_BOOLS = frozenset(("isnan", "isinf", "isfinite"))
 
 def _math_shim(name: str, plain: Callable[..., Any], traced: Callable[..., Any] | None) -> Any:
     wanted = INT if name in _GIVE_INTEGERS else BOOL if name in _GIVE_BOOLS else FLOAT
+    of_one = None if name in _OF_SEVERAL else traced
 
     def function(*args: Any, **options: Any) -> Any:
+        if of_one is not None and len(args) == 1 and type(args[0]) is Scalar and not options:
+            return of_kind(wanted + PYTHON, of_one(with_origin(PYTHON, args[0])))
         args = tuple(x if not _is_iterator(x) else list(x) for x in args)
         if not has_traced(args) and not has_traced(tuple(options.values())):
             return plain(*map(demoted, args), **options)
@@ -492,25 +513,18 @@ def _build_class(body: types.FunctionType, name: str, *bases: Any, **options: An
     return builtins.__build_class__(body, name, *bases, **options)
 
 
-def builtin_shims(copy: Callable[[Any], Any]) -> dict[str, Any]:
-    """Builtins for traced functions; `copy` gives what stands for an imported module."""
-
-    def import_shim(name: str, *args: Any, **options: Any) -> Any:
-        return copy(builtins.__import__(name, *args, **options))
-
-    shims = dict(vars(builtins))
-    shims |= {name: refusing(f"{name} {what}") for name, what in _REFUSED_BUILTINS.items()}
-    return shims | {
-        "__import__": import_shim,
-        "float": TracedFloat,
-        "min": _extreme(min, first_unless_less),
-        "max": _extreme(max, first_unless_greater),
-        "any": _quantifier(any, logical_or),
-        "all": _quantifier(all, logical_and),
-        "__build_class__": _build_class,
-        "isinstance": _isinstance,
-        "issubclass": _issubclass,
-        "type": _type,
-        "hasattr": _hasattr,
-        "getattr": _getattr,
-    }
+# Builtins that are not themselves in traced functions.
+BUILTINS: dict[str, Any] = {
+    **{name: refusing(f"{name} {what}") for name, what in _REFUSED_BUILTINS.items()},
+    "float": TracedFloat,
+    "min": _extreme(min, first_unless_less),
+    "max": _extreme(max, first_unless_greater),
+    "any": _quantifier(any, logical_or),
+    "all": _quantifier(all, logical_and),
+    "__build_class__": _build_class,
+    "isinstance": _isinstance,
+    "issubclass": _issubclass,
+    "type": _type,
+    "hasattr": _hasattr,
+    "getattr": _getattr,
+}

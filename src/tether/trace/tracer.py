@@ -244,10 +244,10 @@ def _trace(
         def changed() -> str | None:
             return given.changed() or private.watch.changed()
 
-        result = np.full(n, _UNSET, dtype=object).view(TracedArray)
         line = LineOfWrite(changed, private.codes)
         with line if blame else nullcontext():
             if fills:
+                result = np.full(n, _UNSET, dtype=object).view(TracedArray)
                 copy(t, y, yp, result, *inputs)
             else:
                 result = copy(t, y, yp, *inputs)
@@ -311,9 +311,9 @@ _UNSET = _Unset()
 
 
 def _vector(recorder: BranchRecorder, nodes: list[int]) -> TracedArray:
-    result = np.empty(len(nodes), dtype=object)
-    result[:] = [Scalar(recorder, node, NP_FLOAT) for node in nodes]
-    return result.view(TracedArray)
+    numbers = [Scalar(recorder, node, NP_FLOAT) for node in nodes]
+    # assigned as a list, each of them would be asked for the members of an array
+    return np.fromiter(numbers, object, len(numbers)).view(TracedArray)
 
 
 def _nodes(graph: Graph, result: Any, size: int) -> list[int]:
@@ -327,10 +327,12 @@ def _nodes(graph: Graph, result: Any, size: int) -> list[int]:
 
 
 def _node(graph: Graph, i: int, value: Any) -> int:
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value.item()
     if type(value) is Scalar:
         return value.node
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+        if type(value) is Scalar:
+            return value.node
     if isinstance(value, NUMBERS):
         return graph.constant(float(value))
     if value is _UNSET:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import operator
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -52,9 +53,9 @@ class Watch:
 
     def array(self, values: np.ndarray, what: str) -> None:
         """Watch an array."""
-        if values.dtype == object:
-            objects = values.view(np.ndarray)
-            self.add(lambda: [*objects.flat, repr(values.shape).encode()], what)
+        objects = np.ndarray.view(values, np.ndarray)
+        if objects.dtype == object:
+            self.add(lambda: [*objects.ravel().tolist(), repr(values.shape).encode()], what)
         else:
             self.add(lambda: [values.tobytes(), repr(values.shape).encode()], what)
 
@@ -113,6 +114,8 @@ def flat(values: dict) -> list[Any]:
 
 def _same(now: list[Any], before: list[Any]) -> bool:
     """Compare by identity; the content of arrays by value."""
+    if len(now) == len(before) and all(map(operator.is_, now, before)):
+        return True
     return len(now) == len(before) and all(
         x is y or (type(x) is bytes and type(y) is bytes and x == y)
         for x, y in zip(now, before, strict=True)
