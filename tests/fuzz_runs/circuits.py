@@ -328,8 +328,14 @@ def buck(rng):
             )
         ]
 
+    def at_break(t, z, mode):
+        # a current that flows back through the switch has no way to go on when that opens
+        if z[0] < 0 and not on(t + 1e-6 * length):
+            raise Unusable("the switch opens on a current that flows back")
+        return 0
+
     def reference(z):
-        return integrate(rhs, out, span, z, 0, guards, edges, at_break=lambda t, z, m: 0)
+        return integrate(rhs, out, span, z, 0, guards, edges, at_break=at_break)
 
     def equations(t, y, yp):
         i, v, x = y
