@@ -88,3 +88,33 @@ def test_a_mass_that_lands_still_stops():
     sol = solve_dae(masses, (0, 1), [1.0, 0.0, 0.0, 0.0, 0.0, 9.81])
     assert sol.success, sol.message
     np.testing.assert_allclose(sol.y[:, -1], [0, 0, 9.81, 0, 0, 9.81], atol=1e-6)
+
+
+@pytest.mark.parametrize("ulps", [-12, -7, -4, -3, -2, -1, 1, 2, 3, 4, 7, 12])
+@pytest.mark.parametrize("end", [2.0, 1.0])
+def test_a_break_that_misses_the_switch_by_round_off(ulps, end):
+    """Both are one time: nothing fits in between, and what is behind both of them holds."""
+    def coil(t, y, yp):
+        i, x = y
+        return [yp[0] - x + i, x - 2 if t < 1 else min(i, x)]
+
+    eps = np.spacing(1.0 if ulps > 0 else 0.99)
+    sol = solve_dae(coil, (0, end), [1.0, 2.0], t_breaks=[0.3, 1 + ulps * eps], t_eval=[0.5, end])
+    assert sol.success, sol.message
+    assert sol.t[-1] == end
+    np.testing.assert_allclose(sol.y[0], [current(t) for t in sol.t], rtol=1e-4)
+    if end > 1:
+        np.testing.assert_allclose(sol.y[1, -1], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+@pytest.mark.parametrize("apart", [1, 3, 5, 9, 20, 100])
+def test_breaks_that_are_one_but_for_round_off(apart, trace):
+    breaks = [1.0, 1 + apart * np.spacing(1.0)]
+
+    def jump(t, y, yp):
+        return [yp[0] - y[1], y[1] - (1.0 if t <= breaks[1] else -1.0)]
+
+    sol = solve_dae(jump, (0, 2), [0.0, 1.0], t_breaks=breaks, trace=trace)
+    assert sol.success, sol.message
+    np.testing.assert_allclose(sol.y[:, -1], [0.0, -1.0], atol=1e-9)

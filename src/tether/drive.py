@@ -25,6 +25,8 @@ PATIENCE = 5e-3
 CLEARLY = 100.0
 # Unknowns times steps to begin with: a program takes them in no time worth a look.
 FIRST_LEG = 1280
+# Times `_beside`: breaks that are not farther apart are one.
+SAME = 8.0
 
 
 class Driver:
@@ -157,10 +159,14 @@ class Driver:
         """Next to nothing, as far as times go."""
         return 2.0 * EPS * max(abs(t), 1e-3 * abs(self.t_final - self.t_start))
 
+    def _same(self, t: float, other: float) -> bool:
+        """Whether two times are one but for round-off: no step fits in between."""
+        return abs(other - t) <= SAME * self._beside(t)
+
     def _next_break(self) -> None:
         """Let the core stop just before the next break: at it a forcing may already have jumped."""
         s = self.state
-        while self.breaks and s.direction * (self.breaks[0] - s.t) <= 2.0 * self._beside(s.t):
+        while self.breaks and s.direction * (self.breaks[0] - s.t) <= SAME * self._beside(s.t):
             self.breaks.pop(0)
         s.t_end = self.t_final
         if self.breaks:
@@ -170,16 +176,20 @@ class Driver:
     def _pass_break(self) -> None:
         """Begin anew just behind the break; what is kept belongs to the break itself."""
         s, t = self.state, self.breaks.pop(0)
+        t = self.t_final if self._same(t, self.t_final) else t
         if self.record.keep_steps:
             self.record.t[s.stored - 1] = t
         store.store_outputs_until(s, t)
         self.t_reached = t
         if t == self.t_final:
             return
+        last = t
+        while self.breaks and self._same(t, self.breaks[0]):
+            last = self.breaks.pop(0)
         self._next_break()
         y, yp, before, last_step = self.bdf.y, self.bdf.yp, self.bdf.model, self.bdf.polynomial()
         values = s.array("g_old").copy() if self.events else None
-        behind = t + s.direction * self._beside(t)
+        behind = last + s.direction * self._beside(last)
         begin_anew(self.bdf, behind, y, yp)
         self._follow()
         goes_on = self.bdf.model is not before and keep_history(self.bdf, last_step, self.bdf.t)
@@ -225,7 +235,7 @@ class Driver:
         self.watched = [*self.events, *found] if found else self.events
         self.functions = EventFunctions(self.bdf, self.watched) if self.watched else None
         turn, t = next_turn(self.bdf, self.t_final), self.state.t
-        if turn is not None and abs(turn - t) <= 2.0 * self._beside(t):
+        if turn is not None and self._same(t, turn):
             self._turn_at_once(turn)
             return
         if turn is not None and turn not in self.breaks:
