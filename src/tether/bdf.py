@@ -314,6 +314,8 @@ class Bdf:
         """Control the user's variables that are asked for between the steps, these among them."""
         if unknowns is not None:
             self.asked |= unknowns
+        if not self.asked.any():
+            return
         s = self._state
         marks = np.append(self.asked, np.zeros(s.n - self.n, bool)).astype(np.intc)
         if s.jacobian_exists:

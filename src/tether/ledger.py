@@ -27,8 +27,7 @@ class Ledger:
     steps : int
         Steps of the last one.
     run_seconds, compare_seconds : float
-        Time of all runs, and how much comparisons have added to it. The latter is that of the
-        processor: an interruption would look like a comparison that takes forever.
+        Time of all runs, and how much comparisons have added to it.
     branches : set of int
         Branches of the function on which the two have agreed.
 

@@ -70,12 +70,17 @@ def apply_function(function: Any, args: tuple, options: dict) -> Any:
     return _finished(function, wrapped(result))
 
 
+# Of conditions their result is a condition, not a count.
+_PRODUCTS = frozenset(("dot", "inner", "vdot", "tensordot", "kron"))
+
+
 def _check_options(function: Any, args: tuple, options: dict) -> None:
     """Refuse options that would be overlooked for objects."""
     name = function.__name__
     if not is_float_dtype(options.get("dtype")):
         refuse(f"np.{name} with a dtype is not known to tracing")
-    if name in _KEEP_TYPE and class_of_value(lifted(args[0])) != FLOAT:
+    no_floats = all(class_of_value(lifted(x)) != FLOAT for x in args[: 1 + (name in _PRODUCTS)])
+    if name in (_KEEP_TYPE | _PRODUCTS) and no_floats:
         refuse(f"np.{name} of conditions or integers is not known to tracing")
     if not isinstance(options.get("where", True), (bool, type(np._NoValue))):
         refuse(f"np.{name} with where is not known to tracing")
