@@ -151,6 +151,7 @@ class Bdf:
         self.problem = self.problem.prepare(t0, y)
         self.n, self.note = len(y), ""
         self.asked = np.full(self.n, dense_output)     # for, by somebody, between the steps
+        self._is_asked = dense_output                  # whether any of them is
         self._names_given = check_names("names", names, self.n), check_names(
             "equation_names", equation_names, self.n
         )
@@ -314,7 +315,8 @@ class Bdf:
         """Control the user's variables that are asked for between the steps, these among them."""
         if unknowns is not None:
             self.asked |= unknowns
-        if not self.asked.any():
+            self._is_asked |= bool(unknowns.any())
+        if not self._is_asked:
             return
         s = self._state
         marks = np.append(self.asked, np.zeros(s.n - self.n, bool)).astype(np.intc)
