@@ -306,7 +306,7 @@ def test_water_tubes():
     np.testing.assert_allclose(
         sol.y[[0, 1, 3, 17, 36], -1],
         [2.298488296477430e-3, 1.188984650746585e-3, 1.589620100314825e-4, 5.746220741193575e-3,
-         1.111268591478108e5], rtol=2e-5)
+         1.111268591478108e5], rtol=1e-4)
     wild = np.array(y0)
     wild[18:36] = 0.02             # friction factors are found, and no iterate leaves the domain
     wild[[38, 45]] += 1e3          # so are pressures without a tank

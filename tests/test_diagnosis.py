@@ -811,7 +811,7 @@ def test_every_cause_has_a_broken_problem():
     tested = {case[1] for case in BROKEN}
     rest = {
         Cause.NONE, Cause.CHANGED, Cause.STOPPED, Cause.DOUBTFUL, Cause.UNKNOWN, Cause.MEMORY,
-        Cause.TRACE,
+        Cause.TRACE, Cause.CONDITION,
     }
     assert set(Cause) - tested == rest
 
