@@ -1,6 +1,7 @@
 """Every way into solve_dae and Bdf, and every way to look at what comes out."""
 
 import ctypes
+import dataclasses
 import io
 import math
 import pickle
@@ -1001,3 +1002,48 @@ def test_dense_output_at_many_times_in_any_order():
     np.testing.assert_allclose(y, [np.cos(times), np.sin(times)], atol=1e-4)
     np.testing.assert_allclose(yp, [-np.sin(times), np.cos(times)], atol=1e-4)
     assert sol.sol([])[0].shape == (2, 0)
+
+
+def test_what_a_run_makes_has_all_of_its_fields_and_cannot_be_changed():
+    sol = solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0])
+    for thing in (sol, sol.stats, sol.start):
+        again = dataclasses.replace(thing)
+        for field in dataclasses.fields(thing):
+            assert getattr(again, field.name) is getattr(thing, field.name)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            thing.message = None
+
+
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_large_values_are_finite_and_infinite_ones_are_named(n):
+    large = np.full(n, 1e200)
+    sol = solve_dae(lambda t, y, yp: [yp[i] for i in range(n)], (0, 1), large, large * 0)
+    assert sol.success
+    assert (sol.y == 1e200).all()
+    large[-1] = np.inf
+    with pytest.raises(ValueError, match=rf"y0\[{n - 1}\] is inf"):
+        solve_dae(lambda t, y, yp: [yp[i] for i in range(n)], (0, 1), large)
+
+
+def test_the_history_of_steps_leaves_out_the_rows_of_restarts():
+    kicks = []
+
+    def kick(t, y, yp):
+        return y[0] - 0.5
+
+    def apply(t, y, yp):
+        kicks.append(t)
+        return [2.0]
+
+    kick.apply, kick.direction = apply, -1
+    fun = lambda t, y, yp: [yp[0] + y[0]]  # noqa: E731
+    for options in ({}, {"events": kick}, {"t_breaks": [0.5]}):
+        sol = solve_dae(fun, (0, 3), [1.0], **options)
+        stats = sol.stats
+        assert len(stats.t) == len(stats.h) == len(stats.order) == stats.steps
+        assert stats.order.min() > 0
+        assert stats.t[-1] == 3.0
+        assert stats.h.sum() == pytest.approx(3.0, rel=1e-12)
+        assert set(stats.t) <= set(sol.t)
+        assert not np.shares_memory(stats.t, sol.t)
+    assert kicks

@@ -150,7 +150,8 @@ class Bdf:
         require_matrices(len(y), OF_A_RUN)
         self.problem = self.problem.prepare(t0, y)
         self.n, self.note = len(y), ""
-        self.asked = np.full(self.n, dense_output)     # for, by somebody, between the steps
+        # for, by somebody, between the steps
+        self.asked = np.ones(self.n, bool) if dense_output else np.zeros(self.n, bool)
         self._is_asked = dense_output                  # whether any of them is
         self._names_given = check_names("names", names, self.n), check_names(
             "equation_names", equation_names, self.n
@@ -657,13 +658,16 @@ class Bdf:
 
 def new_state(problem: Problem, n: int, options: Options) -> State:
     """Make the core's memory for a problem of n unknowns and attach its functions."""
-    rtol, atol = options.tolerances(n)
     if problem.size(n) != n:
+        rtol, atol = options.tolerances(n)
         owner, slack = problem.owner(n), problem.slack(n)
         n = len(owner)
         require_matrices(n, OF_A_RUN)
-        rtol, atol = np.minimum(slack * rtol[owner], 1.0), slack * atol[owner]
-    state = State(n, rtol, atol)
+        state = State(n, np.minimum(slack * rtol[owner], 1.0), slack * atol[owner])
+    elif options.same_for_all:
+        state = State(n, options.rtol, options.atol)
+    else:
+        state = State(n, *options.tolerances(n))
     state.max_order = options.max_order
     state.max_step = options.max_step
     state.controller = CONTROLLERS.index(options.controller)

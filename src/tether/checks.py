@@ -9,6 +9,8 @@ import numpy as np
 
 __all__ = ["as_numbers", "check_time", "check_vector"]
 
+FEW = 32                # up to here a loop over numbers is faster than operations on arrays
+
 
 def as_numbers(name: str, value: Any) -> np.ndarray:
     """Return the value as an array of whatever kind; lists of unequal lengths are none."""
@@ -30,6 +32,12 @@ def check_time(name: str, value: Any, finite: bool = True) -> float:
     return time
 
 
+def _all_finite(array: np.ndarray) -> bool:
+    if len(array) <= FEW:
+        return all(map(math.isfinite, array.tolist()))
+    return bool(np.isfinite(array).all())
+
+
 def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
     """Return a vector of finite floats, or raise with the argument's name."""
     array = as_numbers(name, value)
@@ -44,7 +52,7 @@ def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
     if len(array) == 0:
         raise ValueError(f"{name} is empty; at least one unknown is needed")
     array = array.astype(float)
-    if not np.isfinite(array).all():
+    if not _all_finite(array):
         bad = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ValueError(f"{name} must be finite, but {name}[{bad}] is {array[bad]}")
     return array

@@ -34,7 +34,7 @@ def doubts(driver: Driver) -> tuple[str, ...]:
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
         _jacobian(driver), *driver.bdf.references.jumps,
     ]
-    return tuple(text for text in found if text)
+    return tuple([text for text in found if text])
 
 
 def _start(driver: Driver) -> str:
@@ -72,11 +72,10 @@ def _residual(driver: Driver) -> str:
     raise_users(s)
     if status != 0:
         return "the residual is not finite at the end"
-    change = change.copy()
-    if not isinstance(driver.bdf.model, TracedProblem) and not np.array_equal(
-        change, probe.change_left(s)[1]
-    ):
-        return _noise(driver)
+    if not isinstance(driver.bdf.model, TracedProblem):
+        change = change.copy()
+        if not np.array_equal(change, probe.change_left(s)[1]):
+            return _noise(driver)
     beyond = abs(change) * s.array("newton_weight" if s.highest_kind > 1 else "weight")
     worst = int(beyond.argmax())
     if not beyond[worst] > RESIDUAL * (1.0 + s.projection_size):

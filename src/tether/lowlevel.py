@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from types import FunctionType
 from typing import Any
 
 C_FUNCTION: Any = ctypes.CFUNCTYPE(None).__base__      # the base of all ctypes functions
@@ -10,6 +11,8 @@ C_FUNCTION: Any = ctypes.CFUNCTYPE(None).__base__      # the base of all ctypes 
 
 def as_low_level(fun: Any, name: str = "fun") -> Any:
     """Wrap C functions of every kind as a `scipy.LowLevelCallable`; None for anything else."""
+    if type(fun) is FunctionType:          # as almost all are
+        return None
     is_numba = hasattr(fun, "address") and hasattr(fun, "ctypes")
     is_ctypes = isinstance(fun, C_FUNCTION)
     is_low_level = type(fun).__name__ == "LowLevelCallable"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.checks import as_numbers
+from tether.frozen import made
 
 __all__ = ["Options"]
 
@@ -155,6 +156,12 @@ class Options:
                 f"accept_projected_start must be a bool, got {self.accept_projected_start!r}"
             )
 
+    @property
+    def same_for_all(self) -> bool:
+        """Whether `rtol` and `atol` are two numbers that serve for every unknown."""
+        rtol = self.rtol
+        return isinstance(rtol, float) and rtol > 0.0 and isinstance(self.atol, float)
+
     def tolerances(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return rtol and atol as one value per unknown."""
         both = np.empty((2, n))
@@ -167,7 +174,7 @@ class Options:
                         f"got {len(value)} values"
                     )
             both[place] = value
-        if not (isinstance(self.rtol, float) and self.rtol > 0.0) and not both.any(axis=0).all():
+        if not self.same_for_all and not both.any(axis=0).all():
             nothing = int(np.argmin(both.any(axis=0)))
             raise ValueError(
                 f"rtol and atol are both zero for component {nothing}; one must be positive"
@@ -184,7 +191,10 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
     if isinstance(options, Options) and not arguments:
         return options
     if options is None:
-        given: dict[str, Any] = {}
+        try:
+            return _merged(**arguments)
+        except TypeError:              # a vector, or a wrong type: which one is said below
+            given: dict[str, Any] = {}
     elif isinstance(options, Options):
         given = {name: getattr(options, name) for name in NAMES}
     elif isinstance(options, Mapping):
@@ -194,11 +204,23 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
         given = dict(options)
     else:
         raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
-    for name, value in arguments.items():
-        default = DEFAULTS[name]
-        if not (value is default or (isinstance(value, (int, float, str)) and value == default)):
-            given[name] = value
+    given.update(_beside_defaults(arguments))
     return _with_tolerances(given)
+
+
+def _beside_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those arguments that are not at their default."""
+    return {
+        name: value for name, value in arguments.items()
+        if value is not DEFAULTS[name]
+        and not (isinstance(value, (int, float, str)) and value == DEFAULTS[name])
+    }
+
+
+@lru_cache(maxsize=32, typed=True)
+def _merged(**arguments: Any) -> Options:
+    """Make `Options` of arguments that can be told apart by value: the same for the same."""
+    return _with_tolerances(_beside_defaults(arguments))
 
 
 def _with_tolerances(given: dict[str, Any]) -> Options:
@@ -210,9 +232,7 @@ def _with_tolerances(given: dict[str, Any]) -> Options:
         return Options(**given, **tolerances)
     for name, value in tolerances.items():
         _check_tolerance(name, value)
-    made = object.__new__(Options)
-    made.__dict__.update(rest.__dict__, **tolerances)
-    return made
+    return made(Options, **rest.__dict__ | tolerances)
 
 
 @lru_cache(maxsize=32, typed=True)

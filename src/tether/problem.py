@@ -398,6 +398,8 @@ def _joined(f: Callable, g: Callable, n_x: int) -> Callable[..., None]:
 
 
 def _check_args(args: Any) -> tuple:
+    if type(args) is tuple:
+        return args
     if isinstance(args, (str, bytes)) or not isinstance(args, Sequence):
         raise TypeError(f"args must be a tuple or list, got {type(args).__name__}; write (value,)")
     return tuple(args)

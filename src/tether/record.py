@@ -39,7 +39,7 @@ class Record:
         n = state.n
         if self.keep_steps:
             self.t, self.k = np.empty(FIRST_CAPACITY), np.empty(FIRST_CAPACITY, np.intc)
-            self.y, self.yp = np.empty((2, FIRST_CAPACITY, n))
+            self.y, self.yp = np.empty((FIRST_CAPACITY, n)), np.empty((FIRST_CAPACITY, n))
             self.g = np.zeros((FIRST_CAPACITY, state.n_constraints))
             self._hand_over()
         if t_eval is not None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from tether._core import interpolate
 from tether._core.state import State
 from tether.diagnosis import Diagnosis
+from tether.frozen import made
 from tether.start.consistent import Start
 from tether.status import Status
 
@@ -79,10 +80,11 @@ class Statistics:
     @classmethod
     def of(cls, state: State, **more: Any) -> Statistics:
         """Read the counters of the core."""
-        return cls(
-            state.steps, state.nfev, state.njev, state.nlu, state.iterations,
-            state.error_test_failures, state.convergence_failures, state.projections,
-            state.worst_drift, **more,
+        return made(
+            cls, steps=state.steps, nfev=state.nfev, njev=state.njev, nlu=state.nlu,
+            iterations=state.iterations, error_test_failures=state.error_test_failures,
+            convergence_failures=state.convergence_failures, projections=state.projections,
+            worst_drift=state.worst_drift, **more,
         )
 
 

@@ -19,6 +19,7 @@ from tether.diagnosis import Diagnosis, Where, begin, write
 from tether.doubts import doubts
 from tether.drive import Driver
 from tether.events import Event, check_events
+from tether.frozen import made
 from tether.options import Options, merge
 from tether.problem import as_problem, check_signature
 from tether.progress import ProgressBar
@@ -187,7 +188,7 @@ def solve_dae(
     )
     times = _check_t_eval(t_eval, t0, t_end)
     breaks = _check_t_breaks(t_breaks, t0, t_end)
-    check_events(events, problem.args)
+    watched = check_events(events, problem.args)
     if callback is not None:
         check_signature("callback", callback, "(t, y, yp)", 3)
 
@@ -196,20 +197,19 @@ def solve_dae(
         times is not None and bool(np.any((times != t0) & (times != t_end)))
     )
 
-    def run(settings: Options) -> Status:
+    def run(settings: Options, watched: list[Event]) -> Status:
         bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between,
                   names=names, equation_names=equation_names)
         _warn_if_moved(bdf, y0)
         record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
         bar = ProgressBar(t0, t_end) if progress else None
-        watched = check_events(events, problem.args)
         drivers.append(Driver(bdf, record, watched, callback, bar, breaks))
         return drivers[-1].run()
 
     try:
-        status = run(settings)
+        status = run(settings, watched)
         while status == Status.TRACE_DIFFERS and drivers[-1].can_be_repeated:
-            status = run(_as_called(settings, drivers))
+            status = run(_as_called(settings, drivers), check_events(events, problem.args))
     except KeyboardInterrupt as interrupt:
         interrupt.result = (  # type: ignore[attr-defined]
             _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
@@ -235,7 +235,7 @@ def _as_called(settings: Options, drivers: list[Driver]) -> Options:
 def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeResult:
     """Collect what the last run has left behind."""
     driver = drivers[-1]
-    differences = tuple(text for d in drivers for text in d.bdf.trust.warnings)
+    differences = tuple([text for d in drivers for text in d.bdf.trust.warnings])
     if differences and not driver.bdf.note:
         driver.bdf.note = differences[-1]
     bdf, record, events = driver.bdf, driver.record, driver.events
@@ -243,9 +243,8 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
     interpolant = None
     if record.keep_steps:
         t, y, yp, k = record.steps()
-        ends = np.flatnonzero(k > 0)
-        history = {"t": t[ends], "h": t[ends] - t[ends - 1], "order": k[ends]}
-        if dense_output and len(ends):
+        history = _history(t, k)
+        if dense_output and len(history["t"]):
             interpolant = Interpolant(t, np.ascontiguousarray(y[:, : bdf.n]), k)
     if record.t_eval is not None:
         t, y, yp = record.outputs()
@@ -255,13 +254,13 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         bdf.status = status
     elif not status.failed:
         found = doubts(driver)
-    checks = sum(d.bdf.trust.points for d in drivers)
+    checks = sum([d.bdf.trust.points for d in drivers])
     stats = Statistics.of(bdf._state, seconds=driver.seconds, checks=checks, **history)
     drift = record.drift()
     doubtful = status.failed or bool(found)
     diagnosis = _diagnosis(driver, status, found) if doubtful else None
-    return DaeResult(
-        t=t, y=y.T[: bdf.n], yp=yp.T[: bdf.n], sol=interpolant,
+    return made(
+        DaeResult, t=t, y=y.T[: bdf.n], yp=yp.T[: bdf.n], sol=interpolant,
         t_events=_gather(events, "t"), y_events=_gather(events, "y"),
         yp_events=_gather(events, "yp"),
         status=status, message=_message(driver, status, diagnosis),
@@ -269,6 +268,15 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         stats=stats, drift=drift, how=bdf.how, analysis=partial(_report, bdf, driver),
         verdict=diagnosis or partial(_all_is_well, driver), warnings=found + differences,
     )
+
+
+def _history(t: np.ndarray, k: np.ndarray) -> dict[str, np.ndarray]:
+    """End, size and order of every step, of rows some of which end none."""
+    ends = k > 0
+    if np.count_nonzero(ends) == len(k) - 1 and not ends[0]:   # all but the start
+        return {"t": t[1:].copy(), "h": t[1:] - t[:-1], "order": k[1:].copy()}
+    rows = np.flatnonzero(ends)
+    return {"t": t[rows], "h": t[rows] - t[rows - 1], "order": k[rows]}
 
 
 def _named(start: Start, bdf: Bdf) -> Start:

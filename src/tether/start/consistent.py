@@ -11,6 +11,7 @@ from tether._core import codes, probe
 from tether._core.adapters import raise_users
 from tether._core.consistent import Completion
 from tether._core.state import State
+from tether.frozen import made
 from tether.status import Status
 from tether.structure.pencil import Pencil
 from tether.structure.scaling import balanced, nonzero
@@ -151,14 +152,15 @@ def make_consistent(
     residual = before, search.after
     ypp = None if math.isnan(curvature[0]) else curvature
     if code == codes.AS_GIVEN:
-        return Start(y, yp, True, "consistent as given", {}, residual, ypp,
-                     fixed=search.differential())
+        return made(Start, y=y, yp=yp, success=True, message="consistent as given", moved={},
+                    residual=residual, ypp=ypp, fixed=search.differential())
     moved = {int(i): float(found[i] - y[i]) for i in (found != y).nonzero()[0]}
     if code == codes.NO_CONVERGENCE:
         worst = worst_equation(r, search.rows_scale())
         return Start(found, slopes, False, worst, moved, residual)
     message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
-    return Start(found, slopes, True, message, moved, residual, ypp, fixed=search.differential())
+    return made(Start, y=found, yp=slopes, success=True, message=message, moved=moved,
+                residual=residual, ypp=ypp, fixed=search.differential())
 
 
 def _by_singular_vectors(search: Completion, state: State, t: float, known: bool) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,7 +68,7 @@ class Units:
         rtol, atol = options.rtol, options.atol
         if isinstance(rtol, float) and isinstance(atol, float) and rtol > 0.0 and atol > 0.0:
             unit = atol / ATOL * (RTOL / min(rtol, 1.0))
-            return cls(np.full(len(y), unit), span if math.isfinite(span) else 1.0)
+            return _equal(len(y), unit, span if math.isfinite(span) else 1.0)
         return cls.of(*options.tolerances(len(y)), y, span)
 
     @classmethod
@@ -82,6 +83,14 @@ class Units:
     def sizes(self, y: np.ndarray, share: float) -> np.ndarray:
         """Give every unknown a size: that of its value, or of a share of the largest beside it."""
         return np.maximum(np.abs(y), share * self.largest(y) * self.y)
+
+
+@lru_cache(maxsize=64)
+def _equal(n: int, unit: float, time: float) -> Units:
+    """Units of n unknowns that are alike; most runs have the tolerances of the one before."""
+    units = np.full(n, unit)
+    units.flags.writeable = False
+    return Units(units, time)
 
 
 def balanced(matrix: np.ndarray, sweeps: int = 8) -> tuple[np.ndarray, np.ndarray]:

@@ -168,7 +168,7 @@ class Reader:
 
     def read_call(self, fun: Callable[..., Any], args: Sequence[Any]) -> Hashable:
         """Token of a function with its further arguments, floats among them by their place."""
-        own = self.read(fun), tuple(self.read_argument(x) for x in args)
+        own = self.read(fun), tuple([self.read_argument(x) for x in args])
         return own, self.read_by_name()
 
     def has_read(self, value: Any) -> bool:
@@ -200,6 +200,8 @@ class Reader:
 
     def read_by_name(self) -> Hashable:
         """Token of what the code asks modules, classes and functions for; it may show more code."""
+        if not self._spaces:
+            return ()
         tokens = []
         while found := [
             (number, space, name)
@@ -250,8 +252,8 @@ class Reader:
         around = tuple(map(self._cell, code.co_freevars, cells)) if cells else ()
         if function.__dict__:
             self._spaces.append(_Namespace(function.__dict__))
-        extra = (function.__defaults__, function.__kwdefaults__)
-        return (_Same(code), tuple(used), around, *(self.read(x) for x in extra))
+        extra = self.read(function.__defaults__), self.read(function.__kwdefaults__)
+        return (_Same(code), tuple(used), around, *extra)
 
     def _cell(self, name: str, cell: types.CellType) -> Hashable:
         try:
