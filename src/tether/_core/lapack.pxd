@@ -1,8 +1,16 @@
-from scipy.linalg.cython_lapack cimport dgetrf, dgetrs
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 
 from tether._core.codes cimport OK, SINGULAR
 from tether._core.state cimport State
 
+ctypedef void (*dgetrf_t)(int*, int*, double*, int*, int*, int*) noexcept nogil
+ctypedef void (*dgetrs_t)(char*, int*, int*, double*, int*, int*, double*, int*,
+                          int*) noexcept nogil
+
+cdef dgetrf_t dgetrf
+cdef dgetrs_t dgetrs
+
+cdef void* address_in(object capsule, bytes signature) except NULL
 cdef int lapack_factor(State s) noexcept nogil
 cdef void lapack_solve(State s, double* b) noexcept nogil
 cpdef void use_lapack(State s)

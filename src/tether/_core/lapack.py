@@ -1,16 +1,33 @@
 """Dense LU by LAPACK, for systems beyond the reach of `linear.py`.
 
-An extension of its own, imported only when needed: SciPy's LAPACK takes longer to load
-than all of tether.
+An extension of its own, imported only when needed: SciPy's LAPACK takes as long to load as tether.
 """
 
 import cython
+
+from tether.linear.routines import capsules
 
 if not cython.compiled:
     from scipy.linalg.lapack import dgetrf as scipy_dgetrf
     from scipy.linalg.lapack import dgetrs as scipy_dgetrs
 
     from tether._core.codes import OK, SINGULAR
+
+
+def address_in(capsule, signature):
+    """Address of a routine, once its arguments are those that it will be called with."""
+    given: bytes = PyCapsule_GetName(capsule)
+    if given.replace(b"__pyx_t_5scipy_6linalg_13cython_lapack_d", b"double") != signature:
+        raise ImportError(f"SciPy's LAPACK has a routine {given!r}, expected was {signature!r}")
+    return PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+
+
+if cython.compiled:
+    first, second = capsules(("dgetrf", "dgetrs"))
+    dgetrf = cython.cast(dgetrf_t, address_in(first, (
+        b"void (int *, int *, double *, int *, int *, int *)")))
+    dgetrs = cython.cast(dgetrs_t, address_in(second, (
+        b"void (char *, int *, int *, double *, int *, int *, double *, int *, int *)")))
 
 
 def use_lapack(s):
