@@ -41,7 +41,7 @@ from tether.start.consistent import (
     refuse_changes,
 )
 from tether.start.first_step import first_step as choose_first_step
-from tether.start.high_index import find_kinds, refuse_pencil, start_above_index_1
+from tether.start.high_index import curvature, find_kinds, refuse_pencil, start_above_index_1
 from tether.start.on_constraints import start_on_constraints
 from tether.status import Status
 from tether.structure.pencil import Pencil
@@ -292,7 +292,7 @@ class Bdf:
         first_step: float | None = None,
         mode: str = "auto",
     ) -> None:
-        """Begin anew at (t, y) with a consistent y' and order 1; `mode` as in `Options.start`."""
+        """Begin anew at (t, y) with a consistent y'; `mode` as in `Options.start`."""
         s = self._state
         self.given = t, y, yp
         self.start = self._find_start(t, y, yp, mode)
@@ -301,16 +301,29 @@ class Bdf:
         if self._use_kinds(self.start.pencil):
             probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
         self.ask()
-        code = begin.begin(
-            s, t, np.ascontiguousarray(self.start.y), np.ascontiguousarray(self.start.yp),
-            first_step or choose_first_step(s, self.start),
-        )
+        code = self._begin_core(t, self.start, first_step or choose_first_step(s, self.start))
         self._expect_rank()
         self.trust.watch(s)
         if not self.start.success:
             self.status = self.start.status
         else:
             self.status = Status.RUNNING if code == codes.OK else Status(code)
+
+    def _begin_core(self, t: float, start: Start, first_step: float) -> int:
+        """Let the core begin with these values: at order 1, or at index 3 as written at order 2."""
+        s = self._state
+        code = begin.begin(
+            s, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
+        )
+        if s.lowest_order > 1 and start.success:
+            ypp = start.ypp if start.ypp is not None else curvature(s, t, start.y, start.yp)
+            if ypp is not None:
+                begin.bend(s, np.ascontiguousarray(ypp))
+        return code
+
+    def shorten_first_step(self, h: float) -> None:
+        """Begin once more where the run has just begun, with a shorter step."""
+        self._begin_core(self._state.t, self.start, h)
 
     def ask(self, unknowns: np.ndarray | None = None) -> None:
         """Control the user's variables that are asked for between the steps, these among them."""
@@ -591,7 +604,7 @@ class Bdf:
         if pencil is None or refuse_pencil(pencil) is not None or not self._use_kinds(pencil):
             return False
         probe.move_to(s, t, y, yp)
-        return begin.begin(s, t, y, yp, 0.0) == codes.OK
+        return self._begin_core(t, Start(y, yp, True, ""), 0.0) == codes.OK
 
     def _before_next_look(self, count: int) -> int:
         """Limit the number of steps where the choice of a reduction has to be looked at."""

@@ -9,6 +9,7 @@ import numpy as np
 from tether._core import codes, probe
 from tether._core.adapters import raise_users
 from tether.model import TracedProblem
+from tether.names import listed
 from tether.steps import read_steps
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def doubts(driver: Driver) -> tuple[str, ...]:
     """Say what is doubtful about the result; nothing for almost all."""
     found = [
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
-        _jacobian(driver), *driver.bdf.references.jumps,
+        _untested(driver), _jacobian(driver), *driver.bdf.references.jumps,
     ]
     return tuple([text for text in found if text])
 
@@ -160,6 +161,26 @@ def _order(driver: Driver) -> str:
     return (
         f"the order stayed at one at the end, and {failing:.0%} of the last attempts failed: the "
         "solution may not be smooth"
+    )
+
+
+def _untested(driver: Driver) -> str:
+    """Say where velocities and multipliers of index 3 as written are not to be trusted."""
+    bdf, s = driver.bdf, driver.state
+    if s.untested == 0:
+        return ""
+    names = [bdf.names.variable(int(j)) for j in np.flatnonzero(s.array("kind") > 1)]
+    where = f"at t = {s.t_untested:.10g}"
+    if s.untested > 1:
+        where = f"at {s.untested} steps from t = {s.t_untested:.10g} to {s.t_last_untested:.10g}"
+    remedy = (
+        "a max_order of 2 or more is needed for them" if s.max_order == 1 else
+        "if something jumps there, pass the time in t_breaks"
+    )
+    return (
+        f"{where} errors of {listed(names) or 'velocities and multipliers'} could not be "
+        "controlled: at index 3 as written they are differences of other unknowns over a step; "
+        f"{remedy}"
     )
 
 

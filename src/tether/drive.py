@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tether._core import begin, codes, store
+from tether._core import codes, store
 from tether._core import events as core_events
 from tether.bdf import Bdf
 from tether.checks import check_vector
@@ -408,7 +408,7 @@ class Driver:
         """Go on carefully after the state was changed; notice when such changes accumulate."""
         s, gap = self.state, self.storm.gap_to(t)
         if self.bdf.status == Status.RUNNING and abs(s.h) > gap > 16 * EPS * abs(t):
-            begin.begin(s, s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy(), gap)
+            self.bdf.shorten_first_step(gap)
         if self.storm.note(t, abs(self.t_final - t)) and not self.bdf.status.failed:
             self.bdf.status = Status.EVENT_STORM
 

@@ -47,7 +47,8 @@ __all__ = [
 # What a run counts and remembers, whatever memory it runs in.
 CARRIED = (
     "t_end", "direction", "h", "max_step", "steps", "nfev", "njev", "nlu", "iterations",
-    "error_test_failures", "convergence_failures", "projections", "worst_drift", "attempts",
+    "error_test_failures", "convergence_failures", "untested", "t_untested", "t_last_untested",
+    "projections", "worst_drift", "attempts",
     "look_after",
 )
 # Of the time: so far behind the last point a run begins anew that has failed there. Steps have

@@ -152,6 +152,9 @@ class Interpolant:
         self._t, self._y, self._k = t, y, k
         if not kept.all():
             self._t, self._y, self._k = t[kept], np.ascontiguousarray(y[kept]), k[kept]
+        rows = np.arange(len(self._k))
+        since = rows - np.maximum.accumulate(np.where(self._k == 0, rows, 0))
+        self._k = np.minimum(self._k, since)           # a start may have a history of its own
         self._direction = 1.0 if t[-1] >= t[0] else -1.0
         self._forward = self._direction * self._t
 

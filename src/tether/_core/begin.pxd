@@ -4,5 +4,8 @@ from tether._core.norms cimport set_weights, weighted_norm
 from tether._core.state cimport State
 
 cpdef int begin(State s, double t, double[::1] y, double[::1] yp, double first_step)
+cpdef void bend(State s, double[::1] ypp)
+cdef void follow_parabola(State s) noexcept nogil
+cdef void find_curvature(State s, int k) noexcept nogil
 cpdef void add_history(State s, double[::1] t, double[:, ::1] y)
 cdef double first_step_size(State s) noexcept nogil

@@ -38,12 +38,62 @@ def begin(s, t, y, yp, first_step):
     s.last_k = 1
     s.last_h = s.h
     s.steps_at_order = 0
+    s.shaken = 0
     s.starting = True
     s.jumped = False
     s.jump_step = 0.0
     s.last_control = 0.0
     s.cj_factored = 0.0
     return status
+
+
+def bend(s, ypp):
+    """After `begin`: replace the tangent by the parabola with y'' = `ypp`, and go on at order 2.
+
+    That is where systems of index 3 begin, as they are written. At order 1 the velocities of the
+    first step would be off by half of what they change in it, and the multipliers by their own
+    size, however short the step is.
+    """
+    i: cython.int
+    for i in range(s.n):
+        s.increment[i] = ypp[i]
+    follow_parabola(s)
+    s.starting = False
+
+
+def follow_parabola(s):
+    """Go on at order 2, as if the solution had come along y, y' and y'' = `s.increment`."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    for i in range(n):
+        s.phi[2 * n + i] = s.h * s.h * s.increment[i]
+        s.phi[n + i] = s.h * s.yp_n[i] - 0.5 * s.phi[2 * n + i]
+        for j in range(3, COLUMNS):
+            s.phi[j * n + i] = 0.0
+    for j in range(COLUMNS + 1):
+        s.psi[j] = j * s.h
+    s.k = s.last_k = 2
+    s.last_h = s.h
+    s.steps_at_order = 0
+
+
+def find_curvature(s, k):
+    """Second derivative, at the last point, of the polynomial through the last k + 1."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    c: cython.double = 1.0          # product of psi_(i-1) / psi_i, and so on, math (14)
+    slope: cython.double = 0.0
+    curvature: cython.double = 0.0
+    for i in range(n):
+        s.increment[i] = 0.0
+    for j in range(1, k + 1):
+        curvature = (curvature * s.psi[j - 1] + 2.0 * slope) / s.psi[j]
+        slope = (slope * s.psi[j - 1] + c) / s.psi[j]
+        c = c * s.psi[j - 1] / s.psi[j]
+        for i in range(n):
+            s.increment[i] += curvature * s.phi[j * n + i]
 
 
 def add_history(s, t, y):

@@ -4,6 +4,7 @@ import cython
 from cython.cimports.libc.math import fabs, pow, sqrt
 
 if not cython.compiled:
+    from tether._core.begin import find_curvature, follow_parabola
     from tether._core.codes import (
         ERROR_TEST,
         H211B,
@@ -83,7 +84,7 @@ def recover(s, status):
 
     The first failure of the error test trusts the estimate; after the second the estimate
     itself is in doubt; after the third so is the history, and the order is built up again as
-    at a start.
+    at a start: from 1, or at index 3 as written from a parabola.
     """
     ratio: cython.double
     attempted: cython.int = s.k
@@ -96,12 +97,12 @@ def recover(s, status):
         if not s.jacobian_current:         # the iteration may have seemed to converge
             forget_jacobian(s)
         if s.error_failures == 1:
-            s.k = lower_order(s)
+            s.k = max(lower_order(s), s.lowest_order)
             ratio = 0.9 * pow(s.order_error[s.k] / TARGET + TINY_ERROR, -1.0 / (s.k + 1))
             ratio = 0.9 if ratio > 0.9 else (0.25 if ratio < 0.25 else ratio)
         else:
-            s.k = lower_order(s) if s.error_failures == 2 else 1
-            s.starting = s.error_failures >= 3
+            s.k = max(lower_order(s) if s.error_failures == 2 else 1, s.lowest_order)
+            s.starting = s.error_failures >= 3 and s.lowest_order == 1
             ratio = 0.25
             puzzled = (
                 s.error_failures >= 3
@@ -120,6 +121,9 @@ def recover(s, status):
             return -SMALLER_IS_WORSE
     s.steps_at_order = 0
     s.h *= ratio
+    if s.error_failures >= 3 and s.lowest_order > 1:
+        find_curvature(s, attempted)
+        follow_parabola(s)
     if (
         fabs(s.h) > smallest_step(s)
         and s.error_failures < MAX_ERROR_FAILURES

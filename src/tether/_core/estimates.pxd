@@ -4,7 +4,8 @@ from tether._core.linear cimport solve_scaled
 from tether._core.state cimport State
 
 cdef void set_test_weights(State s) noexcept nogil
-cdef bint settled(State s, int i) noexcept nogil
+cdef bint is_shaken(State s) noexcept nogil
+cdef void note_untested(State s) noexcept nogil
 cdef void find_noise(State s) noexcept nogil
 cdef double change_of_step(State s) noexcept nogil
 cdef void filter_error(State s) noexcept nogil

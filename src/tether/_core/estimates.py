@@ -19,8 +19,10 @@ NOISE_OF_ERROR = cython.declare(cython.double, 100.0)
 NOISE_OF_ITERATION = cython.declare(cython.double, 10.0)
 # Of the time scale: no unknown is ever left out of the convergence test (PL2 section 4).
 LEAST_CHANGE = cython.declare(cython.double, 1e-2)
-# Steps at order 1 after which a start no longer shakes what follows from slopes.
+# Steps after which a start or a jump no longer shakes what follows from slopes.
 SETTLED = cython.declare(cython.int, 2)
+# Failures of a step after which something jumps in it that no shorter one makes less.
+AT_JUMP = cython.declare(cython.int, 6)
 
 
 def set_test_weights(s):
@@ -32,6 +34,7 @@ def set_test_weights(s):
     change: cython.double = change_of_step(s)
     h: cython.double = fabs(s.h)
     iteration: cython.double = NOISE_OF_ITERATION / s.newton_tolerance
+    shaken: cython.bint = is_shaken(s)
     if s.newton_by_step:            # the iteration is held to y'
         iteration /= h
     find_noise(s)
@@ -58,13 +61,32 @@ def set_test_weights(s):
             s.error_weight[i] = weight_between(s, i)
         elif s.estimate != CLASSICAL:
             s.error_weight[i] = 0.0
-        if s.highest_kind > 2 and (s.starting or (s.k == 1 and not settled(s, i))):
-            s.filtered_weight[i] = 0.0  # a start or a restart shakes them: P82 eq. 3.12
+        if shaken:
+            s.filtered_weight[i] = 0.0
 
 
-def settled(s, i):
-    """Whether an unknown that is asked for between the steps may be tested at order 1."""
-    return s.wanted[i] and s.steps_at_order > SETTLED
+def is_shaken(s):
+    """Whether errors of velocities and reactions of index 3 do not shrink with the step at hand.
+
+    They do not at order 1 where the step has just changed (P82 eq. 3.12), nor behind a jump.
+    """
+    if s.highest_kind < 3:
+        return False
+    if s.starting or s.shaken > 0 or s.error_failures >= AT_JUMP:
+        return True
+    return s.k == 1 and s.steps_at_order <= SETTLED
+
+
+def note_untested(s):
+    """Note a step that could not be tested for what follows from slopes; it was accepted."""
+    if s.shaken > 0:
+        s.shaken -= 1
+    elif s.error_failures >= AT_JUMP:
+        s.shaken = SETTLED
+    if s.untested == 0:
+        s.t_untested = s.t_new
+    s.untested += 1
+    s.t_last_untested = s.t_new
 
 
 def find_noise(s):

@@ -37,6 +37,7 @@ cdef class State:
     cdef double* atol
     cdef double* unit                 # changes of the unknowns that are alike
     cdef public int max_order
+    cdef public int lowest_order      # chosen, 2 at index 3 as written
     cdef public double max_step
     cdef public int controller
     cdef public int newton_norm
@@ -54,6 +55,7 @@ cdef class State:
     cdef public int last_k            # ... and its order
     cdef public bint starting         # raise order and step until the first set-back
     cdef public int steps_at_order
+    cdef public int shaken            # so many more steps leave out what follows from slopes
 
     # --- the step being tried
     cdef public double t_new
@@ -187,6 +189,8 @@ cdef class State:
     # --- statistics
     cdef public long long steps, nfev, njev, nlu, iterations
     cdef public long long error_test_failures, convergence_failures
+    cdef public long long untested    # steps that were not tested for what follows from slopes ...
+    cdef public double t_untested, t_last_untested   # ... the first of them and the last
 
     # --- what is kept
     cdef public bint keep_steps

@@ -103,6 +103,7 @@ class State:
         self.noise = take(self, "noise", n)
         self.kind = integers(self, "kind", np.zeros(n, np.intc))
         self.highest_kind = self.estimate = self.scaling_mode = 0
+        self.lowest_order, self.shaken = 1, 0
         self.share = 1.0
         self.wanted = integers(self, "wanted", np.zeros(n, np.intc))
         self.interpolated = self.exact_at_steps = self.jumped = False
@@ -123,7 +124,8 @@ class State:
         self.max_step = np.inf
         self.fyp_known = False
         self.steps = self.nfev = self.njev = self.nlu = self.iterations = 0
-        self.error_test_failures = self.convergence_failures = 0
+        self.error_test_failures = self.convergence_failures = self.untested = 0
+        self.t_untested = self.t_last_untested = 0.0
         self.keep_steps = False
         self.stored = self.capacity = 0
         self.n_eval = self.next_eval = 0
@@ -166,6 +168,7 @@ class State:
         self.highest_kind = self.arrays["kind"].max()
         self.estimate = estimate
         self.exact_at_steps = exact_at_steps
+        self.lowest_order = min(2, self.max_order) if self.highest_kind > 2 else 1
         self.want(self.arrays["wanted"])
         if self.highest_kind < 2:
             self.error_weight = self.newton_weight = self.weight

@@ -23,7 +23,7 @@ if not cython.compiled:
     from tether._core.coefficients import set_coefficients
     from tether._core.controller import fit_to_end, next_step, recover
     from tether._core.error import test_error
-    from tether._core.estimates import set_test_weights
+    from tether._core.estimates import is_shaken, note_untested, set_test_weights
     from tether._core.events import one_happened, try_events
     from tether._core.newton import correct
     from tether._core.norms import set_weights
@@ -112,6 +112,8 @@ def complete(s):
     if s.rank < s.lowest_rank:
         s.lowest_rank = s.rank
         s.t_lowest_rank = s.t_new
+    if s.highest_kind > 2 and (k == 1 or is_shaken(s)):
+        note_untested(s)
     s.steps_at_order += 1
     if k == s.max_order or lower_order(s) < k:
         s.starting = False
@@ -119,7 +121,7 @@ def complete(s):
         s.new_order = k + 1
         h_next = 2.0 * s.h
     else:
-        s.new_order = next_order(s)
+        s.new_order = max(next_order(s), s.lowest_order)
         h_next = next_step(s)
 
     for i in range(n):

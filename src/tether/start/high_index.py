@@ -30,7 +30,7 @@ from tether.structure.least_change import shortest
 from tether.structure.pencil import Pencil, local_pencil, natural_scales
 from tether.structure.scaling import Units, nonzero, ranges
 
-__all__ = ["find_kinds", "start_above_index_1"]
+__all__ = ["curvature", "find_kinds", "start_above_index_1"]
 
 HIGHEST_INDEX = 3
 ROOT_EPS = 2.0**-26
@@ -178,8 +178,8 @@ def start_above_index_1(
     )
     if pencil is not None:
         message += f" (local index {pencil.index})"
-    curvature = _curvature(state, t, y, found, point, pencil)
-    return Start(y, found, True, message, {}, (before, largest(r)), curvature, pencil=pencil)
+    ypp = None if pencil is None else _curvature(state, t, y, found, point, pencil.var_index)
+    return Start(y, found, True, message, {}, (before, largest(r)), ypp, pencil=pencil)
 
 
 def _settle(
@@ -201,7 +201,7 @@ def _settle(
     moved = {int(j): float(found.y[j] - y[j]) for j in np.flatnonzero(found.moved)}
     return Start(
         found.y, slopes, True, f"changed {len(moved)} values and y' (local index {pencil.index})",
-        moved, (0.0, largest(r)), _curvature(state, t, found.y, slopes, there, pencil),
+        moved, (0.0, largest(r)), _curvature(state, t, found.y, slopes, there, pencil.var_index),
         pencil=pencil,
     )
 
@@ -311,18 +311,24 @@ def _rate(
     return None
 
 
+def curvature(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
+    """Find y'' of the ordinary unknowns at a consistent point; None where F is not finite."""
+    point = _Linearised.at(state, t, y, yp)
+    return None if point is None else _curvature(state, t, y, yp, point, state.array("kind"))
+
+
 def _curvature(
     state: State,
     t: float,
     y: np.ndarray,
     yp: np.ndarray,
     point: _Linearised,
-    pencil: Pencil | None,
+    kinds: np.ndarray,
 ) -> np.ndarray | None:
     """Least y'' with F_t + F_y y' + F_y' y'' = 0, of the ordinary unknowns: for the first step."""
     rate = _rate(state, t, y, yp, point)
-    if rate is None or pencil is None:
+    if rate is None:
         return None
     ypp = -point.slopes(rate[0] + rate[1])
-    ypp[pencil.var_index > 1] = 0.0
+    ypp[kinds > 1] = 0.0
     return ypp
