@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from wheelset import START as ON_RAILS
+from wheelset import wheelset
 
 from tether import Bdf, solve_dae
 
@@ -115,11 +117,11 @@ def test_first_step_that_is_far_too_long(way, rtol):
 @pytest.mark.parametrize("wind", [0.01, 1.0, 20.0])
 @pytest.mark.parametrize("rtol", [1e-3, 1e-5, 1e-7])
 def test_wind_that_nobody_told_about(wind, rtol):
-    """Where it sets in the multiplier jumps; only there may it be off."""
+    """Where it sets in the multiplier jumps; only there may it be off, by no more than that."""
     sol = solve_dae(pendulum(wind=wind), (0, 1.5), START, rtol=rtol, atol=rtol, trace="never")
     assert sol.success, sol.message
     off = np.abs(sol.y[4] - tension(sol.t, sol.y, wind))
-    assert off.max() < 0.05 * sol.y[4].max() or sol.warnings
+    assert off.max() < 0.05 * sol.y[4].max() + 0.5 * wind or sol.warnings
     beside = np.abs(sol.t - 1) > 0.01
     assert off[beside].max() < 0.005 * sol.y[4].max()
 
@@ -149,3 +151,32 @@ def test_bouncing_mass_in_a_slot():
     assert len(sol.t_events[0]) > 3
     np.testing.assert_allclose(sol.y[4], -GRAVITY / 2, rtol=1e-3)
     np.testing.assert_allclose(sol.yp[0], sol.y[2], atol=1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("off", [1e-7, 1e-9, 1e-11])
+def test_start_beside_the_constraints_by_less_than_the_tolerance(way, off):
+    """The first step would make a velocity of it."""
+    y0 = np.array(START) + off * np.array([1, 1, -1, 1, 0])
+    sol = solve_dae(pendulum(), (0, 1), y0, rtol=1e-5, atol=1e-5, **way)
+    assert sol.success, sol.message
+    assert np.abs(sol.y[0]**2 + sol.y[1]**2 - 1)[0] < 1e-14
+    assert np.abs(sol.y[4] - tension(sol.t, sol.y)).max() < 1e-3 * sol.y[4].max()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("rtol", [1e-5, 1e-6])
+@pytest.mark.parametrize("index", [2, 3])
+@pytest.mark.filterwarnings("ignore::tether.ConsistencyWarning")
+def test_wheelset(way, rtol, index):
+    """Its start is beside the constraints, and the lateral velocity is hardly constrained."""
+    def equations(t, y, yp):
+        return wheelset(t, y, yp, index)
+
+    sol = solve_dae(equations, (0, 0.5), ON_RAILS, rtol=rtol, atol=rtol / 100, **way)
+    assert sol.success, sol.message
+    assert not sol.warnings
+    # of the system of index 2, reduced, at rtol = 1e-11
+    expected = [2.091548e-3, 8.392577e-3, 3.70394e-4]
+    np.testing.assert_allclose(sol.y[[0, 3, 4], -1], expected, rtol=5e-5)
+    assert np.abs(sol.y[15:]).max() < 0.0105

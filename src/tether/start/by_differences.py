@@ -32,12 +32,14 @@ from tether.structure.scaling import Units
 __all__ = ["Settled", "settle"]
 
 EPS = 2.0**-52
+TINY = 1e-300
 CUBE_ROOT_EPS = 2.0**-17
 # No matrices with more rows than this are made.
 MOST_ROWS = 1500
 MAX_ITERATIONS = 20
 MAX_HALVINGS = 12
 MAX_CHOICES = 8
+MAX_POLISHING = 4
 # Points of a difference formula, beside the first.
 POINTS = 4
 # Distances of the points: a sequence from which the best is chosen.
@@ -53,6 +55,8 @@ RANK = 1e-5
 NEGLIGIBLE = 1e-2
 # Times the estimated error of differences: a change below this is round-off.
 ROUND_OFF = 20.0
+# Times that: where an iteration gets stuck below this, there is more round-off than estimated.
+STUCK = 100.0
 # The matrix serves on while it reduces the changes by this factor.
 STILL_GOOD = 0.05
 
@@ -63,7 +67,7 @@ class Settled:
 
     y: np.ndarray
     yp: np.ndarray
-    moved: np.ndarray            # which of y were changed
+    moved: np.ndarray            # which of y were changed by more than next to nothing
 
 
 def settle(
@@ -96,13 +100,13 @@ def settle(
     with np.errstate(all="ignore"):
         for movable in range(1, len(search.groups) + 1):
             if search.run(counts, movable):
-                return search.result(y)
+                return search.polished(y)
             search = _Search(state, t, y, yp, pencil, terms, free)
         # from farther away: what is constrained as written first, hidden constraints later
         for order in range(pencil.index):
             if not search.run(counts[: order + 1], len(search.groups)):
                 return None
-    return search.result(y)
+        return search.polished(y)
 
 
 class _Search:
@@ -289,10 +293,10 @@ class _Search:
         if self.settled and not self.moved:
             return True
         for _ in range(MAX_ITERATIONS):
-            size = _size(change)
+            size, excess = _size(change), self.excess
             found = self._take_damped(change, order)
             if found is None:
-                return self.settled
+                return excess <= STUCK
             self.moved = True
             if order > 0 and self._farthest() < self.distance and self.choices < MAX_CHOICES:
                 # y changes faster than it seemed
@@ -348,6 +352,8 @@ class _Search:
         own = noise[np.minimum(self.enters, order), np.arange(self.n)]
         self.nothing = np.maximum(NEGLIGIBLE * tolerance, own)
         self.settled = bool(np.all(needed <= np.maximum(self.nothing, noise)))
+        self.round_off = own
+        self.excess = float(np.max(needed / np.maximum(np.maximum(own, noise), TINY)))
         dy = self.shift @ (-self.rest.left.T @ r)
         dz = self.rest.solve(-r - self.J[:, : self.n] @ dy)
         return np.concatenate([dy, dz]).reshape(order + 2, self.n)
@@ -371,11 +377,31 @@ class _Search:
         self.c = kept
         return None
 
-    def result(self, y: np.ndarray) -> Settled:
-        """Return the values found; what was moved by next to nothing keeps its value."""
+    def polished(self, y: np.ndarray) -> Settled:
+        """Return the values found, on the constraints but for round-off.
+
+        What is left within the tolerance is not left: the first step would make velocities of it,
+        and multipliers of those, by dividing by its length once and twice.
+        """
+        order = len(self.counts) - 1
+        self.shift = self.levels[-1].needed
+        for _ in range(MAX_POLISHING):
+            kept, excess = self.c.copy(), self.excess
+            r = self._residual(order)
+            if excess <= 1.0 or r is None:
+                break
+            self.c[: order + 2] += self._step(r, order) * self.column
+            r = self._residual(order)
+            if r is not None:
+                self._step(r, order)
+            if r is None or not self.excess < excess:
+                self.c, self.excess = kept, 0.0
         found = self.c[0].copy()
-        moved = np.abs(found - y) > self.nothing
-        return Settled(np.where(moved, found, y), self.c[1] / self.unit, moved)
+        change = np.abs(found - y)
+        return Settled(
+            np.where(change > self.round_off, found, y), self.c[1] / self.unit,
+            change > self.nothing,
+        )
 
 
 def _size(change: np.ndarray) -> float:

@@ -161,6 +161,8 @@ def start_above_index_1(
         return Start(
             y, given, False, refusal, {}, (before, before), pencil=pencil, status=status
         )
+    holds = _negligible(state, point, y, given, point.r)
+    moved: dict[int, float] = {}
     found, r = _complete(state, t, y, given, point)
     settled = _settle(state, t, y, found, point, pencil)
     if settled is None:
@@ -171,39 +173,41 @@ def start_above_index_1(
             violated = _hidden(state, t, y, found, point)
         if violated is not None:
             return Start(y, found, False, violated, {}, (before, largest(r)), pencil=pencil)
-    elif settled.moved:
-        return replace(settled, residual=(before, settled.residual[1]))
-    message = "consistent as given" if np.array_equal(found, given) and yp is not None else (
-        "found y' for the given y"
+    else:
+        y, found, point, moved = settled
+        r = point.r
+    message = f"changed {len(moved)} values and y'" if moved else (
+        "consistent as given" if holds and yp is not None else "found y' for the given y"
     )
     if pencil is not None:
         message += f" (local index {pencil.index})"
     ypp = None if pencil is None else _curvature(state, t, y, found, point, pencil.var_index)
-    return Start(y, found, True, message, {}, (before, largest(r)), ypp, pencil=pencil)
+    return Start(y, found, True, message, moved, (before, largest(r)), ypp, pencil=pencil)
 
 
 def _settle(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised,
     pencil: Pencil | None,
-) -> Start | None:
-    """Move y onto the constraints, given and hidden; None where that does not work out."""
+) -> tuple[np.ndarray, np.ndarray, _Linearised, dict[int, float]] | None:
+    """Move y onto the constraints, given and hidden; None where that does not work out.
+
+    Returns y, y', what belongs to them, and changes of y that are worth telling.
+    """
     if pencil is None or pencil.index not in (2, 3):
         return None
     found = settle(state, t, y, yp, point.fy, point.fyp, pencil)
-    if found is None or not found.moved.any():
-        return None if found is None else Start(y, yp, True, "")
-    there = _Linearised.at(state, t, found.y, found.yp)
+    if found is None:
+        return None
+    if not np.array_equal(found.y, y):
+        yp = found.yp
+    there = _Linearised.at(state, t, found.y, yp)
     if there is None:
         return None
-    slopes, r = _complete(state, t, found.y, found.yp, there)
+    slopes, r = _complete(state, t, found.y, yp, there)
     if not _negligible(state, there, found.y, slopes, r):
         return None
     moved = {int(j): float(found.y[j] - y[j]) for j in np.flatnonzero(found.moved)}
-    return Start(
-        found.y, slopes, True, f"changed {len(moved)} values and y' (local index {pencil.index})",
-        moved, (0.0, largest(r)), _curvature(state, t, found.y, slopes, there, pencil.var_index),
-        pencil=pencil,
-    )
+    return found.y, slopes, replace(there, r=r), moved
 
 
 def refuse_pencil(pencil: Pencil) -> str | None:
@@ -233,10 +237,10 @@ def _complete(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised
 ) -> tuple[np.ndarray, np.ndarray]:
     """Change y' as little as possible so that the equations that contain it hold."""
-    if _negligible(state, point, y, yp, point.r):
-        return yp, point.r
     r = point.r
     for _ in range(10):
+        if np.all(np.abs(r) <= ROUNDED * EPS * point.terms(y, yp)):
+            break
         moved = yp - point.slopes(r)
         r_moved = residual_at(state, t, y, moved)
         if r_moved is None:

@@ -31,6 +31,8 @@ NOISE_IN_A = 1e-6
 ROUND_OFF = 1e-13
 # Components of unit vectors, and entries of rows scaled to 1, below this do not take part.
 PARTICIPATES = 1e-4
+# The same for parts that grow as the step shrinks: to overlook one is worse than one too many.
+GROWS = 1e-5
 # Sweeps of the first equilibration, which only has to be good enough to tell noise.
 SWEEPS = 4
 # Pull of the units towards those given, for variables that nothing else ties together.
@@ -354,7 +356,7 @@ def _growth(E: np.ndarray, A: np.ndarray, counts: list[int]) -> np.ndarray:
     image = np.eye(W.shape[1])
     for power in range(1, len(counts)):
         image = np.linalg.svd(N @ image, full_matrices=False)[0][:, : sum(counts[power:])]
-        growth[np.linalg.norm(W @ image, axis=1) > PARTICIPATES] = power
+        growth[np.linalg.norm(W @ image, axis=1) > GROWS] = power
     return growth
 
 
