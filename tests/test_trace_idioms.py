@@ -720,14 +720,6 @@ def reads_out(t, y, yp, out):
     out += yp
 
 
-def many_branches(t, y, yp):
-    total = 0.0
-    for i in range(8):
-        total = total + (y[0] if y[1] > i else y[2])
-        total = total + (y[0] if y[2] > i else y[1])
-    return yp + total
-
-
 def returns_a_number(t, y, yp):
     return y[0]
 
@@ -757,7 +749,6 @@ def returns_text(t, y, yp):
         (different_lengths, "2 values instead of 3"),
         (forgets_one, r"does not set equation 1, out\[1\]"),
         (reads_out, "before it is set"),
-        (many_branches, "more than 64 ways"),
         (returns_a_number, "not a list or an array"),
         (returns_text, "equation 1 is a str"),
     ],

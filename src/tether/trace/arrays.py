@@ -18,9 +18,10 @@ from tether.trace.kinds import (
     BOXED,
     FLOAT,
     INT,
+    MIXED,
     NUMPY,
     PYTHON,
-    UNSURE,
+    UNCERTAIN,
     class_of,
     dtype_of,
     kind_of,
@@ -70,7 +71,7 @@ class TracedArray(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         result = _get_item(self, key)
         if type(result) is Scalar:
-            return Scalar(result.recorder, result.node, (result.kind & ~3) + NUMPY)
+            return Scalar(result.recorder, result.node, class_of(result.kind) + NUMPY)
         return result if type(result) is TracedArray else read(result)
 
     def __iter__(self) -> Iterator[Any]:
@@ -275,7 +276,7 @@ def _holds_objects(array: np.ndarray) -> bool:
 def read(element: Any) -> Any:
     """Element of an array as a function finds it: a number of NumPy, a new one every time."""
     if type(element) is Scalar:
-        return Scalar(element.recorder, element.node, (element.kind & ~3) + NUMPY)
+        return Scalar(element.recorder, element.node, class_of(element.kind) + NUMPY)
     numpy_type = _NUMPY_TYPES.get(type(element))
     return element if numpy_type is None else numpy_type(element)
 
@@ -331,6 +332,8 @@ def homogeneous(array: TracedArray) -> TracedArray:
     if not classes or classes == {FLOAT}:
         return array
     widest = max(classes)
+    if widest == MIXED:
+        refuse("makes an array of what may be integers or floats")
     if len(classes) > 1 or any(type(x) is Scalar and x.kind != widest + NUMPY
                                for x in elements.flat):  # fmt: skip
         return converted(array, widest)
@@ -522,7 +525,7 @@ def _checked(name: str, method: str, operands: list) -> list:
     widest = max(classes)
     if widest == BOOL and name not in _OF_BOOLS:
         refuse(f"np.{name} of bools is not known to tracing")
-    if widest == INT and name in _NOT_OF_INTEGERS:
+    if widest in (INT, MIXED) and name in _NOT_OF_INTEGERS:
         refuse(f"np.{name} of integers is not known to tracing")
     if widest != BOOL and name in _OF_BITS:
         refuse(f"np.{name} of numbers is not known to tracing")
@@ -543,7 +546,7 @@ def _check_precision(x: Any, operands: list) -> None:
         others = [y for y in operands if type(y) in (Scalar, TracedArray)]
         if any(
             class_of_value(y) != FLOAT
-            or (type(y) is Scalar and origin_of(y.kind) in (PYTHON, UNSURE))
+            or (type(y) is Scalar and origin_of(y.kind) in (PYTHON, *UNCERTAIN))
             for y in others
         ):
             refuse(f"computes with {x.dtype.name}")

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
-from tether.trace.scalar import refuse
+from tether.trace.scalar import Untraceable, refusals, refuse
 
 Path = list[tuple[int, bool]]
 
 _LONGEST_PATH = 100
+
+
+T = TypeVar("T")
+
+
+class TooManyWays(Untraceable):
+    """The function has more ways through it than are followed."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        refusals.last = reason
 
 
 class BranchRecorder:
@@ -22,7 +34,7 @@ class BranchRecorder:
         self.path: Path = []
         self._given: Path = []
         self._known: dict[int, bool] = {}
-        self._too_many: str | None = None
+        self._too_many = 0                     # ways, if the next decision makes more than that
         self._straight: str | None = None
 
     @contextmanager
@@ -34,10 +46,26 @@ class BranchRecorder:
         finally:
             self._straight = before
 
-    def restart(self, given: Path, too_many: str | None = None) -> None:
-        """Prepare a run that begins with the given decisions, or gives up at the last of them."""
-        self.path, self._given, self._known = [], given, {}
-        self._too_many = too_many
+    def follow(self, run: Callable[[], T], most: int) -> list[tuple[Path, T]]:
+        """Run along every way through a function or a block of it, those that are true first.
+
+        What is known before a block is known in it; its decisions are its own affair.
+        """
+        outside = self.path, self._given, self._known, self._too_many
+        found: list[tuple[Path, T]] = []
+        given: Path | None = []
+        try:
+            while given is not None:
+                self.path, self._given, self._known = [], given, dict(outside[2])
+                self._too_many = most if len(found) == most else 0
+                result = run()
+                if len(self.path) < len(given):
+                    refuse("branches differently when it is called again")
+                found.append((self.path, result))
+                given = _next(self.path)
+        finally:
+            self.path, self._given, self._known, self._too_many = outside
+        return found
 
     def decide(self, condition: int) -> bool:
         """Say which way a branch goes: as given, as before, as it must, or else as if true."""
@@ -55,10 +83,11 @@ class BranchRecorder:
             if expected != condition:
                 refuse("branches differently when it is called again")
             if self._too_many and len(self.path) == len(self._given) - 1:
-                refuse(self._too_many)
+                raise TooManyWays("is one of the branches on traced values that make more than "
+                                  f"{self._too_many} ways")  # fmt: skip
         elif len(self.path) >= _LONGEST_PATH:
-            refuse(f"branches more than {_LONGEST_PATH} times on traced values; a loop that ends "
-                   "by such a value cannot be traced")  # fmt: skip
+            raise TooManyWays(f"branches more than {_LONGEST_PATH} times on traced values; a loop "
+                              "that ends by such a value cannot be traced")  # fmt: skip
         self.path.append((condition, answer))
         self._learn(condition, answer)
         return answer
@@ -75,23 +104,6 @@ class BranchRecorder:
                 self._known[self.graph.binary(op.LE, a, b)] = True
                 self._known[self.graph.binary(op.LE, b, a)] = False
             self._known[self.graph.binary(op.LT, b, a)] = False
-
-
-def enumerate_paths(
-    recorder: BranchRecorder, run: Callable[[], list[int]], max_paths: int
-) -> list[tuple[Path, list[int]]]:
-    """Run along every way through the function, depth first, those that are true first."""
-    found: list[tuple[Path, list[int]]] = []
-    given: Path | None = []
-    while given is not None:
-        too_many = f"is one of the branches on traced values that make more than {max_paths} ways"
-        recorder.restart(given, too_many if len(found) == max_paths else None)
-        outputs = run()
-        if len(recorder.path) < len(given):
-            refuse("branches differently when it is called again")
-        found.append((recorder.path, outputs))
-        given = _next(recorder.path)
-    return found
 
 
 def _next(path: Path) -> Path | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tether.trace.arrays import TracedArray, converted, demoted, has_traced, lifted, plain, promoted
-from tether.trace.kinds import BOOL, BOXED, FLOAT, INT, NUMPY, PYTHON, UNSURE, origin_of
+from tether.trace.kinds import BOOL, BOXED, FLOAT, INT, NUMPY, PYTHON, UNCERTAIN, origin_of
 from tether.trace.scalar import Scalar, of_kind, refuse
 
 
@@ -82,6 +82,6 @@ def type_of(value: Any) -> type:
         return np.ndarray
     if type(value) is not Scalar:
         return type(value)
-    if origin_of(value.kind) == UNSURE:
+    if origin_of(value.kind) in UNCERTAIN:
         refuse("asks for the type of a number that may have one or another")
     return _TYPES[value.kind]

@@ -13,10 +13,14 @@ from typing import Any
 
 import numpy as np
 
-# Classes, in the order in which they are promoted.
-BOOL, INT, FLOAT = 0, 4, 8
-# Origins: a number of Python, one of NumPy, an array without dimensions, or unknown.
-PYTHON, NUMPY, BOXED, UNSURE = 0, 1, 2, 3
+# Classes, in the order in which they are promoted; MIXED is an int or a float, nobody knows which.
+BOOL, INT, MIXED, FLOAT = 0, 8, 16, 24
+# Origins: a number of Python, one of NumPy, an array without dimensions; unknown; and one of the
+# first two, nobody knows which.
+PYTHON, NUMPY, BOXED, UNSURE, EITHER = 0, 1, 2, 3, 4
+UNCERTAIN = (UNSURE, EITHER)
+_ORIGINS = 7
+KINDS = range(32)
 
 PY_BOOL, NP_BOOL = BOOL + PYTHON, BOOL + NUMPY
 PY_INT, NP_INT = INT + PYTHON, INT + NUMPY
@@ -32,12 +36,12 @@ _COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
 
 def class_of(kind: int) -> int:
     """Class of a kind."""
-    return kind & ~3
+    return kind & ~_ORIGINS
 
 
 def origin_of(kind: int) -> int:
     """Origin of a kind."""
-    return kind & 3
+    return kind & _ORIGINS
 
 
 def origin_of_result(x: int, y: int) -> int:
@@ -46,14 +50,14 @@ def origin_of_result(x: int, y: int) -> int:
         return PYTHON
     if x in (NUMPY, BOXED) or y in (NUMPY, BOXED):
         return NUMPY
-    return UNSURE
+    return UNSURE if UNSURE in (x, y) else EITHER
 
 
 # Origin of a result and class by promotion, for every pair of kinds.
 PROMOTED = [
     [max(class_of(x), class_of(y)) + origin_of_result(origin_of(x), origin_of(y))
-     for y in range(12)]
-    for x in range(12)
+     for y in KINDS]
+    for x in KINDS
 ]  # fmt: skip
 
 

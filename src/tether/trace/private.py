@@ -21,11 +21,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tether.trace.blocks import JOIN, Blocks
 from tether.trace.cache import Reader
 from tether.trace.classes import PrivateClasses, members_of
 from tether.trace.code import facts_of, line_of_name
 from tether.trace.float_types import TYPE_SHIMS
-from tether.trace.identity import OF_CONDITIONS, OF_NAMES, identity_tests
+from tether.trace.identity import HARMLESS, OF_CONDITIONS, OF_NAMES, identity_tests
 from tether.trace.known import (
     CACHED,
     DESCRIPTORS,
@@ -84,6 +85,8 @@ class PrivateCopy:
     ----------
     reader : Reader
         Has read all that may be copied.
+    blocks, join : Blocks, callable, optional
+        Mark the blocks of all functions, and hand them to `join` when they are run.
 
     Attributes
     ----------
@@ -93,10 +96,12 @@ class PrivateCopy:
         Knows what the traced function wrote to.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(
+        self, reader: Reader, blocks: Blocks | None = None, join: Callable[..., Any] | None = None
+    ) -> None:
         self.codes: set[types.CodeType] = set()
         self.watch = Watch()
-        self._reader = reader
+        self._reader, self._blocks = reader, blocks
         self._memo: dict[int, tuple[Any, Any]] = {}
         self._globals: dict[int, tuple[dict, dict]] = {}
         self._cells: dict[int, tuple[types.CellType, types.CellType]] = {}
@@ -105,6 +110,8 @@ class PrivateCopy:
             self.copy, reader.members_read, self._remember, self.watch
         )
         self._builtins = self._known_builtins()
+        if join is not None:
+            self._builtins[JOIN] = join
 
     def copy(self, value: Any) -> Any:
         """Give what stands for a value in the traced function."""
@@ -198,7 +205,12 @@ class PrivateCopy:
             return Forbidden(f"{function.__name__} has builtins of its own")
         namespace = self._namespace(function.__globals__)
         cells = tuple(map(self._cell, code.co_freevars, function.__closure__ or ()))
-        result = types.FunctionType(code, namespace, function.__name__, None, cells or None)
+        run = code
+        if self._blocks is not None and tests == HARMLESS:     # what was joined is another object
+            run = self._blocks.code_of(function)
+        place = dict(zip(code.co_freevars, cells, strict=True))
+        around = tuple([place[name] for name in run.co_freevars])
+        result = types.FunctionType(run, namespace, function.__name__, None, around or None)
         self._remember(function, result)
         result.__defaults__ = self.copy(function.__defaults__)
         result.__kwdefaults__ = self.copy(function.__kwdefaults__)

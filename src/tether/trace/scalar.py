@@ -23,10 +23,12 @@ from tether.trace.kinds import (
     BOXED,
     FLOAT,
     INT,
+    KINDS,
     NUMPY,
     OF_TYPE,
     PROMOTED,
     PYTHON,
+    UNCERTAIN,
     UNSURE,
     class_of,
     dtype_of,
@@ -180,7 +182,7 @@ class Scalar:
         return self.recorder.decide(truth(graph, self.node))
 
     def __invert__(self) -> Any:
-        if class_of(self.kind) != BOOL or origin_of(self.kind) == UNSURE:
+        if class_of(self.kind) != BOOL or origin_of(self.kind) in UNCERTAIN:
             refuse("applies ~ to something else than a bool of NumPy")
         if origin_of(self.kind) == PYTHON:  # an integer: -1 or -2
             return _operate(_ARITHMETIC["sub"], -1, self)
@@ -233,7 +235,7 @@ class Scalar:
 
     def item(self, *args: Any) -> Scalar:
         """Give the number as one of Python's."""
-        if origin_of(self.kind) == UNSURE or args:
+        if origin_of(self.kind) in UNCERTAIN or args:
             refuse("asks for the item of a number that may not have any")
         return Scalar(self.recorder, self.node, class_of(self.kind) + PYTHON)
 
@@ -297,7 +299,7 @@ class Operation:
 
 def table(rule: Callable[[int, int, int], int]) -> list[list[int]]:
     """Kinds of the results of an operation."""
-    return [[rule(x, y, PROMOTED[x][y]) for y in range(12)] for x in range(12)]
+    return [[rule(x, y, PROMOTED[x][y]) for y in KINDS] for x in KINDS]
 
 
 def _of_sums(of_bools: int) -> Callable[[int, int, int], int]:
@@ -309,7 +311,7 @@ def _of_sums(of_bools: int) -> Callable[[int, int, int], int]:
         origin = origin_of(promoted)
         if origin == PYTHON:
             return INT + PYTHON
-        unsure = UNSURE in (origin_of(x), origin_of(y))
+        unsure = origin_of(x) in UNCERTAIN or origin_of(y) in UNCERTAIN
         return _REFUSED if unsure else of_bools
 
     return rule
@@ -536,9 +538,9 @@ def of_kind(kind: int, x: Any) -> Any:
 
 def with_origin(origin: int, x: Any) -> Any:
     """Let a traced number come from somewhere else; leave the rest."""
-    if type(x) is not Scalar or x.kind & 3 == origin:
+    if type(x) is not Scalar or origin_of(x.kind) == origin:
         return x
-    return Scalar(x.recorder, x.node, (x.kind & ~3) + origin)
+    return Scalar(x.recorder, x.node, class_of(x.kind) + origin)
 
 
 def is_traced(*values: Any) -> bool:

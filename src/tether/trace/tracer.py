@@ -18,16 +18,23 @@ from tether.trace import opcodes as op
 from tether.trace.arguments import ArgumentLayout
 from tether.trace.arrays import TracedArray
 from tether.trace.blame import LineOfWrite
-from tether.trace.branches import BranchRecorder, enumerate_paths, merge
+from tether.trace.blocks import Blocks
+from tether.trace.branches import BranchRecorder, TooManyWays, merge
 from tether.trace.cache import Reader, TooLarge
 from tether.trace.derive import SparseJacobian, jacobian, switches
 from tether.trace.emit import Program, emit
 from tether.trace.graph import Graph
+from tether.trace.joins import Joins
 from tether.trace.kinds import NP_FLOAT, PY_FLOAT
 from tether.trace.naming import code_of, guess_names
 from tether.trace.private import PrivateCopy
 from tether.trace.scalar import NUMBERS, Scalar, Untraceable, refusals
 from tether.trace.watch import Watch
+
+# Ways that are followed from the beginning to the end before blocks are joined.
+FEW_WAYS = 8
+# Attempts to join blocks, with those left out for which it failed.
+MOST_ATTEMPTS = 12
 
 
 class TraceFailure(Exception):  # noqa: N818  (nothing is wrong with the function)
@@ -39,7 +46,11 @@ class TraceFailure(Exception):  # noqa: N818  (nothing is wrong with the functio
         Where it is written.
     line : int or None
         Line of the construct that cannot be traced.
+    cause : BaseException or None
+        What ended the tracing.
     """
+
+    cause: BaseException | None = None
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
         super().__init__(message)
@@ -184,7 +195,8 @@ def trace(
     fills : bool
         The function fills its fourth argument.
     max_paths : int
-        How many ways through branches on traced values to follow.
+        How many ways through branches on traced values to follow, from the beginning of a function
+        to its end or, where its blocks can be joined, through one block.
     size : int, optional
         Number of values it returns, `n` by default.
 
@@ -223,13 +235,49 @@ def _trace(
     max_paths: int,
     size: int,
     fixed: bool,
+) -> Trace:
+    """Follow a few ways from the beginning to the end; where there are more, join blocks."""
+    if max_paths <= FEW_WAYS:
+        return _follow(fun, n, args, fills, max_paths, size, fixed)
+    try:
+        return _follow(fun, n, args, fills, FEW_WAYS, size, fixed)
+    except TraceFailure as failure:
+        if not isinstance(failure.cause, TooManyWays):
+            raise
+    blocks = Blocks()
+    for _ in range(MOST_ATTEMPTS):
+        before = len(blocks.ordinary)
+        try:
+            return _follow(fun, n, args, fills, max_paths, size, fixed, blocks)
+        except TraceFailure:
+            if len(blocks.ordinary) == before:
+                break
+    return _follow(fun, n, args, fills, max_paths, size, fixed)
+
+
+def _follow(
+    fun: Callable[..., Any],
+    n: int,
+    args: Sequence[Any],
+    fills: bool,
+    max_paths: int,
+    size: int,
+    fixed: bool,
+    blocks: Blocks | None = None,
     blame: bool = False,
 ) -> Trace:
+    """Follow all ways; with `blocks` those of a block by themselves.
+
+    Blocks that turn out to have no join are noted in `blocks`, for another attempt.
+    """
     graph = Graph()
     recorder = BranchRecorder(graph)
     layout = ArgumentLayout(args, fixed)
     reader = Reader()
-    private = PrivateCopy(reader)
+    joins = None if blocks is None else Joins(recorder, blocks.ordinary)
+    private = PrivateCopy(reader, blocks, joins)
+    if joins is not None:
+        joins.changed = private.watch.changed
 
     def run() -> list[int]:
         t = Scalar(recorder, graph.time(), PY_FLOAT)
@@ -262,14 +310,16 @@ def _trace(
             copy = private.copy(fun)
             constants = tuple(map(private.copy, args))
             private.refuse_questions_about_memory()
-            found = enumerate_paths(recorder, run, max_paths)
+            found = recorder.follow(run, max_paths)
             if refusals.last:
                 raise Untraceable(f"the function swallows an exception: {refusals.last}")
     except BaseException as problem:
         if not isinstance(problem, (Exception, Untraceable)) and not raised_on_purpose(problem):
             raise
-        if isinstance(problem, Write) and not blame:
-            return _trace(fun, n, args, fills, max_paths, size, fixed, blame=True)
+        if isinstance(problem, Write) and not blame and blocks is None:
+            return _follow(fun, n, args, fills, max_paths, size, fixed, blame=True)
+        if joins is not None and blocks is not None:
+            blocks.ordinary.update({id(code): code for code in joins.blocks_behind(problem)})
         raise _failure(problem, private.codes) from None
     return Trace(graph, merge(graph, found), n, code_of(fun), layout)
 
@@ -353,11 +403,14 @@ def _failure(problem: BaseException, codes: set[types.CodeType]) -> TraceFailure
             place = frame
     reason = str(problem) if isinstance(problem, Untraceable) else _words(problem)
     if place is None:
-        return TraceFailure(reason)
-    construct = _construct(place)
-    text = f"{construct} {reason}" if construct else reason
-    message = f"{os.path.basename(place.filename)}, line {place.lineno}: {text}"
-    return TraceFailure(message, place.filename, place.lineno)
+        failure = TraceFailure(reason)
+    else:
+        construct = _construct(place)
+        text = f"{construct} {reason}" if construct else reason
+        message = f"{os.path.basename(place.filename)}, line {place.lineno}: {text}"
+        failure = TraceFailure(message, place.filename, place.lineno)
+    failure.cause = problem
+    return failure
 
 
 def _written_at(code: types.CodeType, line: int) -> traceback.FrameSummary:

@@ -96,6 +96,18 @@ def held_by(value: Any) -> list[Any]:
     return [type(value), *flat(slots(value)), *flat(dictionary(value)), *own]
 
 
+def parts_of(value: Any) -> list[Any]:
+    """List what an object of a known kind holds."""
+    kind = type(value)
+    if kind in (tuple, list, set):
+        return list(value)
+    if kind is dict:
+        return flat(value)
+    if kind is types.MethodType:
+        return [value.__func__, value.__self__]
+    return _held(value) if kind is types.FunctionType else held_by(value)[1:]
+
+
 def _held(function: types.FunctionType) -> list[Any]:
     """All that a function holds, without the code."""
     parts = [function.__defaults__, function.__kwdefaults__]

@@ -1,0 +1,369 @@
+"""Blocks of a function whose ways are followed by themselves and joined where the block ends.
+
+Followed from beginning to end, independent `if`s multiply: ten of them are 1024 ways through a
+function. In a copy whose blocks are marked (`tether.trace.blocks`) each block is run once for each
+of its own ways, from the same state. Where it ends, what the ways have left in variables, lists and
+arrays becomes one value each, chosen by the conditions; the function goes on with those. A block
+for which that cannot be done is run as ordinary code: its branches are then those of the block
+around it.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tether.trace.branches import BranchRecorder, Path, merge
+from tether.trace.kinds import BOOL, BOXED, EITHER, MIXED, OF_TYPE, UNSURE, class_of, origin_of
+from tether.trace.known import IMMUTABLE, is_library, module_of, why_unknown
+from tether.trace.scalar import Scalar, Untraceable, refusals
+from tether.trace.watch import Watch, held_by, parts_of
+
+__all__ = ["Joins", "NoJoin"]
+
+_MOST_WAYS = 64            # of one block
+_ABSENT = object()
+_SAFE = float(2**53)       # integers beyond it are not the same as floats
+
+
+class NoJoin(Untraceable):
+    """What the ways of a block have made cannot be one value."""
+
+    def __init__(self, block: types.CodeType, reason: str) -> None:
+        super().__init__(reason)
+        refusals.last = reason
+        self.block = block
+
+
+class Joins:
+    """Runs the blocks of one traced function.
+
+    Parameters
+    ----------
+    recorder : BranchRecorder
+        Who decides.
+    ordinary : dict
+        Blocks that are run as ordinary code, by identity of their code.
+
+    Attributes
+    ----------
+    changed : callable
+        Tells whether something outside the function was written to.
+    """
+
+    changed: Callable[[], object]
+
+    def __init__(self, recorder: BranchRecorder, ordinary: dict[int, types.CodeType]) -> None:
+        self._recorder, self._ordinary = recorder, ordinary
+        self._unbound: dict[str, list[types.CodeType]] = {}
+
+    def __call__(self, block: types.FunctionType) -> Any:
+        """Run a block along all of its ways, and return one value for what they return."""
+        code = block.__code__
+        if id(code) in self._ordinary:
+            return block()
+        before = _State(block.__closure__ or ())
+        if not before.is_known:
+            return block()
+        states: list[_State] = []
+
+        def run() -> Any:
+            if states:
+                before.restore()
+            result = block()
+            if self._recorder.path:
+                states.append(before.now())
+                if before.watch.changed() or self.changed():
+                    raise NoJoin(code, "writes to something on one of its ways")
+            return result
+
+        found = self._recorder.follow(run, _MOST_WAYS)
+        if len(found) == 1:
+            return found[0][1]
+        paths, results = map(list, zip(*found, strict=True))
+        return self._join(code, before, paths, states, results)
+
+    def blocks_behind(self, problem: BaseException) -> list[types.CodeType]:
+        """Blocks which a failure comes from: those without a join, or that unbound a name."""
+        if isinstance(problem, NoJoin):
+            return [problem.block]
+        if isinstance(problem, NameError):
+            found = re.search("'([^']+)'", str(problem))
+            return self._unbound.get(found[1], []) if found else []
+        return []
+
+    def _join(
+        self, code: types.CodeType, before: _State, paths: list[Path], states: list[_State],
+        results: list[Any],
+    ) -> Any:
+        merger = _Merger(self._recorder, paths, before)
+        try:
+            returned = merger.plan(results)
+            held = [merger.plan(list(versions)) for versions in _contents(states)]
+        except _NotOne as problem:
+            raise NoJoin(code, str(problem)) from None
+        cells: list[Any] = []
+        for name, versions in zip(
+            code.co_freevars, zip(*(state.contents for state in states), strict=True), strict=True
+        ):
+            try:
+                cells.append(merger.plan(list(versions)))
+            except _NotOne:        # whoever reads it later finds out
+                cells.append(None)
+                self._unbound.setdefault(name, []).append(code)
+        merger.merge()
+        before.put(cells, held, merger.make)
+        return merger.make(returned)
+
+
+class _State:
+    """Variables of a block, and the lists and arrays that can be reached from them."""
+
+    def __init__(self, cells: Sequence[types.CellType]) -> None:
+        self.cells = cells
+        self.contents = [_content(cell) for cell in cells]
+        self.lists: list[tuple[list, list]] = []
+        self.arrays: list[tuple[np.ndarray, np.ndarray]] = []
+        self.watch = Watch()                   # of everything else that can be written to
+        self.seen: dict[int, Any] = {}
+        self.is_known = all(map(self._look, self.contents))
+
+    def _look(self, value: Any) -> bool:
+        """Take notice of a value and of all that it holds; tell whether all of it is known."""
+        kind = type(value)
+        if kind is Scalar or kind in IMMUTABLE or value is _ABSENT or id(value) in self.seen:
+            return True
+        self.seen[id(value)] = value
+        if issubclass(kind, np.ndarray):
+            return self._look_at_array(value)
+        if kind is list:
+            self.lists.append((value, value.copy()))
+        elif kind is tuple or kind is types.MethodType:
+            pass
+        elif kind is types.FunctionType:
+            self.watch.function(value, "a value")
+        elif kind in (dict, set):
+            self.watch.elements(value, "a value")
+            if kind is dict:
+                self.watch.mapping(value, "a value")
+        elif issubclass(kind, type) or (module_of(kind) or "").startswith("tether.trace."):
+            return True                        # private copies and stand-ins are watched already
+        elif kind is types.BuiltinFunctionType:
+            return value.__self__ is None or type(value.__self__) is types.ModuleType
+        elif is_library(module_of(kind)) or why_unknown(kind):
+            return False
+        else:
+            self.watch.add(lambda: held_by(value), "a value")
+        return all(map(self._look, parts_of(value)))
+
+    def _look_at_array(self, value: np.ndarray) -> bool:
+        if value.dtype != object:
+            self.watch.array(value, "a value")
+            return True
+        plain = value.view(np.ndarray)
+        self.arrays.append((plain, plain.copy()))
+        return all(map(self._look, plain.ravel().tolist()))
+
+    def now(self) -> _State:
+        """Return the same variables, lists and arrays as they are now."""
+        state = object.__new__(_State)
+        state.cells, state.contents = self.cells, [_content(cell) for cell in self.cells]
+        state.lists = [(value, value.copy()) for value, _ in self.lists]
+        state.arrays = [(value, value.copy()) for value, _ in self.arrays]
+        return state
+
+    def restore(self) -> None:
+        """Make everything what it was."""
+        for cell, value in zip(self.cells, self.contents, strict=True):
+            _set(cell, value)
+        for items, before in self.lists:
+            items[:] = before
+        for array, content in self.arrays:
+            array[...] = content
+
+    def put(self, cells: list[Any], held: list[Any], make: Callable[[Any], Any]) -> None:
+        """Make everything what was planned; a variable without a plan becomes unbound."""
+        for cell, plan in zip(self.cells, cells, strict=True):
+            _set(cell, _ABSENT if plan is None else make(plan))
+        new = list(map(make, held))
+        count = len(self.lists)
+        for (items, _), values in zip(self.lists, new[:count], strict=True):
+            items[:] = values
+        for (array, _), values in zip(self.arrays, new[count:], strict=True):
+            array[...] = values
+
+
+def _contents(states: list[_State]) -> list[tuple]:
+    """Contents of lists and arrays on all ways."""
+    lists = [[copy for _, copy in state.lists] for state in states]
+    arrays = [[copy for _, copy in state.arrays] for state in states]
+    return [*zip(*lists, strict=True), *zip(*arrays, strict=True)]
+
+
+class _NotOne(Exception):  # noqa: N818
+    """Several values cannot be made one."""
+
+
+class _Same:
+    """Plan: the same object on all ways."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _Number:
+    """Plan: a number, chosen by the conditions."""
+
+    __slots__ = ("kind", "place")
+
+    def __init__(self, place: int, kind: int) -> None:
+        self.place, self.kind = place, kind
+
+
+class _Parts:
+    """Plan: a container of the same form on all ways."""
+
+    __slots__ = ("like", "made", "parts")
+
+    def __init__(self, like: Any, parts: list[Any]) -> None:
+        self.like, self.parts, self.made = like, parts, _ABSENT
+
+
+class _Merger:
+    """Makes one value of several, one for each way through a block."""
+
+    def __init__(self, recorder: BranchRecorder, paths: list[Path], before: _State) -> None:
+        self._recorder, self._paths, self._before = recorder, paths, before
+        self._columns: list[list[int]] = []    # nodes of a number on all ways
+        self._nodes: list[int] = []
+        self._known: dict[tuple[int, ...], _Parts] = {}
+        self._used: dict[int, tuple[int, ...]] = {}
+        self._arrays: list[list[np.ndarray]] = []
+        self._kept: list[Any] = []
+
+    def plan(self, values: list[Any]) -> Any:
+        """Plan one value for several."""
+        first = values[0]
+        if all(value is first for value in values):
+            return _Same(first)
+        kinds = [_kind_of(value) for value in values]
+        if None not in kinds:
+            return self._number(values, kinds)
+        if len({type(value) for value in values}) > 1:
+            raise _NotOne("has values of different types on its ways")
+        if type(first) is tuple or type(first) is list:
+            return self._sequence(values)
+        if issubclass(type(first), np.ndarray) and first.dtype == object:
+            return self._array(values)
+        if type(first) in IMMUTABLE and all(value == first for value in values):
+            return _Same(first)
+        raise _NotOne("has different values on its ways")
+
+    def _number(self, values: list[Any], kinds: list[Any]) -> Any:
+        if len(set(kinds)) == 1:
+            kind = kinds[0]
+            if type(values[0]) is not Scalar and all(
+                type(value) is type(values[0]) and repr(value) == repr(values[0])
+                for value in values
+            ):
+                return _Same(values[0])
+        else:
+            classes = {class_of(kind) for kind in kinds}
+            if len(classes) > 1 and BOOL in classes:
+                raise _NotOne("is a bool on one way and a number on another")
+            boxed = any(origin_of(kind) in (BOXED, UNSURE) for kind in kinds)
+            found = MIXED if len(classes) > 1 else max(classes)
+            kind = found + (UNSURE if boxed else EITHER)
+        graph = self._recorder.graph
+        self._columns.append([
+            value.node if type(value) is Scalar else graph.constant(float(value))
+            for value in values
+        ])
+        return _Number(len(self._columns) - 1, kind)
+
+    def _sequence(self, values: list[Any]) -> Any:
+        if len({len(value) for value in values}) > 1:
+            raise _NotOne("has sequences of different lengths on its ways")
+        return self._new(values, lambda: [
+            self.plan(list(versions)) for versions in zip(*values, strict=True)
+        ])
+
+    def _array(self, values: list[Any]) -> Any:
+        if any(value.dtype != object or value.shape != values[0].shape for value in values):
+            raise _NotOne("has arrays of different forms on its ways")
+        if tuple(map(id, values)) not in self._known:
+            for way, value in enumerate(values):
+                others = [array for array, _ in self._before.arrays]
+                others += [arrays[way].view(np.ndarray) for arrays in self._arrays]
+                own = value.view(np.ndarray)
+                if any(np.may_share_memory(own, other) for other in others):
+                    raise _NotOne("has an array that is part of another")
+            self._arrays.append(values)
+        flat = [value.view(np.ndarray).ravel().tolist() for value in values]
+        return self._new(values, lambda: [
+            self.plan(list(versions)) for versions in zip(*flat, strict=True)
+        ])
+
+    def _new(self, values: list[Any], parts: Callable[[], list[Any]]) -> Any:
+        """Plan a container; two names for one stay two names for one."""
+        key = tuple(map(id, values))
+        if key in self._known:
+            return self._known[key]
+        if type(values[0]) is not tuple:
+            for number in key:
+                if number in self._before.seen or self._used.setdefault(number, key) != key:
+                    raise _NotOne("has one container under different names on its ways")
+        self._kept.append(values)
+        plan = self._known[key] = _Parts(values[0], parts())
+        return plan
+
+    def merge(self) -> None:
+        """Make the expressions of all numbers that were planned."""
+        rows = zip(*self._columns, strict=True) if self._columns else [()] * len(self._paths)
+        found = [(path, list(row)) for path, row in zip(self._paths, rows, strict=True)]
+        self._nodes = merge(self._recorder.graph, found)
+
+    def make(self, plan: Any) -> Any:
+        """Make what was planned."""
+        if type(plan) is _Same:
+            return plan.value
+        if type(plan) is _Number:
+            return Scalar(self._recorder, self._nodes[plan.place], plan.kind)
+        if plan.made is _ABSENT:
+            parts, like = list(map(self.make, plan.parts)), plan.like
+            if type(like) is tuple:
+                plan.made = tuple(parts)
+            elif type(like) is list:
+                plan.made = parts
+            else:
+                flat = np.fromiter(parts, object, len(parts))
+                plan.made = flat.reshape(like.shape).view(type(like))
+        return plan.made
+
+
+def _kind_of(value: Any) -> int | None:
+    """Kind of a number that can be part of an expression; None for anything else."""
+    if type(value) is Scalar:
+        return value.kind
+    kind = OF_TYPE.get(type(value))
+    return None if kind is None or (type(value) is int and abs(value) > _SAFE) else kind
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _ABSENT
+
+
+def _set(cell: types.CellType, value: Any) -> None:
+    if value is not _ABSENT:
+        cell.cell_contents = value
+    elif _content(cell) is not _ABSENT:
+        del cell.cell_contents
