@@ -17,6 +17,7 @@ from itertools import product
 
 import numpy as np
 
+from tether.structure.certain import certain_unknowns
 from tether.structure.sigma import Unmatched, find_signature
 from tether.trace import Trace, evaluate
 from tether.trace import opcodes as op
@@ -232,6 +233,8 @@ class _Structure:
         self.rows = _rows_of(self.graph, self.outputs, surfaces)
         self.orders = self._orders(self.outputs)
         self._known: dict[Hashable, Hashable] = {}
+        self._match = self._match_of_all()
+        self._certain = self._rows_that_keep_their_match()
 
     def by_all_sides(self) -> list[bool]:
         """Tell which surfaces matter on some sides of the others."""
@@ -246,21 +249,52 @@ class _Structure:
     def of(self, sides: dict[int, bool]) -> Hashable:
         """Offsets where the index is above that of the form; else it is integrated as written."""
         rows = sorted({row for k in sides for row in self.rows[k]})
+        if self._certain.issuperset(rows):
+            return None
         answers = _answers([self.surfaces[k] for k in sides], sides.values())
-        orders = list(self.orders)
-        changed = decided(self.graph, [self.outputs[row] for row in rows], answers)
-        for row, order in zip(rows, self._orders(changed), strict=True):
-            orders[row] = order
-        key = tuple(tuple(sorted(row.items())) for row in orders)
+        found = decided(self.graph, [self.outputs[row] for row in rows], answers)
+        changed = {row: order for row, order in zip(rows, self._orders(found), strict=True)
+                   if order != self.orders[row]}
+        if self._match is not None and all(map(self._keeps_match, changed, changed.values())):
+            return None
+        key = tuple((row, tuple(sorted(order.items()))) for row, order in changed.items())
         if key not in self._known:
-            signature = find_signature(orders)
-            if isinstance(signature, Unmatched):
-                self._known[key] = signature
-            elif signature.structural_index <= self.form:
-                self._known[key] = None
-            else:
-                self._known[key] = signature.c, signature.d
+            self._known[key] = self._offsets(
+                [changed.get(row, order) for row, order in enumerate(self.orders)]
+            )
         return self._known[key]
+
+    def _offsets(self, orders: list[dict[int, int]]) -> Hashable:
+        signature = find_signature(orders)
+        if isinstance(signature, Unmatched):
+            return signature
+        return None if signature.structural_index <= self.form else (signature.c, signature.d)
+
+    def _match_of_all(self) -> tuple[int, ...] | None:
+        """Variable assigned to each equation, if the whole needs no derivative of any equation.
+
+        An equation without some of its variables then needs none either, as long as it keeps that
+        one: all offsets of equations stay zero.
+        """
+        signature = find_signature(self.orders)
+        if isinstance(signature, Unmatched) or signature.structural_index > self.form:
+            return None
+        return None if any(signature.c) else signature.match
+
+    def _rows_that_keep_their_match(self) -> set[int]:
+        """Equations that have the variable assigned to them whatever the answers are."""
+        if self._match is None:
+            return set()
+        leaves = [self.graph.y(j, self.orders[row][j]) for row, j in enumerate(self._match)]
+        found = certain_unknowns(self.graph, self.outputs)
+        return {row for row, leaf in enumerate(leaves) if leaf in found[row]}
+
+    def _keeps_match(self, row: int, orders: dict[int, int]) -> bool:
+        assert self._match is not None
+        whole, j = self.orders[row], self._match[row]
+        return orders.get(j) == whole[j] and all(
+            order <= whole.get(k, -1) for k, order in orders.items()
+        )
 
     def _orders(self, outputs: Sequence[int]) -> list[dict[int, int]]:
         """Highest order of every variable in each expression."""
@@ -288,10 +322,14 @@ def _rows_of(
         chosen = alternatives(graph, node)
         if chosen is not None:
             mask[node] |= bit.get(chosen[0], 0)
-    return [
-        [row for row, node in enumerate(outputs) if mask[node] >> k & 1]
-        for k in range(len(surfaces))
-    ]
+    rows: list[list[int]] = [[] for _ in surfaces]
+    for row, node in enumerate(outputs):
+        left = mask[node]
+        while left:
+            lowest = left & -left
+            rows[lowest.bit_length() - 1].append(row)
+            left ^= lowest
+    return rows
 
 
 def _surfaces(graph: Graph, outputs: Sequence[int]) -> list[Surface]:
