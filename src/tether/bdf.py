@@ -61,6 +61,8 @@ STALLED = (
     *PUZZLING, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
     Status.CONTRADICTION,
 )
+# Of the tolerance: a new begin in the midst of a run changes y by less than this.
+NEARBY = 100.0
 # Returns of the core in the midst of a run.
 GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
 # Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
@@ -567,6 +569,8 @@ class Bdf:
         if code == codes.PUZZLED and s.rank_changed:
             replan.look_at_rank(self)
             return codes.PAUSED
+        if code == codes.PUZZLED and s.lowest_order > 1 and self._begin_here():
+            return codes.PAUSED
         if code == codes.PUZZLED or code in PUZZLING:
             changed = self._look_again()
             if changed or code == codes.PUZZLED:
@@ -605,6 +609,25 @@ class Bdf:
             return False
         probe.move_to(s, t, y, yp)
         return self._begin_core(t, Start(y, yp, True, ""), 0.0) == codes.OK
+
+    def _begin_here(self) -> bool:
+        """After failures at index 3 as written: go on from consistent values next to the last.
+
+        The last velocities are off their hidden constraints by what was within the tolerance. A
+        much shorter step would make multipliers of that.
+        """
+        s = self._state
+        if s.t == s.t_began:
+            return False
+        t, y, yp = s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+        first_step, weight = abs(s.h), s.share * s.array("weight")
+        weight[s.array("kind") > 2] = 0.0
+        s.t_began = t                          # once
+        found = self._find_start(t, y, yp, "auto")
+        probe.move_to(s, t, y, yp)
+        if not found.success or np.any(np.abs(found.y - y) * weight > NEARBY):
+            return False
+        return self._begin_core(t, found, first_step) == codes.OK
 
     def _before_next_look(self, count: int) -> int:
         """Limit the number of steps where the choice of a reduction has to be looked at."""

@@ -34,7 +34,7 @@ class Case:
     invariants: Sequence = ()
     constraints: Sequence = ()
     unwatched: Sequence[int] = ()  # unknowns that get no event: they may jump
-    late: bool = False  # as written, `guessed` need some steps to become right
+    late: bool = False  # as written, `guessed` are less accurate than the rest
     least: dict = field(default_factory=dict)  # sizes of unknowns that are zero
 
 

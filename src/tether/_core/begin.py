@@ -39,6 +39,7 @@ def begin(s, t, y, yp, first_step):
     s.last_h = s.h
     s.steps_at_order = 0
     s.shaken = 0
+    s.t_began = t
     s.starting = True
     s.jumped = False
     s.jump_step = 0.0

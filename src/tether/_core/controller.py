@@ -124,6 +124,7 @@ def recover(s, status):
     if s.error_failures >= 3 and s.lowest_order > 1:
         find_curvature(s, attempted)
         follow_parabola(s)
+        puzzled = puzzled or s.t != s.t_began
     if (
         fabs(s.h) > smallest_step(s)
         and s.error_failures < MAX_ERROR_FAILURES

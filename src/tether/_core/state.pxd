@@ -55,6 +55,7 @@ cdef class State:
     cdef public int last_k            # ... and its order
     cdef public bint starting         # raise order and step until the first set-back
     cdef public int steps_at_order
+    cdef public double t_began        # where the history begins
     cdef public int shaken            # so many more steps leave out what follows from slopes
 
     # --- the step being tried

@@ -103,7 +103,7 @@ class State:
         self.noise = take(self, "noise", n)
         self.kind = integers(self, "kind", np.zeros(n, np.intc))
         self.highest_kind = self.estimate = self.scaling_mode = 0
-        self.lowest_order, self.shaken = 1, 0
+        self.lowest_order, self.shaken, self.t_began = 1, 0, np.nan
         self.share = 1.0
         self.wanted = integers(self, "wanted", np.zeros(n, np.intc))
         self.interpolated = self.exact_at_steps = self.jumped = False
