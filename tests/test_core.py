@@ -33,7 +33,7 @@ HOT = {
                    "forget_jacobian", "fit_to_end"],
     "error": ["test_error", "judge_orders", "raise_error", "replace_error", "measure_differences",
               "accumulate"],
-    "estimates": ["set_test_weights", "is_shaken", "note_untested", "change_of_step",
+    "estimates": ["set_test_weights", "is_shaken", "drowns", "note_untested", "change_of_step",
                   "filter_error", "spread", "interpolation_error"],
     "begin": ["follow_parabola", "find_curvature"],
     "interpolate": ["evaluate_polynomial", "interpolate"],

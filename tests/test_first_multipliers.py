@@ -191,3 +191,30 @@ def test_steps_that_shrink_all_of_a_sudden(way, rtol, start):
     assert sol.success, sol.message
     assert sol.stats.error_test_failures > 0
     assert np.abs(sol.y[4] - tension(sol.t, sol.y)).max() < 0.03 * sol.y[4].max()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("kick", [0.3, -0.3])
+def test_kick_happens_once(way, rtol, kick):
+    """To put the bob back onto its circle, by round-off, does not take it back before the event."""
+    def passing(t, y, yp):
+        return y[0] - 0.63
+
+    passing.direction = 1
+    passing.apply = lambda t, y, yp: [y[0], y[1], y[2] + kick, y[3], 0.0]
+    sol = solve_dae(
+        pendulum(), (0, 0.6), START, rtol=rtol, atol=rtol, events=passing, **way
+    )
+    assert sol.success, sol.message
+    assert len(sol.t_events[0]) == 1
+    assert not sol.warnings
+    off = np.abs(sol.y[4] - tension(sol.t, sol.y))
+    assert off.max() < 0.01 * sol.y[4].max()
+
+
+def test_steps_too_short_for_digits_are_warned_about():
+    sol = solve_dae(pendulum(), (0, 1e-12), START, form="given", options={"first_step": 1e-14})
+    assert sol.success
+    assert np.abs(sol.y[4] - tension(sol.t, sol.y)).max() > sol.y[4, 0]
+    assert "reaction could not be controlled" in sol.warnings[0]

@@ -23,6 +23,8 @@ from tether.status import Status
 PATIENCE = 5e-3
 # Times the value of an event where it was located: what is no round-off.
 CLEARLY = 100.0
+# Of the value of an event a step before: what a start may change it by.
+NEXT_TO_NOTHING = 1e-6
 # Unknowns times steps to begin with: a program takes them in no time worth a look.
 FIRST_LEG = 1280
 # Times `_beside`: breaks that are not farther apart are one.
@@ -365,6 +367,7 @@ class Driver:
         changing, applied = bool(turned), False
         self.far_side = {number: -np.sign(self.state.array("g_old")[number]) for number in acting}
         at_zero = {number: self._event_value(number, t, y, yp) for number in acting}
+        ahead = self.state.array("g_old").copy() if acting else np.empty(0)
         for number in acting:
             if (apply := self.events[number].apply) is not None:
                 self.had_effects = True
@@ -377,6 +380,7 @@ class Driver:
                 return
             self._follow()
             self._refresh_events()
+            self._blur(at_zero, ahead, t, y, yp)
             self._note_change(t)
             self.record.append(t, self.bdf.start.y, self.bdf.start.yp, RESTART)
             self.segment_t, self.segment_step = resume, self.state.steps
@@ -396,6 +400,20 @@ class Driver:
     def _event_value(self, number: int, t: float, y: np.ndarray, yp: np.ndarray) -> float:
         n = self.bdf.n
         return float(self.events[number].fun(t, y[:n].copy(), yp[:n].copy(), *self.args))
+
+    def _blur(
+        self, at_zero: dict[int, float], ahead: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
+    ) -> None:
+        """Count as round-off at zero what next to nothing of a consistent start makes of an event.
+
+        Next to nothing compared with the value that it had a step `ahead` of its time.
+        """
+        start = self.bdf.start
+        for number, before in at_zero.items():
+            change = self._event_value(number, t, start.y, start.yp)
+            change -= self._event_value(number, t, y, yp)
+            if abs(change) < NEXT_TO_NOTHING * abs(ahead[number]):
+                at_zero[number] = max(abs(before), abs(change))
 
     def _is_back(self, number: int, g: np.ndarray, at_zero: dict[int, float]) -> bool:
         """Whether an event was moved back to where it came from, beyond its round-off at zero."""

@@ -17,6 +17,8 @@ EPS = cython.declare(cython.double, 2.220446049250313e-16)
 # test, and what an iteration cannot get below.
 NOISE_OF_ERROR = cython.declare(cython.double, 100.0)
 NOISE_OF_ITERATION = cython.declare(cython.double, 10.0)
+# Of the tolerance: so much round-off is more than any loosening.
+DROWNED = cython.declare(cython.double, 1e4)
 # Of the time scale: no unknown is ever left out of the convergence test (PL2 section 4).
 LEAST_CHANGE = cython.declare(cython.double, 1e-2)
 # Steps after which a start or a jump no longer shakes what follows from slopes.
@@ -34,10 +36,13 @@ def set_test_weights(s):
     change: cython.double = change_of_step(s)
     h: cython.double = fabs(s.h)
     iteration: cython.double = NOISE_OF_ITERATION / s.newton_tolerance
-    shaken: cython.bint = is_shaken(s)
+    shaken: cython.bint
     if s.newton_by_step:            # the iteration is held to y'
         iteration /= h
     find_noise(s)
+    if s.highest_kind > 2 and s.shaken == 0 and drowns(s):
+        s.shaken = 1
+    shaken = is_shaken(s)
     for i in range(s.n):
         s.error_weight[i] = s.filtered_weight[i] = s.newton_weight[i] = s.weight[i]
         if s.kind[i] < 2:
@@ -75,6 +80,27 @@ def is_shaken(s):
     if s.starting or s.shaken > 0 or s.error_failures >= AT_JUMP:
         return True
     return s.k == 1 and s.steps_at_order <= SETTLED
+
+
+def drowns(s):
+    """Whether the step is so short that all is round-off in velocities or reactions.
+
+    Their sizes are those of the largest of the same kind.
+    """
+    i: cython.int
+    kind: cython.int
+    size: cython.double
+    for kind in range(2, s.highest_kind + 1):
+        size = 0.0
+        for i in range(s.n):
+            if s.kind[i] == kind:
+                size = max(size, fabs(s.phi[i]) / s.unit[i])
+        for i in range(s.n):
+            if s.kind[i] == kind and NOISE_OF_ITERATION * s.scratch[i] > max(
+                DROWNED * s.tolerance[i], size * s.unit[i]
+            ):
+                return True
+    return False
 
 
 def note_untested(s):
