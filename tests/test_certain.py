@@ -13,6 +13,21 @@ from tether.trace.graph import Graph
 from tether.trace.rewrite import decided
 
 
+OPERATIONS = [
+    lambda g, x, y, c: g.add(x, y),
+    lambda g, x, y, c: g.sub(x, y),
+    lambda g, x, y, c: g.mul(x, y),
+    lambda g, x, y, c: g.div(x, y) if y != g.zero else x,
+    lambda g, x, y, c: g.select(c, x, y),
+    lambda g, x, y, c: g.select(c, x, g.zero),
+    lambda g, x, y, c: g.mul(c, x),
+    lambda g, x, y, c: g.binary(op.MIN, x, y),
+    lambda g, x, y, c: g.unary(op.SIN, x),
+    lambda g, x, y, c: g.add(x, g.neg(y)),
+    lambda g, x, y, c: g.pow(x, y),
+]
+
+
 def random_expressions(rng, graph):
     """Make expressions of few leaves, so that terms often cancel and factors often vanish."""
     nodes = [graph.y(0), graph.y(1), graph.y(0, 1), graph.zero, graph.one, graph.time()]
@@ -22,15 +37,9 @@ def random_expressions(rng, graph):
     ]
     for _ in range(14):
         a, b = rng.choice(len(nodes), 2)
-        x, y = nodes[a], nodes[b]
-        c = conditions[rng.integers(len(conditions))]
-        nodes.append([
-            lambda: graph.add(x, y), lambda: graph.sub(x, y), lambda: graph.mul(x, y),
-            lambda: graph.div(x, y) if y != graph.zero else x, lambda: graph.select(c, x, y),
-            lambda: graph.select(c, x, graph.zero), lambda: graph.mul(c, x),
-            lambda: graph.binary(op.MIN, x, y), lambda: graph.unary(op.SIN, x),
-            lambda: graph.add(x, graph.neg(y)), lambda: graph.pow(x, y),
-        ][rng.integers(11)]())
+        condition = conditions[rng.integers(len(conditions))]
+        make = OPERATIONS[rng.integers(len(OPERATIONS))]
+        nodes.append(make(graph, nodes[a], nodes[b], condition))
     return nodes[-4:]
 
 
