@@ -12,7 +12,6 @@ from tether.trace import trace
 from tether.trace.graph import Graph
 from tether.trace.rewrite import decided
 
-
 OPERATIONS = [
     lambda g, x, y, c: g.add(x, y),
     lambda g, x, y, c: g.sub(x, y),
