@@ -28,7 +28,7 @@ from tether.structure.modes import Modes, Sides, find_modes
 from tether.structure.scaling import Units
 from tether.structure.start import MoreRows, Search, reduced_start
 from tether.trace import opcodes as op
-from tether.trace.backend import Backend, prepare, prepare_system
+from tether.trace.backend import Backend, prepare
 from tether.trace.cache import cache_key, value_key
 from tether.trace.compile_c import worth_compiling
 from tether.trace.derive import SparseJacobian
@@ -66,7 +66,7 @@ class Plan:
     reduced: Reduced | None = None   # None: the equations as they are written
     modes: Modes | None = None       # what the structure depends on ...
     sides: Sides | None = None       # ... and the sides it was made for; None: yet to be chosen
-    make_system: Callable[[str], Backend] | None = None
+    make_system: Callable[[str, Backend | None], Backend] | None = None
     system: Backend | None = None
     constraints: Backend | None = None
     note: str = ""                   # why there is no program
@@ -135,11 +135,11 @@ class Plan:
         assert self.make_system is not None
         if wanted == "auto" and self.system.name == "machine" and not self.system.reason:
             if worth_compiling(self.system.program, self.evaluations):
-                self.system = self.make_system("c")
+                self.system = self.make_system("c", self.system)
             elif not self.looked:
-                self.system, self.looked = self.make_system("auto"), True
+                self.system, self.looked = self.make_system("auto", self.system), True
         elif wanted != "auto" and wanted != self.system.name and not self.system.reason:
-            self.system = self.make_system(wanted)
+            self.system = self.make_system(wanted, self.system if wanted == "c" else None)
         return self.system
 
 
@@ -427,8 +427,12 @@ def _prepare(
             if found is not None and not found.as_given:
                 return _reduce(plan, found)
 
-        def as_written(wanted: str) -> Backend:
-            return prepare_system(traced, backend=wanted)
+        f_y, f_yp = traced.f_y, traced.f_yp
+        program = traced.program(traced.outputs + f_y.nodes + f_yp.nodes)
+        count, places = len(traced.outputs), ((f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols))
+
+        def as_written(wanted: str, otherwise: Backend | None = None) -> Backend:
+            return prepare(program, count, *places, backend=wanted, otherwise=otherwise)
 
         plan.make_system, plan.system = as_written, as_written("machine")
     except NoProgram as failure:
@@ -442,9 +446,9 @@ def _reduce(plan: Plan, found: Reduced) -> Plan:
     f_y, f_yp, g_y = programs.f_y, programs.f_yp, programs.g_y
     program = emit(graph, [*found.equations, *f_y.nodes, *f_yp.nodes], n, p)
 
-    def reduced(wanted: str) -> Backend:
+    def reduced(wanted: str, otherwise: Backend | None = None) -> Backend:
         places = (f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols)
-        return prepare(program, n, *places, backend=wanted)
+        return prepare(program, n, *places, backend=wanted, otherwise=otherwise)
 
     plan.reduced, plan.make_system, plan.system = found, reduced, reduced("machine")
     if found.constraints:
@@ -567,8 +571,8 @@ def traced_events(
         except (TraceFailure, NoProgram) as failure:
             return Plan(note=str(failure))
 
-        def values(wanted: str) -> Backend:
-            return prepare(program, backend=wanted)
+        def values(wanted: str, otherwise: Backend | None = None) -> Backend:
+            return prepare(program, backend=wanted, otherwise=otherwise)
 
         return Plan(traced, make_system=values, system=values("machine"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,7 @@ def prepare(
     *,
     layout: str = "columns",
     backend: str = "machine",
+    otherwise: Backend | None = None,
 ) -> Backend:
     """Make a program ready to run.
 
@@ -90,6 +91,8 @@ def prepare(
     backend : str
         "machine"; "c", with the machine to fall back on; or "auto": C if the library is there
         from an earlier time, without a call of the compiler.
+    otherwise : Backend, optional
+        The same program as the machine runs it: taken where there is no C, instead of a new one.
 
     Examples
     --------
@@ -118,6 +121,8 @@ def prepare(
             return Backend("c", "", program, n_values, fy, fyp, native.Native(plan, no_args))
         except NotCompiled as error:
             reason = str(error) if backend == "c" else ""
+            if otherwise is not None:
+                return replace(otherwise, reason=reason) if reason else otherwise
     first = machine.Machine(schedule(program, n_values), no_args, fy_positions, fyp_positions)
     return Backend("machine", reason, program, n_values, fy, fyp, first)
 
