@@ -424,7 +424,55 @@ class Counting(Friction):
         return result
 
 
+def read_by_an_inner_function(t, y, yp):
+    gain = 1.0
+
+    def scaled(v):
+        return gain * v
+
+    result = []
+    for i in range(N):
+        if y[i] > 0.0:
+            gain = gain + y[i]
+        result.append(yp[i] + scaled(y[i]))
+    return result
+
+
+def written_by_an_inner_function(t, y, yp):
+    count = 0
+
+    def note(v):
+        nonlocal count
+        if v > 0.0:
+            count += 1
+        return count
+
+    return [yp[i] + note(y[i]) for i in range(N)]
+
+
+def generators(t, y, yp):
+    total = sum(y[i] if y[i] > 0.0 else 0.5 for i in range(N))
+    return [yp[i] + total for i in range(N)]
+
+
+def around(t_break):
+    square, weights = math.sqrt, np.array([0.5, "text", 2.0], object)
+
+    def residual(t, y, yp):
+        result = []
+        for i in range(N):
+            if t > t_break:
+                force = square(1.0 + y[i] ** 2) if y[i] > 0.0 else weights[0]
+            else:
+                force = weights[2] * y[i] if yp[i] > 0.0 else 0.0
+            result.append(yp[i] + force)
+        return result
+
+    return residual
+
+
 JOINED = [
+    read_by_an_inner_function, written_by_an_inner_function, generators, around(0.3),
     filled_by_a_helper, filled_array, ternaries, chained, defined_on_one_way, one_condition_twice,
     dependent, tuples, inner_functions, loops_that_are_left, early_end, walrus,
     arrays_made_on_the_ways, two_names_for_one, Friction(0.7).residual,

@@ -301,7 +301,7 @@ def _copied(value: Any) -> Any:
         return [_copied(part) for part in value]
     if not isinstance(value, ast.AST):
         return value
-    made = type(value)()
+    made = type(value).__new__(type(value))
     made.__dict__.update({name: _copied(part) for name, part in vars(value).items()})
     return made
 
