@@ -109,8 +109,8 @@ def _compiled(node: Any, code: types.CodeType, imports: list[Any]) -> types.Code
         body: list[Any] = [node]
     else:
         body = [ast.Expr(node)]
-    outer = _function(_OUTER, list(code.co_freevars), body)
-    module = ast.fix_missing_locations(ast.Module([*imports, outer], []))
+    outer = _placed(_function(_OUTER, list(code.co_freevars), body), node)
+    module = ast.Module([*imports, outer], [])
     try:
         made = compile(module, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
     except (SyntaxError, ValueError, TypeError, RecursionError):
@@ -162,14 +162,15 @@ class _Marker(ast.NodeTransformer):
         self._global.append({name for part in declared for name in part.names})
         node.body = self._statements(node.body)
         self._global.pop()
-        node.body += _bindings(node)
-        if _has(node.body, _NOT_IN_BODIES):
+        parts = _parts(node.body)
+        node.body += _bindings(node, parts)
+        if _has(parts, _NOT_IN_BODIES):
             return node
         given = node.args
         names = {part.arg for part in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
         names |= {part.arg for part in (given.vararg, given.kwarg) if part is not None}
-        block = _definition(node, names & _assigned(node.body), node.body)
-        node.body = [block, ast.copy_location(ast.Return(_join(node)), node)]
+        block = _definition(node, names & _assigned(parts), node.body)
+        node.body = [block, _placed(ast.Return(_join()), node)]
         return node
 
     def visit_AsyncFunctionDef(self, node: Any) -> Any:
@@ -188,11 +189,14 @@ class _Marker(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> Any:
         """Make a block of an `if` with all its branches."""
         node = self._arms(node)
-        assigned = _assigned([node])
-        if _has([node], _NOT_IN_BLOCKS) or _leaves(node) or assigned & self._global[-1]:
+        parts = _parts([node])
+        assigned = _assigned(parts)
+        if _has(parts, _NOT_IN_BLOCKS) or assigned & self._global[-1] or (
+            _has(parts, (ast.Break, ast.Continue)) and _leaves(node)
+        ):
             return node
         block = _definition(node, assigned, [node])
-        return [block, ast.copy_location(ast.Expr(_join(node)), node)]
+        return [block, _placed(ast.Expr(_join()), node)]
 
     def _arms(self, node: ast.If) -> ast.If:
         """Mark what stands in the branches of an `if`; its conditions are its own."""
@@ -233,11 +237,10 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def _expression(self, node: Any) -> Any:
-        if _has([node], _NOT_IN_EXPRESSIONS):
+        if _has(_parts([node]), _NOT_IN_EXPRESSIONS):
             return node
-        function = ast.copy_location(ast.Lambda(_arguments([]), node), node)
-        call = ast.Call(ast.Name(JOIN, ast.Load()), [function], [])
-        return ast.copy_location(call, node)
+        function = ast.Lambda(_arguments([]), node)
+        return _placed(ast.Call(ast.Name(JOIN, ast.Load()), [function], []), node)
 
 
 def _arguments(names: list[str]) -> ast.arguments:
@@ -253,24 +256,34 @@ def _function(name: str, arguments: list[str], body: list[Any]) -> ast.FunctionD
 def _definition(node: Any, written: set[str], body: list[Any]) -> ast.FunctionDef:
     """Make a function without arguments of some statements that write to variables around it."""
     declared: list[Any] = [ast.Nonlocal(sorted(written))] if written else []
-    return ast.copy_location(_function(_BLOCK, [], [*declared, *body]), node)
+    return _placed(_function(_BLOCK, [], [*declared, *body]), node)
 
 
-def _bindings(node: ast.FunctionDef) -> list[Any]:
+def _bindings(node: ast.FunctionDef, parts: list[Any]) -> list[Any]:
     """Statements, never run, by which variables that only blocks assign to belong to a function."""
-    names = sorted({name for part in _parts(node.body) if _is_block(part)
+    names = sorted({name for part in parts if _is_block(part)
                     for first in part.body[:1] if isinstance(first, ast.Nonlocal)
                     for name in first.names})
     if not names:
         return []
     targets: list[Any] = [ast.Name(name, ast.Store()) for name in names]
     never = ast.If(ast.Constant(value=False), [ast.Assign(targets, ast.Constant(value=None))], [])
-    return [ast.copy_location(never, node)]
+    return [_placed(never, node)]
 
 
-def _join(node: Any) -> ast.Call:
-    name, block = ast.Name(JOIN, ast.Load()), ast.Name(_BLOCK, ast.Load())
-    return ast.copy_location(ast.Call(name, [block], []), node)
+def _join() -> ast.Call:
+    return ast.Call(ast.Name(JOIN, ast.Load()), [ast.Name(_BLOCK, ast.Load())], [])
+
+
+def _placed(node: Any, like: Any) -> Any:
+    """Give new nodes the place of an old one; those that have one keep it, with all their parts."""
+    if "lineno" in node._attributes:
+        if hasattr(node, "lineno"):
+            return node
+        ast.copy_location(node, like)
+    for part in _children(node):
+        _placed(part, like)
+    return node
 
 
 def _parts(body: list[Any], into_functions: bool = False) -> list[Any]:
@@ -310,13 +323,12 @@ def _is_block(node: Any) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == _BLOCK
 
 
-def _has(body: list[Any], kinds: tuple[type, ...]) -> bool:
-    return any(isinstance(part, kinds) and not _is_block(part) for part in _parts(body))
+def _has(parts: list[Any], kinds: tuple[type, ...]) -> bool:
+    return any(isinstance(part, kinds) and not _is_block(part) for part in parts)
 
 
-def _assigned(body: list[Any]) -> set[str]:
-    """Names of the variables that some statements assign to."""
-    parts = _parts(body)
+def _assigned(parts: list[Any]) -> set[str]:
+    """Names of the variables that the statements assign to of which these are the parts."""
     hidden = {
         id(name) for part in parts if isinstance(part, ast.comprehension)
         for name in _parts([part.target])
