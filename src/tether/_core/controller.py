@@ -94,8 +94,6 @@ def recover(s, status):
     if status == ERROR_TEST:
         s.error_failures += 1
         s.error_test_failures += 1
-        if not s.jacobian_current:         # the iteration may have seemed to converge
-            forget_jacobian(s)
         if s.error_failures == 1:
             s.k = max(lower_order(s), s.lowest_order)
             ratio = 0.9 * pow(s.order_error[s.k] / TARGET + TINY_ERROR, -1.0 / (s.k + 1))
@@ -111,6 +109,8 @@ def recover(s, status):
                 and not s.exact_at_steps   # its index is 1
             )
         s.failed_error = s.order_error[attempted] if s.k == attempted else 1e300
+        if not s.jacobian_current:         # the iteration may have seemed to converge
+            forget_jacobian(s)
     else:
         s.newton_failures += 1
         s.convergence_failures += 1

@@ -4,6 +4,7 @@ from tether._core.codes cimport CLASSICAL, ERROR_TEST, LOCAL, MAX_NORM, OK
 from tether._core.estimates cimport filter_error, interpolation_error
 from tether._core.norms cimport weighted_norm
 from tether._core.state cimport State
+from tether._core.terms cimport set_terms
 
 cdef int test_error(State s) noexcept nogil
 cdef void judge_orders(State s) noexcept nogil

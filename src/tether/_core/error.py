@@ -13,6 +13,7 @@ if not cython.compiled:
     from tether._core.codes import CLASSICAL, ERROR_TEST, LOCAL, MAX_NORM, OK
     from tether._core.estimates import filter_error, interpolation_error
     from tether._core.norms import weighted_norm
+    from tether._core.terms import set_terms
 
 
 def test_error(s):
@@ -32,17 +33,11 @@ def judge_orders(s):
     Every coefficient is that of the true, variable steps: the estimates hold whether or not
     the step has just changed.
     """
-    k: cython.int = s.k
     q: cython.int
-    factor: cython.double = 1.0     # (q+1)! h^(q+1) / (psi_1 ... psi_(q+1))
     measure_differences(s)
-    for q in range(k + 2):
-        factor *= (q + 1) * s.alpha[q + 1]
-        if q < k - 2:
-            continue
-        s.order_term[q] = factor * s.difference_norm[q]
-        if q > 0:
-            s.order_error[q] = s.error_constant[q] * s.difference_norm[q]
+    set_terms(s)
+    for q in range(max(s.k - 2, 1), s.k + 2):
+        s.order_error[q] = s.error_constant[q] * s.difference_norm[q]
     if s.estimate >= LOCAL:
         replace_error(s)
     elif s.interpolated and not s.exact_at_steps and s.estimate != CLASSICAL:

@@ -1,4 +1,7 @@
 from tether._core.state cimport State
+from tether._core.terms cimport filter_terms
 
 cdef int lower_order(State s) noexcept nogil
+cdef bint decreasing(State s) noexcept nogil
 cdef int next_order(State s) noexcept nogil
+cdef int best_neighbour(State s) noexcept nogil

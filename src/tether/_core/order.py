@@ -1,18 +1,29 @@
-"""Choice of the order from the sizes of the successive Taylor terms, math (9)."""
+"""Choice of the order from the sizes of the successive Taylor terms, math (9).
+
+Plain terms may raise the order. Before they keep or lower it, the filtered ones are asked.
+"""
 
 import cython
+
+if not cython.compiled:
+    from tether._core.terms import filter_terms
 
 
 def lower_order(s):
     """Order k - 1 when the terms do not decrease towards order k, else k."""
+    if not decreasing(s) and not s.terms_filtered:
+        filter_terms(s)
+    return s.k if decreasing(s) else s.k - 1
+
+
+def decreasing(s):
+    """Tell whether the terms decrease towards order k."""
     k: cython.int = s.k
     if k == 1:
-        return k
+        return True
     if k == 2:
-        return 1 if s.order_term[1] <= 0.5 * s.order_term[2] else k
-    if s.order_term[k - 1] <= s.order_term[k] and s.order_term[k - 2] <= s.order_term[k]:
-        return k - 1
-    return k
+        return s.order_term[1] > 0.5 * s.order_term[2]
+    return s.order_term[k - 1] > s.order_term[k] or s.order_term[k - 2] > s.order_term[k]
 
 
 def next_order(s):
@@ -23,15 +34,23 @@ def next_order(s):
     the differences belong to order k: k + 1 steps at this order, equal or not.
     """
     k: cython.int = s.k
-    lower: cython.int = lower_order(s)
-    if lower < k:
-        return lower
+    best: cython.int
+    if lower_order(s) < k:
+        return k - 1
     if k == s.max_order or s.steps_at_order <= k:
         return k
+    best = best_neighbour(s)
+    if best <= k and not s.terms_filtered:
+        filter_terms(s)
+        best = best_neighbour(s)
+    return best
+
+
+def best_neighbour(s):
+    """Of the orders k - 1, k and k + 1 the one with the smallest term."""
+    k: cython.int = s.k
     if k == 1:
         return 2 if s.order_term[2] < 0.5 * s.order_term[1] else 1
-    if s.order_term[k - 1] <= (
-        s.order_term[k] if s.order_term[k] < s.order_term[k + 1] else s.order_term[k + 1]
-    ):
+    if s.order_term[k - 1] <= min(s.order_term[k], s.order_term[k + 1]):
         return k - 1
     return k + 1 if s.order_term[k + 1] < s.order_term[k] else k

@@ -123,6 +123,7 @@ cdef class State:
     cdef double difference_norm[COLUMNS]
     cdef double order_error[COLUMNS]  # error estimate had the order been q
     cdef double order_term[COLUMNS]   # |h^(q+1) y^(q+1)|, math (9)
+    cdef public bint terms_filtered   # ... of T d instead of d, math (20)
     cdef public int new_order
     cdef public double last_control   # the controller's memory
 

@@ -1,0 +1,6 @@
+from tether._core.estimates cimport spread
+from tether._core.norms cimport weighted_norm
+from tether._core.state cimport State
+
+cdef void set_terms(State s) noexcept nogil
+cdef void filter_terms(State s) noexcept nogil

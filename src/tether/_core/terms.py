@@ -1,0 +1,45 @@
+"""Sizes of the successive Taylor terms, from which the order is chosen, math (9).
+
+Plain differences mislead where an unknown follows from slopes, by the equations themselves or
+because they are stiff: its error is of another size for every formula, so that a change of step or
+order shakes it, and for k steps the terms seem to grow. What the errors do to the solution,
+math (20), is not shaken.
+"""
+
+import cython
+
+if not cython.compiled:
+    from tether._core.estimates import spread
+    from tether._core.norms import weighted_norm
+
+
+def set_terms(s):
+    """Terms of the orders k-2 .. k+1 from the norms of the differences, math (9)."""
+    k: cython.int = s.k
+    q: cython.int
+    factor: cython.double = 1.0     # (q+1)! h^(q+1) / (psi_1 ... psi_(q+1))
+    for q in range(k + 2):
+        factor *= (q + 1) * s.alpha[q + 1]
+        if q >= k - 2:
+            s.order_term[q] = factor * s.difference_norm[q]
+    s.terms_filtered = False
+
+
+def filter_terms(s):
+    """Replace the differences d in the terms by T d, math (20)."""
+    n: cython.int = s.n
+    k: cython.int = s.k
+    i: cython.int
+    j: cython.int
+    q: cython.int
+    for q in range(max(k - 2, 0), k + 2):
+        for i in range(n):
+            s.increment[i] = s.correction[i]
+            if q > k:
+                s.increment[i] -= s.beta[k + 1] * s.phi[(k + 1) * n + i]
+            for j in range(q + 1, k + 1):
+                s.increment[i] += s.beta[j] * s.phi[j * n + i]
+        spread(s, s.increment)
+        s.difference_norm[q] = weighted_norm(s, s.increment, s.error_weight, s.error_norm)
+    set_terms(s)
+    s.terms_filtered = True
