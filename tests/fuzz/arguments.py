@@ -157,7 +157,7 @@ WRITES = [
     ("object", "(types.SimpleNamespace(a=2.0), 1.0)", ["p.a = x", "setattr(p, 'a', t)",
                                                        "vars(p)['a'] = t", "p.__dict__['a'] = t"],
      "p.a * t"),
-    ("y", "(1.0, 1.0)", ["y[0] = 0.5", "y += 0.001", "yp[0] = 0.0", "y.sort()", "v[0] = 0.5",
+    ("y", "(1.0, 1.0)", ["y[0] = 0.5", "y += 0.001", "yp[0] = 0.0", "y.sort()",
                          "np.clip(y, 0.0, 0.4, out=y)", "y.fill(0.5)", "yp[:] = 0.0",
                          "y.view()[1] = 0.4", "np.asarray(y)[0] = 0.3",
                          "y.flags.writeable = False"],

@@ -4,4 +4,5 @@ from tether._core.terms cimport filter_terms
 cdef int lower_order(State s) noexcept nogil
 cdef bint decreasing(State s) noexcept nogil
 cdef int next_order(State s) noexcept nogil
+cdef bint may_mislead(State s) noexcept nogil
 cdef int best_neighbour(State s) noexcept nogil

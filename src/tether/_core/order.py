@@ -11,7 +11,7 @@ if not cython.compiled:
 
 def lower_order(s):
     """Order k - 1 when the terms do not decrease towards order k, else k."""
-    if not decreasing(s) and not s.terms_filtered:
+    if not decreasing(s) and may_mislead(s):
         filter_terms(s)
     return s.k if decreasing(s) else s.k - 1
 
@@ -40,10 +40,18 @@ def next_order(s):
     if k == s.max_order or s.steps_at_order <= k:
         return k
     best = best_neighbour(s)
-    if best <= k and not s.terms_filtered:
+    if best <= k and may_mislead(s):
         filter_terms(s)
         best = best_neighbour(s)
     return best
+
+
+def may_mislead(s):
+    """Tell whether the terms are plain ones that look at unknowns which follow from slopes.
+
+    At index 2 and 3 as written these are known and left out of the terms.
+    """
+    return not s.terms_filtered and (s.highest_kind < 2 or s.exact_at_steps)
 
 
 def best_neighbour(s):
