@@ -26,7 +26,7 @@ FORGIVEN = 1e-9
 # The order stayed at one while this share of the last attempts failed.
 FAILING = 0.3
 # Newton failed in more than this share of the steps: a Jacobian of the user's is looked at.
-NOT_CONVERGING = 0.2
+NOT_CONVERGING = 0.05
 
 
 def doubts(driver: Driver) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ def _untested(driver: Driver) -> str:
 def _jacobian(driver: Driver) -> str:
     """Look at a user's Jacobian that made the iteration fail all the time."""
     s = driver.state
-    if driver.bdf.problem.jac is None or s.convergence_failures < 10 + NOT_CONVERGING * s.steps:
+    if driver.bdf.problem.jac is None or s.convergence_failures < 5 + NOT_CONVERGING * s.steps:
         return ""
     from tether.examine.case import Case
     from tether.examine.jacobian import wrong_jacobian
