@@ -49,9 +49,9 @@ HOT = {
                "native_jacobian", "native_events", "native_constraint",
                "native_constraint_jacobian"],
     "newton": ["correct", "needs_factor", "set_up", "iterate", "find_increment", "take_increment",
-               "stagnated", "correct_damped", "paying_length"],
+               "remember_rate", "enough_at_once", "stagnated", "correct_damped", "paying_length"],
     "norms": ["set_weights", "weighted_norm"],
-    "order": ["lower_order", "next_order"],
+    "order": ["lower_order", "decreasing", "next_order", "may_mislead", "best_neighbour"],
     "predict": ["predict", "start_from_prediction"],
     "constraints": ["evaluate_constraints", "call_c", "linearise_constraints",
                     "difference_constraints"],
@@ -60,6 +60,7 @@ HOT = {
                 "solve_cholesky"],
     "ring": ["remember", "worst_component"],
     "step": ["step", "project_all", "complete", "run"],
+    "terms": ["set_terms", "filter_terms"],
     "store": ["store", "store_outputs", "project_output", "store_row"],
 }
 FORBIDDEN = re.compile(

@@ -477,22 +477,43 @@ class Bdf:
             kinds = pencil.var_index
         reduced = isinstance(self.model, ReducedProblem)
         if kinds is None:
-            if s.highest_kind == 0 and not reduced:
+            if s.highest_kind == 0 and not reduced and options.estimate == "auto":
                 return False
             kinds = np.zeros(s.n, int)
-        if reduced and kinds.max() < 2:
+        high = kinds.max() > 1
+        estimate = self._estimate(high, reduced)
+        if reduced and not high and estimate == "exclude":
             return self._leave_multipliers_out()
-        if np.array_equal(kinds, s.array("kind")):
+        code = ESTIMATES.index(estimate)
+        if np.array_equal(kinds, s.array("kind")) and s.estimate == code:
             return False
-        estimate = options.estimate
-        if estimate == "auto":
-            estimate = "mechanical" if max(kinds) > 1 else "classical"
-            s.share = HIGH_INDEX_SHARE if max(kinds) > 1 else 1.0
+        if options.estimate == "auto":
+            s.share = HIGH_INDEX_SHARE if high else 1.0
         reaction = (kinds > 1) & ~s.array("fyp").reshape(s.n, s.n).any(axis=1)
         if pencil is not None and pencil.dof == 0:     # nothing evolves: they are the result
             reaction[:] = False
-        s.use_kinds(kinds, reaction, ESTIMATES.index(estimate))
+        s.use_kinds(kinds, reaction, code)
         return True
+
+    def _estimate(self, high: bool, reduced: bool) -> str:
+        """Return the error estimate to use; at the start of a run refuse one without a meaning."""
+        if high:
+            usual, others = "mechanical", ESTIMATES
+        elif reduced:
+            usual, others = "exclude", ("classical", "exclude")
+        else:
+            usual, others = "classical", ("classical", "local")
+        wish = self.options.estimate
+        if wish in others:
+            return wish
+        if wish != "auto" and self._state.steps == 0:
+            raise ValueError(
+                f"estimate={wish!r} is for unknowns of index 2 and 3 as they are written, and here "
+                + ("the system is integrated reduced to index 1" if reduced else "there are none")
+                + f": use one of {others}"
+                + (", or form='given'" if reduced else "")
+            )
+        return usual
 
     def _leave_multipliers_out(self) -> bool:
         """Keep what a reduced system determines at every step out of the error test.

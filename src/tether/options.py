@@ -78,6 +78,8 @@ class Options:
         index 2 and 3, or with theirs times h and h**2 (as RADAU5); its effect on the solution (P82
         eq. 4.5); the same, of the velocities only where they are free (PL2 eq. 5.2-5.5).
         "auto" is "classical" for index 0 and 1 and "mechanical" for 2 and 3; docs/high_index.md.
+        At index 0 and 1 "classical" and "local" have a meaning, in a reduced system "classical" and
+        "exclude"; the others are refused there.
     scaling : {"none", "rows", "kinds"}
         Scaling of the iteration matrix: none, every row to largest entry 1, or rows and columns by
         powers of h according to their kind (PL2 section 3).

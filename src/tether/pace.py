@@ -20,10 +20,10 @@ STEPS = 10_000
 SHARE = 1e-6
 TIMES = 10
 # So many of the last attempts fail, or so low is the order: a run with many periods ahead has
-# neither. One with both chatters, and 1e7 steps are enough to say so.
+# neither. One with both chatters, and 1e6 steps are enough to say so.
 FAILING = 0.1
 LOW_ORDER = 2
-CHATTERING = 1e-3
+CHATTERING = 1e-2
 # Events accumulate: so many changes of the state in a row, each sooner than the last, at intervals
 # below this share of the time so far; or so many without any progress.
 CHANGES = 12

@@ -172,10 +172,12 @@ class State:
         self.exact_at_steps = exact_at_steps
         self.lowest_order = min(2, self.max_order) if self.highest_kind > 2 else 1
         self.want(self.arrays["wanted"])
-        if self.highest_kind < 2:
-            self.error_weight = self.newton_weight = self.weight
-            return
         self.reaction = integers(self, "reaction", np.asarray(reaction, np.intc))
+        if self.highest_kind < 2:
+            self.error_weight = self.newton_weight = self.filtered_weight = self.weight
+            open_block(self, self.n)
+            self.filtered = take(self, "filtered", self.n)
+            return
         open_block(self, 5 * self.n)
         self.error_weight = take(self, "error_weight", self.n)
         self.filtered_weight = take(self, "filtered_weight", self.n)
