@@ -49,7 +49,7 @@ HOT = {
                "native_jacobian", "native_events", "native_constraint",
                "native_constraint_jacobian"],
     "newton": ["correct", "needs_factor", "set_up", "iterate", "find_increment", "take_increment",
-               "remember_rate", "enough_at_once", "stagnated", "correct_damped", "paying_length"],
+               "stagnated", "correct_damped", "paying_length"],
     "norms": ["set_weights", "weighted_norm"],
     "order": ["lower_order", "decreasing", "next_order", "may_mislead", "best_neighbour"],
     "predict": ["predict", "start_from_prediction"],

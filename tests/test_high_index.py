@@ -377,7 +377,7 @@ def test_damped_iteration_takes_over_where_smaller_steps_do_not_help():
         return [yp[0] - 1.0, math.atan(y[1] - target)]
 
     bdf = Bdf(
-        jumping, 0.0, [0.0, 0.0], None, {"estimate": "exclude", "form": "given", "trace": "never"},
+        jumping, 0.0, [0.0, 0.0], None, {"form": "given", "trace": "never"},
         t_bound=1.0, dense_output=False,
     )
     bdf._state.use_kinds([0, 2], [0, 1], 1)

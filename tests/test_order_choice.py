@@ -139,3 +139,40 @@ def test_units_make_no_difference(scale):
     plain = solve_dae(jay, (0, 1), [1, 1, 0])
     assert sol.success
     assert sol.stats.steps == pytest.approx(plain.stats.steps, rel=0.2)
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_the_local_estimate_acts_at_index_1(trace):
+    """Longer steps in stiff phases, within the tolerance."""
+    problem = gallery.get("transamp")
+    runs = {}
+    for estimate in ("classical", "local"):
+        sol = solve_dae(problem.fun, (0, 0.05), problem.y0, problem.yp0, rtol=1e-6, atol=1e-6,
+                        options={"estimate": estimate}, trace=trace)
+        assert sol.success
+        runs[estimate] = sol
+    assert runs["local"].stats.steps < 0.95 * runs["classical"].stats.steps
+    np.testing.assert_allclose(runs["local"].y[:, -1], runs["classical"].y[:, -1], atol=1e-4)
+
+
+@pytest.mark.parametrize("estimate", ["exclude", "scaled", "mechanical"])
+def test_estimates_for_high_index_are_refused_at_index_1(estimate):
+    with pytest.raises(ValueError, match=f"estimate='{estimate}'.*there are none"):
+        solve_dae(jay, (0, 1), [1, 1, 0], options={"estimate": estimate})
+
+
+def pendulum(t, y, yp):
+    x, z, u, w, force = y
+    return [yp[0] - u, yp[1] - w, yp[2] + force * x, yp[3] + force * z + 9.81, x * x + z * z - 1]
+
+
+def test_estimates_of_a_reduced_system():
+    start = [1, 0, 0, 0, 0]
+    steps = {
+        estimate: solve_dae(pendulum, (0, 3), start, options={"estimate": estimate}).stats.steps
+        for estimate in ("auto", "exclude", "classical")
+    }
+    assert steps["auto"] == steps["exclude"] < steps["classical"]    # which looks at the force too
+    for estimate in ("local", "scaled", "mechanical"):
+        with pytest.raises(ValueError, match=f"estimate='{estimate}'.*form='given'"):
+            solve_dae(pendulum, (0, 3), start, options={"estimate": estimate})

@@ -14,5 +14,3 @@ cdef void take_increment(State s, double length) noexcept nogil
 cdef bint stagnated(State s, double size) noexcept nogil
 cdef int correct_damped(State s) noexcept nogil
 cdef double paying_length(State s, double size) noexcept nogil
-cdef void remember_rate(State s, double first) noexcept nogil
-cdef bint enough_at_once(State s, double size) noexcept nogil

@@ -22,12 +22,6 @@ DIVERGING = cython.declare(cython.double, 0.9)
 # Without a measured rate an increment counts as converged only when it is this many times
 # smaller than the tolerance of the iteration.
 UNKNOWN_RATE = cython.declare(cython.double, 100.0)
-# A rate measured in an earlier step counts this many times over, for a tenth of the tolerance ...
-RATE_MARGIN = cython.declare(cython.double, 3.0)
-SHARE = cython.declare(cython.double, 0.1)
-# ... and not at all for so many steps after the plain terms misled about the order: there every
-# error of the iteration is amplified by the steps that follow.
-SHAKEN = cython.declare(cython.int, 100)
 # An iteration that has come to a stand this far below the tolerance is left with round-off.
 STAGNATED = cython.declare(cython.double, 10.0)
 # At index 2 and 3: what the second increment may say about the rate.
@@ -77,7 +71,6 @@ def set_up(s, fresh):
     status: cython.int
     if fresh:
         s.njev += 1
-        s.known_rate = -1.0
         s.cj_factored = 0.0
         status = s.jacobian(s, s.t_new, s.y, s.yp)
         if status != OK:
@@ -92,8 +85,9 @@ def set_up(s, fresh):
 def iterate(s):
     """Iterate from the residual in `s.r` until the error left is below the tolerance.
 
-    The rate of convergence is that of the last two increments. After the first one it is what
-    earlier steps let expect (`enough_at_once`).
+    The rate of convergence is measured anew in every step: a rate carried over from earlier
+    steps, as in DASSL and IDA, lets errors of the iteration into the differences, and accepts
+    points at which the residual was never seen.
     """
     m: cython.int
     status: cython.int
@@ -113,13 +107,11 @@ def iterate(s):
             first = size
             s.first_increment = size
             s.rate = 0.0
-            if enough_at_once(s, size):
+            if UNKNOWN_RATE * size <= s.newton_tolerance:
                 return OK
         else:
             rate = size / last if m == 1 or s.highest_kind > 1 else pow(size / first, 1.0 / m)
             s.rate = rate
-            if m == 1:
-                remember_rate(s, first)
             if m == 1 and s.highest_kind > 1:
                 # A first correction of the positions turns up in the velocities, divided by h,
                 # only with the second increment: too early for a verdict.
@@ -136,34 +128,6 @@ def iterate(s):
             if status != OK:
                 return status
     return NO_CONVERGENCE
-
-
-def remember_rate(s, first):
-    """Keep a rate measured with a Jacobian of an earlier step; a new one says too little."""
-    if s.jacobian_step < s.steps and not s.jacobian_current:
-        s.known_rate = s.rate / (s.steps - s.jacobian_step)
-        s.known_increment = first
-
-
-def enough_at_once(s, size):
-    """Tell whether the first increment will do, although none after it shows the rate.
-
-    The rate grows with the age of the Jacobian and with the increment itself, which is what is
-    left of the equations' curvature. A rate carried over as it is, as in DASSL and IDA, lets
-    errors of the iteration into the differences, and these into order and step.
-    """
-    rate: cython.double
-    if UNKNOWN_RATE * size <= s.newton_tolerance:
-        return True
-    if s.known_rate < 0.0 or s.steps <= s.shaken_step + SHAKEN:
-        return False
-    if s.highest_kind > 1 and not s.exact_at_steps:
-        return False
-    rate = RATE_MARGIN * s.known_rate * (s.steps - s.jacobian_step)
-    if size > s.known_increment:
-        rate *= size / s.known_increment
-    rate = max(rate, fabs((s.cj - s.cj_factored) / (s.cj + s.cj_factored)))
-    return rate < 1.0 and size * rate / (1.0 - rate) <= SHARE * s.newton_tolerance
 
 
 def find_increment(s, damping):

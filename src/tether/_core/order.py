@@ -13,8 +13,6 @@ def lower_order(s):
     """Order k - 1 when the terms do not decrease towards order k, else k."""
     if not decreasing(s) and may_mislead(s):
         filter_terms(s)
-        if decreasing(s):
-            s.shaken_step = s.steps
     return s.k if decreasing(s) else s.k - 1
 
 

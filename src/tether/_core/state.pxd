@@ -124,7 +124,6 @@ cdef class State:
     cdef double order_error[COLUMNS]  # error estimate had the order been q
     cdef double order_term[COLUMNS]   # |h^(q+1) y^(q+1)|, math (9)
     cdef public bint terms_filtered   # ... of T d instead of d, math (20)
-    cdef public long long shaken_step  # the last in which plain terms would have lowered the order
     cdef public int new_order
     cdef public double last_control   # the controller's memory
 
@@ -177,8 +176,6 @@ cdef class State:
     # --- control counters of the step being tried (not statistics)
     cdef public int error_failures
     cdef public int newton_failures
-    cdef public double known_rate     # of these factors, per step since the Jacobian; -1: unknown
-    cdef public double known_increment  # ... beginning with this increment
     cdef public double first_increment  # of this attempt's iteration
     cdef public double failed_increment  # ... of the last failed one in this step
     cdef public double failed_error   # of this step's last failed attempt, at the same order

@@ -135,8 +135,6 @@ class State:
         self.error_failures = self.newton_failures = 0
         self.jacobian_step = 0
         self.in_vain = self.damped_steps = self.look_after = 0
-        self.known_rate = -1.0
-        self.shaken_step = -1000
         self.first_increment = self.failed_increment = self.failed_error = 0.0
         self.ring = take(self, "ring", RING_ROWS * (RING_COLUMNS + n))
         self.attempts = 0
