@@ -506,7 +506,8 @@ class Bdf:
         wish = self.options.estimate
         if wish in others:
             return wish
-        if wish != "auto" and self._state.steps == 0:
+        known = self.options.start != "assume"     # otherwise nobody has looked at the index yet
+        if wish != "auto" and known and self._state.steps == 0:
             raise ValueError(
                 f"estimate={wish!r} is for unknowns of index 2 and 3 as they are written, and here "
                 + ("the system is integrated reduced to index 1" if reduced else "there are none")
