@@ -497,6 +497,7 @@ class Bdf:
 
     def _estimate(self, high: bool, reduced: bool) -> str:
         """Return the error estimate to use; at the start of a run refuse one without a meaning."""
+        others: tuple[str, ...]
         if high:
             usual, others = "mechanical", ESTIMATES
         elif reduced:
