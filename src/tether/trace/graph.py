@@ -452,12 +452,14 @@ class Graph:
 
     def _influences(self, node: int) -> tuple[int, ...]:
         """Operands that make a difference: not those of x - x, 0 * x and 0 / x."""
-        code, a, b, _ = self.nodes[node]
-        if code == op.SUB and a == b:
-            return ()
-        if code in (op.MUL, op.DIV) and (self._is(a, 0.0) or (code == op.MUL and self._is(b, 0.0))):
-            return ()
-        return self.operands(node)
+        fields = self.nodes[node]
+        code, a, b, _ = fields
+        if code == op.SUB:
+            return () if a == b else (a, b)
+        if code == op.MUL or code == op.DIV:
+            zero = self._is(a, 0.0) or (code == op.MUL and self._is(b, 0.0))
+            return () if zero else (a, b)
+        return fields[1 : 1 + op.ARITY[code]]
 
     def supports(self, outputs: Iterable[int]) -> list[frozenset[int]]:
         """Leaves other than constants that each of the outputs uses."""
