@@ -261,3 +261,22 @@ def test_first_step_suits_the_gallery(name):
     assert sol.stats.convergence_failures == 0
     ordinary = np.median(np.abs(sol.stats.h[-5:]))
     assert np.abs(sol.stats.h[0]) > 1e-9 * ordinary
+
+
+def test_round_off_in_directions_is_no_equation():
+    """Index 2 with a row of F_y that the directions without slopes meet in round-off alone."""
+    def network(t, y, yp):
+        a, b, c, d = y
+        return [-0.25 * yp[2] + 0.48 * yp[3] - 0.07 * a + 0.1 * b + 0.18 * d,
+                3.28 * yp[2] - 2.5 * yp[3] + 0.4 * c,
+                0.15 * a - 0.07 * d - 0.1 * math.sin(t),
+                -100.0 * d + 30.0 * math.cos(t)]
+
+    y0 = [0.14, 0.0, 0.9, 0.3]
+    for options in ({"form": "given"}, {"trace": "never"}):
+        sol = solve_dae(network, (0, 1), y0, **options)
+        assert sol.success, sol.message
+        assert np.abs(sol.yp[:, 0]).max() < 10
+        assert sol.stats.h.min() > 1e-12
+        reduced = solve_dae(network, (0, 1), y0, t_eval=sol.t)
+        np.testing.assert_allclose(sol.y[:, 5:], reduced.y[:, 5:], rtol=1e-3, atol=1e-3)

@@ -193,6 +193,7 @@ def _directions(
     matrix[np.abs(matrix) <= ROUND_OFF * size] = 0.0
     row, column = balanced(matrix)
     _, sizes, vt = np.linalg.svd(row[:, None] * matrix * column)
+    vt[np.abs(vt) < ROUND_OFF] = 0.0       # a row of nothing else would look like any other
     length = (unit * column)[:, None]
     return length * vt.T, vt.T / length, sizes <= UNSEEN * sizes[0]
 
