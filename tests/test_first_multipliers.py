@@ -218,3 +218,22 @@ def test_steps_too_short_for_digits_are_warned_about():
     assert sol.success
     assert np.abs(sol.y[4] - tension(sol.t, sol.y)).max() > sol.y[4, 0]
     assert "reaction could not be controlled" in sol.warnings[0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+def test_multipliers_of_index_2_are_right_at_the_first_step(way, rtol):
+    """Two capacitors and a source in a loop: the current follows from the slope of the source."""
+    def loop(t, y, yp):
+        u, v, current = y
+        return [2 * yp[0] - current + 0.3 * u, yp[1] - current + 0.1 * v,
+                u + v - np.sin(5 * t + 1)]
+
+    sol = solve_dae(loop, (0, 1), [0.4, np.sin(1) - 0.4, 0], rtol=rtol, atol=rtol, **way)
+    assert sol.success, sol.message
+    u, v, current = sol.y
+    slope = 5 * np.cos(5 * sol.t + 1)                # of u + v
+    expected = (slope + 0.15 * u + 0.1 * v) / 1.5
+    off = np.abs(current - expected)
+    assert off.max() < max(100 * rtol, 3 * rtol**0.5 / 16)
+    assert off[4:].max() < 100 * rtol
