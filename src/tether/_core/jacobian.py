@@ -10,31 +10,43 @@ from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import NON_FINITE, OK
+    from tether._core.codes import NO_CONVERGENCE, NON_FINITE, OK
+    from tether._core.colours import (
+        difference_groups,
+        drowned,
+        estimate_noise,
+        group_columns,
+        grouping_pays,
+        is_empty,
+        note_rows,
+        take_column,
+        use_colours,
+    )
+    from tether._core.sparsity import difference_sparse, look_for_absent
 
 ROOT_EPS = cython.declare(cython.double, 1.4901161193847656e-08)  # u^(1/2)
 FLOOR_EPS = cython.declare(cython.double, 1.8189894035458565e-12)  # u^(3/4)
 CUBE_ROOT_EPS = cython.declare(cython.double, 6.055454452393343e-06)  # u^(1/3)
-EPS = cython.declare(cython.double, 2.220446049250313e-16)
-CLEAR = cython.declare(cython.double, 1e5)
 LARGER = cython.declare(cython.double, 1e6)
 ENLARGEMENTS = cython.declare(cython.int, 3)
 USUAL = cython.declare(cython.double, 1e3)
 TOO_FAR = cython.declare(cython.double, 1e3)
 SEEN = cython.declare(cython.double, 1e4)
-UNCHANGED = cython.declare(cython.double, 1e-4)
 
 
 def use_differences(s):
     """Install differences as the state's Jacobian."""
     s.jacobian = difference_jacobian
     s.slopes = difference_fyp
+    use_colours(s)
 
 
 def difference_jacobian(s, t, y, yp):
     """Difference the residual around (t, y, yp), whose residual is already in `s.r`."""
     y_size: cython.double = largest_in_units(s, y)
-    status: cython.int = difference_fy(s, t, y, yp, y_size)
+    status: cython.int
+    choose_increments(s, y, yp, y_size)
+    status = difference_fy(s, t, y, yp)
     if status == OK:
         status = refine_fy(s, t, y, yp, y_size)
     if status == OK and not s.fyp_known and not (s.fyp_constant and s.newton_failures == 0):
@@ -43,44 +55,59 @@ def difference_jacobian(s, t, y, yp):
     return status
 
 
-def difference_fy(s, t, y, yp, y_size):
-    """Difference with respect to y, math (12).
+def choose_increments(s, y, yp, y_size):
+    """Set the increments of y, math (12).
 
-    The increment has a floor relative to the largest unknown, each in its own unit: a component
-    that is zero with a tiny tolerance would otherwise be moved by less than the round-off of the
+    They have a floor relative to the largest unknown, each in its own unit: a component that is
+    zero with a tiny tolerance would otherwise be moved by less than the round-off of the
     equations it stands in.
     """
-    n: cython.int = s.n
-    i: cython.int
     j: cython.int
-    status: cython.int
-    saved: cython.double
     increment: cython.double
     size: cython.double
     beside: cython.double
-    for j in range(n):
-        saved = y[j]
+    for j in range(s.n):
         beside = y_size * s.unit[j]
-        size = max(fabs(saved), fabs(s.h * yp[j]))
+        size = max(fabs(y[j]), fabs(s.h * yp[j]))
         size = max(size, min(1.0 / s.weight[j], beside))
         increment = max(ROOT_EPS * size, FLOOR_EPS * beside)
         if s.y_norm <= 1.0 or increment == 0.0:    # all are as good as zero and tell nothing
             increment = max(increment, ROOT_EPS * usual_size(s, j))
-        if s.h * yp[j] < 0.0:
-            increment = -increment
-        y[j] = saved + increment
-        increment = y[j] - saved
-        status = evaluate(s, t, y, yp, s.scratch)
+        s.delta[j] = (y[j] - increment if s.h * yp[j] < 0.0 else y[j] + increment) - y[j]
+
+
+def difference_fy(s, t, y, yp):
+    """Difference with respect to y, in groups of columns if they are known, or one by one."""
+    j: cython.int
+    status: cython.int
+    if grouping_pays(s, s.fy_colours):
+        status = difference_groups(s, t, y, yp, False)
+        if status <= OK:
+            return status
+    status = difference_sparse(s, t, y, yp, False)
+    if status <= OK:
+        return status
+    for j in range(s.n):
+        status = move(s, t, y, yp, y, j)
         if status == NON_FINITE:           # the other side may be within the domain
-            y[j] = saved - increment
-            increment = y[j] - saved
-            status = evaluate(s, t, y, yp, s.scratch)
-        y[j] = saved
+            s.delta[j] = (y[j] - s.delta[j]) - y[j]
+            status = move(s, t, y, yp, y, j)
         if status != OK:
             return status
-        for i in range(n):
-            s.fy[j * n + i] = (s.scratch[i] - s.r[i]) / increment
+        note_rows(s, s.fy_rows, j)
+        take_column(s, s.fy, s.fy_rows, j)
+    s.fy_colours = group_columns(s, s.fy_rows, s.fy_colour)
     return OK
+
+
+def move(s, t, y, yp, v, j):
+    """Evaluate the residual with one component of `v`, which is `y` or `yp`, moved."""
+    saved: cython.double = v[j]
+    status: cython.int
+    v[j] = saved + s.delta[j]
+    status = evaluate(s, t, y, yp, s.scratch)
+    v[j] = saved
+    return status
 
 
 def usual_size(s, j):
@@ -104,6 +131,7 @@ def refine_fy(s, t, y, yp, y_size):
     increment: cython.double
     change: cython.double
     known: cython.bint = False
+    grown: cython.bint = False
     for j in range(n):
         saved = y[j]
         increment = ROOT_EPS * max(fabs(saved), fabs(s.h * yp[j]))
@@ -126,19 +154,12 @@ def refine_fy(s, t, y, yp, y_size):
             change = s.scratch[i] - s.r[i]
             if fabs(change) > SEEN * s.noise[i]:
                 s.fy[j * n + i] = change / increment
+                if not s.fy_rows[j * n + i]:
+                    s.fy_rows[j * n + i] = 1
+                    grown = True
+    if grown:
+        s.fy_colours = group_columns(s, s.fy_rows, s.fy_colour)
     return OK
-
-
-def estimate_noise(s, y):
-    """Round-off of each residual, from its value and the terms that F_y shows in it."""
-    n: cython.int = s.n
-    i: cython.int
-    j: cython.int
-    for i in range(n):
-        s.noise[i] = EPS * fabs(s.r[i])
-    for j in range(n):
-        for i in range(n):
-            s.noise[i] += EPS * fabs(s.fy[j * n + i] * y[j])
 
 
 def difference_fyp(s, t, y, yp):
@@ -148,72 +169,99 @@ def difference_fyp(s, t, y, yp):
     increment in proportion to it would drown in their round-off. Such a column is differenced
     again with larger increments: residuals are almost always linear in y'.
     """
-    n: cython.int = s.n
-    j: cython.int
-    trial: cython.int
-    status: cython.int
-    increment: cython.double
-    size: cython.double
-    yp_size: cython.double = largest_in_units(s, yp)
+    status: cython.int = NO_CONVERGENCE
     s.fyp_constant = s.fyp_exists
-    for j in range(n):
-        size = 1.0 / fabs(s.weight[j] * s.h)
-        if yp_size > 0.0:
-            size = min(size, yp_size * s.unit[j])
-        increment = CUBE_ROOT_EPS * max(fabs(yp[j]), size)
-        status = move_derivative(s, t, y, yp, j, increment)
-        if status == NON_FINITE:
-            increment = -increment
-            status = move_derivative(s, t, y, yp, j, increment)
-        for trial in range(ENLARGEMENTS):
-            if status != OK or not drowned(s):
-                break
-            status = move_derivative(s, t, y, yp, j, LARGER * increment)
-            if status == OK:
-                increment = LARGER * increment
-            elif status == NON_FINITE:     # too far: back to what there was
-                status = move_derivative(s, t, y, yp, j, increment)
-                break
-        if status != OK:
-            return status
-        take_column(s, j, increment)
-    s.fyp_exists = True
-    return OK
-
-
-def move_derivative(s, t, y, yp, j, increment):
-    """Evaluate the residual with one component of y' moved."""
-    saved: cython.double = yp[j]
-    status: cython.int
-    yp[j] = saved + increment
-    status = evaluate(s, t, y, yp, s.scratch)
-    yp[j] = saved
+    choose_slope_increments(s, yp)
+    if grouping_pays(s, s.fyp_colours):
+        status = difference_groups(s, t, y, yp, True)
+    if status > OK:
+        choose_slope_increments(s, yp)
+        status = difference_sparse(s, t, y, yp, True)
+    if status > OK:
+        choose_slope_increments(s, yp)
+        status = difference_slopes(s, t, y, yp)
+    s.fyp_exists = status == OK
     return status
 
 
-def drowned(s):
-    """Tell whether there is no row in which the change stands out from the round-off."""
-    i: cython.int
-    for i in range(s.n):
-        if fabs(s.scratch[i] - s.r[i]) > CLEAR * s.noise[i]:
-            return False
-    return True
+def difference_slopes(s, t, y, yp):
+    """Difference with respect to y' column by column; those that are seen nowhere come last."""
+    j: cython.int
+    absent: cython.int = 0
+    status: cython.int
+    seen: cython.int
+    for j in range(s.n):
+        status = move_slope(s, t, y, yp, j)
+        if status != OK:
+            return status
+        if is_empty(s, s.fyp_rows, j):
+            absent += 1
+            continue
+        if drowned(s, s.fyp_rows, j):
+            status = move_slope_farther(s, t, y, yp, j)
+            if status != OK:
+                return status
+        take_slope(s, j)
+    status = look_for_absent(s, t, y, yp) if absent > 1 else NO_CONVERGENCE
+    if status < OK:
+        return status
+    for j in range(s.n):
+        if is_empty(s, s.fyp_rows, j):
+            seen = move_slope_farther(s, t, y, yp, j) if status > OK else OK
+            if seen != OK:
+                return seen
+            take_slope(s, j)
+    s.fyp_colours = group_columns(s, s.fyp_rows, s.fyp_colour)
+    return OK
 
 
-def take_column(s, j, increment):
-    """Turn the moved residual into a column of F_y' and compare it with the old one."""
-    n: cython.int = s.n
-    i: cython.int
-    entry: cython.double
-    change: cython.double = 0.0
-    size: cython.double = 0.0
-    for i in range(n):
-        entry = (s.scratch[i] - s.r[i]) / increment
-        change = max(change, fabs(entry - s.fyp[j * n + i]))
-        size = max(size, fabs(entry))
-        s.fyp[j * n + i] = entry
-    if change > UNCHANGED * size:
+def move_slope(s, t, y, yp, j):
+    """Evaluate the residual with one component of y' moved, and note the rows that change."""
+    status: cython.int = move(s, t, y, yp, yp, j)
+    if status == NON_FINITE:
+        s.delta[j] = -s.delta[j]
+        status = move(s, t, y, yp, yp, j)
+    if status == OK:
+        note_rows(s, s.fyp_rows, j)
+    return status
+
+
+def move_slope_farther(s, t, y, yp, j):
+    """Move one component of y' until the change stands out."""
+    trial: cython.int
+    status: cython.int = OK
+    near: cython.double
+    for trial in range(ENLARGEMENTS):
+        near = s.delta[j]
+        s.delta[j] = LARGER * near
+        status = move(s, t, y, yp, yp, j)
+        if status == NON_FINITE:           # too far: back to what there was
+            s.delta[j] = near
+            return move_slope(s, t, y, yp, j)
+        if status != OK:
+            break
+        note_rows(s, s.fyp_rows, j)
+        if not drowned(s, s.fyp_rows, j):
+            break
+    return status
+
+
+def take_slope(s, j):
+    """Take a column of F_y' from the moved residual, and notice when it is not what it was."""
+    if take_column(s, s.fyp, s.fyp_rows, j):
         s.fyp_constant = False
+
+
+def choose_slope_increments(s, yp):
+    """Set the increments of y', math (13)."""
+    j: cython.int
+    size: cython.double
+    yp_size: cython.double = largest_in_units(s, yp)
+    for j in range(s.n):
+        size = 1.0 / fabs(s.weight[j] * s.h)
+        if yp_size > 0.0:
+            size = min(size, yp_size * s.unit[j])
+        s.delta[j] = CUBE_ROOT_EPS * max(fabs(yp[j]), size)
 
 
 def largest_in_units(s, v):

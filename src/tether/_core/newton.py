@@ -72,7 +72,9 @@ def set_up(s, fresh):
     if fresh:
         s.njev += 1
         s.cj_factored = 0.0
+        s.correcting = True
         status = s.jacobian(s, s.t_new, s.y, s.yp)
+        s.correcting = False
         if status != OK:
             s.jacobian_exists = False
             return status

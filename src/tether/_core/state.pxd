@@ -102,6 +102,24 @@ cdef class State:
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
 
+    # --- groups of columns for differences (colours.py)
+    cdef public bint correcting       # the Jacobian is wanted by Newton's iteration
+    cdef signed char* fy_rows         # rows in which a column has been seen so far
+    cdef signed char* fyp_rows
+    cdef signed char* candidates      # rows in which it may be seen (sparsity.py)
+    cdef public bint fy_sparse        # as far as is known
+    cdef public bint fyp_sparse
+    cdef int* fy_colour               # the group of each column
+    cdef int* fyp_colour
+    cdef public int fy_colours        # how many groups there are; 0: columns are taken one by one
+    cdef public int fyp_colours
+    cdef public long long calls_saved  # ... by groups, less those in vain
+    cdef long long lot
+    cdef double* delta                # increments of the columns
+    cdef double* unmoved
+    cdef double* expected             # change of each residual ...
+    cdef double* expected_size        # ... and the sum of its parts
+
     # --- error and order
     cdef public int estimate          # which error estimate, math (8), (20)-(23)
     cdef int* kind                    # var_index: 0, 1 ordinary; 2, 3 lose one or two orders
@@ -233,4 +251,5 @@ cdef int set_units(State s) except -1
 cdef double* take(State s, str name, long long size) except? NULL
 cdef double* doubles(State s, str name, object array) except? NULL
 cdef int* integers(State s, str name, object array) except? NULL
+cdef signed char* flags(State s, str name, object array) except? NULL
 cdef long long* long_integers(State s, str name, object array) except? NULL

@@ -27,6 +27,15 @@ def integers(s, name, array):
     return array
 
 
+def flags(s, name, array):
+    """As `doubles`, for bytes."""
+    s.arrays[name] = array
+    if cython.compiled:
+        view: cython.schar[::1] = array
+        return cython.address(view[0])
+    return array
+
+
 def long_integers(s, name, array):
     """As `doubles`, for integers of 64 bits."""
     s.arrays[name] = array
@@ -141,6 +150,7 @@ class State:
         self.rate = self.condition = 0.0
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
+        self.correcting = False
 
         self.n_constraints = self.n_pieces = 0
         self.project_before_test = False

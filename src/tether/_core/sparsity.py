@@ -1,0 +1,157 @@
+"""Which rows each column stands in, found with far fewer residuals than there are columns.
+
+The columns are divided into parts in three ways, and each part is moved as a whole. A column can
+only stand in a row that has changed whenever the column was moved; the parts are those by the
+remainders of the column's number, so that no two columns are moved together twice. What is left
+is more than the true rows, never less, and few enough to difference in groups.
+"""
+
+import cython
+from cython.cimports.libc.math import sqrt
+
+if not cython.compiled:
+    from tether._core.adapters import evaluate
+    from tether._core.codes import NO_CONVERGENCE, OK
+    from tether._core.colours import (
+        draw,
+        group_columns,
+        is_empty,
+        move_group,
+        try_groups,
+    )
+
+DIVISIONS = cython.declare(cython.int, 3)
+LARGER = cython.declare(cython.double, 1e6)
+ENLARGEMENTS = cython.declare(cython.int, 3)
+# With fewer columns there is nothing to gain.
+MANY = cython.declare(cython.int, 40)
+
+
+def difference_sparse(s, t, y, yp, slopes):
+    """Difference with respect to y', if asked for `slopes`, or y, without knowing anything.
+
+    A positive status says that it cannot be done so, and it will not be tried again.
+    """
+    status: cython.int = NO_CONVERGENCE
+    if s.n < MANY:
+        return status
+    if slopes:
+        if s.fyp_sparse:
+            status = find_and_difference(
+                s, t, y, yp, yp, s.fyp, s.fyp_rows, s.fyp_colour, slopes
+            )
+            if status == OK:
+                status = look_for_absent(s, t, y, yp)
+            s.fyp_sparse = status == OK
+            if status == OK:
+                s.fyp_colours = group_columns(s, s.fyp_rows, s.fyp_colour)
+    elif s.fy_sparse:
+        status = find_and_difference(s, t, y, yp, y, s.fy, s.fy_rows, s.fy_colour, slopes)
+        s.fy_sparse = status == OK
+        if status == OK:
+            s.fy_colours = group_columns(s, s.fy_rows, s.fy_colour)
+    return status
+
+
+def find_and_difference(s, t, y, yp, v, matrix, rows, colour, slopes):
+    """Difference in the groups of what the divisions leave, and note the rows that are left."""
+    i: cython.int
+    status: cython.int = find_rows(s, t, y, yp, v, colour)
+    colours: cython.int
+    if status == OK:
+        colours = group_columns(s, s.candidates, colour)
+        status = try_groups(s, t, y, yp, v, matrix, s.candidates, colour, colours, slopes)
+    if status == OK:
+        for i in range(s.n * s.n):
+            if matrix[i] != 0.0:
+                rows[i] = 1
+    return status
+
+
+def find_rows(s, t, y, yp, v, colour):
+    """Mark in `s.candidates` the rows in which the columns may stand.
+
+    The increments are multiplied by numbers drawn by lot, since equal ones would cancel in the
+    difference of two unknowns.
+    """
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    division: cython.int
+    groups: cython.int = 0
+    status: cython.int = OK
+    parts: cython.int = cython.cast(cython.int, sqrt(n)) | 1
+    if parts * (parts + 1) < n:
+        parts += 2         # three numbers from an odd one on have no divisors in common
+    for i in range(n * n):
+        s.candidates[i] = 1
+    for j in range(n):
+        s.expected[j] = s.delta[j]
+        s.delta[j] *= draw(s)
+    for division in range(DIVISIONS):
+        for j in range(n):
+            colour[j] = j % parts
+        status = divide(s, t, y, yp, v, colour, parts)
+        if status != OK:
+            break
+        parts += 1
+        if division > 0:
+            groups = group_columns(s, s.candidates, colour)
+            if 0 < groups <= parts:        # another division would cost as much as it can save
+                break
+    for j in range(n):
+        s.delta[j] = s.expected[j]
+    return NO_CONVERGENCE if status == OK and groups == 0 else status
+
+
+def divide(s, t, y, yp, v, colour, parts):
+    """Strike the candidates that a division rules out; give up on a row that is too full."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    part: cython.int
+    status: cython.int
+    for i in range(n):
+        s.expected_size[i] = 0.0           # parts in which a row has changed
+    for part in range(parts):
+        status = move_group(s, t, y, yp, v, colour, part)
+        if status != OK:
+            return status
+        for i in range(n):
+            if s.scratch[i] != s.r[i]:
+                s.expected_size[i] += 1.0
+                if 2.0 * s.expected_size[i] > parts:
+                    return NO_CONVERGENCE
+        for j in range(n):
+            if colour[j] == part:
+                for i in range(n):
+                    if s.scratch[i] == s.r[i]:
+                        s.candidates[j * n + i] = 0
+    return OK
+
+
+def look_for_absent(s, t, y, yp):
+    """Tell by NO_CONVERGENCE that a slope occurs which none of the residuals has shown so far.
+
+    All of them are moved far, at once: near a steady state small increments show nothing.
+    """
+    i: cython.int
+    j: cython.int
+    trial: cython.int
+    status: cython.int
+    farther: cython.double = 1.0
+    for trial in range(ENLARGEMENTS):
+        farther *= LARGER
+        for j in range(s.n):
+            s.unmoved[j] = yp[j]
+            if is_empty(s, s.fyp_rows, j):
+                yp[j] += farther * draw(s) * s.delta[j]
+        status = evaluate(s, t, y, yp, s.scratch)
+        for j in range(s.n):
+            yp[j] = s.unmoved[j]
+        if status != OK:
+            return status
+        for i in range(s.n):
+            if s.scratch[i] != s.r[i]:
+                return NO_CONVERGENCE
+    return OK
