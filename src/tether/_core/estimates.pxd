@@ -8,6 +8,7 @@ cdef bint is_shaken(State s) noexcept nogil
 cdef bint drowns(State s) noexcept nogil
 cdef void note_untested(State s) noexcept nogil
 cdef void find_noise(State s) noexcept nogil
+cdef void find_noise_of_kind(State s, int v, double h) noexcept nogil
 cdef double change_of_step(State s) noexcept nogil
 cdef void filter_error(State s) noexcept nogil
 cdef void spread(State s, double* d) noexcept nogil

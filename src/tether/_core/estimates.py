@@ -85,11 +85,15 @@ def is_shaken(s):
 def drowns(s):
     """Whether the step is so short that all is round-off in velocities or reactions.
 
-    Their sizes are those of the largest of the same kind.
+    Their sizes are those of the largest of the same kind, or what velocities change in the step: a
+    mechanism may begin at rest and without reactions.
     """
     i: cython.int
     kind: cython.int
     size: cython.double
+    for i in range(s.n):
+        if s.kind[i] == 2 and fabs(s.h * s.yp_n[i]) > NOISE_OF_ITERATION * s.scratch[i]:
+            return False
     for kind in range(2, s.highest_kind + 1):
         size = 0.0
         for i in range(s.n):
@@ -122,37 +126,56 @@ def find_noise(s):
     equation a y' + b z = 0 the round-off of z is that of y times a / (b h). So it comes in the unit
     of z, whatever masses and lengths are measured in.
     """
-    n: cython.int = s.n
-    i: cython.int
     j: cython.int
     v: cython.int
     size: cython.double = 0.0
-    noise: cython.double
     h: cython.double = fabs(s.h)
-    for j in range(n):
+    for j in range(s.n):
         if s.kind[j] < 2:
             size = max(size, fabs(s.phi[j]) / s.unit[j])
-    for j in range(n):
+    if s.highest_kind == 2:            # then a / b is all there is to know, and it lasts
+        if s.noise_jacobian != s.njev:
+            for j in range(s.n):
+                s.scratch[j] = s.unit[j]
+            find_noise_of_kind(s, 2, 1.0)
+            for j in range(s.n):
+                s.noise_share[j] = s.scratch[j]
+            s.noise_jacobian = s.njev
+        for j in range(s.n):
+            s.scratch[j] = EPS * size * s.noise_share[j]
+            if s.kind[j] > 1:
+                s.scratch[j] /= h
+        return
+    for j in range(s.n):
         s.scratch[j] = EPS * size * s.unit[j]
         for v in range(1, s.kind[j]):
             s.scratch[j] /= h
     for v in range(2, s.highest_kind + 1):
-        for i in range(n):
-            s.increment[i] = 0.0               # of what is differenced in the equation
-        for j in range(n):
-            if s.kind[j] < v:
-                for i in range(n):
-                    noise = fabs(s.fyp[j * n + i]) * s.scratch[j]
-                    s.increment[i] = max(s.increment[i], noise)
-        for j in range(n):
-            if s.kind[j] != v:
-                continue
-            noise = 0.0
-            for i in range(n):                 # the equation that shows the unknown best
-                if s.increment[i] > 0.0:
-                    noise = max(noise, fabs(s.fy[j * n + i]) / s.increment[i])
-            if noise > 0.0:
-                s.scratch[j] = 1.0 / (noise * h)
+        find_noise_of_kind(s, v, h)
+
+
+def find_noise_of_kind(s, v, h):
+    """Turn the round-off of the lower kinds, in `s.scratch`, into that of kind v."""
+    n: cython.int = s.n
+    i: cython.int
+    j: cython.int
+    noise: cython.double
+    for i in range(n):
+        s.increment[i] = 0.0                   # of what is differenced in the equation
+    for j in range(n):
+        if s.kind[j] < v:
+            for i in range(n):
+                noise = fabs(s.fyp[j * n + i]) * s.scratch[j]
+                s.increment[i] = max(s.increment[i], noise)
+    for j in range(n):
+        if s.kind[j] != v:
+            continue
+        noise = 0.0
+        for i in range(n):                     # the equation that shows the unknown best
+            if s.increment[i] > 0.0:
+                noise = max(noise, fabs(s.fy[j * n + i]) / s.increment[i])
+        if noise > 0.0:
+            s.scratch[j] = 1.0 / (noise * h)
 
 
 def change_of_step(s):

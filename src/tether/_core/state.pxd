@@ -131,6 +131,8 @@ cdef class State:
     cdef public bint interpolated     # ... for one that the error test leaves out
     cdef public bint exact_at_steps   # kind 2 is what the equations determine at every step
     cdef double* round_off            # of such unknowns, where it was seen to matter ...
+    cdef double* noise_share          # round-off of an unknown of kind 2 in that of y / h ...
+    cdef public long long noise_jacobian    # ... by the Jacobian with this number
     cdef public long long round_off_step    # ... for the last time; 0: nowhere
     cdef public double place          # in the step, of the last look between the steps
     cdef public double looked_at      # the longest step that has passed it since the last failure
