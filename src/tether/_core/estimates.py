@@ -33,13 +33,17 @@ def set_test_weights(s):
     v: cython.int
     power: cython.double            # h^(v-1)
     share: cython.double            # (h / time scale)^(v-1), times the share of the tolerance
-    change: cython.double = change_of_step(s)
+    change: cython.double
     h: cython.double = fabs(s.h)
     iteration: cython.double = NOISE_OF_ITERATION / s.newton_tolerance
     shaken: cython.bint
     if s.newton_by_step:            # the iteration is held to y'
         iteration /= h
     find_noise(s)
+    if s.exact_at_steps:
+        set_weights_of_determined(s, iteration)
+        return
+    change = change_of_step(s)
     if s.highest_kind > 2 and s.shaken == 0 and drowns(s):
         s.shaken = 1
     shaken = is_shaken(s)
@@ -62,12 +66,22 @@ def set_test_weights(s):
                 s.newton_weight[i] *= share
         if s.estimate == SCALED:
             s.error_weight[i] *= power
-        elif s.exact_at_steps:
-            s.error_weight[i] = weight_between(s, i)
         elif s.estimate != CLASSICAL:
             s.error_weight[i] = 0.0
         if shaken:
             s.filtered_weight[i] = 0.0
+
+
+def set_weights_of_determined(s, iteration):
+    """The same for a reduced system, in which kind 2 is what the equations determine."""
+    i: cython.int
+    for i in range(s.n):
+        s.error_weight[i] = s.newton_weight[i] = s.weight[i]
+        if s.kind[i] == 2:
+            s.newton_weight[i] = 1.0 / (s.tolerance[i] + iteration * s.scratch[i] + s.round_off[i])
+            s.error_weight[i] = weight_between(s, i)
+        elif s.newton_by_step:
+            s.newton_weight[i] = 1.0 / (s.tolerance[i] + iteration * s.scratch[i])
 
 
 def is_shaken(s):

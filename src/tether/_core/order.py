@@ -40,7 +40,7 @@ def next_order(s):
     if k == s.max_order or s.steps_at_order <= k:
         return k
     best = best_neighbour(s)
-    if best <= k and may_mislead(s):
+    if best <= k and s.steps_at_order % (k + 1) == 0 and may_mislead(s):    # it has its price
         filter_terms(s)
         best = best_neighbour(s)
     return best
