@@ -73,7 +73,7 @@ def set_test_weights(s):
 
 
 def set_weights_of_determined(s, iteration):
-    """The same for a reduced system, in which kind 2 is what the equations determine."""
+    """Set those of a reduced system, in which kind 2 is what the equations determine."""
     i: cython.int
     for i in range(s.n):
         s.error_weight[i] = s.newton_weight[i] = s.weight[i]
