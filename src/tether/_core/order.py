@@ -1,6 +1,7 @@
 """Choice of the order from the sizes of the successive Taylor terms, math (9).
 
-Plain terms may raise the order. Before they keep or lower it, the filtered ones are asked.
+Plain terms may raise the order. Before they lower it, and now and then where they keep it, the
+filtered ones are asked.
 """
 
 import cython
