@@ -26,7 +26,7 @@ FORGIVEN = 1e-9
 # The order stayed at one while this share of the last attempts failed.
 FAILING = 0.3
 # Newton failed in more than this share of the steps: a Jacobian of the user's is looked at.
-NOT_CONVERGING = 0.05
+NOT_CONVERGING = 0.02
 
 
 def doubts(driver: Driver) -> tuple[str, ...]:
