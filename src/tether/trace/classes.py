@@ -117,7 +117,7 @@ class PrivateClasses:
     def _frame(self, cls: type) -> dict[str, Any]:
         """Namespace that gives the private class the same layout."""
         frame = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
-        own = [name for name, member in vars(cls).items() if _is_slot(member)]
+        own = [name for name, member in vars(cls).items() if _is_slot(member) and name not in _KEPT]
         if not own and "__dict__" in vars(cls):
             return frame
         own += [name for name in ("__dict__", "__weakref__") if name in vars(cls)]
