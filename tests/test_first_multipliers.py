@@ -237,3 +237,23 @@ def test_multipliers_of_index_2_are_right_at_the_first_step(way, rtol):
     off = np.abs(current - expected)
     assert off.max() < max(100 * rtol, 3 * rtol**0.5 / 16)
     assert off[4:].max() < 100 * rtol
+
+
+@pytest.mark.parametrize("wind", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-5, 1e-6, 1e-7, 1e-8])
+def test_multipliers_behind_a_jump_are_right_or_doubted(wind, rtol):
+    sol = solve_dae(pendulum(wind=wind), (0, 2), START, rtol=rtol, atol=0.1 * rtol, form="given")
+    assert sol.success, sol.message
+    off = np.abs(sol.y[4] - tension(sol.t, sol.y, wind)).max() / np.abs(sol.y[4]).max()
+    doubted = [text for text in sol.warnings if "t = 1" in text or "t = 0.99999" in text]
+    assert off < 0.03 or doubted
+
+
+def test_doubts_name_multipliers_that_a_jump_makes_rough():
+    winds = np.linspace(5, 20, 16)
+    runs = [solve_dae(pendulum(wind=w), (0, 2), START, form="given") for w in winds]
+    said = [text for sol in runs for text in sol.warnings if "of the largest value" in text]
+    assert said
+    assert all("the error of reaction may be" in text and "t_breaks" in text for text in said)
+    calm = solve_dae(pendulum(), (0, 2), START, form="given")
+    assert calm.warnings == ()

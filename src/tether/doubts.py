@@ -27,13 +27,16 @@ FORGIVEN = 1e-9
 FAILING = 0.3
 # Newton failed in more than this share of the steps: a Jacobian of the user's is looked at.
 NOT_CONVERGING = 0.02
+# Of the largest value: an error of a multiplier of index 3 as written that is worth a word.
+ROUGH = 0.03
 
 
 def doubts(driver: Driver) -> tuple[str, ...]:
     """Say what is doubtful about the result; nothing for almost all."""
     found = [
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
-        _untested(driver), _jacobian(driver), *driver.bdf.references.jumps,
+        _untested(driver), _rough_reactions(driver), _jacobian(driver),
+        *driver.bdf.references.jumps,
     ]
     return tuple([text for text in found if text])
 
@@ -181,6 +184,21 @@ def _untested(driver: Driver) -> str:
         f"{where} errors of {listed(names) or 'velocities and multipliers'} could not be "
         "controlled: at index 3 as written they are differences of other unknowns over a step; "
         f"{remedy}"
+    )
+
+
+def _rough_reactions(driver: Driver) -> str:
+    """Say where multipliers of index 3 as written were let pass with a large error."""
+    bdf, s = driver.bdf, driver.state
+    if s.reaction_error <= ROUGH * s.largest_reaction:
+        return ""
+    found = (s.array("kind") > 2) & (s.array("reaction") != 0)
+    names = [bdf.names.variable(int(j)) for j in np.flatnonzero(found)]
+    return (
+        f"near t = {s.t_reaction_error:.10g} the error of {listed(names) or 'multipliers'} may be "
+        f"{min(s.reaction_error / s.largest_reaction, 1.0):.0%} of the largest value: at index 3 "
+        "as written they are second differences over a step, and short steps make them rough; if "
+        "something jumps there, pass the time in t_breaks"
     )
 
 

@@ -48,6 +48,7 @@ __all__ = [
 CARRIED = (
     "t_end", "direction", "h", "max_step", "steps", "nfev", "njev", "nlu", "iterations",
     "error_test_failures", "convergence_failures", "untested", "t_untested", "t_last_untested",
+    "largest_reaction", "reaction_error", "t_reaction_error",
     "projections", "worst_drift", "attempts",
     "look_after",
 )

@@ -6,6 +6,7 @@ from tether._core.state cimport State
 cdef void set_test_weights(State s) noexcept nogil
 cdef bint is_shaken(State s) noexcept nogil
 cdef bint drowns(State s) noexcept nogil
+cdef void note_reactions(State s) noexcept nogil
 cdef void note_untested(State s) noexcept nogil
 cdef void set_weights_of_determined(State s, double iteration) noexcept nogil
 cdef void find_noise(State s) noexcept nogil

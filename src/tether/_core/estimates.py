@@ -121,6 +121,26 @@ def drowns(s):
     return False
 
 
+def note_reactions(s):
+    """Note how large reactions of index 3 get, and their largest error in an accepted step.
+
+    The test loosens for a short step and for its round-off, math (22), (23), and behind a jump
+    both may let pass a good part of the value.
+    """
+    i: cython.int
+    error: cython.double = 0.0
+    if s.estimate < LOCAL:              # which do not filter
+        return
+    for i in range(s.n):
+        if s.kind[i] > 2 and s.reaction[i]:
+            s.largest_reaction = max(s.largest_reaction, fabs(s.y[i]) / s.unit[i])
+            error = max(error, fabs(s.filtered[i]) / s.unit[i])
+    error *= s.error_constant[s.k]
+    if error > s.reaction_error:
+        s.reaction_error = error
+        s.t_reaction_error = s.t_new
+
+
 def note_untested(s):
     """Note a step that could not be tested for what follows from slopes; it was accepted."""
     if s.shaken > 0:

@@ -213,6 +213,7 @@ cdef class State:
     cdef public long long error_test_failures, convergence_failures
     cdef public long long untested    # steps that were not tested for what follows from slopes ...
     cdef public double t_untested, t_last_untested   # ... the first of them and the last
+    cdef public double largest_reaction, reaction_error, t_reaction_error  # of index 3 as written
 
     # --- what is kept
     cdef public bint keep_steps

@@ -135,6 +135,7 @@ class State:
         self.steps = self.nfev = self.njev = self.nlu = self.iterations = 0
         self.error_test_failures = self.convergence_failures = self.untested = 0
         self.t_untested = self.t_last_untested = 0.0
+        self.largest_reaction = self.reaction_error = self.t_reaction_error = 0.0
         self.keep_steps = False
         self.stored = self.capacity = 0
         self.n_eval = self.next_eval = 0

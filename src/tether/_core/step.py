@@ -23,7 +23,7 @@ if not cython.compiled:
     from tether._core.coefficients import set_coefficients
     from tether._core.controller import fit_to_end, next_step, recover
     from tether._core.error import test_error
-    from tether._core.estimates import is_shaken, note_untested, set_test_weights
+    from tether._core.estimates import is_shaken, note_reactions, note_untested, set_test_weights
     from tether._core.events import one_happened, try_events
     from tether._core.newton import correct
     from tether._core.norms import set_weights
@@ -112,8 +112,11 @@ def complete(s):
     if s.rank < s.lowest_rank:
         s.lowest_rank = s.rank
         s.t_lowest_rank = s.t_new
-    if s.highest_kind > 2 and (k == 1 or is_shaken(s)):
-        note_untested(s)
+    if s.highest_kind > 2:
+        if k == 1 or is_shaken(s):
+            note_untested(s)
+        else:
+            note_reactions(s)
     s.steps_at_order += 1
     if k == s.max_order or lower_order(s) < k:
         s.starting = False
