@@ -23,7 +23,8 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.measure import conditions
-from tether import gallery, ledger, model, solve_dae
+from tether import gallery, solve_dae
+from tether.plan import ledger, model
 
 RESULTS = Path(__file__).parent / "results"
 SLOT = 0.01                            # seconds of one turn, one run at least

@@ -3,7 +3,8 @@
 import pytest
 from helpers import C_SOURCE, compile_c, has_compiler
 
-from tether import model
+from tether.plan import choose, functions
+from tether.plan.shelf import shelf
 
 
 @pytest.fixture(scope="session")
@@ -26,12 +27,13 @@ def cache_of_libraries(tmp_path_factory):
 def traces(monkeypatch):
     """Functions that were traced, with nothing known before."""
     seen = []
-    trace = model.trace
+    trace = choose.trace
 
     def counted(fun, *args, **options):
         seen.append(fun)
         return trace(fun, *args, **options)
 
-    monkeypatch.setattr(model, "_shelf", model.Shelf())
-    monkeypatch.setattr(model, "trace", counted)
+    shelf.empty()
+    for module in (choose, functions):
+        monkeypatch.setattr(module, "trace", counted)
     return seen

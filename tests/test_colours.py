@@ -10,9 +10,10 @@ from scipy import LowLevelCallable
 
 from tether import Problem, gallery, solve_dae
 from tether._core import probe
-from tether.bdf import new_state
 from tether.gallery.compiled import compile_residual, find_compiler
-from tether.options import Options
+from tether.plan.memory import new_state
+from tether.plan.model import AsWritten
+from tether.problem.options import Options
 
 
 class System:
@@ -33,7 +34,7 @@ class System:
 
     def state(self, y, yp):
         n = len(y)
-        s = new_state(Problem(self), n, Options(atol=1e-9 * self.sizes))
+        s = new_state(AsWritten(Problem(self), n), Options(atol=1e-9 * self.sizes))
         s.h, s.max_step, s.direction = 1e-3, math.inf, 1.0
         probe.move_to(s, 0.0, y, yp)
         return s
@@ -182,7 +183,7 @@ def test_a_group_that_leaves_the_domain_is_taken_apart(n):
         return np.full(n, np.nan) if bad else base(t, y, yp)
 
     y, yp = np.full(n, limit), np.full(n, 0.1)
-    s = new_state(Problem(fun), n, Options())
+    s = new_state(AsWritten(Problem(fun), n), Options())
     s.h, s.direction = 1e-3, 1.0
     for _ in range(3):
         probe.move_to(s, 0.0, y, yp)
@@ -220,7 +221,7 @@ def test_equal_increments_do_not_cancel():
     def fun(t, y, yp):
         return yp - (y - np.roll(y, -1))
 
-    s = new_state(Problem(fun), n, Options())
+    s = new_state(AsWritten(Problem(fun), n), Options())
     s.h, s.direction = 1e-3, 1.0
     probe.move_to(s, 0.0, y, yp)
     _, fy, fyp = probe.jacobian_at(s, 0.0, y, yp)

@@ -15,8 +15,8 @@ import pytest
 import tether
 from tether import Constraint, Problem, Status, gallery
 from tether._core import codes
-from tether.bdf import Bdf
 from tether.gallery.compiled import compile_residual, find_compiler
+from tether.run.integration import Integration
 
 CORE = Path(tether._core.__file__).parent
 
@@ -201,10 +201,10 @@ def long_run(tmp_path):
     if find_compiler() is None:
         pytest.skip("no C compiler")
     problem = gallery.get("trivial")
-    bdf = Bdf(compile_residual(problem, tmp_path), 0.0, problem.y0, problem.yp0,
-              {"rtol": 1e-8, "atol": 1e-8}, t_bound=1e6)
-    bdf.advance(1000)
-    return bdf
+    run = Integration(compile_residual(problem, tmp_path), 0.0, problem.y0, problem.yp0,
+                      {"rtol": 1e-8, "atol": 1e-8}, t_bound=1e6)
+    run.advance(1000)
+    return run
 
 
 CIRCLE_C = """
@@ -228,9 +228,10 @@ def long_projected_run(tmp_path):
         function = getattr(library, name)
         function.restype, function.argtypes = None, [ctypes.c_double, *[pointer] * pointers]
     problem = Problem(library.oscillator, constraints=Constraint(library.circle, size=1))
-    bdf = Bdf(problem, 0.0, [1.0, 0.0], None, {"rtol": 1e-8, "atol": 1e-8}, t_bound=1e6)
-    bdf.advance(1000)
-    return bdf
+    options = {"rtol": 1e-8, "atol": 1e-8}
+    run = Integration(problem, 0.0, [1.0, 0.0], None, options, t_bound=1e6)
+    run.advance(1000)
+    return run
 
 
 @pytest.mark.parametrize("run", ["long_run", "long_projected_run"])
@@ -244,7 +245,7 @@ def test_steps_allocate_no_python_memory(run, request):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert long_run.stats.steps == 21_000
+    assert long_run.state.steps == 21_000
     assert peak - before < 2_000           # the integers of the call itself
 
 

@@ -375,7 +375,7 @@ def test_transistor_amplifier_behind_the_core(exact, trace):
     problem = gallery.get("transamp")
     bdf = Bdf(Problem(problem.fun, jac=problem.jac if exact else None), 0.0, problem.y0,
               options={"rtol": 1e-6, "atol": 1e-6, "trace": trace}, t_bound=0.2)
-    system = StateSystem(bdf._state, 0.0, problem.y0, np.zeros(8))
+    system = StateSystem(bdf._integration.state, 0.0, problem.y0, np.zeros(8))
     assert system.rank_tolerance == (1e-10 if exact or trace == "always" else 1e-7)
     found = find_derivative(system, 0.0, problem.y0)
     assert found.success, found.message
@@ -388,7 +388,7 @@ def test_the_core_reports_what_is_not_finite_and_what_users_raise():
             raise KeyError("mine")
         return [yp[0] - np.sqrt(y[0])]
 
-    state = Bdf(Problem(fun), 0.0, [0.5], t_bound=-1.0)._state
+    state = Bdf(Problem(fun), 0.0, [0.5], t_bound=-1.0)._integration.state
     system = StateSystem(state, 0.0, np.array([0.5]), np.zeros(1))
     assert system.time_scale == -1e-3
     assert find_derivative(system, 0.0, [0.5]).yp[0] == pytest.approx(math.sqrt(0.5))

@@ -12,12 +12,13 @@ from helpers import circle, decay, relax
 
 from tether import Bdf, Cause, Problem, Status, analyze, gallery, solve_dae
 from tether._core import codes
-from tether.causes import CAUSES
-from tether.examine import diagnose
-from tether.examine.discontinuity import find_break
-from tether.messages import page
-from tether.names import Names
-from tether.steps import COLUMNS, read_steps
+from tether.explain.causes import CAUSES
+from tether.explain.examine import diagnose
+from tether.explain.examine.discontinuity import find_break
+from tether.explain.messages import page
+from tether.problem.names import Names
+from tether.run.attempts import COLUMNS, read_steps
+from tether.run.integration import Integration
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -1207,7 +1208,7 @@ def test_an_entry_missing_in_a_sparse_jacobian_is_named():
 
 def test_a_first_step_too_long_is_no_reason_to_look_at_the_equations(monkeypatch):
     looks = []
-    monkeypatch.setattr(Bdf, "_look_again", lambda bdf: looks.append(bdf.t))
+    monkeypatch.setattr(Integration, "_look_again", lambda run: looks.append(run.t))
     problem = gallery.get("trivial")
     sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0)
     assert sol.stats.error_test_failures >= 3
@@ -1256,7 +1257,7 @@ def test_of_an_integrator_by_hand():
     bdf = Bdf(lambda t, y, yp: [yp[0] - y[0] ** 2], 0.0, [1.0], t_bound=2.0)
     while bdf.step() == Status.RUNNING:
         pass
-    found = diagnose(bdf)
+    found = diagnose(bdf._integration)
     assert found.cause == Cause.BLOW_UP
     assert found.where.t == pytest.approx(1.0, abs=1e-3)
 
@@ -1266,7 +1267,7 @@ def test_a_diagnosis_leaves_the_run_as_it_is():
     while bdf.step() == Status.RUNNING:
         pass
     before = bdf.t, bdf.y.tolist(), bdf.stats.nfev, bdf.status
-    diagnose(bdf)
+    diagnose(bdf._integration)
     assert (bdf.t, bdf.y.tolist(), bdf.stats.nfev, bdf.status) == before
 
 
@@ -1284,7 +1285,7 @@ def test_a_function_that_raises_when_asked_again_is_no_obstacle():
     while bdf.step() == Status.RUNNING:
         pass
     limit[0] = len(calls)
-    assert not diagnose(bdf).summary.startswith("Nothing")
+    assert not diagnose(bdf._integration).summary.startswith("Nothing")
 
 
 # --- post-checks --------------------------------------------------------------------------------
@@ -1399,10 +1400,10 @@ def test_the_ring_keeps_the_last_attempts():
         t.append(bdf.t)
         h.append(bdf.step_size)
         k.append(bdf.order)
-    steps = read_steps(bdf._state)
+    steps = read_steps(bdf._integration.state)
     assert len(steps) == codes.RING_ROWS
     assert len(COLUMNS) == codes.RING_COLUMNS
-    assert bdf._state.attempts == bdf.stats.steps + bdf.stats.error_test_failures + (
+    assert bdf._integration.state.attempts == bdf.stats.steps + bdf.stats.error_test_failures + (
         bdf.stats.convergence_failures)
     accepted = steps[steps["outcome"] == codes.OK]
     np.testing.assert_array_equal(accepted["t"][:-1], t[-len(accepted) + 1:])
@@ -1420,9 +1421,9 @@ def test_the_ring_keeps_slopes_and_condition(n):
               t_bound=1.0)
     while bdf.step() == Status.RUNNING:
         pass
-    last = read_steps(bdf._state)[-1]
+    last = read_steps(bdf._integration.state)[-1]
     np.testing.assert_array_equal(last["slopes"], bdf.yp)
-    c = bdf._state.cj_factored
+    c = bdf._integration.state.cj_factored
     assert last["condition"] == pytest.approx((1000.0 + c) / (1.0 + c), rel=1e-6)
     assert last["condition"] <= bdf.condition() * (1 + 1e-6)
 
@@ -1431,7 +1432,7 @@ def test_the_ring_names_the_component_that_fails():
     bdf = Bdf(lambda t, y, yp: [yp[0] + y[0], y[1] - (t > 0.5)], 0.0, [1.0, 0.0], t_bound=1.0)
     while bdf.step() == Status.RUNNING:
         pass
-    failed = read_steps(bdf._state)
+    failed = read_steps(bdf._integration.state)
     failed = failed[failed["outcome"] == codes.ERROR_TEST]
     assert len(failed) > 3
     assert np.all(failed["component"] == 1)
@@ -1644,7 +1645,7 @@ def test_analyze_checks_a_jacobian():
 
 
 def test_the_page_of_messages_is_up_to_date():
-    """Run ``python -m tether.messages > docs/messages.md`` if not."""
+    """Run ``python -m tether.explain.messages > docs/messages.md`` if not."""
     assert (ROOT / "docs/messages.md").read_text() == page()
 
 

@@ -7,7 +7,7 @@ import pytest
 from helpers import RELAX_START, circle, decay, relax
 
 from tether import Status, solve_dae
-from tether.events import find_zero
+from tether.run.watch import find_zero
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-12}
 PI = math.pi
@@ -17,7 +17,7 @@ PI = math.pi
 def both_ways(request, monkeypatch):
     """Run every test with event functions as programs, where they can be, and with calls."""
     if request.param == "called":
-        monkeypatch.setattr("tether.events.traced_events", lambda *args: None)
+        monkeypatch.setattr("tether.run.watch.traced_events", lambda *args: None)
 
 
 def event(fun, **attributes):

@@ -10,8 +10,9 @@ import pytest
 
 from tether import Bdf, Cause, Problem, Status, consistent_start, solve_dae, solve_fixed
 from tether._core import codes, probe
-from tether.bdf import new_state
-from tether.options import Options
+from tether.plan.memory import new_state
+from tether.plan.model import AsWritten
+from tether.problem.options import Options
 
 FAMILY = [ValueError, ZeroDivisionError, OverflowError, FloatingPointError]
 
@@ -341,7 +342,7 @@ def test_refused_points_leave_nothing_behind():
         raise mine
 
     for residual in (fun, again):
-        s = new_state(Problem(residual), 1, Options())
+        s = new_state(AsWritten(Problem(residual), 1), Options())
         for _ in range(5000):
             assert probe.residual_at(s, 0.0, [1.0], [0.0])[0] == codes.NON_FINITE
     gc.collect()

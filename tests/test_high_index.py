@@ -8,7 +8,7 @@ import pytest
 
 import tether
 from tether import Bdf, Options, Problem, Status, consistent_start, gallery
-from tether.linear.condition import condition_number
+from tether.run.condition import condition_number
 
 solve_dae = partial(tether.solve_dae, form="given")
 GivenOptions = partial(Options, form="given")
@@ -300,7 +300,7 @@ def test_local_estimate_is_that_of_the_theory():
         GivenOptions(rtol=1e-3, atol=1e-3, first_step=h, estimate="local"), t_bound=1.0,
     )
     bdf.step()
-    estimate = bdf._state.array("filtered")
+    estimate = bdf._integration.state.array("filtered")
     error = bdf.y - [math.cos(0.5 + h), math.sin(0.5 + h)]
     assert error[0] == pytest.approx(estimate[0], rel=0.01)
     assert abs(estimate[1]) < 1e-12
@@ -350,7 +350,7 @@ def test_condition_number_is_that_of_the_factored_matrix():
         assert math.isnan(bdf.condition())
         for _ in range(20):
             bdf.step()
-        s = bdf._state
+        s = bdf._integration.state
         matrix = (s.array("fy") + s.cj_factored * s.array("fyp")).reshape(5, 5).T
         if scaling != "none":
             matrix = s.array("row_scale")[:, None] * matrix * s.array("column_scale")
@@ -380,11 +380,11 @@ def test_damped_iteration_takes_over_where_smaller_steps_do_not_help():
         jumping, 0.0, [0.0, 0.0], None, {"form": "given", "trace": "never"},
         t_bound=1.0, dense_output=False,
     )
-    bdf._state.use_kinds([0, 2], [0, 1], 1)
+    bdf._integration.state.use_kinds([0, 2], [0, 1], 1)
     while bdf.step() == Status.RUNNING:
         pass
     assert bdf.status == Status.REACHED_END
-    assert bdf._state.damped_steps > 0
+    assert bdf._integration.state.damped_steps > 0
     assert bdf.y[1] == pytest.approx(40.0, rel=1e-5)
 
 
@@ -412,7 +412,7 @@ def test_split_residual_gives_the_matrix_of_the_estimate():
     np.testing.assert_allclose(sol.y[:4, -1], PENDULUM.exact(2.0)[:4], atol=1e-4)
     bdf = Bdf(split, 0.0, PENDULUM.y0, None, {"trace": "never", "form": "given"}, t_bound=1.0)
     np.testing.assert_array_equal(
-        bdf._state.array("fyp").reshape(5, 5).T, np.diag([1.0, 1.0, 2.0, 1.0, 0.0])
+        bdf._integration.state.array("fyp").reshape(5, 5).T, np.diag([1.0, 1.0, 2.0, 1.0, 0.0])
     )
 
 

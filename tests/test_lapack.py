@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 from tether import solve_dae
-from tether.linear import routines
+from tether.base import lapack as routines
 
 SCRIPT = """
 import sys

@@ -20,10 +20,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tether
-from tether import Bdf, Problem, Status, gallery
+from tether import Problem, Status, gallery
 from tether._core import events, machine, opcodes, probe
 from tether._core.schedule import schedule
 from tether._core.state import State
+from tether.plan.shelf import shelf
+from tether.run.integration import Integration
 from tether.trace import compile_c, library_cache, trace
 from tether.trace import opcodes as op
 from tether.trace.backend import prepare, prepare_system
@@ -504,26 +506,32 @@ def test_threads_share_a_plan_but_not_a_memory():
 # --- whole integrations -------------------------------------------------------------------------
 
 
-class Traced(Problem):
-    """A problem that runs as a program."""
+class RunOf(Integration):
+    """A run of a problem, or of a backend in its place."""
 
-    def __init__(self, problem, backend):
-        super().__init__(problem.fun)
+    def __init__(self, problem, y0, yp0, options, t_end, backend=None):
         self.backend = backend
+        super().__init__(problem, 0.0, y0, yp0, {**options, "trace": "never"}, t_bound=t_end)
 
-    def attach(self, state):
-        self.backend.attach(state)
+    def _find_model(self, t, y, yp):
+        model = super()._find_model(t, y, yp)
+        if self.backend is not None:
+            model.attach = self.backend.attach
+        return model
+
+    @property
+    def counts(self):
+        return [getattr(self.state, name) for name in ("steps", "nfev", "njev", "nlu")]
 
 
-def solve(problem, gallery_problem, rtol=1e-6):
-    """Integrate a problem as it attaches itself."""
-    options = {"rtol": rtol, "atol": rtol * gallery_problem.atol_scale, "trace": "never"}
-    t0, t_end = gallery_problem.t_span
-    bdf = Bdf(problem, t0, gallery_problem.y0, gallery_problem.yp0, options, t_bound=t_end)
-    while bdf.status == Status.RUNNING:
-        bdf.advance(1000)
-    assert bdf.status == Status.REACHED_END
-    return bdf
+def solve(problem, given, backend=None, rtol=1e-6):
+    """Integrate a problem of the gallery."""
+    options = {"rtol": rtol, "atol": rtol * given.atol_scale}
+    run = RunOf(problem, given.y0, given.yp0, options, given.t_span[1], backend)
+    while run.status == Status.RUNNING:
+        run.advance(1000)
+    assert run.status == Status.REACHED_END
+    return run
 
 
 @pytest.mark.parametrize("name", ["robertson", "pend-i1", "akzo", "transamp", "caraxis-i1"])
@@ -542,12 +550,11 @@ def test_programs_integrate_as_callbacks_do(name):
     by_runner = solve(Problem(lambda t, y, yp: runner.values(t, y, yp), jac=jacobian), given)
     by_python = solve(Problem(given.fun, jac=jacobian), given)
     for backend in made:
-        found = solve(Traced(given, backend), given)
-        for field in ("steps", "nfev", "njev", "nlu"):
-            assert getattr(found.stats, field) == getattr(by_runner.stats, field), field
+        found = solve(Problem(given.fun), given, backend)
+        assert found.counts == by_runner.counts
         np.testing.assert_array_equal(found.y, by_runner.y)
         # the residual as written differs in its last digits
-        assert abs(found.stats.steps - by_python.stats.steps) <= 0.02 * by_python.stats.steps
+        assert abs(found.state.steps - by_python.state.steps) <= 0.02 * by_python.state.steps
         assert given.digits(found.y) > 3
 
 
@@ -561,18 +568,18 @@ def backends_of(traced):
 
 def test_an_exact_jacobian_needs_fewer_residuals():
     given = gallery.get("akzo")
-    exact = solve(Traced(given, prepare_system(trace(given.fun, given.n))), given)
+    exact = solve(Problem(given.fun), given, prepare_system(trace(given.fun, given.n)))
     differenced = solve(Problem(given.fun), given)
-    assert exact.stats.nfev < differenced.stats.nfev
-    assert exact.stats.steps < 1.1 * differenced.stats.steps
+    assert exact.state.nfev < differenced.state.nfev
+    assert exact.state.steps < 1.1 * differenced.state.steps
 
 
 def test_other_threads_run_meanwhile():
     """The machine runs without the GIL: a thread counts while the steps are made."""
     given = gallery.get("trivial")
     backend = prepare_system(trace(given.fun, given.n))
-    options = {"rtol": 1e-9, "atol": 1e-9, "trace": "never"}
-    bdf = Bdf(Traced(given, backend), 0.0, given.y0, given.yp0, options, t_bound=1e9)
+    options = {"rtol": 1e-9, "atol": 1e-9}
+    run = RunOf(Problem(given.fun), given.y0, given.yp0, options, 1e9, backend)
     ticks, stop = [0], threading.Event()
 
     def count():
@@ -586,7 +593,7 @@ def test_other_threads_run_meanwhile():
         while ticks[0] < 1:
             pass
         before = ticks[0]
-        bdf.advance(500_000)
+        run.advance(500_000)
         after = ticks[0]
     finally:
         stop.set()
@@ -597,14 +604,14 @@ def test_other_threads_run_meanwhile():
 def test_steps_allocate_no_python_memory():
     given = gallery.get("trivial")
     backend = prepare_system(trace(given.fun, given.n))
-    options = {"rtol": 1e-8, "atol": 1e-8, "trace": "never"}
-    bdf = Bdf(Traced(given, backend), 0.0, given.y0, given.yp0, options, t_bound=1e6)
-    bdf.advance(1000)
+    options = {"rtol": 1e-8, "atol": 1e-8}
+    run = RunOf(Problem(given.fun), given.y0, given.yp0, options, 1e6, backend)
+    run.advance(1000)
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
-        bdf.advance(20_000)
+        run.advance(20_000)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -807,15 +814,15 @@ def run_of(backend):
 
 
 def test_the_result_says_what_ran_the_program(empty_cache, monkeypatch):
-    monkeypatch.setattr(tether.model, "_shelf", tether.model.Shelf())
+    shelf.empty()
     assert run_of("machine").how == "traced, as written; run by the machine"
     assert run_of("auto").how == "traced, as written; run by the machine"
     if find_compiler() is not None:
         assert run_of("c").how == "traced, as written; run in C"
-        monkeypatch.setattr(tether.model, "_shelf", tether.model.Shelf())
+        shelf.empty()
         assert run_of("auto").how == "traced, as written; run in C"      # it is there
         assert run_of("machine").how == "traced, as written; run by the machine"
-    monkeypatch.setattr(tether.model, "_shelf", tether.model.Shelf())
+    shelf.empty()
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     for _ in range(2):

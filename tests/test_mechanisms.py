@@ -8,7 +8,7 @@ from pencil import pencil_index
 from scipy.integrate import solve_ivp
 
 from tether import gallery, solve_dae, solve_fixed
-from tether.models.mechanisms import FORMULATIONS, Mechanism
+from tether.gallery.formulations import FORMULATIONS, Mechanism
 from tether.studies.formulations import double_pendulum_exact
 
 INDEX = {"index 3": 3, "index 2": 2, "index 1": 1, "ggl": 2, "baumgarte": 1, "projection": 1}

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import tether
-from tether import Problem, analyze, consistent_start, memory, model, solve_dae, solve_fixed
+from tether import Problem, analyze, consistent_start, solve_dae, solve_fixed
+from tether.base import capacity as memory
+from tether.plan import shelf as shelves
+from tether.plan.shelf import shelf
 
 
 def decay(t, y, yp):
@@ -95,19 +98,19 @@ def test_plans_do_not_keep_the_data_of_functions_alive():
 
 
 def test_plans_are_kept_within_a_budget(monkeypatch):
-    monkeypatch.setattr(model, "_shelf", model.Shelf())
-    monkeypatch.setattr(model, "MOST_BYTES", 400 * 400)
+    shelf.empty()
+    monkeypatch.setattr(shelves, "MOST_BYTES", 400 * 400)
 
     def chain(n):
         return lambda t, y, yp: [yp[0] + sum(np.sin(k * y[0]) for k in range(1, n))]
 
     for n in range(5, 15):
         assert solve_dae(chain(n), (0, 1), [1.0]).how.startswith("traced")
-    plans = model._shelf._plans.values()
+    plans = shelf._plans.values()
     assert 1 < len(plans) < 10
-    assert model._size(plans) <= model.MOST_BYTES
+    assert shelves._size(plans) <= shelves.MOST_BYTES
     solve_dae(chain(600), (0, 1), [1.0])       # one that is larger than all stays for its run
-    assert len(model._shelf._plans) == 1
+    assert len(shelf._plans) == 1
 
 
 def test_one_semi_explicit_problem_serves_threads_with_other_sizes():

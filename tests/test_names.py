@@ -5,7 +5,7 @@ import io
 import pytest
 
 import tether
-from tether.names import Names
+from tether.problem.names import Names
 
 
 def decay(t, y, yp):

@@ -38,7 +38,7 @@ def integrate(k, steps, pattern, trace):
     )
     between_y = between_yp = 0.0
     while bdf.status == Status.RUNNING:
-        bdf._state.h = h * pattern[bdf.stats.steps % len(pattern)]
+        bdf._integration.state.h = h * pattern[bdf.stats.steps % len(pattern)]
         bdf.step()
         assert bdf.order == k
         middle = bdf.t - 0.4 * bdf.step_size

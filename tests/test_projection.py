@@ -219,7 +219,7 @@ def test_projection_keeps_the_order_of_the_formula(k, trace):
                           newton_tolerance=1e-13, trace=trace),
                   t_bound=2.0, history=(before, exact(before)))
         while bdf.status == Status.RUNNING:
-            bdf._state.h = h
+            bdf._integration.state.h = h
             bdf.step()
         assert abs(np.hypot(*bdf.y) - 1.0) < 1e-14
         errors.append(np.abs(bdf.y - exact(2.0)).max())
@@ -234,7 +234,7 @@ def test_slope_belongs_to_the_difference_formula():
               dense_output=False)              # a look between the steps would need its arrays
     for _ in range(200):
         bdf.step()
-    state = bdf._state
+    state = bdf._integration.state
     correction = state.array("phi")[:5] - state.array("y_predicted")
     np.testing.assert_allclose(
         bdf.yp, state.array("yp_predicted") + state.cj * correction, rtol=1e-9, atol=1e-9

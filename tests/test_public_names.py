@@ -29,7 +29,7 @@ def run_examples(thing, name):
 
 
 def test_modules_are_found():
-    assert {"tether.solve", "tether.problem", "tether.start.consistent"} <= set(MODULES)
+    assert {"tether.solve", "tether.problem.problem", "tether.start.consistent"} <= set(MODULES)
 
 
 def test_all_is_sorted_and_complete():

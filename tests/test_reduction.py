@@ -7,7 +7,7 @@ import pytest
 
 from tether import Constraint, Problem, gallery, solve_dae
 from tether.gallery import raw_mechanisms as raw
-from tether.structure.analyze import analyze_trace
+from tether.structure.analysis import analyze_trace
 from tether.structure.equations import Equations
 from tether.structure.hidden import reduce_index
 from tether.structure.pencil import local_pencil

@@ -6,7 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from tether import Bdf, Status, analyze, model, solve_dae
+from tether import Bdf, Status, analyze, solve_dae
+from tether.plan import choose
+from tether.plan.shelf import shelf
 
 G = 9.81
 
@@ -14,7 +16,7 @@ G = 9.81
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch):
     """No test finds what another has left in the cache."""
-    monkeypatch.setattr(model, "_shelf", model.Shelf())
+    shelf.empty()
 
 
 def crossing(fun, apply=None, direction=0, terminal=False):
@@ -545,13 +547,13 @@ def test_it_can_be_shown():
 def test_the_same_plans_are_used_again(monkeypatch):
     """A run with many changes analyses two systems."""
     analysed = []
-    analyze_trace = model.analyze_trace
+    analyze_trace = choose.analyze_trace
 
     def counted(*args, **options):
         analysed.append(args[0])
         return analyze_trace(*args, **options)
 
-    monkeypatch.setattr(model, "analyze_trace", counted)
+    monkeypatch.setattr(choose, "analyze_trace", counted)
 
     def fun(t, y, yp):
         _, v, force = y
@@ -570,7 +572,7 @@ def test_branches_that_leave_the_structure_alone_are_left_alone():
         return [yp[0] - v, yp[1] + x + (0.1 if v > 0 else -0.1) + max(x, 0.0)]
 
     bdf = Bdf(fun, 0.0, [1.0, 0.0], t_bound=1.0)
-    assert bdf.model.modes is None
+    assert bdf._integration.model.modes is None
 
 
 def test_a_jump_into_another_mode():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tether import Problem, consistent_start, gallery, solve_dae
+from tether.analyze import analyze
 from tether.gallery import raw_mechanisms as raw
-from tether.structure.analyze import analyze
 
 MECHANISMS = [
     raw.double_pendulum(), raw.slider_crank(), raw.closed_chain(5), raw.closed_chain(10),

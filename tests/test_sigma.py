@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tether import gallery
-from tether.structure.analyze import analyze_trace
+from tether.structure.analysis import analyze_trace
 from tether.structure.equations import Equations, general_points
 from tether.structure.repair import repair, shuffle
 from tether.structure.sigma import Signature, Unmatched, find_signature

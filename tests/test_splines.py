@@ -19,7 +19,8 @@ from scipy.interpolate import (
     make_interp_spline,
 )
 
-from tether import analyze, model, solve_dae
+from tether import analyze, solve_dae
+from tether.plan.shelf import shelf
 from tether.trace import (
     evaluate,
     formula,
@@ -45,7 +46,7 @@ POINTS = np.concatenate([X, RNG.uniform(X[0], X[-1], 60), [-1.0, X[0] - 1e-9, 3.
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch):
     """No test finds what another has left in the cache."""
-    monkeypatch.setattr(model, "_shelf", model.Shelf())
+    shelf.empty()
 
 
 SPLINES = {

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from helpers import start_python
 
-from tether import bdf, solve_dae
-from tether.models.mechanisms import FORMULATIONS
-from tether.status import Status
+from tether import solve_dae
+from tether.base.status import Status
+from tether.gallery.formulations import FORMULATIONS
+from tether.run import kinds
 from tether.studies import (
     conditioning,
     estimates,
@@ -550,10 +551,10 @@ def test_work_at_equal_errors():
 
 
 def test_share_is_put_back():
-    usual = bdf.HIGH_INDEX_SHARE
+    usual = kinds.HIGH_INDEX_SHARE
     with estimates.share_of_tolerance(0.5):
-        assert bdf.HIGH_INDEX_SHARE == 0.5
-    assert usual == bdf.HIGH_INDEX_SHARE
+        assert kinds.HIGH_INDEX_SHARE == 0.5
+    assert usual == kinds.HIGH_INDEX_SHARE
 
 
 def test_smaller_shares_bring_digits():

@@ -20,6 +20,7 @@ from numpy import cos, zeros
 from scipy.interpolate import CubicSpline, PPoly
 
 from tether import Problem, analyze, solve_dae
+from tether.problem.problem import prepared
 from tether.trace import TraceFailure, evaluate, trace, verify
 
 GRAVITY = 9.81
@@ -832,7 +833,7 @@ def test_semi_explicit_problem():
         lambda t, x, z: -z * np.sin(x), lambda t, x, z: [x[0] - z[0] - x[1]]
     )
     y, yp = np.array([0.4, 0.6, 0.7]), np.array([1.0, 2.0, 3.0])
-    problem = problem.prepare(0.0, y)
+    problem = prepared(problem, 0.0, y)
     traced = trace(problem.fun, 3, fills=True)
     out = np.empty(3)
     problem.fun(0.0, y, yp, out)

@@ -17,13 +17,14 @@ import scipy.sparse
 from numpy.polynomial import Polynomial
 from scipy.interpolate import CubicSpline
 
-from tether import model, solve_dae
+from tether import solve_dae
+from tether.plan.shelf import shelf
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch):
     """No test finds what another has left in the cache."""
-    monkeypatch.setattr(model, "_shelf", model.Shelf())
+    shelf.empty()
 
 
 KEYS = []

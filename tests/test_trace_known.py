@@ -27,7 +27,8 @@ import scipy.constants
 import scipy.special
 from numpy.polynomial import Polynomial
 
-from tether import analyze, model, solve_dae
+from tether import analyze, solve_dae
+from tether.plan.shelf import shelf
 from tether.trace import TraceFailure, cache_key, evaluate, trace
 from tether.trace.code import facts_of
 
@@ -35,7 +36,7 @@ from tether.trace.code import facts_of
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch):
     """No test finds what another has left in the cache."""
-    monkeypatch.setattr(model, "_shelf", model.Shelf())
+    shelf.empty()
 
 
 KNOWN = []

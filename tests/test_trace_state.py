@@ -11,7 +11,8 @@ import states_in_data
 import states_in_libraries
 from walker import Walk
 
-from tether import model, solve_dae
+from tether import solve_dae
+from tether.plan.shelf import shelf
 from tether.trace import TraceFailure, trace
 
 STATES = states_in_classes.STATES + states_in_data.STATES + states_in_libraries.STATES
@@ -20,7 +21,7 @@ STATES = states_in_classes.STATES + states_in_data.STATES + states_in_libraries.
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch):
     """No test finds what another has left in the cache."""
-    monkeypatch.setattr(model, "_shelf", model.Shelf())
+    shelf.empty()
 
 
 # Somebody else swallowed the refusal, or there is too much to look at after every line.

@@ -46,7 +46,7 @@ def test_traced_events_are_the_same_events(name, backend):
 
     traced = run()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tether.events.traced_events", lambda *args: None)
+        patch.setattr("tether.run.watch.traced_events", lambda *args: None)
         called = run()
     assert traced.status == called.status
     np.testing.assert_array_equal(traced.t, called.t)

@@ -27,13 +27,14 @@ import numpy as np
 import pytest
 from helpers import count_calls, decay
 
-from tether import Bdf, Options, Problem, Status, gallery, model, solve_dae
+from tether import Bdf, Options, Problem, Status, gallery, solve_dae
+from tether.plan.shelf import shelf
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch):
     """No test finds what another has left in the cache."""
-    monkeypatch.setattr(model, "_shelf", model.Shelf())
+    shelf.empty()
 
 
 def end(fun, trace, t_end=1.0, y0=(1.0,), **options):
@@ -1286,7 +1287,7 @@ def test_two_threads_with_one_function(backend):
     values = [0.0, 0.5] * 8
     alone = {k: run(k) for k in set(values)}
     for _ in range(3):
-        model._shelf = model.Shelf()
+        shelf.empty()
         with ThreadPoolExecutor(2) as pool:
             together = list(pool.map(run, values))
         for k, sol in zip(values, together, strict=True):
@@ -1302,7 +1303,7 @@ def test_threads_start_together():
         return [yp[0] - y[1], yp[1] + np.sin(y[0]) + 0.1 * y[1] * abs(y[1])]
 
     expected = solve_dae(fun, (0, 10), [1.0, 0.0])
-    model._shelf = model.Shelf()
+    shelf.empty()
     barrier, found = threading.Barrier(8), []
 
     def run():

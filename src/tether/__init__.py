@@ -1,19 +1,21 @@
 """tether solves differential-algebraic equations F(t, y, y') = 0."""
 
+from tether.analyze import analyze
+from tether.base.status import ConsistencyWarning, Status
 from tether.bdf import Bdf
-from tether.causes import Cause
-from tether.constraints import Constraint
-from tether.diagnosis import Diagnosis
+from tether.explain.causes import Cause
+from tether.explain.diagnosis import Diagnosis
+from tether.explain.report import IndexReport
 from tether.fixed import solve_fixed
-from tether.options import Options
-from tether.problem import Problem
-from tether.result import DaeResult, Interpolant, Statistics
+from tether.problem.constraint import Constraint
+from tether.problem.options import Options
+from tether.problem.problem import Problem
+from tether.result.solution import DaeResult
+from tether.run.interpolant import Interpolant
+from tether.run.statistics import Statistics
 from tether.solve import solve_dae
 from tether.start.consistent import Start
 from tether.start.search import consistent_start
-from tether.status import ConsistencyWarning, Status
-from tether.structure.analyze import analyze
-from tether.structure.report import IndexReport
 
 __version__ = "0.1.0"
 

@@ -13,15 +13,17 @@ from numpy.typing import ArrayLike
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
-from tether.bdf import new_state
-from tether.checks import as_numbers, check_time, check_vector
-from tether.memory import OF_FIXED_STEPS, require_matrices
-from tether.options import Options
-from tether.problem import Problem, as_problem
-from tether.result import DaeResult, Statistics
+from tether.base.capacity import OF_FIXED_STEPS, require_matrices
+from tether.base.checks import as_numbers, check_time, check_vector
+from tether.base.status import Status
+from tether.plan.memory import new_state
+from tether.plan.model import AsWritten
+from tether.problem.options import Options
+from tether.problem.problem import Problem, as_problem, prepared
+from tether.result.solution import DaeResult
+from tether.run.statistics import Statistics
 from tether.start.consistent import Start
 from tether.start.discrete import Blocks, check_blocks, correct_velocities
-from tether.status import Status
 
 __all__ = ["solve_fixed"]
 
@@ -155,7 +157,7 @@ def solve_fixed(
     iterations = _check_count("max_iterations", max_iterations)
 
     require_matrices(len(known), OF_FIXED_STEPS)
-    problem = problem.prepare(float(t[0]), known[:, 0])
+    problem = prepared(problem, float(t[0]), known[:, 0])
     run = _Run(_new_state(problem, n, t), t, order, known, slope, tolerance, iterations)
     run.run(discrete, found)
     return run.result()
@@ -421,7 +423,7 @@ def extrapolate(past: np.ndarray) -> np.ndarray:
 
 
 def _check_problem(problem: Problem) -> Problem:
-    if problem.constraints.all:
+    if problem.constraints or problem.invariants:
         raise ValueError(
             "fun is a Problem with constraints or invariants; solve_fixed does not project"
         )
@@ -429,7 +431,7 @@ def _check_problem(problem: Problem) -> Problem:
 
 
 def _new_state(problem: Problem, n: int, t: np.ndarray) -> State:
-    state = new_state(problem, n, Options())
+    state = new_state(AsWritten(problem, n), Options())
     state.retries = False                      # the step is what it is
     state.t_end, state.h = float(t[-1]), float(t[1] - t[0])
     state.direction = float(np.sign(state.h))

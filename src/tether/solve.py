@@ -12,25 +12,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tether.bdf import Bdf
-from tether.causes import Cause
-from tether.checks import as_numbers, check_time
-from tether.diagnosis import Diagnosis, Where, begin, write
-from tether.doubts import doubts
-from tether.drive import Driver
-from tether.events import Event, check_events
-from tether.frozen import made
-from tether.options import Options, merge
-from tether.problem import as_problem, check_signature
-from tether.progress import ProgressBar
-from tether.record import Record
-from tether.result import DaeResult, Interpolant, Statistics
+from tether.analyze import analyze
+from tether.base.checks import as_numbers, check_time
+from tether.base.frozen import made
+from tether.base.status import ConsistencyWarning, Status
+from tether.explain.causes import Cause
+from tether.explain.diagnosis import Diagnosis, Where, begin, write
+from tether.explain.doubts import doubts
+from tether.explain.examine import diagnose
+from tether.problem.options import Options, merge
+from tether.problem.problem import as_problem, check_signature
+from tether.result.solution import DaeResult
+from tether.run.attempts import read_steps
+from tether.run.drive import Driver
+from tether.run.integration import Integration
+from tether.run.interpolant import Interpolant
+from tether.run.progress import ProgressBar
+from tether.run.record import Record
+from tether.run.statistics import Statistics
+from tether.run.watch import Event, check_events
 from tether.start.consistent import Start
-from tether.status import ConsistencyWarning, Status
-from tether.steps import read_steps
 
 if TYPE_CHECKING:
-    from tether.structure.report import IndexReport
+    from tether.explain.report import IndexReport
 
 __all__ = ["solve_dae"]
 
@@ -198,12 +202,14 @@ def solve_dae(
     )
 
     def run(settings: Options, watched: list[Event]) -> Status:
-        bdf = Bdf(problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between,
-                  names=names, equation_names=equation_names)
-        _warn_if_moved(bdf, y0)
-        record = Record(bdf._state, keep_steps=times is None or dense_output, t_eval=times)
+        integration = Integration(
+            problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between, names=names,
+            equation_names=equation_names,
+        )
+        _warn_if_moved(integration, y0)
+        record = Record(integration.state, keep_steps=times is None or dense_output, t_eval=times)
         bar = ProgressBar(t0, t_end) if progress else None
-        drivers.append(Driver(bdf, record, watched, callback, bar, breaks))
+        drivers.append(Driver(integration, record, watched, callback, bar, breaks))
         return drivers[-1].run()
 
     try:
@@ -223,7 +229,7 @@ def _as_called(settings: Options, drivers: list[Driver]) -> Options:
 
     A function whose trace gave other values is known by now, and will be called.
     """
-    trust = drivers[-1].bdf.trust
+    trust = drivers[-1].integration.trust
     if settings.max_seconds is not None:
         left = settings.max_seconds - sum(driver.seconds for driver in drivers)
         settings = replace(settings, max_seconds=max(left, 1e-9))
@@ -235,37 +241,37 @@ def _as_called(settings: Options, drivers: list[Driver]) -> Options:
 def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeResult:
     """Collect what the last run has left behind."""
     driver = drivers[-1]
-    differences = tuple([text for d in drivers for text in d.bdf.trust.warnings])
-    if differences and not driver.bdf.note:
-        driver.bdf.note = differences[-1]
-    bdf, record, events = driver.bdf, driver.record, driver.events
+    differences = tuple([text for d in drivers for text in d.integration.trust.warnings])
+    if differences and not driver.integration.note:
+        driver.integration.note = differences[-1]
+    run, record, events = driver.integration, driver.record, driver.events
     history: dict[str, Any] = {}
     interpolant = None
     if record.keep_steps:
         t, y, yp, k = record.steps()
         history = _history(t, k)
         if dense_output and len(history["t"]):
-            interpolant = Interpolant(t, np.ascontiguousarray(y[:, : bdf.n]), k)
+            interpolant = Interpolant(t, np.ascontiguousarray(y[:, : run.n]), k)
     if record.t_eval is not None:
         t, y, yp = record.outputs()
-    bdf.model.count(bdf._state)
+    run.model.count(run.state)
     found: tuple[str, ...] = ()
     if status == Status.INTERRUPTED:
-        bdf.status = status
+        run.status = status
     elif not status.failed:
         found = doubts(driver)
-    checks = sum([d.bdf.trust.points for d in drivers])
-    stats = Statistics.of(bdf._state, seconds=driver.seconds, checks=checks, **history)
+    checks = sum([d.integration.trust.points for d in drivers])
+    stats = Statistics.of(run.state, seconds=driver.seconds, checks=checks, **history)
     drift = record.drift()
     doubtful = status.failed or bool(found)
     diagnosis = _diagnosis(driver, status, found) if doubtful else None
     return made(
-        DaeResult, t=t, y=y.T[: bdf.n], yp=yp.T[: bdf.n], sol=interpolant,
+        DaeResult, t=t, y=y.T[: run.n], yp=yp.T[: run.n], sol=interpolant,
         t_events=_gather(events, "t"), y_events=_gather(events, "y"),
         yp_events=_gather(events, "yp"),
         status=status, message=_message(driver, status, diagnosis),
-        start=_named(driver.start.restricted(bdf.n), bdf),
-        stats=stats, drift=drift, how=bdf.how, analysis=partial(_report, bdf, driver),
+        start=_named(driver.start.restricted(run.n), run),
+        stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver),
         verdict=diagnosis or partial(_all_is_well, driver), warnings=found + differences,
     )
 
@@ -279,27 +285,23 @@ def _history(t: np.ndarray, k: np.ndarray) -> dict[str, np.ndarray]:
     return {"t": t[rows], "h": t[rows] - t[rows - 1], "order": k[rows]}
 
 
-def _named(start: Start, bdf: Bdf) -> Start:
+def _named(start: Start, run: Integration) -> Start:
     """Put names into the message about the start, if there is something to name."""
     if "[" not in start.message and "equation" not in start.message:
         return start
-    return replace(start, message=bdf.names.translate(start.message))
+    return replace(start, message=run.names.translate(start.message))
 
 
-def _report(bdf: Bdf, driver: Driver) -> IndexReport:
+def _report(run: Integration, driver: Driver) -> IndexReport:
     """Analyse the equations where the run began."""
-    from tether.structure.analyze import analyze
-
-    start = driver.start.restricted(bdf.n)
-    return analyze(bdf.problem, driver.t_start, start.y, start.yp)
+    start = driver.start.restricted(run.n)
+    return analyze(run.problem, driver.t_start, start.y, start.yp)
 
 
 def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Diagnosis:
     """Find out why a run failed, at once: what it used is still there."""
     if status.failed:
-        from tether.examine import diagnose
-
-        return diagnose(driver.bdf, driver)
+        return diagnose(driver.integration, driver)
     steps = read_steps(driver.state)
     return write(Cause.DOUBTFUL, Where(driver.t_reached), "; ".join(warnings), steps=steps)
 
@@ -314,15 +316,16 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
         return status.text
     if not status.failed:
         return f"{status.text} {diagnosis.summary}"
-    bdf, advice = driver.bdf, f" Try: {diagnosis.remedies[0]}." if diagnosis.remedies else ""
-    if not bdf.start.success:
-        reason = bdf.names.translate(bdf.start.message)
+    run = driver.integration
+    advice = f" Try: {diagnosis.remedies[0]}." if diagnosis.remedies else ""
+    if not run.start.success:
+        reason = run.names.translate(run.start.message)
         if diagnosis.cause != Cause.START or reason in diagnosis.summary:
             return f"{diagnosis.summary}{advice}"
         return f"{diagnosis.summary} {begin(reason)}.{advice}"
     # where no cause was found, the status has all the advice there is
     text = status.text if diagnosis.cause == Cause.UNKNOWN else f"{status.happened}."
-    text = f"{text} (t = {driver.t_reached:.10g}, step size {bdf.next_step:.3g})"
+    text = f"{text} (t = {driver.t_reached:.10g}, step size {run.state.h:.3g})"
     return text if diagnosis.cause == Cause.STOPPED else f"{text} {diagnosis.summary}{advice}"
 
 
@@ -370,23 +373,23 @@ def _check_t_breaks(t_breaks: Any, t0: float, t_end: float) -> list[float]:
     return inside if t_end > t0 else inside[::-1]
 
 
-def _multipliers(bdf: Bdf) -> np.ndarray:
+def _multipliers(run: Integration) -> np.ndarray:
     """Tell which unknowns of equations as written follow from the others, and are no start."""
-    s, pencil = bdf._state, bdf.start.pencil
-    if pencil is None or s.n != bdf.n:
-        return np.zeros(bdf.n, bool)
+    s, pencil = run.state, run.start.pencil
+    if pencil is None or s.n != run.n:
+        return np.zeros(run.n, bool)
     return (pencil.var_index > 1) & ~s.array("fyp").reshape(s.n, s.n).any(axis=1)
 
 
-def _warn_if_moved(bdf: Bdf, y0: ArrayLike) -> None:
-    start = bdf.start
-    if not (start.success and start.moved) or bdf.options.accept_projected_start:
+def _warn_if_moved(run: Integration, y0: ArrayLike) -> None:
+    start = run.start
+    if not (start.success and start.moved) or run.options.accept_projected_start:
         return
-    change = np.abs(start.y[: bdf.n] - np.asarray(y0, float)) * bdf._state.array("weight")[: bdf.n]
-    change[bdf.model.determined(bdf.n) | _multipliers(bdf)] = 0.0
+    change = np.abs(start.y[: run.n] - np.asarray(y0, float)) * run.state.array("weight")[: run.n]
+    change[run.model.determined | _multipliers(run)] = 0.0
     worst = int(np.argmax(change))
     if change[worst] > 1.0:
-        name = bdf.names.variable(worst)
+        name = run.names.variable(worst)
         called = "" if name == f"y[{worst}]" else f" ({name})"
         warnings.warn(
             f"y0 does not satisfy the algebraic equations; y0[{worst}]{called} was changed by "

@@ -1,7 +1,7 @@
 """Notice when the solution comes to a branch of the user's function that it was not on before.
 
 A traced function has all of its branches in one program. The program is compared with the function
-(`tether.trust`) on each branch that a run meets: its conditions, evaluated at every accepted
+(`tether.run.trust`) on each branch that a run meets: its conditions, evaluated at every accepted
 step, make a number, and one that was not seen before is for somebody outside to look at.
 """
 

@@ -1,4 +1,4 @@
-"""Sign changes of the event functions over a step; `tether.events` locates them.
+"""Sign changes of the event functions over a step; `tether.run.watch` locates them.
 
 They are evaluated before the step is accepted: where one of them has no value, a smaller step may
 stay within its domain.

@@ -5,7 +5,7 @@ An extension of its own, imported only when needed: SciPy's LAPACK takes as long
 
 import cython
 
-from tether.linear.routines import capsules
+from tether.base.lapack import capsules
 
 if not cython.compiled:
     from scipy.linalg.lapack import dgetrf as scipy_dgetrf

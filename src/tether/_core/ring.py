@@ -14,7 +14,7 @@ if not cython.compiled:
 
 
 def remember(s, outcome):
-    """Write one attempt over the oldest; the columns are `tether.steps.COLUMNS`, then y'."""
+    """Write one attempt over the oldest; the columns are `tether.run.attempts.COLUMNS`, then y'."""
     i: cython.int
     row: cython.longlong = s.attempts & (RING_ROWS - 1)      # a power of two
     row *= RING_COLUMNS + s.n

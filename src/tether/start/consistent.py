@@ -11,8 +11,8 @@ from tether._core import codes, probe
 from tether._core.adapters import raise_users
 from tether._core.consistent import Completion
 from tether._core.state import State
-from tether.frozen import made
-from tether.status import Status
+from tether.base.frozen import made
+from tether.base.status import Status
 from tether.structure.pencil import Pencil
 from tether.structure.scaling import balanced, nonzero
 

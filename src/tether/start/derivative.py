@@ -40,7 +40,7 @@ from numpy.typing import ArrayLike
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
-from tether.checks import as_numbers
+from tether.base.checks import as_numbers
 from tether.start.double_system import (
     Banded,
     Dense,

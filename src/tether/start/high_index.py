@@ -17,6 +17,7 @@ import numpy as np
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
+from tether.base.status import Status
 from tether.start.by_differences import settle
 from tether.start.consistent import (
     Start,
@@ -25,7 +26,6 @@ from tether.start.consistent import (
     time_scale,
     worst_equation,
 )
-from tether.status import Status
 from tether.structure.least_change import shortest
 from tether.structure.pencil import Pencil, local_pencil, natural_scales
 from tether.structure.scaling import Units, nonzero, ranges

@@ -13,7 +13,7 @@ from tether._core.state import State
 from tether.start.consistent import Start
 
 if TYPE_CHECKING:
-    from tether.constraints import Constraints
+    from tether.plan.constraints import Constraints
 
 # Of the residual at the start: what a projection that works leaves far behind.
 STILL_THERE = 1e-3

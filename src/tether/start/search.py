@@ -24,11 +24,13 @@ from tether._core import constraints as core_constraints
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
-from tether.checks import check_time, check_vector
-from tether.memory import OF_A_SEARCH, require_matrices
-from tether.names import check_names
-from tether.options import Options
-from tether.problem import as_problem
+from tether.base.capacity import OF_A_SEARCH, require_matrices
+from tether.base.checks import check_time, check_vector
+from tether.plan.memory import new_state
+from tether.plan.model import AsWritten
+from tether.problem.names import check_names
+from tether.problem.options import Options
+from tether.problem.problem import as_problem, prepared
 from tether.start.consistent import Start
 from tether.start.derivative import StateSystem, find_derivative
 from tether.structure.least_change import shortest
@@ -118,8 +120,6 @@ def consistent_start(
     >>> [round(float(v), 3) for v in start.y]
     [0.6, -0.8, 0.64, 0.48, 8.488]
     """
-    from tether.bdf import new_state
-
     problem = as_problem(fun, jac, args, constraints)
     t = check_time("t0", t0)
     y = check_vector("y0", y0)
@@ -136,11 +136,12 @@ def consistent_start(
     if both:
         raise ValueError(f"fixed and free both name {[labels[i] for i in both]}")
     require_matrices(len(y), OF_A_SEARCH)
-    problem = problem.prepare(t, y)
-    state = new_state(problem, n, options)
+    problem = prepared(problem, t, y)
+    model = AsWritten(problem, n)
+    state = new_state(model, options)
     state.given = t, y, np.zeros(n) if yp is None else yp
-    problem.constraints.attach(state, t, y, problem.args, options)
-    problem.constraints.set_references(state, t, y)
+    model.constraints.attach(state, t, y, problem.args, options)
+    model.constraints.set_references(state, t, y)
     state.h = 1.0
     if len(roles.fixed) == n and not state.n_constraints:
         return _derivative_only(state, t, y, yp, form, band)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from tether.options import Options
+    from tether.problem.options import Options
 
 __all__ = ["Ranges", "Units", "balanced", "nonzero", "ranges"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tether.fixed import solve_fixed
-from tether.result import DaeResult
+from tether.result.solution import DaeResult
 from tether.studies.hanson_krogh import markdown
 
 STEPS = (0.0005, 0.001)

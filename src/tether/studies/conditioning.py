@@ -92,7 +92,8 @@ def one_step(form: Form, h: float, scaling: str) -> Bdf:
                  "form": "given"},
     )
     bdf.step()
-    if not np.isclose(bdf.step_size, h) or not np.isclose(bdf._state.cj_factored, 1 / h):
+    factored = bdf._integration.state.cj_factored
+    if not np.isclose(bdf.step_size, h) or not np.isclose(factored, 1 / h):
         raise RuntimeError(f"a step of {bdf.step_size} was made instead of {h}")
     return bdf
 
@@ -101,7 +102,7 @@ def scaled_matrix(form: Form, h: float, scaling: str) -> tuple[np.ndarray, float
     """Return the matrix with one of `SCALINGS` and what `Bdf.condition` makes of it."""
     option = scaling if scaling in ("none", "rows", "kinds") else "kinds"
     bdf = one_step(form, h, option)
-    s = bdf._state
+    s = bdf._integration.state
     fy, fyp = (s.array(name).reshape(s.n, s.n).T for name in ("fy", "fyp"))
     matrix = fy + fyp / h
     if scaling != "none":

@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from tether import bdf, gallery, solve_dae
-from tether.result import Statistics
-from tether.status import Status
+from tether import gallery, solve_dae
+from tether.base.status import Status
+from tether.result.solution import Statistics
+from tether.run import kinds
 from tether.studies.command import parse
 from tether.studies.hanson_krogh import markdown
 
@@ -57,12 +58,12 @@ class Run:
 @contextmanager
 def share_of_tolerance(share: float) -> Iterator[None]:
     """Let ``estimate="auto"`` hold ordinary unknowns to another share of the tolerance."""
-    usual = bdf.HIGH_INDEX_SHARE
-    bdf.HIGH_INDEX_SHARE = share
+    usual = kinds.HIGH_INDEX_SHARE
+    kinds.HIGH_INDEX_SHARE = share
     try:
         yield
     finally:
-        bdf.HIGH_INDEX_SHARE = usual
+        kinds.HIGH_INDEX_SHARE = usual
 
 
 @cache
@@ -111,7 +112,7 @@ def run(
     True
     """
     problem = gallery.get(name)
-    with share_of_tolerance(bdf.HIGH_INDEX_SHARE if share is None else share):
+    with share_of_tolerance(kinds.HIGH_INDEX_SHARE if share is None else share):
         sol = solve_dae(
             residual(name), problem.t_span, problem.y0, problem.yp0, rtol=rtol,
             atol=problem.atol(rtol), max_steps=max_steps, form="given",

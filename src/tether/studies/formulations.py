@@ -2,7 +2,7 @@
 
     python -m tether.studies.formulations [--full] [--plot FILE]
 
-Solves a pendulum and a double pendulum in the formulations of `tether.models.mechanisms` and
+Solves a pendulum and a double pendulum in the formulations of `tether.gallery.formulations` and
 prints what they cost, how accurate they are and how far they drift off the constraints. The
 short form has one tolerance and takes a few seconds; ``--full`` has three of them, longer
 intervals, and the work at equal errors.
@@ -19,9 +19,9 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from tether import gallery, solve_dae
-from tether.models.mechanisms import FORMULATIONS, Mechanism
-from tether.result import Statistics
-from tether.status import Status
+from tether.base.status import Status
+from tether.gallery.formulations import FORMULATIONS, Mechanism
+from tether.result.solution import Statistics
 from tether.studies.command import keep, new_figure, parse
 from tether.studies.hanson_krogh import markdown
 
@@ -169,7 +169,7 @@ def run(
     name : str
         One of `EXAMPLES`.
     formulation : str
-        One of `tether.models.mechanisms.FORMULATIONS`.
+        One of `tether.gallery.formulations.FORMULATIONS`.
     rtol : float
         Both tolerances.
     t_end : float, optional

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tether import solve_dae
-from tether.result import DaeResult, Statistics
-from tether.status import Status
+from tether.base.status import Status
+from tether.result.solution import DaeResult
+from tether.run.statistics import Statistics
 from tether.studies.pendulum import (
     LARGEST_SPEED,
     LENGTH,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tether import solve_dae
-from tether.status import Status
+from tether.base.status import Status
 from tether.studies.command import parse
 from tether.studies.hanson_krogh import markdown
 from tether.studies.steep import OneStep, one_step, step_table

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tether import Bdf, Problem, solve_dae
+from tether.base.status import Status
 from tether.fixed import solve_fixed
-from tether.status import Status
 from tether.studies.command import keep, new_figure, parse
 from tether.studies.hanson_krogh import markdown
 
@@ -197,7 +197,7 @@ def one_step(
         history=(t[:-1], y[:, :-1]), dense_output=False,
     )
     bdf.step()
-    s = bdf._state
+    s = bdf._integration.state
     correction = float(s.array("phi")[(order + 1) * s.n])
     constant = error_constant(h / (bdf.t - t[::-1]))
     return OneStep(

@@ -1,4 +1,4 @@
-"""Keys under which traces are kept: the same function is traced once (`tether.model`).
+"""Keys under which traces are kept: the same function is traced once (`tether.plan.model`).
 
 The key of a function is made of all that its expressions can depend on: its code, its defaults,
 the values in its closure and those of the global names it uses, the same for every function it

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tether.problem.naming import code_of, guess_names
 from tether.trace import opcodes as op
 from tether.trace.arguments import ArgumentLayout
 from tether.trace.arrays import TracedArray
@@ -26,7 +27,6 @@ from tether.trace.emit import Program, emit
 from tether.trace.graph import Graph
 from tether.trace.joins import Joins
 from tether.trace.kinds import NP_FLOAT, PY_FLOAT
-from tether.trace.naming import code_of, guess_names
 from tether.trace.private import PrivateCopy
 from tether.trace.scalar import NUMBERS, Scalar, Untraceable, refusals
 from tether.trace.watch import Watch

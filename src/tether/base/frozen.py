@@ -1,0 +1,27 @@
+"""Frozen dataclasses made at once: their own `__init__` calls a function for every field."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+__all__ = ["made"]
+
+T = TypeVar("T")
+
+
+def made(cls: type[T], **fields: Any) -> T:
+    """Make an instance of a frozen dataclass; a field that is left out has its plain default.
+
+    For what every run makes: it takes a third of the time. Nothing is checked, so a dataclass
+    with a ``__post_init__`` or a default that is made anew has to be given what these would make.
+
+    Examples
+    --------
+    >>> from tether.base.frozen import made
+    >>> from tether.structure.scaling import Units
+    >>> made(Units, y=[1.0, 2.0])
+    Units(y=[1.0, 2.0], t=1.0)
+    """
+    instance = object.__new__(cls)
+    instance.__dict__.update(fields)
+    return instance

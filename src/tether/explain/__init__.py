@@ -1,0 +1,1 @@
+"""Words: causes, diagnoses, doubts, reports."""

@@ -1,0 +1,132 @@
+"""Diagnosis: what went wrong, where, why, and what to do next."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether.explain.causes import CAUSES, Cause
+from tether.problem.names import listed, listed_equations
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Diagnosis", "Where"]
+
+WIDTH = 79
+
+
+@dataclass(frozen=True)
+class Where:
+    """Place of a failure.
+
+    Attributes
+    ----------
+    t : float or None
+        Time.
+    equations, variables : tuple of str
+        By name.
+    rows, columns : tuple of int
+        The same by number.
+    """
+
+    t: float | None = None
+    equations: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What went wrong, where, why, and what to do next; ``print`` it.
+
+    Attributes
+    ----------
+    cause : Cause
+        Why; `Cause.NONE` if nothing is wrong.
+    where : Where
+        Time, equations and variables by name.
+    summary : str
+        What happened, in one sentence.
+    evidence : tuple of str
+        What the verdict rests on.
+    remedies : tuple of str
+        What to try, the most promising first.
+    steps : ndarray or None
+        The last attempts at a step, oldest first; see `tether.run.attempts`.
+    exception : Exception or None
+        What a function of yours raised where the step that failed was tried, with its traceback.
+
+    Examples
+    --------
+    >>> from tether import solve_dae
+    >>> def growth(t, y, yp):
+    ...     rabbits, = y
+    ...     return [yp[0] - rabbits**2]
+    >>> diagnosis = solve_dae(growth, (0, 2), [1.0]).diagnosis
+    >>> diagnosis.cause, diagnosis.where.variables, round(diagnosis.where.t, 3)
+    (<Cause.BLOW_UP: 'blow-up'>, ('rabbits',), 1.0)
+    """
+
+    cause: Cause
+    where: Where
+    summary: str
+    evidence: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
+    steps: np.ndarray | None = field(default=None, repr=False)
+    exception: Exception | None = None
+
+    def __str__(self) -> str:
+        parts = [self.summary]
+        parts += [f"{begin(text)}." for text in self.evidence]
+        if self.remedies:
+            parts.append(f"What to try: {'; '.join(self.remedies)}.")
+        return textwrap.fill(" ".join(parts), WIDTH, break_long_words=False)
+
+    def plot(self) -> Figure:
+        """Draw the last attempts at a step; needs matplotlib.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not shown; call ``figure.show()`` or ``figure.savefig(...)``.
+        """
+        from tether.explain.picture import plot_diagnosis
+
+        return plot_diagnosis(self)
+
+
+def write(
+    cause: Cause,
+    where: Where,
+    what: str = "",
+    evidence: Sequence[str] = (),
+    steps: np.ndarray | None = None,
+    situation: str = "",
+) -> Diagnosis:
+    """Fill in the texts of a cause, with the remedies for a situation that has its own."""
+    text = CAUSES[cause]
+    values = {
+        "t": "" if where.t is None else f"{where.t:.10g}",
+        "at": "" if where.t is None else f" at t = {where.t:.10g}",
+        "what": what,
+        "equations": listed_equations(where.equations) or "the equations",
+        "variables": listed(where.variables) or "the unknowns",
+    }
+    sentence = text.sentence.format(**values)
+    remedies = text.instead[situation] if situation else text.remedies
+    return Diagnosis(
+        cause, where, begin(sentence), tuple(evidence),
+        tuple(remedy.format(**values) for remedy in remedies), steps,
+    )
+
+
+def begin(text: str) -> str:
+    """Begin with a capital, unless the first word is somebody's name for something."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+ ", text) else text

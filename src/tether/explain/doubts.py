@@ -1,0 +1,215 @@
+"""Check the result of a run that reached its goal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether._core import codes, probe
+from tether._core.adapters import raise_users
+from tether.problem.names import listed
+from tether.run.attempts import read_steps
+
+if TYPE_CHECKING:
+    from tether.explain.diagnosis import Diagnosis
+    from tether.run.drive import Driver
+
+__all__ = ["doubts"]
+
+# Of the tolerance: what Newton's iteration, the projection and an old Jacobian may leave.
+RESIDUAL = 100.0
+DRIFT = 100.0
+# Relative: noise that leaves a tenth of a difference to go by.
+FORGIVEN = 1e-9
+# The order stayed at one while this share of the last attempts failed.
+FAILING = 0.3
+# Newton failed in more than this share of the steps: a Jacobian of the user's is looked at.
+NOT_CONVERGING = 0.02
+# Of the largest value: an error of a multiplier of index 3 as written that is worth a word.
+ROUGH = 0.03
+
+
+def doubts(driver: Driver) -> tuple[str, ...]:
+    """Say what is doubtful about the result; nothing for almost all."""
+    found = [
+        _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
+        _untested(driver), _rough_reactions(driver), _jacobian(driver),
+        *driver.integration.references.jumps,
+    ]
+    return tuple([text for text in found if text])
+
+
+def _start(driver: Driver) -> str:
+    """Check a start that was taken on trust."""
+    run, s = driver.integration, driver.state
+    start = driver.start
+    if run.options.start != "assume" or s.steps == 0 or run.plans > 1:
+        return ""
+    status, r = probe.residual_at(s, driver.t_start, start.y, start.yp)
+    raise_users(s)
+    if status != 0:
+        return "the residual is not finite at the start that was assumed to be consistent"
+    fy, fyp = (np.abs(s.array(name).reshape(s.n, s.n).T) for name in ("fy", "fyp"))
+    tolerance = s.array("tolerance")
+    longest = max(abs(s.last_h), 1e-300)
+    allowed = fy @ tolerance + fyp @ (tolerance / longest + 1e-3 * np.abs(start.yp))
+    beyond = np.abs(r) / np.maximum(allowed, 1e-300)
+    worst = int(np.argmax(beyond))
+    if beyond[worst] < RESIDUAL:
+        return ""
+    return (
+        f"the start was assumed to be consistent, but {run.names.equation(worst)} has the value "
+        f"{r[worst]:.3g} there"
+    )
+
+
+def _residual(driver: Driver) -> str:
+    """Bring the residual at the last step back to changes of y; it must have one value."""
+    s = driver.state
+    if s.steps == 0 or s.cj_factored == 0.0:
+        return ""
+    if s.python_residual and driver.callback is not None:
+        return ""                      # it may have changed what the function reads
+    status, change = probe.change_left(s)
+    raise_users(s)
+    if status != 0:
+        return "the residual is not finite at the end"
+    if driver.integration.model.plan is None:
+        change = change.copy()
+        if not np.array_equal(change, probe.change_left(s)[1]):
+            return _noise(driver)
+    beyond = abs(change) * s.array("newton_weight" if s.highest_kind > 1 else "weight")
+    worst = int(beyond.argmax())
+    if not beyond[worst] > RESIDUAL * (1.0 + s.projection_size):
+        return ""
+    name = driver.integration.names.variable(int(driver.integration.model.owner[worst]))
+    return (
+        f"at the end the equations do not hold: {name} would have to change by "
+        f"{change[worst]:.2g}, {beyond[worst]:.2g} times its tolerance"
+    )
+
+
+def _noise(driver: Driver) -> str:
+    """Look at a function that answers the same question in two ways.
+
+    Differences of it are a matrix of noise, with which the iteration seems to converge anywhere:
+    the values at the end may be so large that the noise beside them is small.
+    """
+    from tether.explain.examine.case import Case
+    from tether.explain.examine.failure import noise
+
+    case, start = Case(driver.integration, driver), driver.start.restricted(driver.integration.n)
+    with np.errstate(all="ignore"):
+        found = noise(case, forgiven=FORGIVEN) or noise(
+            case, (driver.t_start, start.y, start.yp), FORGIVEN)
+    driver.state.nfev += case.plain.nfev
+    return "" if found is None else _as_part(found)
+
+
+def _as_part(found: Diagnosis) -> str:
+    """Write a verdict as a part of a sentence."""
+    return found.summary[:1].lower() + found.summary[1:].rstrip(".")
+
+
+def _drift(driver: Driver) -> str:
+    """Compare what is left of the constraints with what the tolerance allows."""
+    s = driver.state
+    m = s.n_constraints
+    if m == 0 or s.worst_drift == 0.0 or s.steps == 0:
+        return ""
+    allowed = np.abs(s.array("gy").reshape(m, s.n)) @ s.array("tolerance")
+    if s.worst_drift <= DRIFT * allowed.max():
+        return ""
+    worst = int(np.argmax(np.abs(s.array("g"))))
+    name = driver.integration.model.constraints.name_of(s, worst)
+    text = (
+        f"a constraint was left with {s.worst_drift:.2g} where the tolerance allows "
+        f"{allowed.max():.2g}; at the end the largest is {name}, {s.array('g')[worst]:.2g}"
+    )
+    from tether.explain.examine.case import Case
+
+    with np.errstate(all="ignore"):
+        jump = Case(driver.integration, driver).constraint_break(abs(s.t - driver.t_start))
+    if jump is None:
+        return text
+    name = driver.integration.model.constraints.name_of(s, jump.row)
+    return (
+        f"{text}; the function {name}, {jump.words} at t = {jump.t:.10g}: if that is meant, pass "
+        f"t_breaks=[{jump.t:.10g}]"
+    )
+
+
+def _rank(driver: Driver) -> str:
+    """Notice constraints that depended on each other for a moment."""
+    s = driver.state
+    if s.n_constraints == 0 or s.lowest_rank >= s.highest_rank:
+        return ""
+    return (
+        f"at t = {s.t_lowest_rank:.10g} only {s.lowest_rank} of {s.highest_rank} constraints were "
+        "independent: from such a singular configuration more than one way may lead on"
+    )
+
+
+def _order(driver: Driver) -> str:
+    """Notice a run that could not get beyond order one."""
+    s = driver.state
+    if s.last_k > 1 or s.max_order == 1 or s.attempts < 4 * codes.RING_ROWS:
+        return ""
+    steps = read_steps(s)
+    failing = np.mean(steps["outcome"] != codes.OK)
+    if np.any(steps["order"] > 1) or failing < FAILING:
+        return ""
+    return (
+        f"the order stayed at one at the end, and {failing:.0%} of the last attempts failed: the "
+        "solution may not be smooth"
+    )
+
+
+def _untested(driver: Driver) -> str:
+    """Say where velocities and multipliers of index 3 as written are not to be trusted."""
+    run, s = driver.integration, driver.state
+    if s.untested == 0:
+        return ""
+    names = [run.names.variable(int(j)) for j in np.flatnonzero(s.array("kind") > 1)]
+    where = f"at t = {s.t_untested:.10g}"
+    if s.untested > 1:
+        where = f"at {s.untested} steps from t = {s.t_untested:.10g} to {s.t_last_untested:.10g}"
+    remedy = (
+        "a max_order of 2 or more is needed for them" if s.max_order == 1 else
+        "if something jumps there, pass the time in t_breaks"
+    )
+    return (
+        f"{where} errors of {listed(names) or 'velocities and multipliers'} could not be "
+        "controlled: at index 3 as written they are differences of other unknowns over a step; "
+        f"{remedy}"
+    )
+
+
+def _rough_reactions(driver: Driver) -> str:
+    """Say where multipliers of index 3 as written were let pass with a large error."""
+    run, s = driver.integration, driver.state
+    if s.reaction_error <= ROUGH * s.largest_reaction:
+        return ""
+    found = (s.array("kind") > 2) & (s.array("reaction") != 0)
+    names = [run.names.variable(int(j)) for j in np.flatnonzero(found)]
+    return (
+        f"near t = {s.t_reaction_error:.10g} the error of {listed(names) or 'multipliers'} may be "
+        f"{min(s.reaction_error / s.largest_reaction, 1.0):.0%} of the largest value: at index 3 "
+        "as written they are second differences over a step, and short steps make them rough; if "
+        "something jumps there, pass the time in t_breaks"
+    )
+
+
+def _jacobian(driver: Driver) -> str:
+    """Look at a user's Jacobian that made the iteration fail all the time."""
+    s = driver.state
+    failing = s.convergence_failures >= 5 + NOT_CONVERGING * s.steps
+    if driver.integration.problem.jac is None or not failing:
+        return ""
+    from tether.explain.examine.case import Case
+    from tether.explain.examine.jacobian import wrong_jacobian
+
+    with np.errstate(all="ignore"):
+        found = wrong_jacobian(Case(driver.integration, driver))
+    return "" if found is None else _as_part(found)

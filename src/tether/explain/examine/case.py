@@ -1,0 +1,287 @@
+"""A run at the point where it stopped, and ways to ask about it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether._core import codes, probe
+from tether._core.adapters import take_refusal
+from tether._core.constraints import constraints_at
+from tether.explain.causes import Cause
+from tether.explain.diagnosis import Diagnosis, Where, write
+from tether.explain.examine.discontinuity import Break, find_break
+from tether.plan.memory import new_state
+from tether.plan.model import AsWritten
+from tether.run.attempts import read_steps
+
+if TYPE_CHECKING:
+    from tether._core.state import State
+    from tether.run.drive import Driver
+    from tether.run.integration import Integration
+    from tether.structure.pencil import Pencil
+
+__all__ = ["Case"]
+
+EPS = float(np.finfo(float).eps)
+# No matrices are made of more unknowns than this.
+MOST_UNKNOWNS = 300
+# Of the time so far: how far from the last point a jump is looked for, and may be.
+WIDER = (1e-9, 1e-6, 1e-3)
+NEARBY = 1e-5
+RESOLVED = 1e5                       # spacings of the times: too few of them show nothing
+ACROSS = 1e3                         # tolerances
+SAME_TIME = 1e-5                     # of the interval looked at
+# Of the tolerance: what round-off in the residual may leave in y.
+ROUND_OFF_SHARE = 0.1
+# Formulas longer than this are not shown.
+LONGEST_FORMULA = 60
+
+
+class Case:
+    """A run at the point where it stopped, and ways to ask about it."""
+
+    def __init__(self, run: Integration, driver: Driver | None = None) -> None:
+        self.run, self.driver, self.state = run, driver, run.state
+        self.n, self.names, self.status = run.n, run.names, run.status
+        s = self.state
+        # what follows must be read before anything is probed
+        self.t, self.y, self.yp = run.t, run.y, run.yp
+        self.whole_y, self.whole_yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+        self.tried = s.t_new, s.array("y")[: self.n].copy(), s.array("yp")[: self.n].copy()
+        self.predicted = (
+            s.t_new, s.array("y_predicted")[: self.n].copy(),
+            s.array("yp_predicted")[: self.n].copy(),
+        )
+        self.steps = read_steps(s)
+        rtol, atol = run.options.tolerances(self.n)
+        self.tolerance = np.maximum(rtol * np.abs(self.y) + atol, 1e-300)
+
+    @cached_property
+    def plain(self) -> State:
+        """A state for the user's own function, with differences instead of a Jacobian."""
+        problem = copy.copy(self.run.problem)
+        problem.jac = None
+        state = new_state(AsWritten(problem, self.n), self.run.options)
+        state.t_end, state.direction = self.state.t_end, self.state.direction
+        state.h = self.longest or self.state.h or 1.0
+        state.t = self.t
+        return state
+
+    def residual(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
+        """Return the residual, with what is not finite in it; None if the function raises."""
+        status, r = probe.residual_at(self.plain, t, y, yp)
+        if not self._quiet():
+            return None
+        if status != 0 and np.isfinite(r).all():
+            r[:] = np.nan               # a C function refused by its status
+        return r
+
+    def jacobian(
+        self, t: float, y: np.ndarray, yp: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """F_y and F_y' by differences; None where they are not finite or too large."""
+        if self.n > MOST_UNKNOWNS or probe.move_to(self.plain, t, y, yp) != 0:
+            return None
+        status, fy, fyp = probe.jacobian_at(self.plain, t, y, yp)
+        if not self._quiet() or status != 0:
+            return None
+        return (fy, fyp) if np.isfinite(fy).all() and np.isfinite(fyp).all() else None
+
+    def _quiet(self) -> bool:
+        """Take note of an exception of the user's; only those that end a program pass."""
+        error, self.plain.error = self.plain.error, None
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return error is None and take_refusal(self.plain) is None
+
+    @cached_property
+    def here(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """F_y and F_y' at the last point."""
+        return self.jacobian(self.t, self.y, self.yp)
+
+    @cached_property
+    def pencil(self) -> Pencil | None:
+        """Local index next to the last point."""
+        from tether.start.high_index import find_kinds
+
+        if self.n > MOST_UNKNOWNS or probe.move_to(self.plain, self.t, self.y, self.yp) != 0:
+            return None
+        try:
+            return find_kinds(self.plain, self.t, self.y, self.yp)
+        except Exception:               # the user's function, at a point next to the solution
+            self.plain.error = None
+            return None
+
+    @cached_property
+    def longest(self) -> float:
+        """Longest of the last attempts."""
+        return float(np.abs(self.steps["h"]).max()) if len(self.steps) else 0.0
+
+    @cached_property
+    def brk(self) -> Break | None:
+        """Jump or kink of the residual at the last steps."""
+        began = self.t0 if self.driver is None else self.driver.t_start
+        elapsed = abs(self.t - began)
+        nearby = max(2.0 * self.longest, NEARBY * elapsed)
+        # steps of a run that creeps are too short to see anything
+        for reach in (2.0 * self.longest, *(share * elapsed for share in WIDER)):
+            if reach >= max(2.0 * self.longest, RESOLVED * EPS * abs(self.t)) > 0.0:
+                found = self.break_within(reach)
+                if found is not None and abs(found.t - self.t) <= nearby:
+                    return found
+        return None
+
+    @cached_property
+    def slopes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes of F_y and F_y', the smallest of three: a difference across a jump is no slope."""
+        assert self.here is not None
+        fy, fyp = (np.abs(matrix) for matrix in self.here)
+        for shift in (ACROSS, -ACROSS):
+            beside = self.jacobian(self.t, self.y + shift * self.tolerance, self.yp)
+            if beside is not None:
+                fy = np.minimum(fy, np.abs(beside[0]))
+                fyp = np.minimum(fyp, np.abs(beside[1]))
+        return fy, fyp
+
+    def break_within(self, reach: float) -> Break | None:
+        """Jump or kink of the residual along the solution, this far from the last point."""
+        if self.here is None:
+            return None
+        fy, fyp = self.slopes
+        terms = fy @ np.abs(self.y) + fyp @ np.abs(self.yp)
+        size = np.maximum(fy @ self.tolerance + fyp @ (self.tolerance / reach), 1e-300)
+        low, high = sorted((self.t0, self.state.t_end))
+        first, last = max(self.t - reach, low), min(self.t + reach, high)
+        most = (np.abs(self.y) + np.abs(self.y - self.run.given[1]) + self.tolerance) / reach
+        # along the solution; in time alone; and across a surface that the solution rests on
+        across = ACROSS * self.tolerance / reach
+        for slope in (np.clip(self.yp, -most, most), np.zeros(self.n), across, -across):
+
+            def along(t: float, slope: np.ndarray = slope) -> np.ndarray | None:
+                return self.residual(t, self.y + (t - self.t) * slope, self.yp)
+
+            found = find_break(along, first, last, size, terms)
+            if found is not None:
+                return replace(found, timed=self._is_timed(found, first, last, size, terms))
+        return None
+
+    def _is_timed(
+        self, found: Break, first: float, last: float, size: np.ndarray, terms: np.ndarray
+    ) -> bool:
+        """Whether the residual breaks at that time whatever the unknowns are."""
+        near = SAME_TIME * abs(last - first) + found.within
+        for y in (self.y, self.y + ACROSS * self.tolerance):
+
+            def still(t: float, y: np.ndarray = y) -> np.ndarray | None:
+                return self.residual(t, y, self.yp)
+
+            other = find_break(still, first, last, size, terms)
+            if other is None or abs(other.t - found.t) > near:
+                return False
+        return True
+
+    def constraint_values(self, t: float, y: np.ndarray) -> np.ndarray | None:
+        """Return what is left of the constraints; None if one of them raises."""
+        s = self.state
+        kept = s.array("g").copy()
+        _, values = constraints_at(s, t, y)
+        error, s.error = s.error, None
+        s.array("g")[:] = kept
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return values if error is None and take_refusal(s) is None else None
+
+    def constraint_break(self, reach: float) -> Break | None:
+        """Jump of a constraint along the solution or in time alone, this long ago at most."""
+        s = self.state
+        if not s.n_constraints:
+            return None
+        gy = np.abs(s.array("gy").reshape(s.n_constraints, s.n))
+        size, terms = gy @ s.array("tolerance"), gy @ np.abs(self.whole_y)
+        first, last = self.t - s.direction * reach, s.t_new
+        for slope in (self.whole_yp, np.zeros(s.n)):
+
+            def along(t: float, slope: np.ndarray = slope) -> np.ndarray | None:
+                return self.constraint_values(t, self.whole_y + (t - self.t) * slope)
+
+            found = find_break(along, first, last, np.maximum(size, 1e-300), terms)
+            if found is not None and found.jump:
+                return found
+        return None
+
+    @cached_property
+    def drowned(self) -> bool:
+        """At index 2 and 3 short steps make round-off look like anything."""
+        moved = self.round_off(self.longest)
+        return self.state.highest_kind > 1 and moved is not None and (
+            moved.sum(axis=1).max() >= ROUND_OFF_SHARE
+        )
+
+    def round_off(self, h: float) -> np.ndarray | None:
+        """Tell how far round-off in a step moves each unknown, by each equation, in tolerances."""
+        if self.here is None or not h:
+            return None
+        fy, fyp = self.here
+        try:
+            inverse = np.linalg.inv(fy + fyp / h)
+        except np.linalg.LinAlgError:
+            return None
+        noise = EPS * (np.abs(fy) @ np.abs(self.y) + np.abs(fyp) @ np.abs(self.yp))
+        return np.abs(inverse) * noise / self.tolerance[:, None]
+
+    @property
+    def t0(self) -> float:
+        """Where the present piece of the run began."""
+        return self.run.given[0]
+
+    def failed_attempts(self) -> np.ndarray:
+        """Return the attempts after the last step that was accepted."""
+        accepted = np.flatnonzero(self.steps["outcome"] == codes.OK)
+        return self.steps[accepted[-1] + 1 :] if len(accepted) else self.steps
+
+    def formula(self, row: int) -> str:
+        """Write an equation in the user's names; empty where it is not known or too long."""
+        model = self.run.model
+        if model.plan is None or model.plan.traced is None:
+            return ""
+        from tether.explain.tidy import tidy_formula
+
+        traced = model.plan.traced
+        try:
+            text = tidy_formula(
+                traced.graph, traced.outputs[row], self.names.variables, traced.args.names
+            )
+        except (OverflowError, ValueError):     # a constant that is not finite
+            return ""
+        return text if len(text) <= LONGEST_FORMULA else ""
+
+    def as_formula(self, row: int) -> list[str]:
+        """Say what an equation is, where its formula is known."""
+        formula = self.formula(row)
+        return [f"it is {formula}"] if formula else []
+
+    def value(self, row: int, value: float) -> str:
+        """Say that an equation does not hold."""
+        formula = self.formula(row)
+        if formula:
+            return f"0 is not {value:.4g} = {formula} ({self.names.equation(row)})"
+        return f"{self.names.equation(row)} has the value {value:.4g} instead of 0"
+
+    def say(
+        self, cause: Cause, what: str = "", evidence: Iterable[str] = (),
+        t: float | None = None, rows: tuple | list = (), columns: tuple | list = (),
+        situation: str = "",
+    ) -> Diagnosis:
+        """Write a diagnosis with the names of equations and variables."""
+        rows, columns = tuple(map(int, rows)), tuple(map(int, columns))
+        where = Where(
+            t, tuple(self.names.equation(i) for i in rows),
+            tuple(self.names.variable(j) for j in columns), rows, columns,
+        )
+        return write(cause, where, what, list(evidence), self.steps, situation)

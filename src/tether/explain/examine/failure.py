@@ -1,0 +1,298 @@
+"""A step that failed in the middle of a run: what the equations are like there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tether._core import codes
+from tether.base.status import Status
+from tether.explain.causes import Cause
+from tether.explain.diagnosis import Diagnosis
+from tether.explain.examine.case import EPS, MOST_UNKNOWNS, Case
+from tether.explain.examine.discontinuity import Break
+from tether.explain.examine.singularity import singularity
+from tether.problem.names import listed, listed_equations
+
+__all__ = [
+    "discontinuity", "index", "noise", "not_finite", "single_precision", "singular",
+    "singular_configuration", "unknown", "vanishing_tolerance",
+]
+
+IN_ONE_POSITION = "where constraints depend on each other in one position"
+MOST_VALUES = 4
+LATE = 1e-3                          # of the time: an interval that begins late
+VANISHED = 1e-6                      # of what it was or could be: an unknown
+ROUND_POINTS = 3                     # at so many points values are round by no chance
+# How far an unknown is moved for differences: in terms of its size, and of the largest one.
+ROOT_EPS, FLOOR_EPS = 2.0**-26, 2.0**-39
+LATELY = 20                          # attempts
+NEARBY = 1e-2                        # of the time so far: where the run stopped
+# Relative change of the unknowns that shows how much the residual changes, noise or not, ...
+VISIBLE = 1e-3
+# ... and the share of a tolerance that noise may move them by.
+NOISY = 1e-3
+
+
+Point = tuple[float, np.ndarray, np.ndarray]
+
+
+def noise(case: Case, point: Point | None = None, forgiven: float = 0.0) -> Diagnosis | None:
+    """Ask twice: what differs by more than the tolerances forgive is noise.
+
+    Differences of less than `forgiven` in relation to what the equation consists of do not count.
+    """
+    t, y, yp = point or (case.t, case.y, case.yp)
+    first, second = (case.residual(t, y, yp) for _ in range(2))
+    if first is None or second is None:
+        return None
+    change = np.abs(first - second)
+    if not np.any(change > 0.0):
+        return None
+    # how much the values change with the unknowns; differences for a Jacobian would be all noise
+    size = np.abs(y) + (np.abs(y).max() or 1.0)
+    shifted = case.residual(t, y + VISIBLE * size, yp + VISIBLE * np.abs(yp))
+    scale = np.zeros(case.n) if shifted is None else np.abs(shifted - first) / VISIBLE
+    beyond = change > max(NOISY * np.min(case.tolerance / size), forgiven) * scale
+    if not beyond.any():
+        return None
+    row = int(np.nanargmax(np.where(beyond, change, 0.0)))
+    what = f"two calls with the same arguments differ by {change[row]:.2g}"
+    return case.say(Cause.NOISE, what, (), t, [row])
+
+
+def single_precision(case: Case) -> Diagnosis | None:
+    """Notice values that all fit into seven digits, at points where nothing is round."""
+    rng = np.random.default_rng(0)
+    row = 0
+    for _ in range(ROUND_POINTS):
+        factor, shift = 1.0 + VISIBLE * rng.random((2, case.n)), VISIBLE * rng.random((2, case.n))
+        r = case.residual(
+            case.t, case.y * factor[0] + shift[0], case.yp * factor[1] + shift[1]
+        )
+        if r is None or not r.any() or not np.array_equal(r, r.astype(np.float32)):
+            return None
+        row = int(np.argmax(np.abs(r)))
+    return case.say(
+        Cause.NOISE, "its values have 7 digits, as numbers in single precision do", (), case.t,
+        [row], situation="in single precision",
+    )
+
+
+def not_finite(case: Case) -> Diagnosis | None:
+    """Name the equation that is not finite, and its arguments."""
+    if case.status != Status.NON_FINITE:
+        return None
+    grown = singularity(case)
+    if grown is not None and grown.cause == Cause.BLOW_UP:
+        return grown
+    for t, y, yp in _asked(case):
+        r = case.residual(t, y, yp)
+        if r is not None and not np.isfinite(r).all():
+            return name_not_finite(case, r, t, y)
+    return None
+
+
+def _asked(case: Case) -> Iterator[Point]:
+    """Yield the points of the last attempt, and those next to them that differences need."""
+    points = case.predicted, (case.t, case.y, case.yp)
+    yield case.tried
+    yield from points
+    if case.n > MOST_UNKNOWNS:
+        return
+    for t, y, yp in points:
+        for j in range(case.n):
+            size = max(abs(y[j]), case.tolerance[j], abs(case.longest * yp[j]))
+            increment = max(ROOT_EPS * size, FLOOR_EPS * np.abs(y).max())
+            for shift in (increment, -increment):
+                beside = y.copy()
+                beside[j] += shift
+                yield t, beside, yp
+
+
+def name_not_finite(
+    case: Case, r: np.ndarray, t: float, y: np.ndarray, situation: str = ""
+) -> Diagnosis:
+    """Name the first equation of a residual that is not finite, with its arguments."""
+    row = int(np.flatnonzero(~np.isfinite(r))[0])
+    columns = _arguments_of(case, row)
+    values = ", ".join(f"{case.names.variable(j)} = {y[j]:.6g}" for j in columns[:MOST_VALUES])
+    where = f"{r[row]} with {values}" if values else str(r[row])
+    return case.say(
+        Cause.NON_FINITE, where, case.as_formula(row), t, [row], columns, situation
+    )
+
+
+def _arguments_of(case: Case, row: int) -> list[int]:
+    """Unknowns that an equation depends on; all of a few where that is not known."""
+    model = case.run.model
+    if model.plan is not None and model.plan.traced is not None:
+        f_y = model.plan.traced.f_y
+        found = {j for i, j in zip(f_y.rows, f_y.cols, strict=True) if i == row}
+        if found:
+            return sorted(found)
+    return list(range(case.n)) if case.n <= MOST_VALUES else []
+
+
+def singular_configuration(case: Case) -> Diagnosis | None:
+    """Notice constraints that depend on each other where the run stopped, and nowhere else."""
+    s = case.state
+    lowest = min(s.rank, s.lowest_rank)
+    if s.n_constraints == 0 or s.highest_rank <= lowest:
+        return None
+    t = case.t if s.rank == lowest else s.t_lowest_rank
+    began = case.t0 if case.driver is None else case.driver.t_start
+    if abs(t - case.t) > NEARBY * max(abs(case.t - began), abs(s.last_h)):
+        return None
+    return case.say(
+        Cause.SINGULAR,
+        f"only {lowest} of {s.highest_rank} constraints are independent, as in a linkage that is "
+        "folded flat",
+        ["in such a singular configuration multipliers and further motion are not determined"],
+        t, situation=IN_ONE_POSITION,
+    )
+
+
+def vanishing_tolerance(case: Case) -> Diagnosis | None:
+    """Tell an unknown without atol that goes to zero, and its tolerance with it."""
+    _, atol = case.run.options.tolerances(case.n)
+    reach = np.abs(case.run.given[1]) + np.abs(case.yp) * abs(case.t - case.t0)
+    for j in worst_components(case):
+        if atol[j] == 0.0 and abs(case.y[j]) <= VANISHED * reach[j]:
+            what = f"{case.names.variable(j)} is {case.y[j]:.3g} and its atol is zero"
+            return case.say(Cause.TOLERANCE, what, (), case.t, (), [j])
+    return None
+
+
+def discontinuity(case: Case) -> Diagnosis | None:
+    """Tell a jump or a kink of the equations at the last steps."""
+    return None if case.brk is None else say_break(case, case.brk)
+
+
+def say_break(case: Case, found: Break) -> Diagnosis:
+    """Say where the equations jump, and how much later the failure came."""
+    equation = case.names.equation(found.row)
+    what = f"{equation} {found.words}"
+    surely = found.within + 16 * EPS * abs(case.t)
+    beyond = (case.steps["t"] - found.t) * case.state.direction > surely
+    after = np.count_nonzero(beyond & (case.steps["outcome"] == codes.OK))
+    if after:
+        later = "on the next" if after == 1 else f"{after} steps later"
+        evidence = [f"a step across it was accepted, and the failure came {later}"]
+    else:
+        evidence = ["no step across it was accepted, however small"]
+    columns = worst_components(case)
+    if columns:
+        evidence.append(f"the error test fails for {case.names.variable(columns[0])}")
+    situation = "" if found.timed else "where the switch depends on the solution"
+    return case.say(
+        Cause.DISCONTINUITY, what, evidence, found.t, [found.row], columns, situation
+    )
+
+
+def worst_components(case: Case) -> list[int]:
+    """Tell which unknown failed the error test most often of late, as the user knows it."""
+    component = case.steps["component"][-LATELY:]
+    component = component[component >= 0].astype(int)
+    if not len(component):
+        return []
+    owner = case.run.model.owner
+    return [int(np.bincount(owner[component]).argmax())]
+
+
+def index(case: Case) -> Diagnosis | None:
+    """Tell an index that is higher than the one the unknowns are treated for (P82 section 5)."""
+    pencil = case.pencil
+    if pencil is None or pencil.index is None or pencil.index < 2:
+        return None
+    classical = case.run.options.estimate == "classical"
+    if case.run.model.reduced is not None or (
+        case.state.array("kind").max() >= pencil.var_index.max() and not classical
+    ):
+        return None                     # it is treated as what it is
+    columns = np.flatnonzero(pencil.var_index >= max(2, pencil.index)).tolist()
+    failed = case.failed_attempts()
+    failed = failed[failed["error"] >= 0]
+    evidence = [f"the system linearised at t = {case.t:.6g} has index {pencil.index}"]
+    if len(failed) > 1:
+        first, last = failed[0], failed[-1]
+        evidence.append(
+            f"the error estimate went from {first['error']:.2g} to {last['error']:.2g} times the "
+            f"tolerance while the step shrank from {abs(first['h']):.2g} to {abs(last['h']):.2g}"
+        )
+    if classical:
+        evidence.append("the estimate 'classical' that was asked for is not made for it")
+    elif case.run.problem.var_index is not None:
+        evidence.append("the var_index that was passed says otherwise")
+    return case.say(
+        Cause.INDEX, f"it is {pencil.index}, and {are_derivatives(case, columns)}", evidence,
+        case.t, (), columns,
+    )
+
+
+def are_derivatives(case: Case, columns: tuple | list) -> str:
+    """Say what an index above 1 means for these unknowns."""
+    names = listed([case.names.variable(j) for j in columns]) or "some unknowns"
+    return f"{names} would be found by differentiating what is given"
+
+
+def dependence(
+    case: Case, rows: tuple[int, ...], columns: tuple[int, ...], verb: str = "depend on each other"
+) -> str:
+    """Say which equations depend on each other and which unknowns they leave open."""
+    equations = listed_equations([case.names.equation(i) for i in rows]) or "the equations"
+    text = f"{equations} {'determines nothing' if len(rows) == 1 else verb}"
+    if columns:
+        verb = "leaves" if len(rows) == 1 else "leave"
+        text += f" and {verb} {listed([case.names.variable(j) for j in columns])} open"
+    return text
+
+
+def alone(cause: Cause, rows: tuple[int, ...], nowhere: Sequence[int] = ()) -> str:
+    """Situation of a single equation that determines nothing."""
+    if len(rows) != 1 or nowhere:
+        return ""
+    return {
+        Cause.STRUCTURE: "where one equation contains no unknown",
+        Cause.SINGULAR: "where one equation determines nothing",
+    }[cause]
+
+
+def singular(case: Case) -> Diagnosis | None:
+    """Tell equations that have come to depend on each other."""
+    pencil = case.pencil
+    if pencil is None or not pencil.singular:
+        return None
+    rows, columns = pencil.dependent, pencil.undetermined
+    return case.say(
+        Cause.SINGULAR, dependence(case, rows, columns), (), case.t, rows, columns,
+        alone(Cause.SINGULAR, rows),
+    )
+
+
+def unknown(case: Case) -> Diagnosis:
+    """Say at least what was seen."""
+    failed = case.failed_attempts()
+    columns = worst_components(case)
+    parts = []
+    if columns:
+        parts.append(f"the error of {case.names.variable(columns[0])} stays above the tolerance")
+    if len(failed):
+        h = np.abs(failed["h"])
+        parts.append(
+            f"the last {len(failed)} attempts failed, with steps from {h.max():.2g} down to "
+            f"{h.min():.2g}"
+        )
+    late = bool(
+        case.longest and np.abs(case.steps["h"]).min() <= 32 * EPS * abs(case.t)
+        and abs(case.state.t_end - case.t0) < LATE * abs(case.t)
+    )
+    evidence = (
+        [f"times near this one differ by {np.spacing(abs(case.t)):.2g} at least, and the steps "
+         "have become hardly longer"] if late else []
+    )
+    what = "; ".join(parts) or "nothing is known"
+    return case.say(
+        Cause.UNKNOWN, what, evidence, case.t, (), columns, "at a late time" if late else ""
+    )

@@ -1,0 +1,145 @@
+"""A user's Jacobian beside differences of the residual."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tether.explain.causes import Cause
+from tether.explain.diagnosis import Diagnosis
+from tether.explain.examine.case import Case
+
+__all__ = ["fatal_jacobian", "wrong_jacobian"]
+
+# An entry differs by more than this share of the larger of both ...
+WRONG = 0.05
+# ... and by this share of what stands in its row.
+COUNTS = 1e-6
+# Of the largest entry: what a matrix may be off that has only another order or sign.
+FITS = 1e-3
+# Slopes below this do not weigh an entry of F_y'.
+SMALLEST_SLOPE = 1e-3
+# Newton's iteration with such a rate is given up, or takes more than it may.
+TOO_SLOW = 0.3
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of a Jacobian that is not as it should be."""
+
+    matrix: str                      # F_y or F_y'
+    row: int
+    column: int
+    given: float
+    found: float
+    in_pattern: bool                 # False: a sparse matrix does not have it
+
+
+def wrong_jacobian(case: Case, evidence: Sequence[str] = ()) -> Diagnosis | None:
+    """Name the entry that is farthest off."""
+    both = _both(case)
+    worst = None if both is None else _worst_entry(case, *both)
+    if worst is None:
+        return None
+    variable = case.names.variable(worst.column) + ("'" if worst.matrix == "F_y'" else "")
+    assert both is not None
+    situation = _as_a_whole(_dense(both[0]), both[1])
+    was = f"is {worst.given:.6g}" if worst.in_pattern else "is not in the pattern"
+    return case.say(
+        Cause.JACOBIAN,
+        f"the entry of {worst.matrix} for {case.names.equation(worst.row)} and {variable} {was}, "
+        f"differences give {worst.found:.6g}",
+        evidence, case.t, [worst.row], [worst.column], situation,
+    )
+
+
+def _as_a_whole(given: list[np.ndarray], own: tuple[np.ndarray, np.ndarray]) -> str:
+    """Tell the mistakes that concern all entries; empty for others."""
+    wholes = {
+        "where it is transposed": [part.T for part in given],
+        "where the two matrices are interchanged": given[::-1],
+        "where all of F_y has the wrong sign": [-given[0], given[1]],
+    }
+    fits = (
+        situation for situation, parts in wholes.items()
+        if all(np.allclose(part, true, rtol=WRONG, atol=FITS * np.abs(true).max())
+               for part, true in zip(parts, own, strict=True))
+    )
+    return next(fits, "")
+
+
+def fatal_jacobian(case: Case) -> Diagnosis | None:
+    """Blame a wrong Jacobian that keeps the iteration from converging, not one that is a bit off.
+
+    Newton's increment with M = F_y + c F_y' of the user's leaves I - M^-1 (the true one) of an
+    error; the largest eigenvalue of that is the rate, here in the last and shortest attempt.
+    """
+    both = _both(case)
+    if both is None or not case.longest:
+        return None
+    h = abs(case.steps["h"][-1])
+    given, own = (fy + fyp / h for fy, fyp in (_dense(both[0]), both[1]))
+    try:
+        left = np.eye(case.n) - np.linalg.solve(given, own)
+        rate = float(np.abs(np.linalg.eigvals(left)).max())
+    except np.linalg.LinAlgError:
+        rate = np.inf
+    if rate < TOO_SLOW:
+        return None
+    return wrong_jacobian(case, [f"with it an error becomes {rate:.2g} times as large in every "
+                                 "iteration" if rate < np.inf else "the matrix made of it is "
+                                 "singular"])
+
+
+def _both(case: Case) -> tuple[tuple[Any, Any], tuple[np.ndarray, np.ndarray]] | None:
+    """Return F_y and F_y' as the user's function gives them, and by differences."""
+    jac = case.run.problem.jac
+    if jac is None or case.here is None:
+        return None
+    try:
+        fy, fyp = jac(case.t, case.y.copy(), case.yp.copy(), *case.run.problem.args)
+    except Exception:                   # its own; the run would have passed it on
+        return None
+    return (fy, fyp), case.here
+
+
+def _dense(pair: tuple[Any, Any]) -> list[np.ndarray]:
+    return [
+        np.asarray(part.toarray() if hasattr(part, "toarray") else part, float) for part in pair
+    ]
+
+
+def _pattern(part: Any, n: int) -> np.ndarray:
+    """Tell which entries a matrix has; a dense one has all."""
+    pattern = np.ones((n, n), bool)
+    if hasattr(part, "tocoo"):
+        entries = part.tocoo()
+        pattern[:] = False
+        pattern[entries.row, entries.col] = True
+    return pattern
+
+
+def _worst_entry(
+    case: Case, given: tuple[Any, Any], own: tuple[np.ndarray, np.ndarray]
+) -> Entry | None:
+    scales = (
+        np.maximum(np.abs(case.y), case.tolerance), np.maximum(np.abs(case.yp), SMALLEST_SLOPE)
+    )
+    # what stands in a row: a wrong entry counts by its part in it
+    terms = sum(np.abs(m) @ x for m, x in zip(own, scales, strict=True)) + 1e-300
+    worst, found = COUNTS, None
+    for k, values in enumerate(_dense(given)):
+        off = np.abs(values - own[k])
+        larger = np.maximum(np.abs(values), np.abs(own[k]))
+        off = np.where(off > WRONG * larger, off, 0.0) * scales[k] / terms[:, None]
+        i, j = divmod(int(np.argmax(off)), case.n)
+        if off[i, j] > worst:
+            worst = off[i, j]
+            found = Entry(
+                ("F_y", "F_y'")[k], i, j, values[i, j], own[k][i, j],
+                bool(_pattern(given[k], case.n)[i, j]),
+            )
+    return found

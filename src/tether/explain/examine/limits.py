@@ -1,0 +1,189 @@
+"""A run that was ended by a rule: tolerances, constraints, events, limits, no progress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tether._core import codes
+from tether.base.capacity import in_words
+from tether.base.status import Status
+from tether.explain.causes import Cause
+from tether.explain.diagnosis import Diagnosis
+from tether.explain.examine.case import EPS, Case
+from tether.explain.examine.failure import (
+    IN_ONE_POSITION,
+    discontinuity,
+    say_break,
+    singular_configuration,
+    worst_components,
+)
+from tether.explain.examine.singularity import singularity
+
+__all__ = [
+    "contradiction", "creeping", "event_storm", "limit", "out_of_memory", "too_accurate",
+    "trace_differs",
+]
+
+
+# Attempts after which a jump in the equations is noticed by the constraints, at the latest.
+LATE = 12
+NEARLY_DEPENDENT = 1e-4              # of the largest singular value: the smallest
+EQUAL = 0.5                          # of an interval some events before: not much shorter
+ALMOST = 0.99                        # of max_step: a step that it limits
+LEAST = 100.0                        # spacings of the numbers: a tolerance
+
+
+def too_accurate(case: Case) -> Diagnosis:
+    """Name the unknown whose tolerance is out of reach."""
+    rtol, atol = case.run.options.tolerances(case.n)
+    size = rtol * np.abs(case.y) + atol
+    if case.status == Status.ZERO_WEIGHT:
+        worst = int(np.argmin(size))
+        what = f"{case.names.variable(worst)} is {case.y[worst]:.3g} and its atol is zero"
+    else:
+        worst = int(np.argmax(np.abs(case.y) / np.maximum(size, 1e-300)))
+        what = (
+            f"{case.names.variable(worst)} = {case.y[worst]:.6g} is to be kept within "
+            f"{size[worst]:.2g}, which is {size[worst] / (EPS * abs(case.y[worst])):.2g} times the "
+            f"spacing of the numbers; {LEAST:g} times, rtol = {LEAST * EPS:.1e}, is the least"
+        )
+    return case.say(Cause.TOLERANCE, what, (), case.t, (), [worst])
+
+
+def contradiction(case: Case) -> Diagnosis:
+    """Tell a constraint that jumped some steps ago from one that never fitted."""
+    h = np.abs(case.steps["h"])
+    jump = case.break_within(h[-LATE:].sum()) if case.longest else None
+    if jump is None and case.brk is not None and case.brk.jump:
+        jump = case.brk                        # no step has passed it, and the last are tiny
+    if jump is not None:
+        return say_break(case, jump)
+    folded = singular_configuration(case)
+    if folded is not None:
+        return folded
+    constraints = case.run.model.constraints
+    jump = case.constraint_break(h.sum()) if case.longest else None
+    if jump is not None:
+        name = constraints.name_of(case.state, jump.row)
+        return case.say(
+            Cause.DISCONTINUITY, f"the function {name}, {jump.words}",
+            ["the projection onto it could not follow"], jump.t,
+        )
+    values = case.constraint_values(case.t, case.whole_y)
+    g = np.zeros(case.state.n_constraints) if values is None else values
+    worst = int(np.argmax(np.where(np.isfinite(g), np.abs(g), np.inf)))
+    # what follows from the equations does not contradict them while they have a solution
+    ended = _dead_centre(case) or singularity(case) if worst < constraints.n_found else None
+    if ended is not None:
+        return ended
+    sizes = case.steps["projection"][-8:]
+    evidence = [
+        f"it is left with {g[worst]:.3g}",
+        f"the last projections moved the solution by {sizes.max():.3g} times the tolerance",
+    ]
+    return case.say(
+        Cause.CONTRADICTION, constraints.name_of(case.state, worst), evidence, case.t
+    )
+
+
+def _dead_centre(case: Case) -> Diagnosis | None:
+    """Notice constraints that nearly depend on each other where the projection fails."""
+    s = case.state
+    gy = s.array("gy").reshape(s.n_constraints, s.n)
+    size = np.abs(gy).max(axis=1, keepdims=True)
+    if not (np.isfinite(gy).all() and size.all()):
+        return None
+    values = np.linalg.svd(gy / size, compute_uv=False)
+    if values[-1] > NEARLY_DEPENDENT * values[0]:
+        return None
+    return case.say(
+        Cause.SINGULAR, "the constraints all but depend on each other, as at a dead centre",
+        [f"the least singular value of their Jacobian is {values[-1] / values[0]:.1g} of the "
+         "largest"],
+        case.t, situation=IN_ONE_POSITION,
+    )
+
+
+def event_storm(case: Case) -> Diagnosis:
+    """Tell where events accumulate."""
+    assert case.driver is not None
+    storm = case.driver.storm
+    times = storm.times
+    shown = ", ".join(f"{gap:.2g}" for gap in storm.gaps[-4:])
+    return case.say(
+        Cause.EVENT_STORM,
+        f"the last {len(times)} changes of the state came within {abs(times[-1] - times[0]):.2g}",
+        [f"the last intervals between them are {shown}"], storm.t,
+        situation="" if storm.gaps[-1] < EQUAL * storm.gaps[0] else "at equal intervals",
+    )
+
+
+def _pace(case: Case) -> str:
+    s = case.state
+    left = abs(s.t_end - s.t) / max(abs(s.last_h), 1e-300)
+    return (
+        f"{s.steps} steps were taken, the last of size {abs(s.last_h):.3g} at order {s.last_k}; "
+        f"at this pace {left:.1g} more are needed"
+    )
+
+
+def limit(case: Case) -> Diagnosis:
+    """Say how far the run was, and what may have kept it."""
+    options = case.run.options
+    what = (
+        f"the limit of {options.max_steps} steps was reached"
+        if case.status == Status.MAX_STEPS
+        else f"the limit of {options.max_seconds:g} s was reached"
+    )
+    evidence = [_pace(case)]
+    suspicion = singularity(case) if case.brk is None else discontinuity(case)
+    if suspicion is not None:
+        evidence.append(suspicion.summary.rstrip("."))
+    held_back = len(case.steps) and np.abs(case.steps["h"]).min() >= ALMOST * options.max_step
+    return case.say(
+        Cause.LIMIT, what, evidence, case.t,
+        situation="where max_step holds the steps back" if held_back else "",
+    )
+
+
+def out_of_memory(case: Case) -> Diagnosis:
+    """Say how much memory the steps take."""
+    size = in_words(case.driver.record.size) if case.driver is not None else "all memory"
+    what = f"the {case.state.steps} steps that were kept take {size}, and twice as much is not free"
+    return case.say(Cause.MEMORY, what, [_pace(case)], case.t)
+
+
+def creeping(case: Case) -> Diagnosis:
+    """Say what the run could not get past."""
+    evidence = [_pace(case)]
+    rows: list[int] = []
+    if case.brk is not None:
+        rows = [case.brk.row]
+        evidence.append(
+            f"{case.names.equation(case.brk.row)} {case.brk.words} at t = {case.brk.t:.10g}, right "
+            "where the solution is"
+        )
+    elif (suspicion := singularity(case)) is not None:
+        if suspicion.cause == Cause.BLOW_UP:
+            return replace(suspicion, evidence=(*suspicion.evidence, *evidence))
+        evidence.append(suspicion.summary.rstrip("."))
+    columns = worst_components(case)
+    if not columns and rows and case.here is not None:
+        columns = [int(np.argmax(np.abs(case.here[1][rows[0]])))]
+    failed = case.steps["outcome"] != codes.OK
+    what = (
+        f"the last {case.driver.pace.crept if case.driver else 0} steps hardly advanced the time, "
+        f"at t = {case.t:.10g}"
+    )
+    if failed.any():
+        evidence.append(f"{failed.sum()} of the last {len(failed)} attempts failed")
+    return case.say(Cause.CREEPING, what, evidence, case.t, rows, columns)
+
+
+def trace_differs(case: Case) -> Diagnosis:
+    """Say where the function and its trace do not agree."""
+    always = case.run.options.trace == "always"
+    what, situation = case.run.trust.warnings[-1], "where trace='always' was passed"
+    return case.say(Cause.TRACE, what, (), case.t, situation=situation if always else "")

@@ -1,0 +1,127 @@
+"""Solutions that grow without bound in finite time, or end where their slope does."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tether._core import codes
+from tether.base.status import Status
+from tether.explain.causes import Cause
+from tether.explain.diagnosis import Diagnosis
+from tether.explain.examine.case import ROUND_OFF_SHARE, Case
+
+__all__ = ["growth", "singularity"]
+
+# A slope this many times the mean one, on steps that keep getting shorter, has no bound.
+UNBOUNDED = 30.0
+FEWEST_STEPS = 6
+TINY = 1e-6                          # of the time so far: a step
+SHRINKING = 0.7                      # of the longest of the last steps: the last of all
+# A solution this many times its size at the start is large.
+LARGE = 100.0
+# Exponential growth: to this many times all there was at the start, at a rate that gives so many
+# times e in the time so far. Near a pole the rate is far above that.
+OUTGROWN = 1e8
+FOLDS_OF_E = (10.0, 1e4)
+# Exponent q of y' ~ (t* - t)^-q: from here on y itself is unbounded (q = 1 is a logarithm).
+LOGARITHM = 0.85
+# The steps that show it: in terms of the last step, and of the time so far; and how many last steps
+# the end may be away.
+TOO_CLOSE = 4.0
+NEAR_ENOUGH = 0.1
+LEFT = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+STRAIGHT = 0.9                       # correlation of the logarithms
+
+
+def singularity(case: Case) -> Diagnosis | None:
+    """Tell a solution that grows without bound, or whose slope does."""
+    return growth(case) or _by_slope(case)
+
+
+def growth(case: Case) -> Diagnosis | None:
+    """Tell a solution that has grown exponentially, far beyond anything at its start."""
+    elapsed = abs(case.t - case.t0)
+    before = max(1.0, *np.abs(case.run.given[1]))
+    worst = int(np.argmax(np.abs(case.y)))
+    value, slope = case.y[worst], case.yp[worst] * case.state.direction
+    if not abs(value) > OUTGROWN * before:
+        return None
+    rate = slope / value if np.isfinite(slope) else math.log(abs(value) / before) / elapsed
+    least, most = FOLDS_OF_E
+    if not least < rate * elapsed < most:
+        return None
+    name = case.names.variable(worst)
+    return case.say(
+        Cause.BLOW_UP,
+        f"{name} has grown to {value:.3g} by t = {case.t:.10g}",
+        [f"nothing was larger than {before:.3g} at the start",
+         f"{name} doubles every {math.log(2.0) / rate:.2g}, again and again"],
+        case.t, (), [worst],
+    )
+
+
+def _by_slope(case: Case) -> Diagnosis | None:
+    accepted = np.abs(case.steps["h"][case.steps["outcome"] == codes.OK])
+    elapsed = abs(case.t - case.t0)
+    if len(accepted) < FEWEST_STEPS or elapsed == 0.0:
+        return None
+    if accepted[-1] > SHRINKING * accepted.max() and accepted[-1] > TINY * elapsed:
+        return None
+    y0 = case.run.given[1]
+    slopes = case.steps["slopes"][case.steps["outcome"] == codes.OK][-FEWEST_STEPS:, : case.n]
+    slope = np.median(np.abs(slopes), axis=0)      # that of one step may come from a jump
+    ratio = slope * elapsed / (np.abs(case.y - y0) + case.tolerance)
+    worst = int(np.argmax(ratio))
+    if ratio[worst] < UNBOUNDED:
+        return None
+    exponent = _exponent(case, worst)
+    # a matrix that has become singular on the way is sign enough of a fold
+    folds = case.status == Status.SINGULAR_MATRIX or _trembles(case, worst)
+    if exponent is None and not folds:
+        return None
+    name, last = case.names.variable(worst), np.median(slopes[:, worst])
+    large = abs(case.y[worst]) > LARGE * max(abs(y0[worst]), 1.0, *np.abs(y0))
+    growing = case.y[worst] * last * case.state.direction > 0.0
+    unbounded = large or (growing and exponent is not None and exponent > LOGARITHM)
+    evidence = [
+        f"at t = {case.t:.10g} {name} = {case.y[worst]:.4g} with slope {last:.3g}, "
+        f"{ratio[worst]:.1g} times its mean slope so far",
+        f"the last steps shrank from {accepted.max():.2g} to {accepted[-1]:.2g}",
+    ]
+    cause = Cause.BLOW_UP if unbounded else Cause.FOLD
+    what = f"{name} grows without bound as t approaches {case.t:.10g}"
+    return case.say(cause, what, evidence, case.t, (), [worst])
+
+
+def _trembles(case: Case, j: int) -> bool:
+    """Whether the solution goes back and forth at its end, and not for round-off."""
+    accepted = case.steps[case.steps["outcome"] == codes.OK]
+    signs = np.sign(accepted["slopes"][-2 * FEWEST_STEPS :, j])
+    parts = case.round_off(case.longest)
+    if parts is None or parts.sum(axis=1).max() >= ROUND_OFF_SHARE:
+        return False
+    return bool(np.count_nonzero(np.diff(signs)) >= 2)
+
+
+def _exponent(case: Case, j: int) -> float | None:
+    """Exponent q of y' ~ (t* - t)^-q along the last steps; None where they follow no such law.
+
+    How far the last point is from t* is not known: of some distances the one is taken that makes
+    the logarithms most nearly a straight line.
+    """
+    steps = case.steps[case.steps["outcome"] == codes.OK]
+    distance, slope, h = (
+        np.abs(steps["t"] - case.t), np.abs(steps["slopes"][:, j]), abs(case.state.last_h)
+    )
+    use = (slope > 0.0) & (distance < NEAR_ENOUGH * abs(case.t - case.t0))
+    use &= distance > TOO_CLOSE * h    # there the solution may be past its end
+    if np.count_nonzero(use) < 3 or np.ptp(slope[use]) == 0.0:
+        return None
+    lines = []
+    for left in LEFT:
+        x, y = np.log(distance[use] + left * h), np.log(slope[use])
+        lines.append((np.corrcoef(x, y)[0, 1], float(np.polyfit(x, y, 1)[0])))
+    correlation, exponent = min(lines)
+    return None if correlation > -STRAIGHT else -exponent

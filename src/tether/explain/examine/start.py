@@ -1,0 +1,140 @@
+"""A run that could not begin: no consistent values, or equations that determine none."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tether._core import probe
+from tether.base.status import Status
+from tether.explain.causes import Cause
+from tether.explain.describe import report_on
+from tether.explain.diagnosis import Diagnosis
+from tether.explain.examine.case import Case
+from tether.explain.examine.failure import alone, are_derivatives, dependence, name_not_finite
+from tether.problem.names import listed
+from tether.problem.options import Options
+
+__all__ = ["at_the_start"]
+
+AT_THE_START = "at the start"
+LATER = 1e-9                         # of the time
+# A residual at the start below this does not count.
+NOTHING = 1e-12
+# A point where no derivative vanishes by chance.
+BESIDE = 1e-3
+
+
+def at_the_start(case: Case) -> Diagnosis:
+    """Say which equation the starting values violate, or why there can be no such values."""
+    start = case.run.start
+    t, y, yp = case.run.given
+    slopes = start.yp[: case.n] if yp is None else yp
+    r = case.residual(t, y, slopes)
+    if r is not None and not np.isfinite(r).all():
+        later = case.residual(t + case.state.direction * LATER * (abs(t) or 1.0), y, slopes)
+        soon = later is not None and np.isfinite(later).all()
+        situation = "at the time of the start" if soon else AT_THE_START
+        return name_not_finite(case, r, t, y, situation)
+    slope = _infinite_slope(case, t, y, slopes)
+    if slope is not None:
+        return slope
+    if start.status == Status.SINGULAR_SYSTEM:
+        return _singular_start(case)
+    message = case.names.translate(start.message)
+    if start.status == Status.INDEX_TOO_HIGH:
+        pencil = start.pencil
+        columns = () if pencil is None else pencil.prescribed
+        index = "above 3" if pencil is None else str(pencil.index)
+        return case.say(
+            Cause.INDEX, f"it is {index}, and {are_derivatives(case, columns)}",
+            [message], t, (), columns,
+            "where tracing was forbidden" if case.run.options.trace == "never" else "",
+        )
+    found = case.residual(t, start.y[: case.n], start.yp[: case.n])
+    matrices = case.jacobian(t, y, slopes)
+    if r is not None and matrices is not None:      # what y alone has to satisfy comes first
+        algebraic = ~matrices[1].any(axis=1)
+        r = np.where(algebraic, r, 0.0) if np.any(r[algebraic]) else r
+    rows, evidence = [], [message]
+    named = re.search(r"equation (\d+)", start.message)
+    if named:
+        rows = [int(named[1])]
+    restarted = case.driver is not None and t != case.driver.t_start
+    anew = "where the run begins anew" if restarted else ""
+    for values in (found, r):
+        if values is not None and np.isfinite(values).all():
+            worst = int(np.argmax(np.abs(values)))
+            if abs(values[worst]) > NOTHING and (not rows or rows[0] == worst):
+                rows = [worst]
+                return case.say(
+                    Cause.START, case.value(worst, values[worst]), evidence, t, rows, (), anew
+                )
+    if "hidden" not in message or start.pencil is None:
+        return case.say(Cause.START, message, (), t, rows, (), anew)
+    return case.say(
+        Cause.START, message, (), t, rows, np.flatnonzero(start.pencil.var_index == 2).tolist(),
+        "where a derivative of an equation is violated",
+    )
+
+
+def _infinite_slope(
+    case: Case, t: float, y: np.ndarray, yp: np.ndarray
+) -> Diagnosis | None:
+    """Tell an exact derivative that is infinite though the equation is not: a root at zero."""
+    if case.state.n != case.n:
+        return None
+    _, fy, _ = probe.jacobian_at(case.state, t, y, yp)
+    places = np.argwhere(~np.isfinite(fy))
+    if not len(places):
+        return None
+    row, column = places[0].tolist()
+    return case.say(
+        Cause.NON_FINITE,
+        f"finite, but not its derivative with respect to {case.names.variable(column)} = "
+        f"{y[column]:.6g},",
+        case.as_formula(row), t, [row], [column], "where a slope is infinite at the start",
+    )
+
+
+def _singular_start(case: Case) -> Diagnosis:
+    """Say which equations repeat each other, and whether the pattern alone shows it."""
+    t, y, yp = case.run.given
+    pencil = case.run.start.pencil
+    report = report_on(case.run.problem, t, y, yp, case.names.variables, Options())
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+    if pencil is not None:
+        rows, columns = pencil.dependent, pencil.undetermined
+    if report.singular and (report.dependent or report.undetermined):
+        # the numbers may know it more exactly than the pattern
+        rows = rows if rows and set(rows) < set(report.dependent) else report.dependent
+        columns = tuple(case.names.variables.index(name) for name in report.undetermined)
+    nowhere = _nowhere(case, t, y)
+    structural = bool(nowhere) or (report.traced and not report.incidence.match)
+    parts = []
+    if nowhere:
+        parts.append(f"{listed([case.names.variable(j) for j in nowhere])} stands in no equation")
+        columns = tuple(nowhere)
+    if rows or not nowhere:
+        by_pattern = structural and rows == report.dependent
+        verb = "share too few unknowns" if by_pattern else "depend on each other"
+        parts.append(dependence(case, rows, () if nowhere else columns, verb))
+    cause = Cause.STRUCTURE if structural else Cause.SINGULAR
+    evidence = [case.names.translate(note) for note in report.notes if "variable" in note][:2]
+    return case.say(
+        cause, " and ".join(parts), evidence, t, rows, columns, alone(cause, rows, nowhere)
+    )
+
+
+def _nowhere(case: Case, t: float, y: np.ndarray) -> list[int]:
+    """Unknowns that the residual does not depend on, at the start nor next to it."""
+    used = np.zeros((case.n, case.n), bool)
+    for shift in (0.0, BESIDE):
+        point = y + shift * (np.abs(y) + 1.0)
+        matrices = case.jacobian(t, point, case.run.start.yp[: case.n] + shift)
+        if matrices is None:
+            return []
+        used |= (matrices[0] != 0.0) | (matrices[1] != 0.0)
+    return np.flatnonzero(~used.any(axis=0)).tolist()

@@ -1,0 +1,108 @@
+"""Which question is asked when: the first that finds something gives the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether.base.status import Status
+from tether.explain.causes import Cause
+from tether.explain.diagnosis import Diagnosis
+from tether.explain.examine.case import Case
+from tether.explain.examine.failure import (
+    discontinuity,
+    index,
+    noise,
+    not_finite,
+    single_precision,
+    singular,
+    singular_configuration,
+    unknown,
+    vanishing_tolerance,
+)
+from tether.explain.examine.jacobian import fatal_jacobian, wrong_jacobian
+from tether.explain.examine.limits import (
+    contradiction,
+    creeping,
+    event_storm,
+    limit,
+    out_of_memory,
+    too_accurate,
+    trace_differs,
+)
+from tether.explain.examine.raised import raised
+from tether.explain.examine.round_off import condition, round_off
+from tether.explain.examine.singularity import singularity
+from tether.explain.examine.start import at_the_start
+
+if TYPE_CHECKING:
+    from tether.run.drive import Driver
+    from tether.run.integration import Integration
+
+__all__ = ["diagnose"]
+
+# These statuses say what happened; for the others the reason is looked for.
+BY_RULE = {
+    Status.TOO_ACCURATE: too_accurate,
+    Status.ZERO_WEIGHT: too_accurate,
+    Status.CONTRADICTION: contradiction,
+    Status.NOT_ON_CONSTRAINTS: contradiction,
+    Status.EVENT_STORM: event_storm,
+    Status.NO_PROGRESS: creeping,
+    Status.MAX_STEPS: limit,
+    Status.MAX_SECONDS: limit,
+    Status.OUT_OF_MEMORY: out_of_memory,
+    Status.EQUATIONS_CHANGED: lambda case: case.say(Cause.CHANGED, t=case.t),
+    Status.TRACE_DIFFERS: trace_differs,
+    Status.INTERRUPTED: lambda case: case.say(Cause.STOPPED, t=case.t),
+}
+
+
+def diagnose(run: Integration, driver: Driver | None = None, *, before: bool = False) -> Diagnosis:
+    """Find out why a run failed.
+
+    Parameters
+    ----------
+    run : Integration
+        The integrator, where it stopped.
+    driver : Driver, optional
+        The run with its events.
+    before : bool
+        Look also at a Jacobian that nothing has failed for yet.
+
+    Examples
+    --------
+    >>> from tether.run.integration import Integration
+    >>> from tether.explain.examine import diagnose
+    >>> options = {"rtol": 1e-17, "atol": 0}
+    >>> run = Integration(lambda t, y, yp: [yp[0] + y[0]], 0.0, [1.0], options=options)
+    >>> run.step().name, diagnose(run).cause.value
+    ('TOO_ACCURATE', 'tolerance')
+    """
+    case = Case(run, driver)
+    with np.errstate(all="ignore"):
+        found = wrong_jacobian(case) if before else None
+        return replace(found or _by_status(case), exception=run.exception)
+
+
+def _by_status(case: Case) -> Diagnosis:
+    if not case.status.failed:
+        return case.say(Cause.NONE)
+    if not case.run.start.success:
+        return (
+            noise(case) or single_precision(case) or wrong_jacobian(case) or raised(case)
+            or at_the_start(case)
+        )
+    if case.status in BY_RULE:
+        return BY_RULE[case.status](case)
+    looks = [
+        noise, fatal_jacobian, raised, not_finite, singular_configuration, single_precision,
+        vanishing_tolerance,
+    ]
+    # at index 2 and 3 round-off in short steps looks like anything
+    looks += [index] if case.drowned else [discontinuity, singularity, index, singular]
+    looks += [round_off, condition, wrong_jacobian]
+    found = (look(case) for look in looks)
+    return next((verdict for verdict in found if verdict is not None), None) or unknown(case)

@@ -1,1 +1,0 @@
-"""Linear solvers that live in Python because their work dwarfs a call."""

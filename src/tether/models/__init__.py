@@ -1,1 +1,0 @@
-"""Builders that turn the description of a system into a `tether.Problem`."""

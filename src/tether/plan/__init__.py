@@ -1,0 +1,1 @@
+"""What is integrated for a problem."""

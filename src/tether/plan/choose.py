@@ -1,0 +1,145 @@
+"""Which model is integrated: the function is traced, checked, analysed and prepared here."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tether.plan.model import AsWritten, Model, ReducedModel, TracedModel
+from tether.plan.plan import Plan, with_rows
+from tether.plan.shelf import shelf
+from tether.problem.problem import Problem
+from tether.structure.analysis import analyze_trace
+from tether.structure.hidden import Reduced
+from tether.structure.modes import Sides, find_modes
+from tether.structure.scaling import Units
+from tether.trace.backend import Backend, prepare
+from tether.trace.cache import cache_key, value_key
+from tether.trace.emit import NoProgram, emit
+from tether.trace.tracer import TraceFailure, trace
+from tether.trace.verify import verify
+
+__all__ = ["find_model"]
+
+# Beyond this a function that works on whole arrays is faster than a program of single numbers.
+MOST_NODES = 100_000
+
+
+def find_model(
+    problem: Problem,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray | None,
+    form: Any,
+    backend: str,
+    units: Units,
+    sides: Sides | None = None,
+    anew: bool = False,
+) -> tuple[Model, str]:
+    """Return what is integrated for a problem, and why it is not a program if it is not.
+
+    `units` are those of the unknowns; `sides` are those of the surfaces that matter, where the
+    point itself does not tell; with `anew` the ranks are judged at this point.
+    """
+    n = len(y)
+    if problem.capsule is not None:
+        return AsWritten(problem, n), "it is a C function"
+    if problem.var_index is not None:
+        form = "given"
+    make = partial(_make_plan, problem, n, t, y, yp, form, units)
+    key = cache_key(problem.fun, n, problem.args, problem.fills)
+    if key is None:
+        return AsWritten(problem, n), "what it depends on cannot be compared from call to call"
+    plan = shelf.find((key, form), make)
+    if plan.modes is not None:
+        if sides is None:
+            slopes = np.zeros(n) if yp is None else yp
+            sides = plan.modes.sides(t, y, slopes, plan.args(problem.args))
+        make = partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units)
+        plan = shelf.find((key, form, sides), make)
+    if plan.only_here or anew:
+        here = (
+            t, y.tobytes(), None if yp is None else yp.tobytes(), value_key(problem.args),
+            units.y.tobytes(), units.t,
+        )
+        plan = shelf.find((key, form, sides, here), make)
+    if plan.system is None:
+        return AsWritten(problem, n), plan.note
+    if plan.reduced is None:
+        return TracedModel(problem, n, plan, key, backend), ""
+    return ReducedModel(problem, n, plan, key, backend, units), ""
+
+
+def _make_plan(
+    problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
+    units: Units,
+) -> Plan:
+    slopes = np.zeros(n) if yp is None else yp
+    try:
+        traced = trace(problem.fun, n, problem.args, problem.fills)
+        if len(traced.graph.nodes) > MOST_NODES:
+            return Plan(note=f"it has {len(traced.graph.nodes)} operations: arrays are faster")
+        verify(traced, problem.fun, t, y, slopes, problem.args, problem.fills)
+    except TraceFailure as failure:
+        return Plan(note=str(failure))
+    plan = Plan(traced)
+    if form != "given":
+        plan.modes = find_modes(traced, 1 if form == "auto" else form)
+    return plan if plan.modes is not None else _prepare(plan, problem, t, y, yp, form, units)
+
+
+def _make_plan_of_mode(
+    whole: Plan, sides: Sides, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None,
+    form: Any, units: Units,
+) -> Plan:
+    assert whole.modes is not None
+    with whole.modes.lock:                     # the modes share a graph, which grows
+        plan = Plan(whole.modes.equations(sides), modes=whole.modes, sides=sides)
+        return _prepare(plan, problem, t, y, yp, form, units)
+
+
+def _prepare(
+    plan: Plan, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
+    units: Units,
+) -> Plan:
+    """Analyse traced equations and make the programs that will be run."""
+    traced = plan.traced
+    assert traced is not None
+    try:
+        if form != "given":
+            plan.analysis = analyze_trace(
+                traced, t, y, yp, problem.args, form=1 if form == "auto" else form, units=units
+            )
+            found = plan.analysis.reduced
+            if found is not None and not found.as_given:
+                return _reduce(plan, found)
+
+        f_y, f_yp = traced.f_y, traced.f_yp
+        program = traced.program(traced.outputs + f_y.nodes + f_yp.nodes)
+        count, places = len(traced.outputs), ((f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols))
+
+        def as_written(wanted: str, otherwise: Backend | None = None) -> Backend:
+            return prepare(program, count, *places, backend=wanted, otherwise=otherwise)
+
+        plan.make_system, plan.system = as_written, as_written("machine")
+    except NoProgram as failure:
+        plan.note = str(failure)
+    return plan
+
+
+def _reduce(plan: Plan, found: Reduced) -> Plan:
+    """Prepare the programs of a reduced system and of its constraints."""
+    graph, n, p, programs = found.graph, found.n, len(found.args), found.programs
+    f_y, f_yp, g_y = programs.f_y, programs.f_yp, programs.g_y
+    program = emit(graph, [*found.equations, *f_y.nodes, *f_yp.nodes], n, p)
+
+    def reduced(wanted: str, otherwise: Backend | None = None) -> Backend:
+        places = (f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols)
+        return prepare(program, n, *places, backend=wanted, otherwise=otherwise)
+
+    plan.reduced, plan.make_system, plan.system = found, reduced, reduced("machine")
+    if found.constraints:
+        plan.constraints = with_rows(emit(graph, [*found.constraints, *g_y.nodes], n, p), g_y)
+    return plan

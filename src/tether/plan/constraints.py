@@ -1,0 +1,303 @@
+"""Constraints and invariants: what the user passes, checked and ready for the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import accumulate, combinations, islice
+from typing import Any
+
+import numpy as np
+
+from tether._core import constraints as core
+from tether._core import project
+from tether._core.adapters import raise_users
+from tether._core.state import State
+from tether.plan.functions import TracedValues, traced_values
+from tether.problem.constraint import Constraint
+from tether.problem.lowlevel import capsule_address
+from tether.problem.options import Options
+from tether.trace.cache import cache_key
+
+__all__ = ["Constraints", "GivenRows"]
+
+SIGNATURE = "(double, double *, double *[, void *])"
+# Relative distance of a point where derivatives do not vanish by chance.
+BESIDE = 1e-3
+# So many choices of invariants to keep are tried where not all can be kept.
+MOST_CHOICES = 32
+
+
+class Constraints:
+    """All constraints and invariants of a problem."""
+
+    def __init__(
+        self,
+        constraints: list[Constraint],
+        invariants: list[Constraint],
+        found: _Found | None = None,
+    ) -> None:
+        self.constraints, self.invariants, self.found = constraints, invariants, found
+        self.called = False          # whether Python functions are
+        # the others, with their names
+        self.traced: list[tuple[str, Callable[..., Any], TracedValues]] = []
+
+    def with_found(self, program: Any, args: np.ndarray) -> Constraints:
+        """Return the same with constraints that were found in the equations, as a program."""
+        return Constraints(self.constraints, self.invariants, _Found(program, args))
+
+    @property
+    def all(self) -> list[Constraint]:
+        """Constraints first, then invariants."""
+        return self.constraints + self.invariants
+
+    def attach(
+        self, state: State, t: float, y: np.ndarray, args: tuple, options: Options
+    ) -> None:
+        """Let the state hold the constraints; sizes come from a first call at (t, y)."""
+        self.traced = []
+        if self.found is None and not self.all:
+            state.n_constraints = state.n_pieces = 0
+            return
+        found = [] if self.found is None else self.found.pieces()
+        given = [
+            _piece(name, item, t, y, args, options.trace != "never", state.n)
+            for name, item in self._named()
+        ]
+        pieces = [*found, *given]
+        self.called = any(piece.function == 0 for piece in pieces)
+        self.traced = [
+            (name, item.fun, piece.traced)
+            for (name, item), piece in zip(self._named(), given, strict=True)
+            if piece.traced is not None
+        ]
+        if not pieces:
+            state.n_constraints = state.n_pieces = 0
+            return
+        core.use_python_pieces(state)
+        state.constrain(
+            [piece.adapter for piece in pieces],
+            list(accumulate((piece.size for piece in pieces), initial=0)),
+            [piece.function for piece in pieces],
+            [piece.jacobian for piece in pieces],
+            [piece.data for piece in pieces],
+        )
+        state.pieces_have_jacobians = all(piece.has_jacobian for piece in pieces)
+        state.project_before_test = options.projection_placement == "before"
+        state.projection_power = float(options.projection_power)
+        if options.projection_solver == "orthogonal":
+            project.use_orthogonal(state)
+        elif options.projection_solver == "cholesky":
+            project.use_cholesky(state)
+        else:
+            from tether.plan.compound import CompoundSystem  # loads scipy.sparse
+
+            project.use_sparse(state, CompoundSystem())
+
+    def key(self, n: int, args: tuple) -> tuple:
+        """Key of all that the user's functions depend on."""
+        if not self.all:
+            return ()
+        return tuple(
+            cache_key(item.fun, n, args) for item in self.all if item.low_level is None
+        )
+
+    def set_references(
+        self, state: State, t: float, y: np.ndarray, kept: np.ndarray | None = None
+    ) -> None:
+        """Say which values the invariants are to keep: those given, or those at (t, y)."""
+        if not self.invariants:
+            return
+        reference = state.array("g_reference")
+        reference[:] = 0.0
+        first = self._first_invariant(state)
+        if kept is None:
+            status, values = core.constraints_at(state, t, y)
+            raise_users(state)
+            kept = values[first:] if status == 0 else np.full(len(values) - first, np.nan)
+        reference[first:] = kept
+
+    def references(self, state: State) -> np.ndarray | None:
+        """Values that the invariants are to keep; None if there are no invariants."""
+        if not self.invariants:
+            return None
+        return state.array("g_reference")[self._first_invariant(state) :].copy()
+
+    def _first_invariant(self, state: State) -> int:
+        return int(state.array("piece_start")[len(self.constraints) + self._n_found])
+
+    def of_user(self, state: State, t: float) -> list[GivenRows]:
+        """List what the user has given, as functions of all unknowns, in the order of preference.
+
+        All of it first. Where that cannot hold invariants are left out, the last ones first; the
+        last entry has none.
+        """
+        if not self.all:
+            return []
+        first, count = self._first_invariant(state), state.n_constraints
+        always = np.arange(state.array("piece_start")[self._n_found], first)
+        invariants = np.arange(first, count)
+        chosen = (part for left_out in range(len(invariants) + 1)
+                  for part in combinations(invariants, len(invariants) - left_out))
+        rows = [np.append(always, part).astype(int) for part in islice(chosen, MOST_CHOICES)]
+        return [GivenRows(state, t, part) for part in (*rows, always)]
+
+    def first_on(
+        self, state: State, t: float, y: np.ndarray, unknowns: np.ndarray
+    ) -> tuple[str, int] | None:
+        """Name the first constraint that depends on some of the unknowns, and the first of these.
+
+        Next to y: at the point itself a derivative may vanish, as that of an energy at rest.
+        """
+        kept = {name: state.array(name).copy() for name in ("y", "g", "gy")}
+        beside = y + BESIDE * (np.abs(y) + 1.0)
+        status, slopes = core.jacobian_of_constraints_at(state, t, beside)
+        for name, values in kept.items():
+            state.array(name)[:] = values
+        raise_users(state)
+        if status != 0:
+            return None
+        found = np.argwhere((slopes != 0.0) & unknowns)
+        return (self.name_of(state, found[0][0]), int(found[0][1])) if len(found) else None
+
+    def name_of(self, state: State, row: int) -> str:
+        """Name of one row of G: which constraint or invariant, and which of its values."""
+        piece = int(np.searchsorted(state.array("piece_start"), row, side="right")) - 1
+        if piece < self._n_found:
+            return f"constraint {row} of the equations"
+        name = list(self._named())[piece - self._n_found][0]
+        return f"{name}, value {row - state.array('piece_start')[piece]}"
+
+    @property
+    def n_found(self) -> int:
+        """Number of constraints that were found in the equations."""
+        program = None if self.found is None else self.found.program
+        return 0 if program is None else program.n_values
+
+    @property
+    def _n_found(self) -> int:
+        return 0 if self.found is None else len(self.found.pieces())
+
+    def _named(self) -> list[tuple[str, Constraint]]:
+        return [
+            (f"{kind}[{number}]", item)
+            for kind, items in (("constraints", self.constraints), ("invariants", self.invariants))
+            for number, item in enumerate(items)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """Constraints and invariants of the user's at one time."""
+
+    state: State
+    t: float
+    rows: np.ndarray             # of the core's constraints
+
+    def values(self, y: np.ndarray) -> np.ndarray:
+        """Return what is left of them; NaN where that cannot be found."""
+        status, g = core.constraints_at(self.state, self.t, y)
+        raise_users(self.state)
+        return g[self.rows] if status == 0 else np.full(len(self.rows), np.nan)
+
+    def slopes(self, y: np.ndarray) -> np.ndarray:
+        """Return their derivatives by the unknowns."""
+        _, gy = core.jacobian_of_constraints_at(self.state, self.t, y)
+        raise_users(self.state)
+        return gy[self.rows]
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """One constraint function as the core calls it."""
+
+    size: int
+    adapter: Any                 # of a Python function; kept alive for a program
+    function: int = 0            # address of a C function
+    jacobian: int = 0
+    data: int = -1
+    has_jacobian: bool = False
+    traced: Any = None           # TracedValues, of a function of the user's
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Constraints that were found in the equations."""
+
+    program: Any                 # Backend, or None where there are none
+    args: np.ndarray
+
+    def pieces(self) -> list[_Piece]:
+        return [] if self.program is None else [_program_piece(self.program, self.args)]
+
+
+def _program_piece(program: Any, args: np.ndarray) -> _Piece:
+    runner = program.new(args)
+    function, jacobian, data = runner.constraint_addresses()
+    if function:
+        return _Piece(program.n_values, runner, function, jacobian, data, True)
+    # the interpreted core has no addresses
+    n, size = runner.n, program.n_values
+
+    def values(t: float, y: np.ndarray) -> np.ndarray:
+        return runner.values(t, y, y)
+
+    def slopes(t: float, y: np.ndarray) -> np.ndarray:
+        matrix = np.zeros(size * n)
+        runner.entries_into(t, y, y, matrix, matrix)
+        return matrix.reshape(size, n)
+
+    return _Piece(size, core.PythonPiece(values, slopes, n, size, ()), has_jacobian=True)
+
+
+def _piece(
+    name: str, item: Constraint, t: float, y: np.ndarray, args: tuple, traced: bool, n: int
+) -> _Piece:
+    """Prepare a constraint of the user's, who sees the first len(y) of the n unknowns."""
+    size = item.size or _size_of(name, item, t, y, args)
+    if item.low_level is not None:
+        function, data = capsule_address(item.low_level, SIGNATURE, name)
+        jacobian = _jacobian_address(name, item, data)
+        return _Piece(size, None, function, jacobian, data, item.jac is not None)
+    fun, jac = _restricted(item, len(y), n)
+    if traced and jac is None:
+        whole = np.concatenate([y, np.zeros(n - len(y))])
+        found = traced_values(fun, t, whole, size, args)
+        if found is not None:
+            return replace(_program_piece(found.backend, found.inputs), traced=found)
+    return _Piece(size, core.PythonPiece(fun, jac, n, size, args), has_jacobian=jac is not None)
+
+
+def _restricted(item: Constraint, n_user: int, n: int) -> tuple[Any, Any]:
+    """Functions of all unknowns that hand the user's part on."""
+    if n_user == n:
+        return item.fun, item.jac
+    fun = item.fun
+    jac: Any = item.jac
+
+    def values(t: float, y: Any, *args: Any) -> Any:
+        return fun(t, y[:n_user], *args)
+
+    def slopes(t: float, y: Any, *args: Any) -> np.ndarray:
+        part = jac(t, y[:n_user], *args)
+        dense = np.asarray(part.toarray() if hasattr(part, "toarray") else part).reshape(-1, n_user)
+        return np.hstack([dense, np.zeros((len(dense), n - n_user))])
+
+    return values, None if jac is None else slopes
+
+
+def _jacobian_address(name: str, item: Constraint, user_data: int) -> int:
+    """Address of a C Jacobian, which is called with the user data of its function."""
+    if item.low_level_jac is None:
+        return 0
+    address, own_data = capsule_address(item.low_level_jac, SIGNATURE, f"{name}.jac")
+    if own_data != user_data:
+        raise ValueError(f"{name}.jac must take the same user data as {name}, or both none")
+    return address
+
+
+def _size_of(name: str, item: Constraint, t: float, y: np.ndarray, args: tuple) -> int:
+    values = np.asarray(item.fun(t, y.copy(), *args))
+    if values.ndim > 1 or values.size == 0 or values.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must return a real number or a vector of them, got {values!r}")
+    return values.size

@@ -1,0 +1,67 @@
+"""How often a plan is compared with the function that it was made of."""
+
+from __future__ import annotations
+
+__all__ = ["Ledger"]
+
+# Of the time of the runs, for all comparisons together ...
+SHARE = 0.01
+# ... and in the first ones, which are compared whatever that costs.
+FIRST_SHARE = 0.02
+FIRST_RUNS = 3
+# Multiples of it, less their whole part, fill an interval evenly.
+GOLDEN = 0.6180339887498949
+
+
+class Ledger:
+    """What the runs with one plan have cost, and what comparing it with its function has.
+
+    Comparisons may take a hundredth of the time, summed up over the runs, so that a short run is
+    compared one time in several and a long one many times. The first three runs are always
+    compared.
+
+    Attributes
+    ----------
+    runs : int
+        Runs so far.
+    steps : int
+        Steps of the last one.
+    run_seconds, compare_seconds : float
+        Time of all runs, and how much comparisons have added to it.
+    branches : set of int
+        Branches of the function on which the two have agreed.
+
+    Examples
+    --------
+    >>> from tether.plan.ledger import Ledger
+    >>> ledger = Ledger()
+    >>> [ledger.begin_run() for _ in range(3)]
+    [True, True, True]
+    >>> ledger.run_seconds, ledger.compare_seconds = 1.0, 0.5
+    >>> ledger.begin_run()
+    False
+    >>> ledger.run_seconds = 100.0
+    >>> ledger.begin_run()
+    True
+    """
+
+    def __init__(self) -> None:
+        self.runs = self.steps = self._drawn = 0
+        self.run_seconds = self.compare_seconds = 0.0
+        self.branches: set[int] = set()
+
+    def begin_run(self) -> bool:
+        """Count a run; tell whether it is to be compared."""
+        self.runs += 1
+        return self.runs <= FIRST_RUNS or self.can_pay
+
+    @property
+    def can_pay(self) -> bool:
+        """Whether the runs so far have earned another comparison."""
+        share = FIRST_SHARE if self.runs <= FIRST_RUNS else SHARE
+        return self.compare_seconds <= share * self.run_seconds
+
+    def draw(self, below: int) -> int:
+        """Return a number from 1 to `below`, another one in every run."""
+        self._drawn += 1
+        return 1 + int(self._drawn * GOLDEN % 1.0 * below)

@@ -1,0 +1,333 @@
+"""Model: what is integrated for a problem.
+
+A model has the problem that the user wrote. It is integrated as written, with the functions called
+(`AsWritten`) or run as a program (`TracedModel`), or reduced to a lower index (`ReducedModel`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from tether._core import adapters, jacobian
+from tether._core.state import State
+from tether.plan.constraints import Constraints
+from tether.plan.plan import Plan
+from tether.problem.problem import Problem
+from tether.structure.equations import regularity
+from tether.structure.hidden import Reduced
+from tether.structure.modes import Modes, Sides
+from tether.structure.scaling import Units
+from tether.structure.start import Search
+from tether.trace.backend import Backend
+from tether.trace.cache import cache_key
+from tether.trace.verify import Pair
+
+__all__ = ["AsWritten", "Given", "Model", "Point", "ReducedModel", "Tolerance", "TracedModel"]
+
+# Rows of a derivative array are chosen anew when their regularity has fallen by this factor.
+WORN = 0.1
+# A derivative from the array may be less accurate by this factor for each order.
+SLACK = 10.0
+
+Point = tuple[float, np.ndarray, np.ndarray]
+Given = tuple[float, np.ndarray, np.ndarray | None]
+Tolerance = tuple[np.ndarray, np.ndarray]      # of y and of y'
+
+
+class Model:
+    """What is integrated for a problem of n unknowns; this one is integrated as it is written.
+
+    Attributes
+    ----------
+    problem : Problem
+        What the user wrote.
+    n : int
+        Number of the user's unknowns.
+    constraints : Constraints
+        Those of the user, and those found in the equations.
+    plan : Plan or None
+        What the trace has told; None where the functions are called.
+    key : hashable
+        Of all that the functions depend on; None where they are called.
+    reduced : Reduced or None
+        The equations of lower index that are integrated in place of the user's.
+    modes, sides : Modes or None, tuple of bool
+        Conditions on which the structure depends, and how they stand in this model.
+    """
+
+    plan: Plan | None = None
+    key: Hashable = None
+    reduced: Reduced | None = None
+    modes: Modes | None = None
+    sides: Sides = ()
+    values: np.ndarray = np.zeros(0)           # of the inputs of the programs
+
+    def __init__(self, problem: Problem, n: int) -> None:
+        self.problem, self.n = problem, n
+        self.constraints = Constraints(problem.constraints, problem.invariants)
+
+    def attach(self, state: State) -> None:
+        """Put the equations behind the core's seams."""
+        raise NotImplementedError
+
+    @property
+    def how(self) -> str:
+        """How the equations are run, in words."""
+        raise NotImplementedError
+
+    @property
+    def owner(self) -> np.ndarray:
+        """Of every unknown, the user's variable that it belongs to."""
+        return np.arange(self.n)
+
+    @property
+    def slack(self) -> np.ndarray:
+        """Of every unknown, how much less accurate it may be than its owner."""
+        return np.ones(self.n)
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns that are integrated."""
+        return self.n
+
+    @property
+    def determined(self) -> np.ndarray:
+        """Which of the user's starting values are replaced without a word."""
+        return np.zeros(self.n, bool)
+
+    @property
+    def calls_back(self) -> bool:
+        """Whether a function of the user's is called in a step, and may have effects."""
+        return True
+
+    @property
+    def is_index_1(self) -> bool:
+        """Whether it was reduced to index 1."""
+        return self.reduced is not None and self.reduced.form == 1
+
+    @property
+    def only_here(self) -> bool:
+        """Whether it was made with the values at hand, not with the structure alone."""
+        return self.plan is not None and self.plan.only_here
+
+    @property
+    def redundant(self) -> bool:
+        """Whether some of the constraints found in the equations repeat each other."""
+        found = None if self.plan is None else self.plan.analysis
+        return found is not None and found.redundant
+
+    @property
+    def is_switched_by_time(self) -> bool:
+        """Whether the equations have conditions on time."""
+        return self.plan is not None and self.plan.original.is_switched_by_time
+
+    @property
+    def rows_were_chosen(self) -> bool:
+        """Whether the equations are rows of a derivative array, which may wear out."""
+        return self.reduced is not None and bool(self.reduced.enters)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what was attached is what the functions say now: called, they always are."""
+        return True
+
+    def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
+        """On which sides of the surfaces that matter a point lies."""
+        return self.sides
+
+    def sides_after(self, old: Given, new: Point, tolerance: Tolerance) -> Sides:
+        """On which sides a point lies after a move that has carried it well over some surfaces."""
+        return self.sides
+
+    def band(self, surface: int, point: Point, tolerance: Tolerance) -> float:
+        """Width of the band around a surface in which a point lies, up to a tolerance; or zero."""
+        return 0.0
+
+    def is_worn(self, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+        """Whether rows chosen of a derivative array determine the derivatives badly by now."""
+        return False
+
+    def has_structure_of(self, other: Model) -> bool:
+        """Whether its unknowns and constraints are those of another."""
+        mine, theirs = self.reduced, other.reduced
+        if mine is None or theirs is None:
+            return mine is theirs
+        return (
+            mine.unknowns == theirs.unknowns and mine.stages == theirs.stages
+            and len(mine.levels) == len(theirs.levels)
+        )
+
+    def count(self, state: State) -> None:
+        """Take notice of the work of a run."""
+
+
+class AsWritten(Model):
+    """The user's functions, called."""
+
+    def attach(self, state: State) -> None:
+        """Put the problem's functions behind the core's seams."""
+        problem = self.problem
+        if problem.capsule is not None:
+            adapters.use_c_residual(
+                state, problem.capsule, problem.returns_status, problem.takes_data
+            )
+        else:
+            adapters.use_python_residual(state, problem.fun, problem.args, problem.fills)
+        if problem.jac is not None:
+            adapters.use_python_jacobian(state, problem.jac, problem.args)
+            return
+        jacobian.use_differences(state)
+        if problem.terms is not None:
+            adapters.use_python_terms(state, problem.terms, problem.args)
+        if problem.fyp is not None:
+            state.array("fyp")[:] = problem.fyp.T.ravel()
+            state.fyp_known = True
+
+    @property
+    def how(self) -> str:
+        """How the equations are run, in words."""
+        return "called as it is"
+
+
+class TracedModel(Model):
+    """The user's equations and their Jacobian, run as a program in the core."""
+
+    plan: Plan
+
+    def __init__(self, problem: Problem, n: int, plan: Plan, key: Hashable, backend: str) -> None:
+        super().__init__(problem, n)
+        self.plan, self.key, self.wanted = plan, key, backend
+        self.values = plan.args(problem.args)
+        self.backend: Backend | None = None    # what runs it, once it is attached
+        self.modes, self.sides = plan.modes, plan.sides or ()
+
+    def attach(self, state: State) -> None:
+        """Put the program behind the core's seams; a Jacobian of the user's stays in place."""
+        self._attach_program(state)
+        if self.problem.jac is not None:
+            adapters.use_python_jacobian(state, self.problem.jac, self.problem.args)
+
+    def _attach_program(self, state: State) -> None:
+        self.backend = self.plan.backend(self.wanted)
+        self.backend.attach(state, self.values)
+
+    @property
+    def how(self) -> str:
+        """How the equations are run, in words."""
+        return f"traced, as written; {self._run_by}"
+
+    @property
+    def _run_by(self) -> str:
+        if self.backend is not None and self.backend.name == "c":
+            return "run in C"
+        reason = self.backend.reason if self.backend is not None and self.wanted == "c" else ""
+        return "run by the machine" + (f", not in C: {reason}" if reason else "")
+
+    @property
+    def calls_back(self) -> bool:
+        """Whether a function of the user's is called in a step, and may have effects."""
+        return self.constraints.called or self.problem.jac is not None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what the residual reads is still what it was when it was traced."""
+        problem = self.problem
+        key = cache_key(problem.fun, self.n, problem.args, problem.fills)
+        return key == self.key and np.array_equal(self.values, self.plan.args(problem.args))
+
+    def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
+        """On which sides of the surfaces that matter a point lies."""
+        return () if self.modes is None else self.modes.sides(t, y, yp, self.values)
+
+    def sides_after(self, old: Given, new: Point, tolerance: Tolerance) -> Sides:
+        """On which sides a point lies after a move that has carried it well over some surfaces."""
+        if self.modes is None:
+            return ()
+        t, y, yp = old
+        before = self.modes.heights(t, y, np.zeros_like(y) if yp is None else yp, self.values)
+        after = self.modes.heights(*new, self.values)
+        return tuple(
+            side if before[k] == after[k] or self.band(k, new, tolerance) else bool(after[k] < 0.0)
+            for k, side in enumerate(self.sides)
+        )
+
+    def band(self, surface: int, point: Point, tolerance: Tolerance) -> float:
+        """Width of the band around a surface in which a point lies, up to a tolerance; or zero."""
+        assert self.modes is not None
+        height = self.modes.heights(*point, self.values)[surface]
+        width = self.modes.band(surface, *point, self.values, tolerance)
+        return width if abs(height) <= width else 0.0
+
+    def pair(self) -> Pair:
+        """Set the program of the user's equations beside the function they come from."""
+        return self.plan.pair(self.problem.fun, self.problem.args, self.problem.fills)
+
+    def count(self, state: State) -> None:
+        """Take notice of the work of a run."""
+        self.plan.evaluations += state.nfev
+
+
+class ReducedModel(TracedModel):
+    """A system of index 2 or more, integrated at a lower index on all of its constraints.
+
+    Its unknowns begin with the user's.
+    """
+
+    reduced: Reduced
+
+    def __init__(
+        self, problem: Problem, n: int, plan: Plan, key: Hashable, backend: str, units: Units
+    ) -> None:
+        super().__init__(problem, n, plan, key, backend)
+        assert plan.reduced is not None
+        self.reduced = plan.reduced
+        self.best = 0.0              # of the derivatives' matrix so far, 1 at most
+        self.units = units
+        self.constraints = self.constraints.with_found(plan.constraints, self.values)
+
+    def attach(self, state: State) -> None:
+        """Put the program behind the core's seams."""
+        self._attach_program(state)
+
+    @property
+    def how(self) -> str:
+        """How the equations are run, in words."""
+        index = self.plan.analysis.index if self.plan.analysis else None
+        return (
+            f"traced; index {index} reduced to {self.reduced.form}, kept on "
+            f"{len(self.reduced.constraints)} constraints of the equations; {self._run_by}"
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns that are integrated."""
+        return self.reduced.n
+
+    @property
+    def owner(self) -> np.ndarray:
+        """Of every unknown, the user's variable that it is a derivative of."""
+        return np.array([j for j, _ in self.reduced.unknowns])
+
+    @property
+    def slack(self) -> np.ndarray:
+        """Give freedom to the derivatives of a derivative array: they only serve to find slopes."""
+        orders = np.array([k for _, k in self.reduced.unknowns], float)
+        return SLACK**orders if self.reduced.enters else np.ones(len(orders))
+
+    @property
+    def determined(self) -> np.ndarray:
+        """Multipliers and whatever else the equations determine: a user can only guess them."""
+        return self.reduced.determined[: self.n].astype(bool)
+
+    @property
+    def calls_back(self) -> bool:
+        """Whether a function of the user's is called in a step, and may have effects."""
+        return self.constraints.called
+
+    def is_worn(self, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+        """Whether rows chosen of a derivative array determine the derivatives badly by now."""
+        sharpness = regularity(Search(self.reduced, t, self.values).leading_matrix(y, yp)[None])[0]
+        self.best = max(self.best, sharpness)
+        return bool(sharpness < WORN * self.best)

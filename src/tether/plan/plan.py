@@ -1,0 +1,116 @@
+"""Plan: what is known about a function, and the programs that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tether.plan.ledger import Ledger
+from tether.structure.analysis import Analysis
+from tether.structure.hidden import Reduced
+from tether.structure.modes import Modes, Sides
+from tether.trace import opcodes as op
+from tether.trace.backend import Backend, prepare
+from tether.trace.compile_c import worth_compiling
+from tether.trace.derive import SparseJacobian
+from tether.trace.emit import NoProgram, Program
+from tether.trace.graph import STATIC
+from tether.trace.tracer import Trace
+from tether.trace.verify import Pair
+
+__all__ = ["Plan", "with_rows"]
+
+
+@dataclass(eq=False)
+class Plan:
+    """What is known about a function, and the programs that come of it."""
+
+    traced: Trace | None = None
+    analysis: Analysis | None = None
+    reduced: Reduced | None = None   # None: the equations as they are written
+    modes: Modes | None = None       # what the structure depends on ...
+    sides: Sides | None = None       # ... and the sides it was made for; None: yet to be chosen
+    make_system: Callable[[str, Backend | None], Backend] | None = None
+    system: Backend | None = None
+    constraints: Backend | None = None
+    note: str = ""                   # why there is no program
+    evaluations: int = 0             # in the runs so far
+    looked: bool = False             # for a library from an earlier time
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def only_here(self) -> bool:
+        """Whether it was made with the values at hand, not with the structure alone."""
+        if self.traced is not None and self.traced.args.fixed:
+            return True
+        found = self.analysis
+        if found is None or self.reduced is None:
+            return False
+        changed = found.repaired is None or found.repaired.system is not found.given
+        return changed or found.ranks is not None or found.redundant
+
+    @property
+    def original(self) -> Trace:
+        """The function as it was traced, with all of its branches."""
+        found = self.traced if self.modes is None else self.modes.traced
+        assert found is not None
+        return found
+
+    @cached_property
+    def _original_alone(self) -> Backend | None:
+        try:
+            return prepare(self.original.program())
+        except NoProgram:                      # of a branch that this mode is without
+            return None
+
+    @cached_property
+    def conditions(self) -> Backend | None:
+        """Program of the conditions on which the function branches; None if there are none."""
+        graph = self.original.graph
+        nodes = [
+            node for node in graph.cone(self.original.outputs)
+            if graph.nodes[node][0] in op.COMPARISONS and graph.level[node] not in (0, STATIC)
+        ]
+        try:
+            return prepare(self.original.program(nodes)) if nodes else None
+        except NoProgram:
+            return None
+
+    def pair(self, fun: Callable[..., Any], args: Sequence[Any], fills: bool = False) -> Pair:
+        """Set the program beside the function that it was made of."""
+        if self.reduced is None and self.modes is None:
+            backend = self.system or self.constraints
+        else:                                  # made ready where it will be needed often
+            backend = self._original_alone if self.ledger.runs > 1 else None
+        runner = None if backend is None else backend.new(self.args(args))
+        return Pair(self.original, runner, fun, args, fills)
+
+    def args(self, args: Sequence[Any]) -> np.ndarray:
+        """Values of the programs' inputs."""
+        assert self.traced is not None
+        return self.traced.args.flatten(args)
+
+    def backend(self, wanted: str) -> Backend:
+        """Program of the system; compiled to C when the runs so far say that it pays.
+
+        That somebody has compiled it before says so too.
+        """
+        assert self.system is not None
+        assert self.make_system is not None
+        if wanted == "auto" and self.system.name == "machine" and not self.system.reason:
+            if worth_compiling(self.system.program, self.evaluations):
+                self.system = self.make_system("c", self.system)
+            elif not self.looked:
+                self.system, self.looked = self.make_system("auto", self.system), True
+        elif wanted != "auto" and wanted != self.system.name and not self.system.reason:
+            self.system = self.make_system(wanted, self.system if wanted == "c" else None)
+        return self.system
+
+
+def with_rows(program: Program, g_y: SparseJacobian) -> Backend:
+    """Prepare a program of values and their derivatives, row by row."""
+    return prepare(program, g_y.shape[0], (g_y.rows, g_y.cols), layout="rows")

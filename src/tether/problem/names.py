@@ -1,0 +1,108 @@
+"""Names of variables and equations for messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tether.problem.naming import code_of, guess_names
+
+if TYPE_CHECKING:
+    from tether.problem.problem import Problem
+
+__all__ = ["Names", "check_names"]
+
+MOST_LISTED = 6
+
+
+def check_names(argument: str, names: Any, n: int) -> list[str] | None:
+    """Return the names as a list of n different strings, or raise with the argument's name."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise TypeError(f"{argument} must be a list of {n} strings, got {names!r}")
+    listed = list(names)
+    if not all(isinstance(name, str) for name in listed):
+        raise TypeError(f"{argument} must be a list of strings, got {names!r}")
+    if len(listed) != n:
+        raise ValueError(f"{argument} must be {n} strings, as many as y0, got {len(listed)}")
+    if len(set(listed)) != n:
+        raise ValueError(f"{argument} must be different from each other, got {listed!r}")
+    for i, name in enumerate(listed):
+        if not name.isprintable():     # it would spoil the messages that it stands in
+            raise ValueError(f"{argument}[{i}] must be text on one line, got {name!r}")
+    return listed
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the variables, ``y[0]`` where there are none, and of the equations.
+
+    Examples
+    --------
+    >>> from tether.problem.names import Names
+    >>> names = Names(("x", "y[1]"), ("balance", ""))
+    >>> names.equation(0), names.equation(1), names.translate("equations 0, 1 leave y[0] open")
+    ("equation 0 'balance'", 'equation 1', "equations 0 'balance', 1 leave x open")
+    """
+
+    variables: tuple[str, ...]
+    equations: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, problem: Problem, n: int, variables: Any = None, equations: Any = None
+    ) -> Names:
+        """Take what is given; else read the variables off the function."""
+        given = check_names("names", variables, n)
+        titles = check_names("equation_names", equations, n) or []
+        if given is None:
+            given = guess_names(code_of(problem.fun), n)
+        return cls(tuple(given), tuple(titles))
+
+    def equation(self, i: int) -> str:
+        """Name of one equation."""
+        return f"equation {self._number(i)}"
+
+    def variable(self, j: int) -> str:
+        """Name of one variable."""
+        return self.variables[j] if j < len(self.variables) else f"y[{j}]"
+
+    def _number(self, i: int) -> str:
+        title = self.equations[i] if i < len(self.equations) else ""
+        return f"{i} '{title}'" if title else str(i)
+
+    def translate(self, text: str) -> str:
+        """Put the names into a text that has ``y[0]`` and ``equation 0``."""
+
+        def named(match: re.Match) -> str:
+            given, starting, j, equation, numbers = match.groups()
+            if given:
+                name = self.variable(int(starting))
+                return match[0] if name == f"y[{starting}]" else f"{match[0]} ({name})"
+            if j:
+                return self.variable(int(j))
+            return equation + re.sub(r"\d+", lambda d: self._number(int(d[0])), numbers)
+
+        return _TO_NAME.sub(named, text)       # in one go: a name may look like something to name
+
+
+# y0[2] and yp0[2]; y[2]; equation 2 and equations 2, 3
+_TO_NAME = re.compile(
+    r"\b(y0|yp0)\[(\d+)\]|\by\[(\d+)\]|\b(equations? )(\d+(?:, \d+)*)"
+)
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join a few words; say how many more there are."""
+    shown = ", ".join(words[:MOST_LISTED])
+    return shown + (f" and {len(words) - MOST_LISTED} more" if len(words) > MOST_LISTED else "")
+
+
+def listed_equations(names: Sequence[str]) -> str:
+    """Join names of equations, as in "equations 0, 1"."""
+    if len(names) < 2:
+        return listed(names)
+    return "equations " + listed([name.removeprefix("equation ") for name in names])

@@ -1,0 +1,268 @@
+"""Options of the integration: one field, one line, one default, one source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether.base.checks import as_numbers
+from tether.base.frozen import made
+
+__all__ = ["Options"]
+
+CONTROLLERS = ("h211b", "dassl")
+NORMS = ("max", "rms")
+# The codes of the core are the places in these.
+ESTIMATES = ("classical", "exclude", "scaled", "local", "mechanical")
+SCALINGS = ("none", "rows", "kinds")
+NEWTON_TESTS = ("y", "yp")
+FORMS = ("auto", "given", 2)
+TRACES = ("auto", "never", "always")
+BACKENDS = ("auto", "machine", "c")
+STARTS = ("auto", "assume", "check")
+PROJECTION_SOLVERS = ("orthogonal", "cholesky", "sparse")
+PLACEMENTS = ("before", "after")
+CHOICES = {
+    "controller": CONTROLLERS,
+    "error_norm": NORMS,
+    "newton_norm": NORMS,
+    "newton_test": NEWTON_TESTS,
+    "estimate": ("auto", *ESTIMATES),
+    "scaling": SCALINGS,
+    "form": FORMS,
+    "trace": TRACES,
+    "backend": BACKENDS,
+    "start": STARTS,
+    "projection_solver": PROJECTION_SOLVERS,
+    "projection_placement": PLACEMENTS,
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that steers an integration.
+
+    `solve_dae` takes the common ones as arguments; the rest goes through its `options`.
+
+    Parameters
+    ----------
+    rtol, atol : float or array_like
+        Relative and absolute tolerance of each component; the error of a step is kept below
+        ``rtol * abs(y) + atol``.
+    first_step : float, optional
+        Size of the first step; chosen from the slope when left out.
+    max_step : float
+        No step is longer.
+    max_order : int
+        Highest order of the BDF, 1 to 5.
+    max_steps, max_seconds : optional
+        Stop with a failure after so many accepted steps or so much time.
+    controller : {"h211b", "dassl"}
+        Söderlind's digital filter H211b with b = 4 and a dead band, or DASSL's rule
+        (keep, halve or double).
+    error_norm, newton_norm : {"max", "rms"}
+        Weighted norm of the error test and of the convergence test (PL2 section 5).
+    newton_tolerance : float
+        Share of the tolerance that Newton's iteration may leave.
+    newton_test : {"y", "yp"}
+        Newton's iteration ends when the error left in y is within that share (P82 eq. 5.9), or when
+        h y' is, with the error of y held to h times the tolerance (P82 eq. 5.10).
+    estimate : {"auto", "classical", "exclude", "scaled", "local", "mechanical"}
+        What the error test looks at: corrector minus predictor; the same without unknowns of
+        index 2 and 3, or with theirs times h and h**2 (as RADAU5); its effect on the solution (P82
+        eq. 4.5); the same, of the velocities only where they are free (PL2 eq. 5.2-5.5).
+        "auto" is "classical" for index 0 and 1 and "mechanical" for 2 and 3; docs/high_index.md.
+        At index 0 and 1 "classical" and "local" have a meaning, in a reduced system "classical" and
+        "exclude"; the others are refused there.
+    scaling : {"none", "rows", "kinds"}
+        Scaling of the iteration matrix: none, every row to largest entry 1, or rows and columns by
+        powers of h according to their kind (PL2 section 3).
+    form : {"auto", "given", 2}
+        Integrate a traced system of index 2 or more at index 1, on all of its constraints; as it
+        is written; or reduced to index 2.
+    trace : {"auto", "never", "always"}
+        Run `fun` as a program where it can be traced, never, or refuse what cannot be traced.
+    backend : {"auto", "machine", "c"}
+        What runs the program: the core's machine, a C compiler's output (with the machine to fall
+        back on), or the one that will pay or is there already. ``sol.how`` says which it was.
+    start : {"auto", "assume", "check"}
+        Make the starting values consistent, take them as they are, or refuse inconsistent ones.
+    projection_power : float
+        The projection onto constraints is the shortest in ``dy / W**p`` with
+        ``W = rtol * abs(y) + atol`` and this power p.
+    projection_solver : {"orthogonal", "cholesky", "sparse"}
+        Row-pivoted orthogonal factors (any rank), normal equations (independent constraints),
+        or the sparse compound system (many constraints, independent).
+    projection_placement : {"before", "after"}
+        Project before the error test, or after a step that passed it.
+    accept_projected_start : bool
+        Accept a start that has to be moved by more than the tolerance to meet the constraints.
+
+    Examples
+    --------
+    >>> from tether import Options
+    >>> Options(rtol=1e-8, controller="dassl").max_order
+    5
+    """
+
+    rtol: ArrayLike = 1e-6
+    atol: ArrayLike = 1e-9
+    first_step: float | None = None   # DASSL's rule when None
+    max_step: float = math.inf        # SciPy
+    max_order: int = 5                # order 6 is not stable enough
+    max_steps: int | None = None
+    max_seconds: float | None = None
+    controller: str = "h211b"         # Söderlind 2003; measured, docs/mathematics.md
+    error_norm: str = "max"           # PL2 section 5; measured equal to rms
+    newton_norm: str = "max"          # PL2 section 5
+    newton_tolerance: float = 0.1     # measured: 0.33 of DASSL costs up to twice the steps
+    newton_test: str = "y"            # P82 eq. 5.9
+    estimate: str = "auto"            # measured, docs/high_index.md
+    scaling: str = "none"             # measured, docs/high_index.md
+    form: str | int = "auto"          # measured, docs/index_reduction.md
+    trace: str = "auto"
+    backend: str = "auto"             # measured, benchmarks/results/machine.md
+    start: str = "auto"               # repair what is free, keep the rest
+    projection_power: float = 1.0     # measured, docs/projection.md
+    projection_solver: str = "orthogonal"   # HK
+    projection_placement: str = "before"    # measured, docs/projection.md
+    accept_projected_start: bool = False    # HK: refuse a start off the constraints
+
+    def __post_init__(self) -> None:
+        for name in ("rtol", "atol"):
+            _check_tolerance(name, getattr(self, name))
+        if self.first_step is not None:
+            _check_positive("first_step", self.first_step)
+        _check_positive("max_step", self.max_step, finite=False)
+        if not _is_integer(self.max_order) or not 1 <= self.max_order <= 5:
+            raise ValueError(f"max_order must be an integer from 1 to 5, got {self.max_order!r}")
+        if self.max_steps is not None and (not _is_integer(self.max_steps) or self.max_steps < 1):
+            raise ValueError(f"max_steps must be a positive integer, got {self.max_steps!r}")
+        if self.max_seconds is not None:
+            _check_positive("max_seconds", self.max_seconds, finite=False)
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
+        _check_positive("newton_tolerance", self.newton_tolerance)
+        power = self.projection_power
+        if not isinstance(power, (int, float)) or not math.isfinite(power):
+            raise TypeError(f"projection_power must be a finite number, got {power!r}")
+        if not isinstance(self.accept_projected_start, bool):
+            raise TypeError(
+                f"accept_projected_start must be a bool, got {self.accept_projected_start!r}"
+            )
+
+    @property
+    def same_for_all(self) -> bool:
+        """Whether `rtol` and `atol` are two numbers that serve for every unknown."""
+        rtol = self.rtol
+        return isinstance(rtol, float) and rtol > 0.0 and isinstance(self.atol, float)
+
+    def tolerances(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return rtol and atol as one value per unknown."""
+        both = np.empty((2, n))
+        for place, (name, value) in enumerate((("rtol", self.rtol), ("atol", self.atol))):
+            if not isinstance(value, float):
+                value = np.asarray(value, float)
+                if value.ndim == 1 and len(value) != n:
+                    raise ValueError(
+                        f"{name} must be a number or have one value per unknown ({n}), "
+                        f"got {len(value)} values"
+                    )
+            both[place] = value
+        if not self.same_for_all and not both.any(axis=0).all():
+            nothing = int(np.argmin(both.any(axis=0)))
+            raise ValueError(
+                f"rtol and atol are both zero for component {nothing}; one must be positive"
+            )
+        return both[0], both[1]
+
+
+DEFAULTS = {field.name: field.default for field in fields(Options)}
+NAMES = tuple(DEFAULTS)
+
+
+def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Options:
+    """Combine `options` with arguments; an argument that is not at its default wins."""
+    if isinstance(options, Options) and not arguments:
+        return options
+    if options is None:
+        try:
+            return _merged(**arguments)
+        except TypeError:              # a vector, or a wrong type: which one is said below
+            given: dict[str, Any] = {}
+    elif isinstance(options, Options):
+        given = {name: getattr(options, name) for name in NAMES}
+    elif isinstance(options, Mapping):
+        unknown = sorted(set(options) - set(NAMES))
+        if unknown:
+            raise TypeError(f"options has unknown names {unknown}; known are {list(NAMES)}")
+        given = dict(options)
+    else:
+        raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
+    given.update(_beside_defaults(arguments))
+    return _with_tolerances(given)
+
+
+def _beside_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those arguments that are not at their default."""
+    return {
+        name: value for name, value in arguments.items()
+        if value is not DEFAULTS[name]
+        and not (isinstance(value, (int, float, str)) and value == DEFAULTS[name])
+    }
+
+
+@lru_cache(maxsize=32, typed=True)
+def _merged(**arguments: Any) -> Options:
+    """Make `Options` of arguments that can be told apart by value: the same for the same."""
+    return _with_tolerances(_beside_defaults(arguments))
+
+
+def _with_tolerances(given: dict[str, Any]) -> Options:
+    """Make `Options`; of those that differ in their tolerances only, the rest is checked once."""
+    tolerances = {name: given.pop(name) for name in ("rtol", "atol") if name in given}
+    try:
+        rest = _checked(**given)
+    except TypeError:                  # a wrong type: let the arguments be checked one by one
+        return Options(**given, **tolerances)
+    for name, value in tolerances.items():
+        _check_tolerance(name, value)
+    return made(Options, **rest.__dict__ | tolerances)
+
+
+@lru_cache(maxsize=32, typed=True)
+def _checked(**given: Any) -> Options:
+    return Options(**given)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _check_positive(name: str, value: Any, finite: bool = True) -> None:
+    if isinstance(value, float) and value > 0.0 and not (finite and value == math.inf):
+        return
+    number = as_numbers(name, value)
+    if number.ndim != 0 or number.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be a positive number, got {value!r}")
+    if not number > 0 or (finite and np.isinf(number)):
+        raise ValueError(f"{name} must be positive, got {value!r}")
+
+
+def _check_tolerance(name: str, value: Any) -> None:
+    if isinstance(value, float) and 0.0 <= value < math.inf:
+        return
+    array = as_numbers(name, value)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
+    if array.ndim > 1:
+        raise ValueError(f"{name} must be a number or a vector, got shape {array.shape}")
+    if array.size and not (array.min() >= 0 and array.max() < np.inf):
+        raise ValueError(f"{name} must be finite and not negative, got {value!r}")

@@ -1,0 +1,54 @@
+"""Variable-order, variable-step BDF: the first method of integration, `tether.run.method`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tether._core import begin, interpolate, step
+from tether._core.state import State
+from tether.run.interpolant import LocalInterpolant
+from tether.run.method import Polynomial
+from tether.start.consistent import Start
+from tether.start.high_index import curvature
+
+__all__ = ["BDF"]
+
+
+class _Bdf:
+    """Its steps are those of `tether._core.step`; its history are the differences `phi`."""
+
+    def begin(self, state: State, t: float, start: Start, first_step: float) -> int:
+        """Begin at order 1, or at order 2 where index 3 is integrated as written."""
+        code = begin.begin(
+            state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
+        )
+        if state.lowest_order > 1 and start.success:
+            ypp = start.ypp
+            if ypp is None:
+                ypp = curvature(state, t, start.y, start.yp)
+            if ypp is not None:
+                begin.bend(state, np.ascontiguousarray(ypp))
+        return code
+
+    def advance(self, state: State, count: int) -> int:
+        """Take up to `count` steps without returning to Python."""
+        return step.advance(state, count)
+
+    def polynomial(self, state: State) -> LocalInterpolant:
+        """Return the polynomial through the last points."""
+        return LocalInterpolant(*interpolate.last_step_polynomial(state))
+
+    def add_past(self, state: State, times: np.ndarray, values: np.ndarray) -> None:
+        """Let the run begin at the order that the times allow."""
+        begin.add_history(state, times, values)
+
+    def go_on(self, state: State, t: float, start: Start, past: Polynomial) -> None:
+        """Go on at the order of before, through equidistant points of the polynomial."""
+        assert isinstance(past, LocalInterpolant)
+        h = past.t - past.t_old
+        times = t - h * np.arange(past.k, 0, -1)
+        begin.begin(state, t, start.y, start.yp, abs(h))
+        begin.add_history(state, times, past(times)[0].T)
+
+
+BDF = _Bdf()

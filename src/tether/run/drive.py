@@ -1,0 +1,441 @@
+"""drive: run the core to the end and serve whoever has to look in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tether._core import codes, store
+from tether._core import events as core_events
+from tether.base.checks import check_vector
+from tether.base.status import Status
+from tether.run.integration import Integration
+from tether.run.method import Polynomial
+from tether.run.pace import Pace, Storm
+from tether.run.progress import ProgressBar
+from tether.run.record import GOES_ON, RESTART, Record
+from tether.run.replan import begin_anew, keep_history, next_turn, switches
+from tether.run.watch import EPS, Event, EventFunctions, Switch, locate
+
+# How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
+PATIENCE = 5e-3
+# Times the value of an event where it was located: what is no round-off.
+CLEARLY = 100.0
+# Of the value of an event a step before: what a start may change it by.
+NEXT_TO_NOTHING = 1e-6
+# Unknowns times steps to begin with: a program takes them in no time worth a look.
+FIRST_LEG = 1280
+# Times `_beside`: breaks that are not farther apart are one.
+SAME = 8.0
+
+
+class Driver:
+    """One run of `Integration` with its record, events, callback, limits and progress bar."""
+
+    def __init__(
+        self,
+        integration: Integration,
+        record: Record,
+        events: list[Event],
+        callback: Callable | None,
+        progress: ProgressBar | None,
+        breaks: Sequence[float] = (),
+    ) -> None:
+        self.integration, self.record, self.events = integration, record, events
+        self.callback, self.progress = callback, progress
+        self.state = integration.state
+        self.functions = EventFunctions(integration, events) if events else None
+        self.args = integration.problem.args
+        self.t_start = self.t_reached = integration.t
+        self.segment_t, self.segment_step = integration.t, 0       # where the present segment began
+        self.cut_at: tuple[float, np.ndarray, np.ndarray] | None = None
+        self.start = integration.start
+        self.began = time.perf_counter()
+        self.t_final, self.breaks = self.state.t_end, list(breaks)
+        self.far_side: dict[int, float] = {}               # of events that have just acted
+        self.storm, self.pace = Storm(integration.t), Pace(integration.t, self.t_final)
+        self.had_effects = False                           # of somebody's code
+        self.n_found = integration.model.constraints.n_found
+        self.watched: list[Event] = events                 # and surfaces that the plan depends on
+        if integration.model.modes is not None:
+            self._watch()
+            self.start = integration.start             # a condition may change right at the start
+        self._next_break()
+
+    @property
+    def can_be_repeated(self) -> bool:
+        """Whether nobody would notice if the run began once more from its start."""
+        always = self.integration.options.trace == "always"
+        return not (self.had_effects or self.integration.changed or always)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the run began."""
+        return time.perf_counter() - self.began
+
+    def run(self) -> Status:
+        """Integrate until the end, a failure or somebody's wish to stop."""
+        store.store_start(self.state)
+        if self.record.keep_steps:
+            self.record.t[0] = self.t_start    # which a change of structure may have left behind
+        store.store_outputs_until(self.state, self.t_start)
+        self._arm_events([])
+        try:
+            self._run()
+        finally:
+            if self.progress is not None:
+                self.progress.close(*self._position())
+        return self.integration.status
+
+    def _run(self) -> None:
+        python = self.state.python_residual or self.callback is not None
+        count = 1 if python else max(1, FIRST_LEG // self.state.n)
+        while self.integration.status == Status.RUNNING:
+            self.record.reserve(1)     # also the answer to STORE_FULL
+            before, since = self.state.steps, time.perf_counter()
+            allowed = self._allowed(count)
+            try:
+                code = self.integration.advance(allowed)
+            finally:
+                self.t_reached = self.integration.t
+            if self.integration.status == Status.TRACE_DIFFERS:
+                return
+            if code == codes.UNCLEAR:
+                assert self.functions is not None
+                self.functions.call_instead()
+                continue
+            if self.integration.state is not self.state:
+                self._follow()
+                self._note_restart()
+            if self.far_side and code != codes.EVENT_FOUND:
+                self._check_missed()
+            if code == codes.EVENT_FOUND:
+                self._serve_events()
+            if self.callback is not None and self.state.steps > before:
+                self._call_back()
+            if self.integration.status == Status.REACHED_END and self.state.t_end != self.t_final:
+                self._pass_break()
+            self._check_limits()
+            self._show_progress()
+            if self.callback is None and allowed == count:
+                spent = time.perf_counter() - since
+                if spent >= PATIENCE / 2:
+                    count = max(1, count // 2)
+                elif code == codes.PAUSED:     # all were taken; an early return tells nothing
+                    count *= 2
+
+    # --- limits, callback, progress -------------------------------------------------------
+
+    def _allowed(self, count: int) -> int:
+        limit = self.integration.options.max_steps
+        count = 1 if self.far_side else count
+        return count if limit is None else min(count, limit - self.state.steps)
+
+    def _check_limits(self) -> None:
+        if self.integration.status != Status.RUNNING:
+            return
+        options = self.integration.options
+        if not self.record.has_room:
+            self.integration.status = Status.OUT_OF_MEMORY
+        elif options.max_steps is not None and self.state.steps >= options.max_steps:
+            self.integration.status = Status.MAX_STEPS
+        elif options.max_seconds is not None and self.seconds > options.max_seconds:
+            self.integration.status = Status.MAX_SECONDS
+        elif options.max_steps is options.max_seconds is None and self.pace.creeps(
+            self.state, self._open_end
+        ):
+            self.integration.status = Status.NO_PROGRESS
+
+    @property
+    def _open_end(self) -> bool:
+        """Somebody else may stop the run before the end of the interval."""
+        return self.callback is not None or any(
+            event.stops_after != np.inf for event in self.events
+        )
+
+    # --- times where the run begins anew --------------------------------------------------
+
+    def _beside(self, t: float) -> float:
+        """Next to nothing, as far as times go."""
+        return 2.0 * EPS * max(abs(t), 1e-3 * abs(self.t_final - self.t_start))
+
+    def _same(self, t: float, other: float) -> bool:
+        """Whether two times are one but for round-off: no step fits in between."""
+        return abs(other - t) <= SAME * self._beside(t)
+
+    def _next_break(self) -> None:
+        """Let the core stop just before the next break: at it a forcing may already have jumped."""
+        s = self.state
+        while self.breaks and s.direction * (self.breaks[0] - s.t) <= SAME * self._beside(s.t):
+            self.breaks.pop(0)
+        s.t_end = self.t_final
+        if self.breaks:
+            t = self.breaks[0]
+            s.t_end = t - s.direction * self._beside(t)
+
+    def _pass_break(self) -> None:
+        """Begin anew just behind the break; what is kept belongs to the break itself."""
+        s, t = self.state, self.breaks.pop(0)
+        t = self.t_final if self._same(t, self.t_final) else t
+        if self.record.keep_steps:
+            self.record.t[s.stored - 1] = t
+        store.store_outputs_until(s, t)
+        self.t_reached = t
+        if t == self.t_final:
+            return
+        last = t
+        while self.breaks and self._same(t, self.breaks[0]):
+            last = self.breaks.pop(0)
+        self._next_break()
+        run = self.integration
+        y, yp, before, last_step = run.y, run.yp, run.model, run.polynomial()
+        values = s.array("g_old").copy() if self.events else None
+        behind = last + s.direction * self._beside(last)
+        begin_anew(run, behind, y, yp)
+        self._follow()
+        goes_on = run.model is not before and keep_history(run, last_step, run.t)
+        self.record.append(t, run.start.y, run.start.yp, GOES_ON if goes_on else RESTART)
+        self.segment_t, self.segment_step = self.state.t, self.state.steps
+        self._arm_events([])
+        if values is not None:
+            self._serve_break(t, y, yp, behind, values)
+
+    def _serve_break(
+        self, t: float, y: np.ndarray, yp: np.ndarray, behind: float, before: np.ndarray
+    ) -> None:
+        """Report the events that happened between just before the break and just behind it."""
+        after, count = self.state.array("g_old"), len(self.events)
+        found = [number for number, event in enumerate(self.events)
+                 if core_events.crossed(before[number], after[number], event.direction)]
+        acting = [number for number in found if self._report(number, t, y.copy(), yp.copy())]
+        if acting and not self.integration.status.failed:
+            after[:count] = before[:count]     # `_act` wants to know where they came from
+            self._act(t, acting, y, yp, behind)
+        else:
+            after[[number for number in found if after[number] == 0.0]] = np.nan
+
+    # --- another plan -----------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        """Take notice if the equations are now integrated by another plan."""
+        integration = self.integration
+        changed = integration.state is not self.state
+        if changed:
+            self.state = integration.state
+            n_found = integration.model.constraints.n_found
+            self.record.go_on(self.state, integration.n, (self.n_found, n_found))
+            self.n_found = n_found
+        if integration.references.values is not None:
+            self.record.note_references(integration.references)
+        if changed or self.watched is not self.events or integration.model.modes is not None:
+            self._watch()
+
+    def _watch(self) -> None:
+        """Let the core look out for the events and for what the plan depends on."""
+        found = switches(self.integration, timed=False)
+        self.watched = [*self.events, *found] if found else self.events
+        self.functions = EventFunctions(self.integration, self.watched) if self.watched else None
+        turn, t = next_turn(self.integration, self.t_final), self.state.t
+        if turn is not None and self._same(t, turn):
+            self._turn_at_once(turn)
+            return
+        if turn is not None and turn not in self.breaks:
+            self.breaks = sorted((*self.breaks, turn), reverse=self.state.direction < 0)
+        self._next_break()
+
+    def _turn_at_once(self, t: float) -> None:
+        """Begin anew behind a time that the run has as good as reached."""
+        y, yp = self.integration.y, self.integration.yp
+        begin_anew(self.integration, t + self.state.direction * self._beside(t), y, yp)
+        self._follow()
+
+    def _note_restart(self) -> None:
+        """Keep the point where the run begins anew by itself."""
+        start = self.integration.start
+        self.record.append(self.integration.t, start.y, start.yp, RESTART)
+        self.segment_t, self.segment_step = self.state.t, self.state.steps
+        self._arm_events([])
+
+    def _call_back(self) -> None:
+        assert self.callback is not None
+        self.had_effects = True
+        point = self.cut_at or (self.integration.t, self.integration.y, self.integration.yp)
+        if self.callback(*point) and self.integration.status == Status.RUNNING:
+            self.integration.status = Status.STOPPED
+        if self.integration.status == Status.RUNNING:
+            self.integration.refresh()
+        if self.integration.state is not self.state:
+            self._follow()
+            self._note_restart()
+        self._refresh_events()
+
+    def _refresh_events(self) -> None:
+        """Take notice if somebody's code has changed what the events read."""
+        if self.functions is not None:
+            self.functions.refresh()
+
+    def _position(self) -> tuple[float, int, int, float]:
+        return self.t_reached, self.state.steps, self.state.last_k, self.state.last_h
+
+    def _show_progress(self) -> None:
+        if self.progress is not None:
+            self.progress.update(*self._position())
+
+    # --- events -----------------------------------------------------------------------------
+
+    def _arm_events(self, fired: list[int]) -> None:
+        """Take the present values as those to change sign; the ones that fired wait a step."""
+        if self.functions is None:
+            return
+        self.functions.evaluate()
+        g_old = self.state.array("g_old")
+        g_old[fired] = np.nan
+        for number, event in enumerate(self.watched):
+            if isinstance(event, Switch):      # it has turned once the plan no longer holds
+                g_old[number] = event.side
+
+    def _serve_events(self) -> None:
+        """Locate the events of the last step and report them in the order they happened.
+
+        The first that ends the run or changes the state cuts the step; what would have
+        happened later in the step has not happened.
+        """
+        whole = self.integration.polynomial()
+        polynomial = whole.restricted(self.integration.n)
+        if self.state.steps == self.segment_step + 1:
+            polynomial.t_old = whole.t_old = self.segment_t    # t - h is this up to round-off
+        g_old, g_new = self.state.array("g_old"), self.state.array("g_new")
+        found = []
+        for number, event in enumerate(self.watched):
+            if core_events.crossed(g_old[number], g_new[number], event.direction):
+                t = locate(event, polynomial, self.args, g_old[number], g_new[number])
+                found.append((self.state.direction * t, number, t))
+        found.sort()
+        same_time = 4 * EPS * max(abs(polynomial.t), abs(polynomial.t_old))
+        cut: float | None = None
+        acting: list[int] = []
+        reported = []
+        for _, number, t in found:
+            if cut is not None and abs(t - cut) > same_time:
+                break
+            reported.append(number)
+            is_switch = isinstance(self.watched[number], Switch)
+            if is_switch or self._report(number, t, *polynomial(t)):
+                cut = t if cut is None else cut
+                acting.append(number)
+        if cut is None:
+            store.store_step(self.state)
+            np.copyto(g_old, g_new)
+            g_old[[number for number in reported if g_new[number] == 0.0]] = np.nan
+            if self.state.t == self.state.t_end:
+                self.integration.status = Status.REACHED_END
+        else:
+            self._cut(cut, acting, whole)
+
+    def _report(self, number: int, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+        """Report an event; tell whether it ends the run or changes the state."""
+        event = self.events[number]
+        event.report(t, y, yp)
+        if t == self.t_start:          # true from the outset: nothing happened
+            return False
+        event.counted += 1
+        return event.wants_to_stop or event.apply is not None
+
+    def _cut(self, t: float, acting: list[int], polynomial: Polynomial) -> None:
+        """End the step at `t`; let the events change the state and end the run if they want."""
+        y, yp = polynomial(t)
+        store.store_outputs_until(self.state, t)
+        y = self.integration.project(t, y)
+        if t == polynomial.t_old:              # nothing is left of it
+            self.state.steps -= 1
+        else:
+            self.record.append(t, y, yp, self.state.last_k)
+        self.t_reached = t
+        turned = [e.surface for e in (self.watched[k] for k in acting) if isinstance(e, Switch)]
+        acting = [number for number in acting if number < len(self.events)]
+        self._act(t, acting, y, yp, t, turned)
+        run = self.integration
+        if turned and run.status == Status.RUNNING and keep_history(run, polynomial, t):
+            self.record.mark_as_going_on()
+
+    def _act(
+        self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
+        turned: Sequence[int] = (),
+    ) -> None:
+        """Let events at `t` change the state, from which the run resumes, and end the run."""
+        n = self.integration.n
+        changing, applied = bool(turned), False
+        self.far_side = {number: -np.sign(self.state.array("g_old")[number]) for number in acting}
+        at_zero = {number: self._event_value(number, t, y, yp) for number in acting}
+        ahead = self.state.array("g_old").copy() if acting else np.empty(0)
+        for number in acting:
+            if (apply := self.events[number].apply) is not None:
+                self.had_effects = True
+                changed = apply(t, y[:n].copy(), yp[:n].copy(), *self.args)
+                y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
+                changing = applied = True
+        if changing:
+            begin_anew(self.integration, resume, y[:n].copy(), yp[:n], turned, applied)
+            if self.integration.status == Status.EQUATIONS_CHANGED:
+                return
+            self._follow()
+            self._refresh_events()
+            self._blur(at_zero, ahead, t, y, yp)
+            self._note_change(t)
+            self.record.append(t, self.integration.start.y, self.integration.start.yp, RESTART)
+            self.segment_t, self.segment_step = resume, self.state.steps
+            self._arm_events([])
+            g = self.state.array("g_old")
+            g[[number for number in acting if not self._is_back(number, g, at_zero)]] = np.nan
+        else:
+            self.far_side = {}
+            self.cut_at = t, y[:n], yp[:n]
+        if self.integration.status.failed:
+            return
+        if any(self.events[number].wants_to_stop for number in acting):
+            self.integration.status = Status.EVENT
+        elif t == self.state.t_end:
+            self.integration.status = Status.REACHED_END
+
+    def _event_value(self, number: int, t: float, y: np.ndarray, yp: np.ndarray) -> float:
+        n = self.integration.n
+        return float(self.events[number].fun(t, y[:n].copy(), yp[:n].copy(), *self.args))
+
+    def _blur(
+        self, at_zero: dict[int, float], ahead: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
+    ) -> None:
+        """Count as round-off at zero what next to nothing of a consistent start makes of an event.
+
+        Next to nothing compared with the value that it had a step `ahead` of its time.
+        """
+        start = self.integration.start
+        for number, before in at_zero.items():
+            change = self._event_value(number, t, start.y, start.yp)
+            change -= self._event_value(number, t, y, yp)
+            if abs(change) < NEXT_TO_NOTHING * abs(ahead[number]):
+                at_zero[number] = max(abs(before), abs(change))
+
+    def _is_back(self, number: int, g: np.ndarray, at_zero: dict[int, float]) -> bool:
+        """Whether an event was moved back to where it came from, beyond its round-off at zero."""
+        return (
+            g[number] * self.far_side[number] < 0.0
+            and abs(g[number]) > CLEARLY * abs(at_zero[number])
+        )
+
+    def _note_change(self, t: float) -> None:
+        """Go on carefully after the state was changed; notice when such changes accumulate."""
+        s, gap = self.state, self.storm.gap_to(t)
+        if self.integration.status == Status.RUNNING and abs(s.h) > gap > 16 * EPS * abs(t):
+            self.integration.shorten_first_step(gap)
+        if self.storm.note(t, abs(self.t_final - t)) and not self.integration.status.failed:
+            self.integration.status = Status.EVENT_STORM
+
+    def _check_missed(self) -> None:
+        """Notice a next event that came too soon to be seen, as the last of a series."""
+        g = self.state.array("g_old")
+        missed = any(g[number] * side > 0.0 for number, side in self.far_side.items())
+        self.far_side = {}
+        if missed and self.integration.status == Status.RUNNING and self.storm.would_go_on():
+            self.integration.status = Status.EVENT_STORM

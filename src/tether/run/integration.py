@@ -1,0 +1,457 @@
+"""Integration: one run, from its start to its end.
+
+It owns what is integrated (the model), the memory of the core, the start and the status, and it
+decides what happens where the core comes back with a question. How steps are taken is the method's
+affair (`method.py`); where the equations change, `replan.py` chooses another model.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether._core import codes, probe
+from tether._core import project as project_core
+from tether._core.adapters import raise_users, take_refusal
+from tether._core.state import State
+from tether.base.capacity import OF_A_RUN, require_matrices
+from tether.base.checks import check_time, check_vector
+from tether.base.status import Status
+from tether.plan.choose import find_model
+from tether.plan.memory import new_state
+from tether.plan.model import AsWritten, Model
+from tether.problem.names import Names, check_names
+from tether.problem.options import Options, merge
+from tether.problem.problem import Problem, as_problem, prepared
+from tether.run import replan
+from tether.run.bdf import BDF
+from tether.run.kinds import use_kinds
+from tether.run.method import Method, Polynomial
+from tether.run.trust import Trust
+from tether.run.watch import Switch
+from tether.start.consistent import Start
+from tether.start.find import StartFinder, kinds_at
+from tether.start.first_step import first_step as choose_first_step
+from tether.start.high_index import refuse_pencil
+from tether.start.references import References
+from tether.structure.scaling import Units
+
+__all__ = ["Integration"]
+
+# Failures after which the equations may have changed their index.
+PUZZLING = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
+# ... or their hidden constraints, or need other choices for the same.
+STALLED = (
+    *PUZZLING, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
+    Status.CONTRADICTION,
+)
+# Of the tolerance: a new begin in the midst of a run changes y by less than this.
+NEARBY = 100.0
+# Returns of the core in the midst of a run.
+GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
+# Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
+# interval is stepped over.
+LOOKS = 100
+# Steps between looks at the rows that were chosen of a derivative array.
+LOOK_EVERY = 10
+
+
+class Integration:
+    """One run of a problem from t0 towards `t_bound`; the arguments are those of `tether.Bdf`.
+
+    Attributes
+    ----------
+    problem, n, options : Problem, int, Options
+        What is asked for; n unknowns are the user's.
+    model, state : Model, State
+        What is integrated at present, and its memory. Both are others where the structure changes.
+    start, given : Start, tuple
+        The last start, and what it was made from.
+    status, exception : Status, Exception or None
+        How things stand; what a function raised where the step that failed was tried.
+    references : References
+        The values that invariants are to keep.
+    trust : Trust
+        Comparisons of what was traced with the functions themselves.
+    """
+
+    start: Start
+    status: Status
+    exception: Exception | None
+    given: tuple[float, np.ndarray, np.ndarray | None]
+    model: Model
+    state: State
+    method: Method = BDF
+
+    def __init__(
+        self,
+        problem: Problem | Any,
+        t0: float,
+        y0: ArrayLike,
+        yp0: ArrayLike | None = None,
+        options: Options | Mapping[str, Any] | None = None,
+        *,
+        t_bound: float = math.inf,
+        history: tuple[ArrayLike, ArrayLike] | None = None,
+        dense_output: bool = True,
+        names: Any = None,
+        equation_names: Any = None,
+    ) -> None:
+        self.options = merge(options)
+        t0, t_bound = check_time("t0", t0), check_time("t_bound", t_bound, finite=False)
+        if t_bound == t0:
+            raise ValueError(f"t_bound must differ from t0, both are {t0}")
+        y = check_vector("y0", y0)
+        yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
+        require_matrices(len(y), OF_A_RUN)
+        self.problem = prepared(as_problem(problem), t0, y)
+        self.n, self.note = len(y), ""
+        # by somebody, between the steps
+        self.asked = np.ones(self.n, bool) if dense_output else np.zeros(self.n, bool)
+        self._is_asked = dense_output                  # whether any of them is
+        self._names_given = check_names("names", names, self.n), check_names(
+            "equation_names", equation_names, self.n
+        )
+        self.units = Units.of_options(self.options, y, abs(t_bound - t0))
+        if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
+            raise ValueError(
+                f"first_step must not be longer than the interval, got {self.options.first_step}"
+            )
+        self.t_old: float | None = None
+        self.plans = 1                         # so many structures were met so far
+        self.tried_at: float | None = None     # where a failure last led to a new analysis
+        self.reduced_at: float | None = None   # ... or to other choices
+        self.stride = math.inf                 # of the last step before the run began anew
+        self.watched: list[Switch] | None = None    # by `step`, where the structure may change
+        self.changed = False                   # whether what the residual reads was
+        self.trust = Trust(self)
+        self.references = References()
+        self._begin(t0, y, yp, t_bound)
+        if not self.start.success and self.trust.starts_wrong(t0, y, yp):
+            self._begin(t0, y, yp, t_bound)
+        self.plans = 1
+        self.settle_references()
+        if not self.start.on_constraints and self.model.constraints.all:
+            reason = self.names.translate(self.start.message)
+            raise ValueError(f"y0 is not on the constraints: {reason}")
+        if self.state.highest_kind > 2 and self.state.n_constraints and self.start.success:
+            self._refuse_constraints(t0)
+        if history is not None:
+            self.method.add_past(self.state, *_check_history(history, self.state))
+
+    def _begin(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
+        """Choose what is integrated, and find a start for it."""
+        began = time.perf_counter()
+        self.model = self._find_model(t, y, yp)
+        self.state = new_state(self.model, self.options)
+        self.state.given = t, y, np.zeros_like(y) if yp is None else yp
+        self.state.t_end = t_bound
+        self.state.direction = math.copysign(1.0, t_bound - t)
+        if self.model.is_switched_by_time:
+            longest = abs(t_bound - t) / LOOKS
+            self.state.max_step = min(self.options.max_step, longest)
+        self._attach_constraints(t, y)
+        self._constraint_key = self.model.constraints.key(self.n, self.problem.args)
+        self.restart(t, y, yp, self.options.first_step, self.options.start)
+        if not self.start.success and self.options.start == "auto":
+            replan.try_another_plan(self, t, y, yp)
+        elif yp is None:
+            replan.choose_by_slopes(self, t, y)
+        self.trust.spent(time.perf_counter() - began)
+
+    def _attach_constraints(self, t: float, y: np.ndarray) -> None:
+        """Let the state hold the constraints: as programs where these can be trusted."""
+        constraints, args = self.model.constraints, self.problem.args
+        constraints.attach(self.state, t, y, args, self.options)
+        while self.trust.refuses_constraints(t, y):
+            constraints.attach(self.state, t, y, args, self.options)
+
+    def _refuse_constraints(self, t: float) -> None:
+        """Refuse to project what index 3 as written finds by differences of other unknowns."""
+        found = self.model.constraints.first_on(
+            self.state, t, self.start.y, self.state.array("kind") > 1
+        )
+        if found is not None:
+            raise ValueError(
+                f"{found[0]}: at index 3 as written nothing that depends on "
+                f"{self.names.variable(found[1])} can be kept: it is the difference of other "
+                "unknowns, and a projection would be undone. Pass form='auto' (with a function "
+                "that can be traced), or equations of a lower index"
+            )
+
+    def _find_model(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Model:
+        """Trace the problem where that is wanted and can be done."""
+        options = self.options
+        if options.trace == "never":
+            return AsWritten(self.problem, self.n)
+        model, note = find_model(
+            self.problem, t, y, yp, options.form, options.backend, self.units
+        )
+        if difference := self.trust.refuses(model, t, y, yp):
+            model, note = AsWritten(self.problem, self.n), difference
+            self.trust.adopt(model)
+        if note and options.trace == "always":
+            raise ValueError(f"trace='always', but fun cannot be traced: {note}")
+        self.note = note
+        return model
+
+    def adopt(self, model: Model) -> None:
+        """Integrate this from now on."""
+        self.changed |= model.key != self.model.key
+        self.model = model
+        self.trust.adopt(model)
+        self._constraint_key = model.constraints.key(self.n, self.problem.args)
+        self.watched = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether functions and arguments are what they were when the plan was made."""
+        key = self.model.constraints.key(self.n, self.problem.args)
+        return self.model.is_current and key == self._constraint_key
+
+    @cached_property
+    def names(self) -> Names:
+        """Names of variables and equations, given or read off the function."""
+        return Names.of(self.problem, self.n, *self._names_given)
+
+    @property
+    def how(self) -> str:
+        """How the equations are run, in words."""
+        times = "once" if self.plans == 2 else f"{self.plans - 1} times"
+        words = self.model.how
+        if self.model.plan is None and self.note:
+            words += f": {self.note}"
+        return words + (f"; the structure changed {times}" if self.plans > 1 else "")
+
+    def restart(
+        self,
+        t: float,
+        y: np.ndarray,
+        yp: np.ndarray | None,
+        first_step: float | None = None,
+        mode: str = "auto",
+    ) -> None:
+        """Begin anew at (t, y) with a consistent y'; `mode` as in `Options.start`."""
+        s = self.state
+        self.given = t, y, yp
+        self.start = self._finder.find(t, y, yp, mode)
+        refusal = take_refusal(s)
+        self.exception = None if self.start.success else refusal
+        if use_kinds(s, self.model, self.options, self.start.pencil):
+            probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
+        self.ask()
+        h = first_step or choose_first_step(s, self.start)
+        code = self.method.begin(s, t, self.start, h)
+        self._expect_rank()
+        self.trust.watch(s)
+        if not self.start.success:
+            self.status = self.start.status
+        else:
+            self.status = Status.RUNNING if code == codes.OK else Status(code)
+
+    def shorten_first_step(self, h: float) -> None:
+        """Begin once more where the run has just begun, with a shorter step."""
+        self.method.begin(self.state, self.state.t, self.start, h)
+
+    def ask(self, unknowns: np.ndarray | None = None) -> None:
+        """Control the user's variables that are asked for between the steps, these among them."""
+        if unknowns is not None:
+            self.asked |= unknowns
+            self._is_asked |= bool(unknowns.any())
+        if not self._is_asked:
+            return
+        s = self.state
+        marks = np.append(self.asked, np.zeros(s.n - self.n, bool)).astype(np.intc)
+        if s.jacobian_exists:
+            marks[~s.array("fyp").reshape(s.n, s.n).any(axis=1)] *= 2
+        s.want(marks)
+
+    def _expect_rank(self) -> None:
+        """Let the core notice where the equations have other constraints than those of the plan.
+
+        Fewer independent ones than at the start, or more where some repeat each other.
+        """
+        s, model = self.state, self.model
+        if model.reduced is None or model.constraints.all:
+            return
+        s.must_hold = True
+        s.rank_floor, s.rank_ceiling = s.rank, 2**30
+        s.rank_changed = s.rank_understood = False
+        if s.rank and model.redundant:
+            s.rank_ceiling = s.rank
+
+    @property
+    def _finder(self) -> StartFinder:
+        return StartFinder(self.model, self.state, self.options, self.references)
+
+    def settle_references(self) -> None:
+        """Go on with what the last start has made of the invariants."""
+        if self.references.values is None:
+            self.references.keep(self.model.constraints.references(self.state))
+        self.references.settle()
+
+    def check_limits(self, seconds: float) -> None:
+        """End a run that has taken more steps, or more time, than the options allow."""
+        if self.status != Status.RUNNING:
+            return
+        options = self.options
+        if options.max_steps is not None and self.state.steps >= options.max_steps:
+            self.status = Status.MAX_STEPS
+        elif options.max_seconds is not None and seconds > options.max_seconds:
+            self.status = Status.MAX_SECONDS
+
+    def refresh(self) -> None:
+        """Take notice if somebody's code has changed what the residual reads."""
+        if self.is_current:
+            return
+        before, t, y, yp = self.state, self.t, self.y, self.yp
+        self.references.forget()
+        replan.replan(self, (t, y, yp))
+        if self.state is not before and not self.status.failed:
+            self.restart(t, y, yp)
+        else:
+            self._finder.set_references(t, self.state.array("phi")[: self.state.n].copy())
+        self.settle_references()
+
+    def project(self, t: float, y: np.ndarray) -> np.ndarray:
+        """Return the point on the constraints next to (t, y); where there is none, y itself."""
+        s = self.state
+        if s.n_constraints == 0:
+            return y
+        s.array("y")[:] = y
+        s.t_new = t
+        status = project_core.project_point(s)
+        raise_users(s)
+        return s.array("y").copy() if status == codes.OK else y
+
+    def step(self) -> Status:
+        """Take one step and return the status; a finished or failed run stays where it is."""
+        taken = self.state.steps
+        self.refresh()
+        if self.model.modes is not None and self.watched is None:
+            self.watched = replan.switches(self, timed=True)
+        while self.status == Status.RUNNING and self.state.steps == taken:
+            self.advance(1)
+        if self.model.modes is not None and self.state.steps > taken:
+            replan.pass_surfaces(self)
+        return self.status
+
+    def advance(self, count: int) -> int:
+        """Take up to `count` steps without returning to Python; return the core's code."""
+        s = self.state
+        self.t_old = s.t if count == 1 else None
+        began = time.perf_counter()
+        code = self.method.advance(s, self._before_next_look(count))
+        raise_users(s)
+        self.exception = take_refusal(s)
+        if self.trust.objects(code, time.perf_counter() - began):
+            self.status = Status.TRACE_DIFFERS
+            return codes.PAUSED
+        if code in GOING_ON and self._is_worn() and replan.choose_again(self):
+            return codes.PAUSED
+        if code == codes.PUZZLED and s.rank_changed:
+            replan.look_at_rank(self)
+            return codes.PAUSED
+        if code == codes.PUZZLED and s.lowest_order > 1 and self._begin_here():
+            return codes.PAUSED
+        if code == codes.PUZZLED or code in PUZZLING:
+            changed = self._look_again()
+            if changed or code == codes.PUZZLED:
+                return codes.PAUSED
+        if code in STALLED and replan.rescue(self):
+            return codes.PAUSED
+        if code < 0:
+            self.status = Status(code)
+        elif code == codes.REACHED_END:
+            self.status = Status.REACHED_END
+        return code
+
+    def _look_again(self) -> bool:
+        """After a failure: go on from here if the unknowns turn out to be of other kinds."""
+        s = self.state
+        if self.model.is_index_1:
+            return False                       # its kinds follow from the reduction
+        t, y, yp = s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+        s.look_after = 2 * s.steps + 100
+        pencil = kinds_at(s, self.model, t, y, yp)
+        if pencil is None or refuse_pencil(pencil) is not None:
+            return False
+        if not use_kinds(s, self.model, self.options, pencil):
+            return False
+        probe.move_to(s, t, y, yp)
+        return self.method.begin(self.state, t, Start(y, yp, True, ""), 0.0) == codes.OK
+
+    def _begin_here(self) -> bool:
+        """After failures at index 3 as written: go on from consistent values next to the last.
+
+        The last velocities are off their hidden constraints by what was within the tolerance. A
+        much shorter step would make multipliers of that.
+        """
+        s = self.state
+        if s.t == s.t_began:
+            return False
+        t, y, yp = s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+        first_step, weight = abs(s.h), s.share * s.array("weight")
+        weight[s.array("kind") > 2] = 0.0
+        s.t_began = t                          # once
+        found = self._finder.find(t, y, yp, "auto")
+        probe.move_to(s, t, y, yp)
+        if not found.success or np.any(np.abs(found.y - y) * weight > NEARBY):
+            return False
+        return self.method.begin(self.state, t, found, first_step) == codes.OK
+
+    def _before_next_look(self, count: int) -> int:
+        """Limit the number of steps where the choice of a reduction has to be looked at."""
+        if not self.model.rows_were_chosen:
+            return count
+        return min(count, LOOK_EVERY - self.state.steps % LOOK_EVERY)
+
+    def _is_worn(self) -> bool:
+        if not self.model.rows_were_chosen or self.state.steps % LOOK_EVERY:
+            return False
+        s = self.state
+        return self.model.is_worn(s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy())
+
+    @property
+    def t(self) -> float:
+        """Current time."""
+        return self.state.t
+
+    @property
+    def y(self) -> np.ndarray:
+        """Solution at the current time (a copy)."""
+        return self.state.array("phi")[: self.n].copy()
+
+    @property
+    def yp(self) -> np.ndarray:
+        """Derivative at the current time (a copy)."""
+        return self.state.array("yp_n")[: self.n].copy()
+
+    def polynomial(self) -> Polynomial:
+        """Return the polynomial over the last step, of all unknowns that are integrated."""
+        return self.method.polynomial(self.state)
+
+
+
+
+def _check_history(history: Any, state: State) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        t, y = (np.ascontiguousarray(part, float) for part in history)
+    except (TypeError, ValueError):
+        raise ValueError("history must be a pair (times, values)") from None
+    if t.ndim != 1 or len(t) == 0 or y.shape != (state.n, len(t)):
+        raise ValueError(
+            f"history must be m times and values of shape ({state.n}, m), got shapes "
+            f"{t.shape} and {y.shape}"
+        )
+    if np.any(state.direction * np.diff(np.append(t, state.t)) <= 0):
+        raise ValueError("history must have its times before t0, oldest first")
+    if not (np.all(np.isfinite(t)) and np.all(np.isfinite(y))):
+        raise ValueError("history must be finite")
+    return t, np.ascontiguousarray(y.T)

@@ -1,0 +1,114 @@
+"""The solution between the points of a run: over one step, and over all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether._core import interpolate
+
+__all__ = ["Interpolant", "LocalInterpolant"]
+
+
+def _as_times(t: ArrayLike) -> np.ndarray:
+    if np.ndim(t) > 1:
+        raise ValueError(f"t must be a number or a vector, got shape {np.shape(t)}")
+    return np.ascontiguousarray(np.atleast_1d(t), float)
+
+
+class LocalInterpolant:
+    """The polynomial over one step: ``interpolant(t) -> (y, yp)``."""
+
+    def __init__(self, t: float, k: int, psi: np.ndarray, phi: np.ndarray) -> None:
+        self.t, self.k, self.t_old = t, k, t - psi[1]
+        self._psi, self._phi = psi, phi
+        self._n = len(phi) // (k + 1)
+
+    def restricted(self, n: int) -> LocalInterpolant:
+        """Return the polynomial of the first n unknowns."""
+        if n == self._n:
+            return self
+        part = np.ascontiguousarray(self._phi.reshape(self.k + 1, self._n)[:, :n]).ravel()
+        fewer = LocalInterpolant(self.t, self.k, self._psi, part)
+        fewer.t_old = self.t_old
+        return fewer
+
+    def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return y and y' at a time or at an array of times (as columns)."""
+        times = _as_times(t)
+        y, yp = np.empty((2, len(times), self._n))
+        interpolate.evaluate_at(times, self.t, self.k, self._psi, self._phi, y, yp)
+        return (y[0], yp[0]) if np.ndim(t) == 0 else (y.T, yp.T)
+
+
+class Interpolant:
+    """The solution between the steps: ``sol(t) -> (y, yp)``.
+
+    Over the step that ends at t_n with order k the solution is the polynomial of degree k
+    through the last k + 1 points; it is rebuilt from the stored points when asked for.
+    At a time where an event changed the state the value before the change is returned.
+
+    Parameters
+    ----------
+    t : ndarray, shape (nt,)
+        Times of the steps.
+    y : ndarray, shape (nt, n)
+        Solution there.
+    k : ndarray, shape (nt,)
+        Degree of the polynomial that ends there; zero where the integration (re)started, negative
+        where it went on smoothly with other equations from the point before.
+
+    Examples
+    --------
+    >>> from tether import solve_dae
+    >>> sol = solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0], dense_output=True).sol
+    >>> y, yp = sol(0.5)
+    >>> print(round(float(y[0]), 4), round(float(yp[0]), 4))
+    0.6065 -0.6065
+    >>> sol([0.25, 0.5, 0.75])[0].shape
+    (1, 3)
+    """
+
+    def __init__(self, t: np.ndarray, y: np.ndarray, k: np.ndarray) -> None:
+        kept = k >= 0                  # polynomials reach back over a smooth change
+        self._t, self._y, self._k = t, y, k
+        if not kept.all():
+            self._t, self._y, self._k = t[kept], np.ascontiguousarray(y[kept]), k[kept]
+        rows = np.arange(len(self._k))
+        since = rows - np.maximum.accumulate(np.where(self._k == 0, rows, 0))
+        self._k = np.minimum(self._k, since)           # a start may have a history of its own
+        self._direction = 1.0 if t[-1] >= t[0] else -1.0
+        self._forward = self._direction * self._t
+
+    @property
+    def t_min(self) -> float:
+        """Smallest time covered."""
+        return float(min(self._t[0], self._t[-1]))
+
+    @property
+    def t_max(self) -> float:
+        """Largest time covered."""
+        return float(max(self._t[0], self._t[-1]))
+
+    def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return y and y' at a time or at an array of times (as columns)."""
+        times = _as_times(t)
+        slack = 8 * np.finfo(float).eps * max(abs(self.t_min), abs(self.t_max))
+        if not np.all((times >= self.t_min - slack) & (times <= self.t_max + slack)):
+            raise ValueError(f"t must lie within [{self.t_min}, {self.t_max}], got {t!r}")
+        # the first step that ends at or after the time; row 0 ends no step
+        rows = np.searchsorted(self._forward, self._direction * times, side="left")
+        rows = np.clip(rows, 1, len(self._t) - 1)
+        y, yp = np.empty((2, len(times), self._y.shape[1]))
+        by_row = np.argsort(rows, kind="stable")
+        for inside in np.split(by_row, np.flatnonzero(np.diff(rows[by_row])) + 1):
+            end = int(rows[inside[0]]) if len(inside) else 1
+            if self._k[end] == 0:      # a restart ends no step; none may follow it
+                end += 1 if end + 1 < len(self._t) else -1
+            psi, phi = interpolate.polynomial_through(self._t, self._y, end, int(self._k[end]))
+            y_part, yp_part = np.empty((2, len(inside), y.shape[1]))
+            interpolate.evaluate_at(
+                times[inside], self._t[end], int(self._k[end]), psi, phi, y_part, yp_part
+            )
+            y[inside], yp[inside] = y_part, yp_part
+        return (y[0], yp[0]) if np.ndim(t) == 0 else (y.T, yp.T)

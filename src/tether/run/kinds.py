@@ -1,0 +1,81 @@
+"""How the core treats the unknowns: by kind, and with which estimate of the error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tether._core.state import State
+from tether.plan.model import Model
+from tether.problem.options import ESTIMATES, Options
+from tether.structure.pencil import Pencil
+
+__all__ = ["use_kinds"]
+
+# At index 2 and 3 ordinary unknowns are held to this share of the tolerance; measured,
+# docs/high_index.md.
+HIGH_INDEX_SHARE = 2.0**-7
+
+
+def use_kinds(state: State, model: Model, options: Options, pencil: Pencil | None) -> bool:
+    """Let the core treat the unknowns by kind; False if that is what it does already."""
+    s, kinds = state, model.problem.var_index
+    if kinds is None and pencil is not None:
+        kinds = pencil.var_index
+    reduced = model.reduced is not None
+    if kinds is None:
+        if s.highest_kind == 0 and not reduced and options.estimate == "auto":
+            return False
+        kinds = np.zeros(s.n, int)
+    high = kinds.max() > 1
+    estimate = _estimate(s, options, high, reduced)
+    if reduced and not high and estimate == "exclude":
+        return _leave_multipliers_out(s, model)
+    code = ESTIMATES.index(estimate)
+    if np.array_equal(kinds, s.array("kind")) and s.estimate == code:
+        return False
+    if options.estimate == "auto":
+        s.share = HIGH_INDEX_SHARE if high else 1.0
+    reaction = (kinds > 1) & ~s.array("fyp").reshape(s.n, s.n).any(axis=1)
+    if pencil is not None and pencil.dof == 0:     # nothing evolves: they are the result
+        reaction[:] = False
+    s.use_kinds(kinds, reaction, code)
+    return True
+
+
+def _estimate(s: State, options: Options, high: bool, reduced: bool) -> str:
+    """Return the error estimate to use; at the start of a run refuse one without a meaning."""
+    others: tuple[str, ...]
+    if high:
+        usual, others = "mechanical", ESTIMATES
+    elif reduced:
+        usual, others = "exclude", ("classical", "exclude")
+    else:
+        usual, others = "classical", ("classical", "local")
+    wish = options.estimate
+    if wish in others:
+        return wish
+    known = options.start != "assume"     # otherwise nobody has looked at the index yet
+    if wish != "auto" and known and s.steps == 0:
+        raise ValueError(
+            f"estimate={wish!r} is for unknowns of index 2 and 3 as they are written, and here "
+            + ("the system is integrated reduced to index 1" if reduced else "there are none")
+            + f": use one of {others}"
+            + (", or form='given'" if reduced else "")
+        )
+    return usual
+
+
+def _leave_multipliers_out(s: State, model: Model) -> bool:
+    """Keep what a reduced system determines at every step out of the error test.
+
+    Multipliers are exact where the rest is and do not influence what follows (PL2 section 5).
+    Between the steps they are controlled where somebody asks for them.
+    """
+    assert model.reduced is not None
+    determined = model.reduced.determined
+    if np.array_equal(2 * determined, s.array("kind")):
+        return False
+    s.use_kinds(
+        2 * determined, determined, ESTIMATES.index("exclude"), exact_at_steps=True
+    )
+    return True

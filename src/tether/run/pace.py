@@ -1,0 +1,150 @@
+"""Runs that would never end: steps that do not advance, events that accumulate."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import numpy as np
+
+from tether._core import codes
+from tether._core.state import State
+from tether.run.attempts import read_steps
+
+__all__ = ["Pace", "Storm"]
+
+EPS = float(np.finfo(float).eps)
+# Creeping: so many steps advance by less than this share of what is left, time after time, and
+# the steps do not grow. Such a run would take 1e10 steps.
+STEPS = 10_000
+SHARE = 1e-6
+TIMES = 10
+# So many of the last attempts fail, or so low is the order: a run with many periods ahead has
+# neither. One with both chatters, and 1e6 steps are enough to say so.
+FAILING = 0.1
+LOW_ORDER = 2
+CHATTERING = 1e-2
+# Events accumulate: so many changes of the state in a row, each sooner than the last, at intervals
+# below this share of the time so far; or so many without any progress.
+CHANGES = 12
+CLOSE = 1e-7
+CREEPING = 1000
+KEPT = 64
+# A series of intervals that shrink at least by this has an end; so many show it.
+SHRINKING = 0.99
+SERIES = 4
+# Of the last interval: the first step after a change of the state, lest it pass the next.
+CAREFUL = 0.25
+
+
+class Pace:
+    """Notice when steps by the ten thousand do not advance the time.
+
+    Examples
+    --------
+    >>> from tether.run.integration import Integration
+    >>> from tether.run.pace import Pace
+    >>> run = Integration(lambda t, y, yp: [yp[0] + y[0]], 0.0, [1.0], t_bound=1.0)
+    >>> run.step().name, Pace(0.0, 1.0).creeps(run.state)
+    ('RUNNING', False)
+    """
+
+    def __init__(self, t: float, t_end: float) -> None:
+        self.t, self.t_end, self.t_start = t, t_end, t
+        self.steps, self.h = 0, 0.0        # the longest mean step since the run became slow
+        self.slow, self.slower = 0, 0      # how often in a row, by either share
+
+    def creeps(self, state: State, open_end: bool = False) -> bool:
+        """Tell whether the run would never end, and not because there is so much to see.
+
+        With an open end, `t_end` may be as far away as one likes: the time so far counts instead.
+        """
+        taken = state.steps - self.steps
+        if taken < STEPS:
+            return False
+        h = abs(state.t - self.t) / taken      # single steps may go up and down by decades
+        left = abs((self.t_start if open_end else self.t_end) - self.t)
+        share = h * STEPS / left if left else math.inf
+        grows = h > 2.0 * self.h
+        self.slow = 0 if grows or share > CHATTERING else self.slow + 1
+        self.slower = 0 if grows or share > SHARE else self.slower + 1
+        self.steps, self.t, self.h = state.steps, state.t, max(h, self.h)
+        return self.slow >= TIMES and self._in_trouble(state)
+
+    def _in_trouble(self, state: State) -> bool:
+        """Tell a run that struggles from one that has many periods ahead."""
+        last = read_steps(state)
+        failing = np.mean(last["outcome"] != codes.OK) > FAILING
+        low = np.median(last["order"]) < LOW_ORDER
+        return bool((failing or low) if self.slower >= TIMES else (failing and low))
+
+    @property
+    def crept(self) -> int:
+        """Steps without progress."""
+        return self.slow * STEPS
+
+
+class Storm:
+    """Notice when events that change the state accumulate.
+
+    Attributes
+    ----------
+    times : deque of float
+        The last changes.
+    t : float or None
+        Where they accumulate, once that is known.
+
+    Examples
+    --------
+    >>> from tether.run.pace import Storm
+    >>> storm = Storm(0.0)
+    >>> any(storm.note(1.0 - 0.5**n, 1.0) for n in range(20)), any(
+    ...     storm.note(1.0 - 0.5**n, 1.0) for n in range(20, 40))
+    (False, True)
+    >>> round(storm.t, 6)
+    1.0
+    """
+
+    def __init__(self, t_start: float) -> None:
+        self.t_start = t_start
+        self.times: deque[float] = deque(maxlen=KEPT)
+        self.count = 0
+        self.t: float | None = None
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """Intervals between the last changes."""
+        return np.abs(np.diff(self.times))[-CHANGES:]
+
+    def gap_to(self, t: float) -> float:
+        """Longest step after a change at t that will not pass the next; zero for any."""
+        return CAREFUL * abs(t - self.times[-1]) if self.times else 0.0
+
+    def note(self, t: float, left: float) -> bool:
+        """Take note of a change, `left` before the end; tell whether they accumulate."""
+        self.times.append(t)
+        self.count += 1
+        gaps = self.gaps
+        if len(gaps) < CHANGES:
+            return False
+        standing = gaps.max() <= 64 * EPS * abs(t)
+        slow = abs(t - self.times[0]) < SHARE * left * len(self.times) / CREEPING
+        if standing or (self.count >= CREEPING and slow):
+            self.t = t
+        elif np.all(gaps[1:] < gaps[:-1]) and gaps[-1] < CLOSE * abs(t - self.t_start):
+            self._extrapolate()
+        return self.t is not None
+
+    def would_go_on(self) -> bool:
+        """Tell whether the last changes are those of a series that has an end."""
+        gaps = self.gaps
+        if len(gaps) < SERIES or np.max(gaps[1:] / np.maximum(gaps[:-1], 1e-300)) > SHRINKING:
+            return False
+        self._extrapolate()
+        return True
+
+    def _extrapolate(self) -> None:
+        gaps = self.gaps
+        ratio = float(np.median(gaps[1:] / gaps[:-1]))
+        forward = np.sign(self.times[-1] - self.times[0])
+        self.t = float(self.times[-1] + forward * gaps[-1] * ratio / (1.0 - ratio))

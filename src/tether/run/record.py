@@ -1,0 +1,231 @@
+"""Record: the arrays a run writes into, grown by doubling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tether._core.constraints import constraints_at
+from tether._core.state import State
+from tether.base.capacity import fits, free_memory, in_words
+from tether.start.references import References
+
+FIRST_CAPACITY = 256
+# In place of the degree of a polynomial, for rows that end no step: the integration began anew
+# there, or went on smoothly with other equations.
+RESTART, GOES_ON = 0, -1
+
+
+class Record:
+    """Rows of t, y, y' and order for every step, and of y, y' for the output times."""
+
+    def __init__(self, state: State, keep_steps: bool, t_eval: np.ndarray | None) -> None:
+        self._earlier: list[_Part] = []        # of states before the present one
+        self._n_found = 0                      # counted once there are any
+        self.keep_steps = keep_steps
+        self.t_eval = t_eval
+        self._open(state, t_eval)
+
+    def _open(self, state: State, t_eval: np.ndarray | None) -> None:
+        """Let a state write into new arrays."""
+        self._state, self._times = state, t_eval
+        self._references: list[_Reference] = []
+        if state.n_constraints:
+            values = state.array("g_reference").copy()
+            self._references.append(_Reference(0, 0, values, np.zeros_like(values)))
+        n = state.n
+        if self.keep_steps:
+            self.t, self.k = np.empty(FIRST_CAPACITY), np.empty(FIRST_CAPACITY, np.intc)
+            self.y, self.yp = np.empty((FIRST_CAPACITY, n)), np.empty((FIRST_CAPACITY, n))
+            self.g = np.zeros((FIRST_CAPACITY, state.n_constraints))
+            self._hand_over()
+        if t_eval is not None:
+            _require_outputs(len(t_eval), n)
+            self.y_eval, self.yp_eval = np.empty((2, len(t_eval), n))
+            if len(t_eval):
+                state.evaluate_at(t_eval, self.y_eval.ravel(), self.yp_eval.ravel())
+
+    def go_on(self, state: State, n_user: int, n_found: tuple[int, int]) -> None:
+        """Record another state, whose unknowns and constraints may be others, from here on.
+
+        `n_found` is how many constraints come from the equations, before and now.
+        """
+        self._n_found, now = n_found
+        self._earlier.append(self._part(n_user))
+        self._n_found = now
+        left = None if self._times is None else self._times[self._state.next_eval :]
+        self._open(state, left)
+
+    def note_references(self, references: References) -> None:
+        """Take notice of what the invariants are to keep from here on."""
+        assert references.shift is not None
+        shift = np.zeros(self._state.n_constraints)
+        shift[len(shift) - len(references.shift) :] = references.shift
+        output = 0 if self._times is None else self._state.next_eval
+        row = self._state.stored if self.keep_steps else 0
+        values = self._state.array("g_reference").copy()
+        self._references.append(_Reference(row, output, values, shift))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another step fits, or the memory for as many as there are is free."""
+        if not self.keep_steps or self._state.stored < len(self.t):
+            return True
+        return fits(2 * self.size)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the steps that were kept so far."""
+        return sum(part.nbytes for part in (self.t, self.k, self.y, self.yp, self.g))
+
+    def reserve(self, rows: int) -> None:
+        """Make sure that `rows` more steps fit."""
+        if not self.keep_steps or self._state.stored + rows <= len(self.t):
+            return
+        used = self._state.stored
+        for name in ("t", "k", "y", "yp", "g"):
+            old = getattr(self, name)
+            new = np.empty((2 * len(old), *old.shape[1:]), old.dtype)
+            new[:used] = old[:used]
+            setattr(self, name, new)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        self._state.keep_steps_in(
+            self.t, self.y.ravel(), self.yp.ravel(), self.k, self.g.ravel()
+        )
+
+    def append(self, t: float, y: np.ndarray, yp: np.ndarray, k: int) -> None:
+        """Add a row by hand: the point where an event cut a step, or a new start."""
+        if not self.keep_steps:
+            return
+        self.reserve(1)
+        row = self._state.stored
+        if self._state.n_constraints:
+            self.g[row] = constraints_at(self._state, t, y)[1]
+        self.t[row], self.y[row], self.yp[row], self.k[row] = t, y, yp, k
+        self._state.stored = row + 1
+
+    def mark_as_going_on(self) -> None:
+        """Take the last row for a point from where the integration goes on smoothly."""
+        if self.keep_steps:
+            self.k[self._state.stored - 1] = GOES_ON
+
+    def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return t, y, y', k of the steps kept so far, one row per step."""
+        if self._earlier:
+            return self._joined("steps")
+        return self._steps()
+
+    def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return t, y, y' at the output times reached so far."""
+        if self._earlier:
+            return self._joined("outputs")
+        return self._outputs()
+
+    def drift(self) -> np.ndarray | None:
+        """Return the constraints' residual at what `solve_dae` returns, one row per constraint.
+
+        First come those found in the equations. Where fewer hold than at other times the rows
+        left over are NaN.
+        """
+        if not self._earlier:
+            return None if self._state.n_constraints == 0 else self._drift().T
+        parts = [part.drift for part in self._earlier] + [self._part(0).drift]
+        found = [part.n_found for part in self._earlier] + [self._n_found]
+        most = max(found)
+        given = max(part.shape[1] - count for part, count in zip(parts, found, strict=True))
+        if most + given == 0:
+            return None
+        whole = [np.full((len(part), most + given), np.nan) for part in parts]
+        for rows, part, count in zip(whole, parts, found, strict=True):
+            rows[:, :count] = part[:, :count]
+            rows[:, most : most + part.shape[1] - count] = part[:, count:]
+        return np.concatenate(whole).T
+
+    # --- of the present state -----------------------------------------------------------------
+
+    def _steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        used = self._state.stored
+        return self.t[:used], self.y[:used], self.yp[:used], self.k[:used]
+
+    def _outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        done = self._state.next_eval
+        assert self._times is not None
+        return self._times[:done], self.y_eval[:done], self.yp_eval[:done]
+
+    def _drift(self) -> np.ndarray:
+        """One row per point, one column per constraint.
+
+        Relative to the values of the start: where invariants have jumped, that shows.
+        """
+        if self._times is None:
+            rows = self.g[: self._state.stored].copy()
+            for noted, end in self._noted([noted.row for noted in self._references]):
+                rows[noted.row : end] += noted.shift
+            return rows
+        t, y, _ = self._outputs()
+        if self._state.n_constraints == 0:
+            return np.zeros((len(t), 0))
+        found = [constraints_at(self._state, *point)[1] for point in zip(t, y, strict=True)]
+        rows = np.array(found).reshape(len(found), self._state.n_constraints)
+        for noted, end in self._noted([noted.output for noted in self._references]):
+            now = self._state.array("g_reference")
+            rows[noted.output : end] += now - noted.values + noted.shift
+        return rows
+
+    def _noted(self, begins: list[int]) -> Iterator[tuple[_Reference, int | None]]:
+        """Give references, each with the row where the next one begins."""
+        return zip(self._references, [*begins[1:], None], strict=False)
+
+    def _part(self, n_user: int) -> _Part:
+        return _Part(
+            _cut(self._steps(), n_user) if self.keep_steps else None,
+            _cut(self._outputs(), n_user) if self._times is not None else None,
+            self._drift(), self._n_found,
+        )
+
+    def _joined(self, name: str) -> Any:
+        n_user = getattr(self._earlier[0], name)[1].shape[1]
+        parts = [*self._earlier, self._part(n_user)]
+        columns = zip(*(getattr(part, name) for part in parts), strict=True)
+        return tuple(np.concatenate(column) for column in columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reference:
+    """What constraints were compared with from some row on."""
+
+    row: int                           # of the steps
+    output: int                        # of the outputs
+    values: np.ndarray
+    shift: np.ndarray                  # from the values of the start
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What was recorded of one state, the user's variables only."""
+
+    steps: tuple[np.ndarray, ...] | None
+    outputs: tuple[np.ndarray, ...] | None
+    drift: np.ndarray
+    n_found: int                       # constraints that come from the equations
+
+
+def _require_outputs(count: int, n: int) -> None:
+    """Refuse output times for which there is no memory."""
+    needed = 2 * 8 * count * n
+    if not fits(needed):
+        raise MemoryError(
+            f"t_eval has {count} times: y and y' of {n} unknowns take {in_words(needed)}, but "
+            f"{in_words(free_memory())} are free"
+        )
+
+
+def _cut(rows: tuple[np.ndarray, ...], n: int) -> tuple[np.ndarray, ...]:
+    """Leave of y and y' what belongs to the first n unknowns."""
+    t, y, yp, *more = rows
+    return (t, y[:, :n], yp[:, :n], *more)

@@ -1,0 +1,444 @@
+"""Go on with another plan where the equations have another structure than before.
+
+A plan is made for one structure: unknowns, equations and constraints of the reduced system. It is
+looked at again where an event has changed the state, at a break, where somebody's code has changed
+what the equations read, where the solution passes a surface on which the structure depends
+(`tether.structure.modes`), and where a run cannot go on. A plan with other unknowns or constraints
+runs in a memory of its own; what a run counts goes along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether._core import codes, probe
+from tether._core.adapters import raise_users
+from tether._core.constraints import constraints_at
+from tether.base.status import Status
+from tether.plan.choose import find_model
+from tether.plan.memory import new_state
+from tether.plan.model import AsWritten, Given, Model, Point, Tolerance
+from tether.run.attempts import COMPONENT
+from tether.run.method import Polynomial
+from tether.run.watch import Switch, locate
+from tether.structure.modes import Sides
+
+if TYPE_CHECKING:
+    from tether._core.state import State
+    from tether.run.integration import Integration
+
+__all__ = [
+    "begin_anew",
+    "choose_again",
+    "choose_by_slopes",
+    "keep_history",
+    "look_at_rank",
+    "next_turn",
+    "pass_surfaces",
+    "replan",
+    "rescue",
+    "switches",
+    "try_another_plan",
+]
+
+# What a run counts and remembers, whatever memory it runs in.
+CARRIED = (
+    "t_end", "direction", "h", "max_step", "steps", "nfev", "njev", "nlu", "iterations",
+    "error_test_failures", "convergence_failures", "untested", "t_untested", "t_last_untested",
+    "largest_reaction", "reaction_error", "t_reaction_error",
+    "projections", "worst_drift", "attempts",
+    "look_after",
+)
+# Of the time: so far behind the last point a run begins anew that has failed there. Steps have
+# become a few units of round-off until then.
+BEHIND = 64 * float(np.finfo(float).eps)
+# Of what is left: so far a run must have come since it was last rescued so.
+PROGRESS = 1e-6
+# So often values that were made consistent may come to lie in another mode.
+MOST_MODES = 4
+# So many modes are tried where the one at hand would make the solution jump.
+MOST_OTHERS = 12
+# Of the tolerance: what a solution changes at most that passes smoothly from plan to plan.
+SMOOTH = 1.0
+
+
+def begin_anew(
+    run: Integration,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray,
+    turned: Sequence[int] = (),
+    on_purpose: bool = False,
+) -> None:
+    """Begin anew at a point where the equations may have another structure.
+
+    `turned` are the surfaces that the solution passes here. Invariants keep their values, unless
+    the state was changed `on_purpose`, or what the functions read was.
+    """
+    if on_purpose or not run.is_current:
+        run.references.forget()
+    _begin_anew(run, t, y, yp, turned)
+    run.settle_references()
+
+
+def _begin_anew(
+    run: Integration, t: float, y: np.ndarray, yp: np.ndarray, turned: Sequence[int]
+) -> None:
+    before, model = run.state, run.model
+    run.stride = abs(before.last_h)
+    current = run.is_current
+    if turned or not current or model.sides_at(t, y, yp) != model.sides:
+        replan(run, (t, y, yp), _sides_beyond(model, (t, y, yp), turned) if current else None)
+        if run.status == Status.EQUATIONS_CHANGED:
+            return
+    smooth = run.model is not model and _holds(run, t, y, yp)
+    run.restart(t, y, yp, mode="assume" if smooth else "auto")
+    if run.start.success:
+        _settle(run)
+        _avoid_jump(run, (t, y, yp), turned)
+    elif run.state is not before or run.model is not model or not _go_through(run, t, y, yp):
+        try_another_plan(run, t, y, yp)
+
+
+def replan(run: Integration, point: Point, sides: Sides | None = None) -> None:
+    """Find out what kind of system it is at a point, and go on with that."""
+    model = _find_another(run, point, sides)
+    if model is None:
+        run.status = Status.EQUATIONS_CHANGED
+        return
+    n_constraints = run.state.n_constraints
+    if model.has_structure_of(run.model):
+        _stay(run, model, *point[:2])
+        if run.state.n_constraints == n_constraints:
+            return
+    _move(run, model, *point[:2])
+
+
+def _find_another(
+    run: Integration,
+    point: Given,
+    sides: Sides | None,
+    anew: bool = False,
+) -> Model | None:
+    """Model of the equations as they are now; None if it is not what was asked for."""
+    options = run.options
+    if options.trace == "never":
+        return AsWritten(run.problem, run.n)
+    model, note = find_model(
+        run.problem, *point, options.form, options.backend, run.units, sides, anew
+    )
+    if note and options.trace == "always":
+        return None
+    run.note = note
+    return model
+
+
+def _stay(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
+    """Go on with other equations for the same unknowns."""
+    s = run.state
+    run.adopt(model)
+    s.fyp_known = s.fyp_exists = s.fyp_constant = s.jacobian_exists = False
+    s.cj_factored = 0.0
+    model.attach(s)
+    model.constraints.attach(s, t, y, run.problem.args, run.options)
+
+
+def _move(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
+    """Go on with a model that has other unknowns or constraints, in a memory of its own."""
+    old, owner = run.state, run.model.owner
+    run.adopt(model)
+    run.state = new_state(model, run.options)
+    model.constraints.attach(run.state, t, y, run.problem.args, run.options)
+    _carry_over(old, owner, run.state)
+    run.plans += 1
+
+
+def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
+    """Let a run go on in another memory; `owner` says whose the old unknowns were."""
+    for name in CARRIED:
+        setattr(new, name, getattr(old, name))
+    rows, kept = (s.array("ring").reshape(codes.RING_ROWS, -1) for s in (new, old))
+    shared = codes.RING_COLUMNS + min(new.n, old.n)       # y' begins with the user's unknowns
+    rows[:, :shared] = kept[:, :shared]
+    component = rows[:, COMPONENT]
+    known = component >= 0
+    component[known] = owner[component[known].astype(int)]
+
+
+# --- where a run cannot go on -----------------------------------------------------------------
+
+
+def rescue(run: Integration) -> bool:
+    """Find a way to go on for a run that has failed; tell whether there is one."""
+    return choose_again(run, failed=True) or _go_on_behind(run)
+
+
+def choose_again(run: Integration, failed: bool = False) -> bool:
+    """Reduce the same system anew where that was done with the values at the start.
+
+    Combinations with factors that vary, and the rows chosen of a derivative array, may cease to
+    do on the way though the structure does not change.
+    """
+    model, s, before = run.model, run.state, run.reduced_at
+    if model.reduced is None or not model.only_here or before == s.t:
+        return False
+    if failed and before is not None and abs(s.t - before) < PROGRESS * abs(s.t_end - s.t):
+        return False
+    point, run.reduced_at = (s.t, run.y, run.yp), s.t
+    other = _find_another(run, point, model.sides or None)
+    if other is None or not other.has_structure_of(model):
+        return False
+    _stay(run, other, *point[:2])
+    run.restart(*point)
+    run.settle_references()
+    return run.status == Status.RUNNING
+
+
+def _go_on_behind(run: Integration) -> bool:
+    """Begin anew with another plan just behind a time that no step has passed, if there is one."""
+    s, before = run.state, run.tried_at
+    t = s.t + s.direction * BEHIND * abs(s.t)
+    left = (s.t_end - t) * s.direction
+    if left <= 0.0 or (before is not None and abs(t - before) < PROGRESS * left):
+        return False
+    return try_another_plan(run, t, run.y, run.yp)
+
+
+def look_at_rank(run: Integration) -> None:
+    """Judge an attempt at which the constraints had another rank than the plan was made for.
+
+    At a singular configuration of the same equations the run may pass. Where the equations are
+    others no step will, and the run begins anew behind the change (`rescue`).
+    """
+    s, note, n = run.state, run.note, run.n
+    s.rank_changed = False
+    point = s.t_new, s.array("y")[:n].copy(), s.array("yp")[:n].copy()
+    there = _find_another(run, point, run.model.sides or None, anew=True)
+    run.note = note
+    models = [model for model in (run.model, there) if model is not None and model.reduced]
+    redundant = {model.redundant for model in models}
+    same = there is not None and there.has_structure_of(run.model) and len(redundant) == 1
+    if same:
+        s.rank_floor, s.rank_ceiling = 0, 2**30
+    else:
+        s.rank_understood = True
+
+
+def try_another_plan(run: Integration, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
+    """Judge the ranks at a point where the run cannot go on; begin anew if they are others."""
+    before, note = run.model, run.note
+    as_given = run.options.form == "given" or run.problem.var_index is not None
+    if before.plan is None or as_given or run.tried_at == t:
+        return False
+    run.tried_at = t
+    sides = before.sides
+    if yp is not None:
+        sides = before.sides_after(run.given, (t, y, yp), _tolerance(run))
+    model = _find_another(run, (t, y, yp), sides or None, anew=True)
+    if model is None or (model.has_structure_of(before) and not before.only_here):
+        run.note = note
+        return False
+    kept = run.state, run.start, run.status, run.given, run.plans
+    _move(run, model, t, y)
+    run.restart(t, y, yp)
+    if run.start.success:
+        run.settle_references()
+        return True
+    run.state, run.start, run.status, run.given, run.plans = kept
+    run.adopt(before)
+    run.note = note
+    return False
+
+
+def _go_through(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+    """Begin with the values as they are where the same equations have led to them.
+
+    In a singular configuration, such as a linkage folded flat, they do not determine multipliers
+    and slopes; a step later they do.
+    """
+    s = run.state
+    if run.model.reduced is None or s.n != run.n or not s.n_constraints:
+        return False
+    run.project(t, y)                          # for the derivative of the constraints
+    status, g = constraints_at(s, t, y)
+    raise_users(s)
+    allowed = np.abs(s.array("gy").reshape(-1, s.n)) @ s.array("tolerance")
+    if status != 0 or not np.all(np.abs(g) <= allowed):
+        return False
+    run.restart(t, y, yp, mode="assume")
+    return True
+
+
+# --- surfaces -----------------------------------------------------------------------------------
+
+
+def next_turn(run: Integration, t_end: float) -> float | None:
+    """When the structure of the equations changes next by time alone; None if it does not."""
+    model = run.model
+    if model.modes is None:
+        return None
+    return model.modes.next_time(run.t, t_end, model.sides, model.values)
+
+
+def switches(run: Integration, timed: bool) -> list[Switch]:
+    """Where the structure may change, by time alone if that is wanted, for who looks out for it."""
+    model = run.model
+    if model.modes is None:
+        return []
+    point, tolerance = (run.t, run.y, run.yp), _tolerance(run)
+    return [
+        Switch.of(model.modes, k, model.values, model.sides[k], model.band(k, point, tolerance))
+        for k in model.modes.moving if timed or k not in model.modes.timed
+    ]
+
+
+def pass_surfaces(run: Integration) -> None:
+    """End the last step where it passes a surface, and begin anew there in the next mode."""
+    whole = run.polynomial()
+    polynomial = whole.restricted(run.n)
+    found = []
+    for switch in run.watched or ():
+        new = switch.fun(run.t, run.y, run.yp)
+        if new * switch.side < 0.0:
+            t = locate(switch, polynomial, (), switch.side, new)
+            found.append((run.state.direction * t, t, switch.surface))
+    if not found:
+        return
+    t = min(found)[1]
+    begin_anew(run, t, *polynomial(t), [surface for _, time, surface in found if time == t])
+    keep_history(run, whole, t)
+
+
+def _sides_beyond(model: Model, point: Point, turned: Sequence[int]) -> Sides:
+    """Sides of all surfaces behind a point that lies on some of them."""
+    here = model.sides_at(*point)
+    return tuple(
+        not old if k in turned else here[k] for k, old in enumerate(model.sides)
+    )
+
+
+def _holds(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+    """Whether equations as written hold at a point, up to changes of y within the tolerance.
+
+    Where they have only begun to contain an unknown they do not determine it well.
+    """
+    s = run.state
+    if run.model.reduced is not None or s.n_constraints or probe.move_to(s, t, y, yp) != 0:
+        return False
+    status, r = probe.residual_at(s, t, y, yp)
+    raise_users(s)
+    if status == 0:
+        status, fy, fyp = probe.jacobian_at(s, t, y, yp, r)
+        raise_users(s)
+    if status != 0:
+        return False
+    slopes = s.array("tolerance") / abs(s.h)
+    allowed = np.abs(fy) @ s.array("tolerance") + np.abs(fyp) @ slopes
+    return bool(np.all(np.abs(r) <= allowed))
+
+
+def choose_by_slopes(run: Integration, t: float, y: np.ndarray) -> None:
+    """At a start without y': take the mode that the slopes found belong to, if there is one."""
+    first, options = run.model, run.options
+    for _ in range(MOST_MODES):
+        model, yp = run.model, run.yp
+        if model.sides_at(t, y, yp) == model.sides:
+            return
+        replan(run, (t, y, yp), model.sides_at(t, y, yp))
+        run.restart(t, y, None, options.first_step, options.start)
+        if not run.start.success:
+            break
+    _move(run, first, t, y)
+    run.restart(t, y, None, options.first_step, options.start)
+
+
+def _settle(run: Integration) -> None:
+    """Look again where values that were made consistent have come to lie on another side.
+
+    The stop that a mass has run into may have thrown it back.
+    """
+    for _ in range(MOST_MODES):
+        point, model = (run.t, run.y, run.yp), run.model
+        if not model.sides or not run.start.moved:
+            return
+        sides = model.sides_after(run.given, point, _tolerance(run))
+        if sides == model.sides:
+            return
+        replan(run, point, sides)
+        run.restart(*point)
+        if not run.start.success:
+            return
+
+
+def _avoid_jump(run: Integration, point: Point, turned: Sequence[int] = ()) -> None:
+    """Take another mode where that lets unknowns that evolve go on from their values.
+
+    Sides were told from algebraic unknowns too, which may jump here: when a switch opens, the
+    voltage over a diode is still what it was, and only with another one does the current go on.
+    `turned` are the surfaces that the solution passes: what they ask for stays.
+    """
+    model, start, plans = run.model, run.start, run.plans
+    if model.modes is None or not _jumps(run, point[1]):
+        return
+    free = [k for k in model.modes.moving if k not in turned and k not in model.modes.timed]
+    others = [flipped for count in (1, 2) for flipped in combinations(free, count)][:MOST_OTHERS]
+    for flipped in others:
+        sides = tuple(side != (k in flipped) for k, side in enumerate(model.sides))
+        if _begin_in(run, sides, *point) and _goes_on(run, point):
+            break
+    else:
+        if others:
+            _begin_in(run, model.sides, point[0], start.y[: run.n], start.yp[: run.n])
+    run.plans = plans
+
+
+def _begin_in(run: Integration, sides: Sides, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+    """Begin anew in one mode; tell whether there is a consistent start in it."""
+    replan(run, (t, y, yp), sides)
+    run.restart(t, y, yp)
+    return run.start.success
+
+
+def _goes_on(run: Integration, point: Point) -> bool:
+    """Whether the start lies in its mode and has the values at a point, as far as they evolve."""
+    if _jumps(run, point[1]):
+        return False
+    there = run.t, run.y, run.yp
+    return run.model.sides_after(point, there, _tolerance(run)) == run.model.sides
+
+
+def _jumps(run: Integration, y: np.ndarray) -> bool:
+    """Whether the start has changed an unknown whose derivative stands in the equations."""
+    assert run.model.modes is not None
+    change = np.abs(run.start.y[: run.n] - y) * run.state.array("weight")[: run.n]
+    return bool(np.any(change[list(run.model.modes.evolving)] > SMOOTH))
+
+
+def keep_history(run: Integration, polynomial: Polynomial, t: float) -> bool:
+    """After a new begin at a time within the last step: go on at the order of before.
+
+    Tell whether that was done.
+
+    That is right where the solution goes on smoothly, and for most equations only a saving. Where
+    an equation begins to contain an unknown with a factor that was zero it is needed: at order 1
+    the iteration matrix may be singular however small the step is.
+    """
+    s, start, h = run.state, run.start, polynomial.t - polynomial.t_old
+    y, yp = polynomial(t)
+    if not start.success or len(y) != s.n or t == polynomial.t_old:
+        return False
+    change = np.maximum(np.abs(start.y - y), np.abs(h * (start.yp - yp)))
+    if np.max(change * s.array("weight")) > SMOOTH:
+        return False
+    run.method.go_on(s, t, start, polynomial)
+    return True
+
+
+def _tolerance(run: Integration) -> Tolerance:
+    """Of the user's variables at the present point, and of slopes over the last stride."""
+    tolerance = run.state.array("tolerance")[: run.n]
+    return tolerance, tolerance / run.stride

@@ -1,0 +1,255 @@
+"""Events: what they ask for, where they happen, and what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tether._core import adapters
+from tether._core import events as core_events
+from tether.plan.functions import TracedEvents, events_key, traced_events
+from tether.problem.problem import check_signature
+from tether.run.method import Polynomial
+
+if TYPE_CHECKING:
+    from tether.run.integration import Integration
+    from tether.structure.modes import Modes
+
+EPS = np.finfo(float).eps
+MOST_PROGRAMS = 8              # in one run, for events that read what keeps changing
+
+
+@dataclass
+class Event:
+    """One event function with its attributes, as in `scipy.integrate.solve_ivp`."""
+
+    fun: Callable[..., float]
+    direction: int
+    stops_after: float                         # number of occurrences that ends the run
+    apply: Callable[..., Any] | None
+    t: list[float] = field(default_factory=list)
+    y: list[np.ndarray] = field(default_factory=list)
+    yp: list[np.ndarray] = field(default_factory=list)
+    counted: int = 0                           # occurrences that count towards `stops_after`
+    unknowns: np.ndarray | None = None         # it depends on these; None: not known
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """Whether it has happened often enough to end the run."""
+        return self.counted >= self.stops_after
+
+    def report(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
+        """Note one occurrence."""
+        self.t.append(t)
+        self.y.append(y)
+        self.yp.append(yp)
+
+
+@dataclass
+class Switch(Event):
+    """A surface on which the structure of the equations depends, `tether.structure.modes`."""
+
+    surface: int = 0
+    side: float = 0.0                          # sign of the function where the present plan holds
+
+    @classmethod
+    def of(
+        cls, modes: Modes, surface: int, args: np.ndarray, below: bool, band: float
+    ) -> Switch:
+        """Look out for the point where the solution passes a surface, by more than a band.
+
+        A solution that begins on a surface may be held there by the equations, up to errors.
+        """
+        height, side = modes.height(surface, args), -1.0 if below else 1.0
+
+        def beyond(t: float, y: np.ndarray, yp: np.ndarray, *_: Any) -> float:
+            return height(t, y, yp) + side * band
+
+        return cls(
+            beyond, 0, np.inf, None, unknowns=modes.unknowns(surface), surface=surface, side=side
+        )
+
+    def report(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
+        """Keep it to oneself: it is no event of the user's."""
+
+
+def check_events(events: Any, args: tuple) -> list[Event]:
+    """Read the user's events; a single callable is a list of one."""
+    if events is None:
+        return []
+    if callable(events):
+        events = [events]
+    if not isinstance(events, Sequence):
+        raise TypeError(f"events must be a callable or a list of them, got {events!r}")
+    return [_check_event(number, fun, args) for number, fun in enumerate(events)]
+
+
+def _check_event(number: int, fun: Any, args: tuple) -> Event:
+    name = f"events[{number}]"
+    check_signature(name, fun, "(t, y, yp)", 3, args)
+    terminal = getattr(fun, "terminal", False)
+    if terminal is None:
+        stops_after = np.inf
+    elif isinstance(terminal, (int, np.integer, np.bool_)) and terminal >= 0:
+        stops_after = float(terminal) or np.inf
+    else:
+        raise ValueError(f"{name}.terminal must be a bool or a positive integer, got {terminal!r}")
+    direction = getattr(fun, "direction", 0)
+    try:
+        sign = int(np.sign(float(direction)))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}.direction must be a number, got {direction!r}") from None
+    apply = getattr(fun, "apply", None)
+    if apply is not None:
+        check_signature(f"{name}.apply", apply, "(t, y, yp)", 3, args)
+    return Event(fun, sign, stops_after, apply)
+
+
+def restricted(fun: Callable[..., Any], n_user: int, n: int) -> Callable[..., Any]:
+    """Hand the first of n unknowns on to a function of the user's."""
+    if n_user == n:
+        return fun
+    return lambda t, y, yp, *args: fun(t, y[:n_user], yp[:n_user], *args)
+
+
+class EventFunctions:
+    """The event functions behind the core's seam: as a program where they can be traced.
+
+    A program has the values in it that the functions read when it was made. They are compared
+    where somebody's code may have changed them; a function of the user's that is called in every
+    step, as a residual that cannot be traced is, might do so at any time, and then the events are
+    called as well.
+    """
+
+    def __init__(self, run: Integration, events: Sequence[Event]) -> None:
+        self.run, self.state, self.args = run, run.state, run.problem.args
+        self.events, self.functions = events, [event.fun for event in events]
+        self.program: TracedEvents | None = None
+        self.keys: set[Hashable] = set()       # of the programs so far
+        self.state.watch_events([event.direction for event in events])
+        self._attach()
+
+    def _attach(self) -> None:
+        found = self._trace(self.functions)
+        self.program = None if self.run.trust.refuses_events(found) else found
+        self._put()
+
+    def _trace(self, functions: Sequence[Callable[..., float]]) -> TracedEvents | None:
+        """Make a program of some functions; None where that cannot be, or must not."""
+        s = self.state
+        if self.run.options.trace == "never" or self.run.model.calls_back:
+            return None
+        y, yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+        return traced_events(functions, self.run.n, s.t, y, yp, self.args)
+
+    def _unknowns(self, program: TracedEvents | None) -> np.ndarray:
+        """Mark the user's variables that must be right between the steps for the events to be."""
+        n = self.run.n
+        if program is not None:
+            return program.unknowns(n)
+        known = [event.unknowns for event in self.events if event.unknowns is not None]
+        others = [event.fun for event in self.events if event.unknowns is None]
+        if len(others) == len(self.events):
+            return np.ones(n, bool)
+        if others:
+            program = self._trace(others)
+            known.append(np.ones(n, bool) if program is None else program.unknowns(n))
+        return np.any(known, axis=0)
+
+    def _put(self) -> None:
+        s = self.state
+        if self.program is None:
+            called = [restricted(fun, self.run.n, s.n) for fun in self.functions]
+            adapters.use_python_events(s, called, self.args)
+        else:
+            self.keys.add(self.program.key)
+            self.program.attach(s, self.run.options.backend)
+        self.run.ask(self._unknowns(self.program))
+
+    def refresh(self) -> None:
+        """Take notice if somebody's code has changed what the functions read."""
+        if self.program is None:
+            return
+        key = events_key(self.functions, self.state.n, self.args)
+        if self.run.model.calls_back or (key not in self.keys and len(self.keys) == MOST_PROGRAMS):
+            self.run.trust.forget_events()
+            self.program = None
+            self._put()
+        elif not self.program.is_current(key, self.args):
+            self._attach()
+
+    def evaluate(self) -> None:
+        """Take the values at the present point as those to change sign."""
+        if core_events.evaluate_events(self.state) > 0:
+            self._call("g_old")
+        adapters.raise_users(self.state)
+
+    def call_instead(self) -> None:
+        """Where the program gives no number: let the functions say what they think from now on."""
+        self.run.trust.forget_events()
+        self.program = None
+        self._put()
+
+    def _call(self, target: str) -> None:
+        s, n = self.state, self.run.n
+        values = s.array(target)
+        for number, fun in enumerate(self.functions):
+            y, yp = s.array("y")[:n].copy(), s.array("yp")[:n].copy()
+            values[number] = fun(s.t, y, yp, *self.args)
+
+
+def locate(
+    event: Event, interpolant: Polynomial, args: tuple, old: float, new: float
+) -> float:
+    """Time within the step at which the event function is zero on the interpolant."""
+    def g(t: float) -> float:
+        return float(event.fun(t, *interpolant(t), *args))
+
+    if old == 0.0:
+        return interpolant.t_old
+    if new == 0.0:
+        return interpolant.t
+    a, b = interpolant.t_old, interpolant.t
+    # y' of the interpolant differs a little from that of the step: an event that looks at y'
+    # and crosses at the very end of the step may not change sign on the interpolant.
+    ga, gb = g(a), g(b)
+    if ga == 0.0 or gb == 0.0 or (ga > 0) == (gb > 0):
+        return a if abs(ga) <= abs(gb) else b
+    return find_zero(g, a, b, ga, gb, 4.0 * EPS * max(abs(a), abs(b), 1e-300))
+
+
+def find_zero(
+    g: Callable[[float], float], a: float, b: float, ga: float, gb: float, close: float
+) -> float:
+    """Zero of a function between a and b, where it has values of different sign.
+
+    Inverse quadratic interpolation while it pays, else bisection (Chandrupatla 1997): as good as
+    Brent's method, and SciPy's takes longer to import than a run takes.
+
+    Examples
+    --------
+    >>> from tether.run.watch import find_zero
+    >>> round(find_zero(lambda t: t * t - 2.0, 0.0, 2.0, -2.0, 2.0, 1e-15), 12)
+    1.414213562373
+    """
+    share = 0.5
+    while True:
+        t = a + share * (b - a)
+        gt = g(t)
+        if (gt > 0.0) == (ga > 0.0):
+            c, gc = a, ga
+        else:
+            c, gc, b, gb = b, gb, a, ga
+        a, ga = t, gt
+        shortest = 0.5 * close / abs(b - a) if b != a else 1.0
+        if ga == 0.0 or shortest > 0.5:
+            return float(a if abs(ga) < abs(gb) else b)
+        share = 0.5
+        place, height = (a - b) / (c - b), (ga - gb) / (gc - gb)
+        if height**2 < place and (1.0 - height) ** 2 < 1.0 - place:
+            share = ga / (gb - ga) * gc / (gb - gc)
+            share += (c - a) / (b - a) * ga / (gc - ga) * gb / (gc - gb)
+        share = min(max(share, shortest), 1.0 - shortest)

@@ -1,0 +1,162 @@
+"""Starting values for a model, at the start of a run and wherever it begins anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tether._core import probe
+from tether._core.state import State
+from tether.plan.model import Model, ReducedModel
+from tether.problem.options import Options
+from tether.start.consistent import Start, make_consistent, merge_starts, refuse_changes
+from tether.start.high_index import find_kinds, start_above_index_1
+from tether.start.on_constraints import start_on_constraints
+from tether.start.reduced import lift
+from tether.start.references import References
+from tether.structure.pencil import Pencil
+
+__all__ = ["StartFinder", "kinds_at"]
+
+
+@dataclass(frozen=True, eq=False)
+class StartFinder:
+    """Finds consistent values for a model in its memory.
+
+    Invariants keep the values in `references`; where these are not known yet they are those at the
+    start.
+    """
+
+    model: Model
+    state: State
+    options: Options
+    references: References
+
+    def find(self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str) -> Start:
+        """Find consistent values near the given ones; `mode` as in `Options.start`."""
+        if isinstance(self.model, ReducedModel):
+            return self._find_reduced(self.model, t, y, yp, mode)
+        self.set_references(t, y)
+        if mode == "assume":
+            given = np.zeros_like(y) if yp is None else yp
+            kinds = kinds_at(self.state, self.model, t, y, given)
+            return Start(y, given, True, "assumed to be consistent", pencil=kinds)
+        found = self._from_constraints(t, y, yp)
+        if not found.on_constraints and self._let_invariants_jump(t, y):
+            found = self._from_constraints(t, y, yp)
+        return refuse_changes(self.state, found, y, yp) if mode == "check" else found
+
+    def _from_constraints(
+        self, t: float, y: np.ndarray, yp: np.ndarray | None, lifted: bool = False
+    ) -> Start:
+        """Move onto the constraints, then find what else makes the values consistent.
+
+        Values that were `lifted` are on those of the equations but for round-off, and only the
+        user's have a say about how far they may be moved.
+        """
+        if self.state.n_constraints == 0:
+            return self._complete(t, y, yp)
+        constraints = self.model.constraints
+        goes_on = self.references.values is not None
+        accept = self.options.accept_projected_start or goes_on or (lifted and not constraints.all)
+        on_constraints = start_on_constraints(self.state, t, y, constraints, accept)
+        if not on_constraints.success:
+            return on_constraints
+        return merge_starts(on_constraints, self._complete(t, on_constraints.y, yp))
+
+    def _complete(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
+        """Find what the equations determine, whatever their index."""
+        found = make_consistent(self.state, t, y, yp)
+        reduced = self.model.is_index_1
+        if found is None or not (found.success or reduced or self._is_index_1(t, y, yp)):
+            trusted = self.model.problem.var_index is not None
+            found = start_above_index_1(self.state, t, y, yp, trusted)
+        return found
+
+    def _find_reduced(
+        self, model: ReducedModel, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str
+    ) -> Start:
+        """Let the reduced equations say what belongs to the user's values.
+
+        Values on the constraints are completed as those of any system of index 1; others are
+        first brought there, positions before velocities.
+        """
+        s = self.state
+        if mode == "assume":
+            whole, slopes = model.reduced.lift(y, yp)
+            self.set_references(t, whole)
+            return Start(whole, slopes, True, "assumed to be consistent")
+        if s.n == model.n:
+            self.set_references(t, y)
+            found = self._from_constraints(t, y, yp)
+            if found.success and not self._is_far(found.y, y):
+                return refuse_changes(s, found, y, yp) if mode == "check" else found
+        lifted = self._lift(model, t, y, yp)
+        if not lifted.success:
+            return lifted
+        if self.references.values is None:
+            self.set_references(t, lifted.y)
+        found = self._from_constraints(t, lifted.y, lifted.yp, lifted=True)
+        if found.success:
+            found = replace(found, moved=lifted.moved, message=lifted.message)
+        if mode == "check":
+            return refuse_changes(s, found, np.append(y, found.y[len(y):]), None)
+        return found
+
+    def _is_far(self, found: np.ndarray, y: np.ndarray) -> bool:
+        """Whether a run that goes on would jump: then the least change may be another."""
+        if self.references.values is None:
+            return False
+        return probe.weighted_size(self.state, found - y) > 1.0
+
+    def _lift(
+        self, model: ReducedModel, t: float, y: np.ndarray, yp: np.ndarray | None
+    ) -> Start:
+        """Consistent values for a reduced system; in a run, on what was given beside it too."""
+        if self.references.values is None:
+            return lift(model, t, y, yp)
+        self.set_references(t, y)
+        given = model.constraints.of_user(self.state, t)
+        lifted = Start(y, np.zeros_like(y), False, "")
+        for number, more in enumerate(given):
+            lifted = lift(model, t, y, yp, more)
+            if lifted.success:
+                if number:
+                    self._let_invariants_jump(t, lifted.y)
+                break
+        return lifted
+
+    def set_references(self, t: float, y: np.ndarray) -> None:
+        """Let invariants keep their values of the start of the run, or those at (t, y)."""
+        self.references.no_jump()
+        self.model.constraints.set_references(self.state, t, y, self.references.values)
+
+    def _let_invariants_jump(self, t: float, y: np.ndarray) -> bool:
+        """Take the invariants' values at a point where they cannot be kept; note that it is so."""
+        constraints, s = self.model.constraints, self.state
+        if self.references.values is None:
+            return False
+        constraints.set_references(s, t, y)
+        now = constraints.references(s)
+        assert now is not None
+        rows = range(s.n_constraints - len(now), s.n_constraints)
+        self.references.jump(t, now, [constraints.name_of(s, row) for row in rows])
+        return True
+
+    def _is_index_1(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
+        """Whether a failed search for consistent values is due to the values, not to the index."""
+        pencil = find_kinds(self.state, t, y, np.zeros_like(y) if yp is None else yp)
+        return pencil is None or (pencil.index is not None and pencil.index <= 1)
+
+
+def kinds_at(
+    state: State, model: Model, t: float, y: np.ndarray, yp: np.ndarray
+) -> Pencil | None:
+    """Local index and kinds at a point; None for index 0 and 1, or if the user gave them."""
+    if model.problem.var_index is not None or probe.move_to(state, t, y, yp) != 0:
+        return None
+    pencil = find_kinds(state, t, y, yp)
+    if pencil is None or pencil.index is None or pencil.index < 2:
+        return None
+    return pencil
