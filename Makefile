@@ -34,6 +34,7 @@ slow: $(VENV)/.test
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	PATH="$(abspath $(BIN)):$$PATH" cython-lint src/tether/_core
 
 bench: $(VENV)/.bench

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tether.explain.causes import CAUSES, Cause
+from tether.explain.picture import plot_diagnosis
 from tether.problem.names import listed, listed_equations
 
 if TYPE_CHECKING:
@@ -97,8 +98,6 @@ class Diagnosis:
         matplotlib.figure.Figure
             Not shown; call ``figure.show()`` or ``figure.savefig(...)``.
         """
-        from tether.explain.picture import plot_diagnosis
-
         return plot_diagnosis(self)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tether.explain.picture import plot_incidence
 from tether.explain.tidy import tidy_formula
 from tether.trace import Graph, Program, emit, evaluate
 from tether.trace import opcodes as op
@@ -243,8 +244,6 @@ class IndexReport:
         matplotlib.figure.Figure
             Not shown; call ``figure.show()`` or ``figure.savefig(...)``.
         """
-        from tether.explain.picture import plot_incidence
-
         return plot_incidence(self)
 
 

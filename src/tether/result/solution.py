@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from tether.base.status import Status
 from tether.explain.diagnosis import Diagnosis
+from tether.result.plot import plot_solution
+from tether.result.summary import summary
 from tether.run.interpolant import Interpolant
 from tether.run.statistics import Statistics
 from tether.start.consistent import Start
@@ -131,12 +133,8 @@ class DaeResult:
 
     def __str__(self) -> str:
         """Summarise the run in a few lines."""
-        from tether.result.summary import summary
-
         return summary(self)
 
     def plot(self, **options: Any) -> Figure:
         """Plot states, step size and order; see `tether.result.plot.plot_solution`."""
-        from tether.result.plot import plot_solution
-
         return plot_solution(self, **options)

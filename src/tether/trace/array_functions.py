@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tether.trace import numpy_protocol
 from tether.trace.arrays import (
     TracedArray,
     as_dtype,
@@ -52,6 +53,7 @@ _GIVE_NUMBERS_TEXT = """
 GIVE_NUMBERS = frozenset(_GIVE_NUMBERS_TEXT.split())
 
 
+@numpy_protocol.by("function")
 def apply_function(function: Any, args: tuple, options: dict) -> Any:
     """Run a function of NumPy that is no universal function on traced operands."""
     args = tuple(map(_known_values, args))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tether.trace import numpy_protocol
 from tether.trace.functions import BINARY, UNARY, clip, erf, expit, xlogy
 from tether.trace.kinds import (
     BOOL,
@@ -64,9 +65,7 @@ class TracedArray(np.ndarray):
         return apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        from tether.trace.array_functions import apply_function
-
-        return apply_function(function, args, options)
+        return numpy_protocol.answers["function"](function, args, options)
 
     def __getitem__(self, key: Any) -> Any:
         result = _get_item(self, key)
@@ -481,6 +480,7 @@ _HARMLESS = {"casting", "order", "subok", "axis", "keepdims", "initial", "axes",
 _METHODS = frozenset(("__call__", "reduce", "accumulate", "outer"))
 
 
+@numpy_protocol.by("ufunc")
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple, options: dict) -> Any:
     """Run a universal function of NumPy or SciPy on traced operands."""
     operands = [lifted(x) for x in inputs]

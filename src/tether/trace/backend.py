@@ -111,6 +111,7 @@ def prepare(
     fyp_positions = _positions(*fyp, program.n, n_values, layout)
     reason, no_args = "", np.zeros(program.p)
     if backend != "machine":
+        # late, to save time: most runs need no C
         from tether.trace.compile_c import NotCompiled, compile_program
 
         try:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from tether.trace import numpy_protocol
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
 from tether.trace.kinds import (
@@ -248,18 +249,14 @@ class Scalar:
         return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from tether.trace.arrays import apply_ufunc
-
         if method == "__call__" and not options and len(inputs) == 2:
             operation = _OF_UFUNC.get(ufunc.__name__)
             if operation is not None and all(map(_is_number, inputs)):
                 return _operate(operation, *inputs)
-        return apply_ufunc(ufunc, method, inputs, options)
+        return numpy_protocol.answers["ufunc"](ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: tuple, options: dict) -> Any:
-        from tether.trace.array_functions import apply_function
-
-        return apply_function(function, args, options)
+        return numpy_protocol.answers["function"](function, args, options)
 
 
 def unboxed(kind: int) -> int:

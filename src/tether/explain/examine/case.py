@@ -16,9 +16,11 @@ from tether._core.constraints import constraints_at
 from tether.explain.causes import Cause
 from tether.explain.diagnosis import Diagnosis, Where, write
 from tether.explain.examine.discontinuity import Break, find_break
+from tether.explain.tidy import tidy_formula
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten
 from tether.run.attempts import read_steps
+from tether.start.high_index import find_kinds
 
 if TYPE_CHECKING:
     from tether._core.state import State
@@ -108,8 +110,6 @@ class Case:
     @cached_property
     def pencil(self) -> Pencil | None:
         """Local index next to the last point."""
-        from tether.start.high_index import find_kinds
-
         if self.n > MOST_UNKNOWNS or probe.move_to(self.plain, self.t, self.y, self.yp) != 0:
             return None
         try:
@@ -250,8 +250,6 @@ class Case:
         model = self.run.model
         if model.plan is None or model.plan.traced is None:
             return ""
-        from tether.explain.tidy import tidy_formula
-
         traced = model.plan.traced
         try:
             text = tidy_formula(
