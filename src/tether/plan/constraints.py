@@ -90,7 +90,7 @@ class Constraints:
         elif options.projection_solver == "cholesky":
             project.use_cholesky(state)
         else:
-            from tether.plan.compound import CompoundSystem    # late, to save time
+            from tether.plan.compound import CompoundSystem  # late, to save time
 
             project.use_sparse(state, CompoundSystem())
 

@@ -40,7 +40,7 @@ def new_state(model: Model, options: Options) -> State:
     if n <= SMALL:
         linear.use_small_factor(state)
     else:
-        from tether._core import lapack        # late, to save time
+        from tether._core import lapack  # late, to save time
 
         lapack.use_lapack(state)
     return state
