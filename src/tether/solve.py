@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from tether.explain.causes import Cause
 from tether.explain.diagnosis import Diagnosis, Where, begin, write
 from tether.explain.doubts import doubts
 from tether.explain.examine import diagnose
-from tether.problem.options import Options, merge
+from tether.problem.options import Options, default, merge
 from tether.problem.problem import as_problem, check_signature
 from tether.result.solution import DaeResult
 from tether.run.attempts import read_steps
@@ -52,8 +51,8 @@ def solve_dae(
     dense_output: bool = False,
     events: Any = None,
     args: Sequence[Any] = (),
-    rtol: ArrayLike = 1e-6,
-    atol: ArrayLike = 1e-9,
+    rtol: ArrayLike = default("rtol"),
+    atol: ArrayLike = default("atol"),
     jac: Any = None,
     constraints: Any = None,
     invariants: Any = None,
@@ -61,14 +60,14 @@ def solve_dae(
     names: Sequence[str] | None = None,
     equation_names: Sequence[str] | None = None,
     t_breaks: ArrayLike | None = None,
-    form: str | int = "auto",
-    trace: str = "auto",
-    start: str = "auto",
-    first_step: float | None = None,
-    max_step: float = math.inf,
-    max_order: int = 5,
-    max_steps: int | None = None,
-    max_seconds: float | None = None,
+    form: str | int = default("form"),
+    trace: str = default("trace"),
+    start: str = default("start"),
+    first_step: float | None = default("first_step"),
+    max_step: float = default("max_step"),
+    max_order: int = default("max_order"),
+    max_steps: int | None = default("max_steps"),
+    max_seconds: float | None = default("max_seconds"),
     progress: bool = False,
     callback: Callable[..., Any] | None = None,
     options: Options | Mapping[str, Any] | None = None,
@@ -156,7 +155,7 @@ def solve_dae(
     callback : callable, optional
         ``callback(t, y, yp)`` after every step; a true result stops the run.
     options : Options or mapping, optional
-        Further options; an argument above that is not at its default overrides them.
+        Further options; an argument above that is passed as well overrides them.
 
     Returns
     -------

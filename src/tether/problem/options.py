@@ -188,8 +188,32 @@ DEFAULTS = {field.name: field.default for field in fields(Options)}
 NAMES = tuple(DEFAULTS)
 
 
+class Default:
+    """Stands for an argument that was left out, and looks like the value it then has."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def default(name: str) -> Any:
+    """Return what stands for an option in a signature.
+
+    Examples
+    --------
+    >>> from tether.problem.options import default, merge
+    >>> default("rtol")
+    1e-06
+    >>> merge({"rtol": 1e-3}, rtol=default("rtol")).rtol, merge({"rtol": 1e-3}, rtol=1e-6).rtol
+    (0.001, 1e-06)
+    """
+    return Default(DEFAULTS[name])
+
+
 def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Options:
-    """Combine `options` with arguments; an argument that is not at its default wins."""
+    """Combine `options` with arguments; an argument that was passed wins."""
     if isinstance(options, Options) and not arguments:
         return options
     if options is None:
@@ -206,23 +230,21 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
         given = dict(options)
     else:
         raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
-    given.update(_beside_defaults(arguments))
+    given.update(_passed(arguments))
     return _with_tolerances(given)
 
 
-def _beside_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those arguments that are not at their default."""
+def _passed(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those arguments that were not left out."""
     return {
-        name: value for name, value in arguments.items()
-        if value is not DEFAULTS[name]
-        and not (isinstance(value, (int, float, str)) and value == DEFAULTS[name])
+        name: value for name, value in arguments.items() if not isinstance(value, Default)
     }
 
 
 @lru_cache(maxsize=32, typed=True)
 def _merged(**arguments: Any) -> Options:
     """Make `Options` of arguments that can be told apart by value: the same for the same."""
-    return _with_tolerances(_beside_defaults(arguments))
+    return _with_tolerances(_passed(arguments))
 
 
 def _with_tolerances(given: dict[str, Any]) -> Options:
