@@ -377,14 +377,14 @@ def _multipliers(run: Integration) -> np.ndarray:
     s, pencil = run.state, run.start.pencil
     if pencil is None or s.n != run.n:
         return np.zeros(run.n, bool)
-    return (pencil.var_index > 1) & ~s.array("fyp").reshape(s.n, s.n).any(axis=1)
+    return (pencil.var_index > 1) & ~s.with_slopes
 
 
 def _warn_if_moved(run: Integration, y0: ArrayLike) -> None:
     start = run.start
     if not (start.success and start.moved) or run.options.accept_projected_start:
         return
-    change = np.abs(start.y[: run.n] - np.asarray(y0, float)) * run.state.array("weight")[: run.n]
+    change = np.abs(start.y[: run.n] - np.asarray(y0, float)) * run.state.weights[: run.n]
     change[run.model.determined | _multipliers(run)] = 0.0
     worst = int(np.argmax(change))
     if change[worst] > 1.0:

@@ -169,6 +169,93 @@ class State:
             array = self.arrays[name] = memory[start:stop]
         return array
 
+    # --- what others may look at: the same memory, not a copy ----------------------------------
+
+    @property
+    def y_now(self):
+        """Solution at the end of the last step."""
+        return self.array("phi")[: self.n]
+
+    @property
+    def yp_now(self):
+        """Its derivative."""
+        return self.array("yp_n")
+
+    @property
+    def y_tried(self):
+        """Solution at the point that was tried last."""
+        return self.array("y")
+
+    @property
+    def yp_tried(self):
+        """Its derivative."""
+        return self.array("yp")
+
+    @property
+    def rtols(self):
+        """Relative tolerances of the unknowns."""
+        return self.array("rtol")
+
+    @property
+    def atols(self):
+        """Absolute tolerances of the unknowns."""
+        return self.array("atol")
+
+    @property
+    def tolerances(self):
+        """What the errors of the unknowns may be at present: rtol |y| + atol."""
+        return self.array("tolerance")
+
+    @property
+    def weights(self):
+        """One over the tolerances."""
+        return self.array("weight")
+
+    @property
+    def kinds(self):
+        """Kinds of the unknowns (`var_index`)."""
+        return self.array("kind")
+
+    @property
+    def reactions(self):
+        """Which unknowns of kind 2 and 3 have no derivative in the equations."""
+        return self.array("reaction")
+
+    @property
+    def with_slopes(self):
+        """Which unknowns have a derivative in the equations, by the last Jacobian."""
+        return self.array("fyp").reshape(self.n, self.n).any(axis=1)
+
+    @property
+    def constraint_slopes(self):
+        """Derivatives of the constraints by the unknowns, as they were last found."""
+        return self.array("gy").reshape(-1, self.n)
+
+    @property
+    def kept_values(self):
+        """Values that constraints and invariants are to keep: zero, or that of the start."""
+        return self.array("g_reference")
+
+    @property
+    def piece_starts(self):
+        """First row of every constraint function among all constraints, and their number."""
+        return self.array("piece_start")
+
+    @property
+    def event_values(self):
+        """Values of the event functions from which a change of sign counts."""
+        return self.array("g_old")
+
+    @property
+    def event_values_tried(self):
+        """Values of the event functions at the end of the last step."""
+        return self.array("g_new")
+
+    @property
+    def ring_rows(self):
+        """Rows of the last attempts, `tether.run.attempts`."""
+        return self.array("ring").reshape(RING_ROWS, -1)
+
     def use_kinds(self, kind, reaction, estimate, exact_at_steps=False):
         """Treat each unknown by its var_index; `estimate` is a code of the error estimates.
 

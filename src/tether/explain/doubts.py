@@ -54,7 +54,7 @@ def _start(driver: Driver) -> str:
     if status != 0:
         return "the residual is not finite at the start that was assumed to be consistent"
     fy, fyp = (np.abs(s.array(name).reshape(s.n, s.n).T) for name in ("fy", "fyp"))
-    tolerance = s.array("tolerance")
+    tolerance = s.tolerances
     longest = max(abs(s.last_h), 1e-300)
     allowed = fy @ tolerance + fyp @ (tolerance / longest + 1e-3 * np.abs(start.yp))
     beyond = np.abs(r) / np.maximum(allowed, 1e-300)
@@ -118,7 +118,7 @@ def _drift(driver: Driver) -> str:
     m = s.n_constraints
     if m == 0 or s.worst_drift == 0.0 or s.steps == 0:
         return ""
-    allowed = np.abs(s.array("gy").reshape(m, s.n)) @ s.array("tolerance")
+    allowed = np.abs(s.constraint_slopes) @ s.tolerances
     if s.worst_drift <= DRIFT * allowed.max():
         return ""
     worst = int(np.argmax(np.abs(s.array("g"))))
@@ -169,7 +169,7 @@ def _untested(driver: Driver) -> str:
     run, s = driver.integration, driver.state
     if s.untested == 0:
         return ""
-    names = [run.names.variable(int(j)) for j in np.flatnonzero(s.array("kind") > 1)]
+    names = [run.names.variable(int(j)) for j in np.flatnonzero(s.kinds > 1)]
     where = f"at t = {s.t_untested:.10g}"
     if s.untested > 1:
         where = f"at {s.untested} steps from t = {s.t_untested:.10g} to {s.t_last_untested:.10g}"
@@ -189,7 +189,7 @@ def _rough_reactions(driver: Driver) -> str:
     run, s = driver.integration, driver.state
     if s.reaction_error <= ROUGH * s.largest_reaction:
         return ""
-    found = (s.array("kind") > 2) & (s.array("reaction") != 0)
+    found = (s.kinds > 2) & (s.reactions != 0)
     names = [run.names.variable(int(j)) for j in np.flatnonzero(found)]
     return (
         f"near t = {s.t_reaction_error:.10g} the error of {listed(names) or 'multipliers'} may be "

@@ -17,7 +17,7 @@ class CompoundSystem:
 
         m, n = state.n_constraints, state.n
         scaling = state.array("scaling")
-        A = sparse.csr_array(state.array("gy").reshape(m, n)) @ sparse.diags_array(scaling)
+        A = sparse.csr_array(state.constraint_slopes) @ sparse.diags_array(scaling)
         self.rows = np.sqrt((A * A).sum(axis=1))
         if not np.all(self.rows > 0):
             return False

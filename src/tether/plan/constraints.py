@@ -108,7 +108,7 @@ class Constraints:
         """Say which values the invariants are to keep: those given, or those at (t, y)."""
         if not self.invariants:
             return
-        reference = state.array("g_reference")
+        reference = state.kept_values
         reference[:] = 0.0
         first = self._first_invariant(state)
         if kept is None:
@@ -121,10 +121,10 @@ class Constraints:
         """Values that the invariants are to keep; None if there are no invariants."""
         if not self.invariants:
             return None
-        return state.array("g_reference")[self._first_invariant(state) :].copy()
+        return state.kept_values[self._first_invariant(state) :].copy()
 
     def _first_invariant(self, state: State) -> int:
-        return int(state.array("piece_start")[len(self.constraints) + self._n_found])
+        return int(state.piece_starts[len(self.constraints) + self._n_found])
 
     def of_user(self, state: State, t: float) -> list[GivenRows]:
         """List what the user has given, as functions of all unknowns, in the order of preference.
@@ -135,7 +135,7 @@ class Constraints:
         if not self.all:
             return []
         first, count = self._first_invariant(state), state.n_constraints
-        always = np.arange(state.array("piece_start")[self._n_found], first)
+        always = np.arange(state.piece_starts[self._n_found], first)
         invariants = np.arange(first, count)
         chosen = (part for left_out in range(len(invariants) + 1)
                   for part in combinations(invariants, len(invariants) - left_out))
@@ -162,11 +162,11 @@ class Constraints:
 
     def name_of(self, state: State, row: int) -> str:
         """Name of one row of G: which constraint or invariant, and which of its values."""
-        piece = int(np.searchsorted(state.array("piece_start"), row, side="right")) - 1
+        piece = int(np.searchsorted(state.piece_starts, row, side="right")) - 1
         if piece < self._n_found:
             return f"constraint {row} of the equations"
         name = list(self._named())[piece - self._n_found][0]
-        return f"{name}, value {row - state.array('piece_start')[piece]}"
+        return f"{name}, value {row - state.piece_starts[piece]}"
 
     @property
     def n_found(self) -> int:

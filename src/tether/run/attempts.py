@@ -51,7 +51,7 @@ def read_steps(state: State) -> np.ndarray:
     >>> len(steps), int(steps["order"][0]), bool(steps["error"][0] < 1)
     (1, 1, True)
     """
-    ring = state.array("ring").reshape(codes.RING_ROWS, codes.RING_COLUMNS + state.n)
+    ring = state.ring_rows
     count = min(state.attempts, codes.RING_ROWS)
     oldest = state.attempts % codes.RING_ROWS if count == codes.RING_ROWS else 0
     rows = np.concatenate([ring[oldest:count], ring[:oldest]])

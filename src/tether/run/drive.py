@@ -191,7 +191,7 @@ class Driver:
         self._next_break()
         run = self.integration
         y, yp, before, last_step = run.y, run.yp, run.model, run.polynomial()
-        values = s.array("g_old").copy() if self.events else None
+        values = s.event_values.copy() if self.events else None
         behind = last + s.direction * self._beside(last)
         begin_anew(run, behind, y, yp)
         self._follow()
@@ -206,7 +206,7 @@ class Driver:
         self, t: float, y: np.ndarray, yp: np.ndarray, behind: float, before: np.ndarray
     ) -> None:
         """Report the events that happened between just before the break and just behind it."""
-        after, count = self.state.array("g_old"), len(self.events)
+        after, count = self.state.event_values, len(self.events)
         found = [number for number, event in enumerate(self.events)
                  if core_events.crossed(before[number], after[number], event.direction)]
         acting = [number for number in found if self._report(number, t, y.copy(), yp.copy())]
@@ -290,7 +290,7 @@ class Driver:
         if self.functions is None:
             return
         self.functions.evaluate()
-        g_old = self.state.array("g_old")
+        g_old = self.state.event_values
         g_old[fired] = np.nan
         for number, event in enumerate(self.watched):
             if isinstance(event, Switch):      # it has turned once the plan no longer holds
@@ -306,7 +306,7 @@ class Driver:
         polynomial = whole.restricted(self.integration.n)
         if self.state.steps == self.segment_step + 1:
             polynomial.t_old = whole.t_old = self.segment_t    # t - h is this up to round-off
-        g_old, g_new = self.state.array("g_old"), self.state.array("g_new")
+        g_old, g_new = self.state.event_values, self.state.event_values_tried
         found = []
         for number, event in enumerate(self.watched):
             if core_events.crossed(g_old[number], g_new[number], event.direction):
@@ -367,9 +367,9 @@ class Driver:
         """Let events at `t` change the state, from which the run resumes, and end the run."""
         n = self.integration.n
         changing, applied = bool(turned), False
-        self.far_side = {number: -np.sign(self.state.array("g_old")[number]) for number in acting}
+        self.far_side = {number: -np.sign(self.state.event_values[number]) for number in acting}
         at_zero = {number: self._event_value(number, t, y, yp) for number in acting}
-        ahead = self.state.array("g_old").copy() if acting else np.empty(0)
+        ahead = self.state.event_values.copy() if acting else np.empty(0)
         for number in acting:
             if (apply := self.events[number].apply) is not None:
                 self.had_effects = True
@@ -387,7 +387,7 @@ class Driver:
             self.record.append(t, self.integration.start.y, self.integration.start.yp, RESTART)
             self.segment_t, self.segment_step = resume, self.state.steps
             self._arm_events([])
-            g = self.state.array("g_old")
+            g = self.state.event_values
             g[[number for number in acting if not self._is_back(number, g, at_zero)]] = np.nan
         else:
             self.far_side = {}
@@ -434,7 +434,7 @@ class Driver:
 
     def _check_missed(self) -> None:
         """Notice a next event that came too soon to be seen, as the last of a series."""
-        g = self.state.array("g_old")
+        g = self.state.event_values
         missed = any(g[number] * side > 0.0 for number, side in self.far_side.items())
         self.far_side = {}
         if missed and self.integration.status == Status.RUNNING and self.storm.would_go_on():

@@ -175,7 +175,7 @@ class Integration:
     def _refuse_constraints(self, t: float) -> None:
         """Refuse to project what index 3 as written finds by differences of other unknowns."""
         found = self.model.constraints.first_on(
-            self.state, t, self.start.y, self.state.array("kind") > 1
+            self.state, t, self.start.y, self.state.kinds > 1
         )
         if found is not None:
             raise ValueError(
@@ -269,7 +269,7 @@ class Integration:
         s = self.state
         marks = np.append(self.asked, np.zeros(s.n - self.n, bool)).astype(np.intc)
         if s.jacobian_exists:
-            marks[~s.array("fyp").reshape(s.n, s.n).any(axis=1)] *= 2
+            marks[~s.with_slopes] *= 2
         s.want(marks)
 
     def _expect_rank(self) -> None:
@@ -316,7 +316,7 @@ class Integration:
         if self.state is not before and not self.status.failed:
             self.restart(t, y, yp)
         else:
-            self._finder.set_references(t, self.state.array("phi")[: self.state.n].copy())
+            self._finder.set_references(t, self.state.y_now.copy())
         self.settle_references()
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
@@ -324,11 +324,11 @@ class Integration:
         s = self.state
         if s.n_constraints == 0:
             return y
-        s.array("y")[:] = y
+        s.y_tried[:] = y
         s.t_new = t
         status = project_core.project_point(s)
         raise_users(s)
-        return s.array("y").copy() if status == codes.OK else y
+        return s.y_tried.copy() if status == codes.OK else y
 
     def step(self) -> Status:
         """Take one step and return the status; a finished or failed run stays where it is."""
@@ -377,7 +377,7 @@ class Integration:
         s = self.state
         if self.model.is_index_1:
             return False                       # its kinds follow from the reduction
-        t, y, yp = s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+        t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
         s.look_after = 2 * s.steps + 100
         pencil = kinds_at(s, self.model, t, y, yp)
         if pencil is None or refuse_pencil(pencil) is not None:
@@ -396,9 +396,9 @@ class Integration:
         s = self.state
         if s.t == s.t_began:
             return False
-        t, y, yp = s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
-        first_step, weight = abs(s.h), s.share * s.array("weight")
-        weight[s.array("kind") > 2] = 0.0
+        t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
+        first_step, weight = abs(s.h), s.share * s.weights
+        weight[s.kinds > 2] = 0.0
         s.t_began = t                          # once
         found = self._finder.find(t, y, yp, "auto")
         probe.move_to(s, t, y, yp)
@@ -416,7 +416,7 @@ class Integration:
         if not self.model.rows_were_chosen or self.state.steps % LOOK_EVERY:
             return False
         s = self.state
-        return self.model.is_worn(s.t, s.array("phi")[: s.n].copy(), s.array("yp_n").copy())
+        return self.model.is_worn(s.t, s.y_now.copy(), s.yp_now.copy())
 
     @property
     def t(self) -> float:
@@ -426,12 +426,12 @@ class Integration:
     @property
     def y(self) -> np.ndarray:
         """Solution at the current time (a copy)."""
-        return self.state.array("phi")[: self.n].copy()
+        return self.state.y_now[: self.n].copy()
 
     @property
     def yp(self) -> np.ndarray:
         """Derivative at the current time (a copy)."""
-        return self.state.array("yp_n")[: self.n].copy()
+        return self.state.yp_now[: self.n].copy()
 
     def polynomial(self) -> Polynomial:
         """Return the polynomial over the last step, of all unknowns that are integrated."""

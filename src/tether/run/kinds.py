@@ -31,11 +31,11 @@ def use_kinds(state: State, model: Model, options: Options, pencil: Pencil | Non
     if reduced and not high and estimate == "exclude":
         return _leave_multipliers_out(s, model)
     code = ESTIMATES.index(estimate)
-    if np.array_equal(kinds, s.array("kind")) and s.estimate == code:
+    if np.array_equal(kinds, s.kinds) and s.estimate == code:
         return False
     if options.estimate == "auto":
         s.share = HIGH_INDEX_SHARE if high else 1.0
-    reaction = (kinds > 1) & ~s.array("fyp").reshape(s.n, s.n).any(axis=1)
+    reaction = (kinds > 1) & ~s.with_slopes
     if pencil is not None and pencil.dof == 0:     # nothing evolves: they are the result
         reaction[:] = False
     s.use_kinds(kinds, reaction, code)
@@ -73,7 +73,7 @@ def _leave_multipliers_out(s: State, model: Model) -> bool:
     """
     assert model.reduced is not None
     determined = model.reduced.determined
-    if np.array_equal(2 * determined, s.array("kind")):
+    if np.array_equal(2 * determined, s.kinds):
         return False
     s.use_kinds(
         2 * determined, determined, ESTIMATES.index("exclude"), exact_at_steps=True

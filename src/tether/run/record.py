@@ -34,7 +34,7 @@ class Record:
         self._state, self._times = state, t_eval
         self._references: list[_Reference] = []
         if state.n_constraints:
-            values = state.array("g_reference").copy()
+            values = state.kept_values.copy()
             self._references.append(_Reference(0, 0, values, np.zeros_like(values)))
         n = state.n
         if self.keep_steps:
@@ -66,7 +66,7 @@ class Record:
         shift[len(shift) - len(references.shift) :] = references.shift
         output = 0 if self._times is None else self._state.next_eval
         row = self._state.stored if self.keep_steps else 0
-        values = self._state.array("g_reference").copy()
+        values = self._state.kept_values.copy()
         self._references.append(_Reference(row, output, values, shift))
 
     @property
@@ -173,7 +173,7 @@ class Record:
         found = [constraints_at(self._state, *point)[1] for point in zip(t, y, strict=True)]
         rows = np.array(found).reshape(len(found), self._state.n_constraints)
         for noted, end in self._noted([noted.output for noted in self._references]):
-            now = self._state.array("g_reference")
+            now = self._state.kept_values
             rows[noted.output : end] += now - noted.values + noted.shift
         return rows
 

@@ -161,7 +161,7 @@ def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
     """Let a run go on in another memory; `owner` says whose the old unknowns were."""
     for name in CARRIED:
         setattr(new, name, getattr(old, name))
-    rows, kept = (s.array("ring").reshape(codes.RING_ROWS, -1) for s in (new, old))
+    rows, kept = (s.ring_rows for s in (new, old))
     shared = codes.RING_COLUMNS + min(new.n, old.n)       # y' begins with the user's unknowns
     rows[:, :shared] = kept[:, :shared]
     component = rows[:, COMPONENT]
@@ -216,7 +216,7 @@ def look_at_rank(run: Integration) -> None:
     """
     s, note, n = run.state, run.note, run.n
     s.rank_changed = False
-    point = s.t_new, s.array("y")[:n].copy(), s.array("yp")[:n].copy()
+    point = s.t_new, s.y_tried[:n].copy(), s.yp_tried[:n].copy()
     there = _find_another(run, point, run.model.sides or None, anew=True)
     run.note = note
     models = [model for model in (run.model, there) if model is not None and model.reduced]
@@ -266,7 +266,7 @@ def _go_through(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bo
     run.project(t, y)                          # for the derivative of the constraints
     status, g = constraints_at(s, t, y)
     raise_users(s)
-    allowed = np.abs(s.array("gy").reshape(-1, s.n)) @ s.array("tolerance")
+    allowed = np.abs(s.constraint_slopes) @ s.tolerances
     if status != 0 or not np.all(np.abs(g) <= allowed):
         return False
     run.restart(t, y, yp, mode="assume")
@@ -336,8 +336,8 @@ def _holds(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
         raise_users(s)
     if status != 0:
         return False
-    slopes = s.array("tolerance") / abs(s.h)
-    allowed = np.abs(fy) @ s.array("tolerance") + np.abs(fyp) @ slopes
+    slopes = s.tolerances / abs(s.h)
+    allowed = np.abs(fy) @ s.tolerances + np.abs(fyp) @ slopes
     return bool(np.all(np.abs(r) <= allowed))
 
 
@@ -414,7 +414,7 @@ def _goes_on(run: Integration, point: Point) -> bool:
 def _jumps(run: Integration, y: np.ndarray) -> bool:
     """Whether the start has changed an unknown whose derivative stands in the equations."""
     assert run.model.modes is not None
-    change = np.abs(run.start.y[: run.n] - y) * run.state.array("weight")[: run.n]
+    change = np.abs(run.start.y[: run.n] - y) * run.state.weights[: run.n]
     return bool(np.any(change[list(run.model.modes.evolving)] > SMOOTH))
 
 
@@ -432,7 +432,7 @@ def keep_history(run: Integration, polynomial: Polynomial, t: float) -> bool:
     if not start.success or len(y) != s.n or t == polynomial.t_old:
         return False
     change = np.maximum(np.abs(start.y - y), np.abs(h * (start.yp - yp)))
-    if np.max(change * s.array("weight")) > SMOOTH:
+    if np.max(change * s.weights) > SMOOTH:
         return False
     run.method.go_on(s, t, start, polynomial)
     return True
@@ -440,5 +440,5 @@ def keep_history(run: Integration, polynomial: Polynomial, t: float) -> bool:
 
 def _tolerance(run: Integration) -> Tolerance:
     """Of the user's variables at the present point, and of slopes over the last stride."""
-    tolerance = run.state.array("tolerance")[: run.n]
+    tolerance = run.state.tolerances[: run.n]
     return tolerance, tolerance / run.stride

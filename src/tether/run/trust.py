@@ -190,7 +190,7 @@ class Trust:
         self._events, self._programs = events, None
         if events is None or not self._is_old(events.plan) or not self._due or s.steps:
             return False
-        y, yp = s.array("phi")[: s.n], s.array("yp_n")
+        y, yp = s.y_now, s.yp_now
         if self._differs_at(s.t, y, yp, [_events(events, self.run.problem.args)]):
             self._events = None
             return True
@@ -247,7 +247,7 @@ class Trust:
         return wanted or ledger.can_pay
 
     def _differs_here(self, s: State) -> bool:
-        if self._differs_at(s.t, s.array("phi")[: s.n], s.array("yp_n")):
+        if self._differs_at(s.t, s.y_now, s.yp_now):
             return True
         if self._plan is not None and s.n_conditions:
             agreed = self._plan.ledger.branches
@@ -257,7 +257,7 @@ class Trust:
 
     def _differs_where_tried(self, s: State) -> bool:
         """Compare at the last attempt of a run that cannot go on; a function may raise there."""
-        y, yp = s.array("y"), s.array("yp")
+        y, yp = s.y_tried, s.yp_tried
         if not (np.isfinite(y).all() and np.isfinite(yp).all()):
             return False
         return self._differs_at(s.t_new, y, yp, forgiving=True)

@@ -142,7 +142,7 @@ class EventFunctions:
         s = self.state
         if self.run.options.trace == "never" or self.run.model.calls_back:
             return None
-        y, yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
+        y, yp = s.y_now.copy(), s.yp_now.copy()
         return traced_events(functions, self.run.n, s.t, y, yp, self.args)
 
     def _unknowns(self, program: TracedEvents | None) -> np.ndarray:
@@ -197,7 +197,7 @@ class EventFunctions:
         s, n = self.state, self.run.n
         values = s.array(target)
         for number, fun in enumerate(self.functions):
-            y, yp = s.array("y")[:n].copy(), s.array("yp")[:n].copy()
+            y, yp = s.y_tried[:n].copy(), s.yp_tried[:n].copy()
             values[number] = fun(s.t, y, yp, *self.args)
 
 

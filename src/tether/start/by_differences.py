@@ -130,7 +130,7 @@ class _Search:
         self.noise = EPS * self.row * terms    # round-off of the values
         self.moved, self.choices = False, 0
         # lengths in which changes are measured: multipliers in those of the equations
-        units = Units.of(state.array("rtol"), state.array("atol"), y)
+        units = Units.of(state.rtols, state.atols, y)
         self.length = units.largest(y) * units.y
         self.length[free] = self.column[free]
 
@@ -343,7 +343,7 @@ class _Search:
     def _step(self, r: np.ndarray, order: int) -> np.ndarray:
         """Change of all coefficients, in units of the columns; note whether y would stay."""
         s = self.state
-        tolerance = s.array("rtol") * np.abs(self.c[0]) + s.array("atol")
+        tolerance = s.rtols * np.abs(self.c[0]) + s.atols
         needed, noise = np.zeros((2, order + 1, self.n))
         for k, level in enumerate(self.levels):
             rows = level.left.shape[1]

@@ -100,7 +100,7 @@ def refuse_changes(state: State, found: Start, y: np.ndarray, yp: np.ndarray | N
     """Turn a start that differs from the given values by more than the tolerance into a failure."""
     if not found.success:
         return found
-    beyond = np.abs(found.y - y) * state.array("weight")
+    beyond = np.abs(found.y - y) * state.weights
     worst = int(np.argmax(beyond))
     if beyond[worst] > 1.0:
         return replace(
@@ -176,7 +176,7 @@ def _by_singular_vectors(search: Completion, state: State, t: float, known: bool
             raise_users(state)
             if status != codes.OK or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
                 return codes.SINGULAR
-        search.split_by(*_directions(fy, fyp, state.array("tolerance"), time_scale(state, t)))
+        search.split_by(*_directions(fy, fyp, state.tolerances, time_scale(state, t)))
         code = search.run(known or attempt > 0)
         raise_users(state)
         if code != codes.OK:

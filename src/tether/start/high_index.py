@@ -86,7 +86,7 @@ class _Linearised:
 
 
 def _units(state: State, t: float, y: np.ndarray) -> Units:
-    return Units.of(state.array("rtol"), state.array("atol"), y, abs(state.t_end - t))
+    return Units.of(state.rtols, state.atols, y, abs(state.t_end - t))
 
 
 def find_kinds(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:
@@ -266,7 +266,7 @@ def _allowed(state: State, point: _Linearised, yp: np.ndarray) -> np.ndarray:
     """Say what changes of y within tolerance, and of y' far below its size, make of F."""
     beside = point.unit * largest(yp / point.unit)
     slopes = np.abs(point.fyp) @ (1e-6 * (np.abs(yp) + beside))
-    return np.abs(point.fy) @ state.array("tolerance") + slopes
+    return np.abs(point.fy) @ state.tolerances + slopes
 
 
 def _hidden(
@@ -282,7 +282,7 @@ def _hidden(
     constrained = point.left.T @ point.fy
     value = point.left.T @ (f_t + along)
     terms = np.abs(point.left.T) @ (np.abs(f_t) + np.abs(point.fy) @ np.abs(yp))
-    slope = 1.0 / (state.array("weight") * time_scale(state, t))      # one tolerance in a step
+    slope = 1.0 / (state.weights * time_scale(state, t))      # one tolerance in a step
     size = nonzero(np.abs(constrained) @ point.unit)
     free = constrained @ point.right / size[:, None]
     open_part = free @ np.linalg.lstsq(free, value / size, rcond=RANK)[0]
@@ -318,7 +318,7 @@ def _rate(
 def curvature(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
     """Find y'' of the ordinary unknowns at a consistent point; None where F is not finite."""
     point = _Linearised.at(state, t, y, yp)
-    return None if point is None else _curvature(state, t, y, yp, point, state.array("kind"))
+    return None if point is None else _curvature(state, t, y, yp, point, state.kinds)
 
 
 def _curvature(

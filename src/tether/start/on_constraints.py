@@ -39,7 +39,7 @@ def start_on_constraints(
     state.t_new = t
     status = project.project_point(state)
     raise_users(state)
-    projected = state.array("y").copy()
+    projected = state.y_tried.copy()
     worst = int(abs(before).argmax())
     if status != 0 or _is_stuck(state, t, before, projected):
         return _refusal(
@@ -49,7 +49,7 @@ def start_on_constraints(
         )
     change = projected - y
     if not accept and probe.weighted_size(state, change) > 1.0:
-        beyond = np.abs(change) * state.array("weight")
+        beyond = np.abs(change) * state.weights
         farthest = int(np.argmax(beyond))
         return _refusal(
             y,
@@ -67,8 +67,8 @@ def _is_stuck(state: State, t: float, before: np.ndarray, projected: np.ndarray)
     """Whether a constraint was hardly made smaller and is left with more than round-off."""
     _, after = core.constraints_at(state, t, projected)
     raise_users(state)
-    slopes = np.abs(state.array("gy")).reshape(len(after), -1)
-    round_off = LEFT_OVER * slopes @ (np.abs(projected) + state.array("tolerance"))
+    slopes = np.abs(state.constraint_slopes)
+    round_off = LEFT_OVER * slopes @ (np.abs(projected) + state.tolerances)
     return bool(np.any(np.abs(after) > np.maximum(STILL_THERE * np.abs(before), round_off)))
 
 

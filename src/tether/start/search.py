@@ -156,7 +156,7 @@ def _derivative_only(
     """Find y' for a given y, HK Appendix II."""
     system = StateSystem(state, t, y, yp)
     found = find_derivative(
-        system, t, y, yp, form=form, band=band, uncertainty=1e-2 / state.array("weight")
+        system, t, y, yp, form=form, band=band, uncertainty=1e-2 / state.weights
     )
     message = found.message
     if found.equations:
@@ -354,7 +354,7 @@ class Search:
         self, y: np.ndarray, yp: np.ndarray, dy: np.ndarray, dyp: np.ndarray
     ) -> bool:
         unit = self.units.y
-        nothing = CONVERGED * np.abs(y) + NEGLIGIBLE * NEGLIGIBLE * self.state.array("tolerance")
+        nothing = CONVERGED * np.abs(y) + NEGLIGIBLE * NEGLIGIBLE * self.state.tolerances
         return bool(
             np.all(np.abs(dy) <= nothing)
             and np.max(np.abs(dyp) / unit) <= CONVERGED * np.max(np.abs(yp) / unit)
@@ -388,7 +388,7 @@ class Search:
         """Say what may be left of the equations, by terms or by changes below tolerance."""
         of_y = np.abs(np.vstack([point.fy, point.gy]))
         of_yp = np.concatenate([np.abs(point.fyp) @ np.abs(yp), np.zeros(self.m)])
-        nothing = NEGLIGIBLE * (of_y @ self.state.array("tolerance"))
+        nothing = NEGLIGIBLE * (of_y @ self.state.tolerances)
         return LEFT_OVER * (of_y @ np.abs(y) + of_yp) + nothing
 
     def _slopes(
@@ -427,7 +427,7 @@ class Search:
         return {int(i): float(y[i] - guess[i]) for i in np.flatnonzero(y != guess)}
 
     def _message(self, y: np.ndarray, guess: np.ndarray) -> str:
-        beyond = np.abs(y - guess) * self.state.array("weight") > 1.0
+        beyond = np.abs(y - guess) * self.state.weights > 1.0
         moved = ", ".join(self.labels[i] for i in np.flatnonzero(beyond))
         return f"moved {moved}" if moved else "found y'"
 

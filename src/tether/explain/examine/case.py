@@ -54,8 +54,8 @@ class Case:
         s = self.state
         # what follows must be read before anything is probed
         self.t, self.y, self.yp = run.t, run.y, run.yp
-        self.whole_y, self.whole_yp = s.array("phi")[: s.n].copy(), s.array("yp_n").copy()
-        self.tried = s.t_new, s.array("y")[: self.n].copy(), s.array("yp")[: self.n].copy()
+        self.whole_y, self.whole_yp = s.y_now.copy(), s.yp_now.copy()
+        self.tried = s.t_new, s.y_tried[: self.n].copy(), s.yp_tried[: self.n].copy()
         self.predicted = (
             s.t_new, s.array("y_predicted")[: self.n].copy(),
             s.array("yp_predicted")[: self.n].copy(),
@@ -202,8 +202,8 @@ class Case:
         s = self.state
         if not s.n_constraints:
             return None
-        gy = np.abs(s.array("gy").reshape(s.n_constraints, s.n))
-        size, terms = gy @ s.array("tolerance"), gy @ np.abs(self.whole_y)
+        gy = np.abs(s.constraint_slopes)
+        size, terms = gy @ s.tolerances, gy @ np.abs(self.whole_y)
         first, last = self.t - s.direction * reach, s.t_new
         for slope in (self.whole_yp, np.zeros(s.n)):
 

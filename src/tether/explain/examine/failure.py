@@ -208,7 +208,7 @@ def index(case: Case) -> Diagnosis | None:
         return None
     classical = case.run.options.estimate == "classical"
     if case.run.model.reduced is not None or (
-        case.state.array("kind").max() >= pencil.var_index.max() and not classical
+        case.state.kinds.max() >= pencil.var_index.max() and not classical
     ):
         return None                     # it is treated as what it is
     columns = np.flatnonzero(pencil.var_index >= max(2, pencil.index)).tolist()

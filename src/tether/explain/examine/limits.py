@@ -91,7 +91,7 @@ def contradiction(case: Case) -> Diagnosis:
 def _dead_centre(case: Case) -> Diagnosis | None:
     """Notice constraints that nearly depend on each other where the projection fails."""
     s = case.state
-    gy = s.array("gy").reshape(s.n_constraints, s.n)
+    gy = s.constraint_slopes
     size = np.abs(gy).max(axis=1, keepdims=True)
     if not (np.isfinite(gy).all() and size.all()):
         return None
