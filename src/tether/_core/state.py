@@ -8,6 +8,15 @@ if not cython.compiled:
 
 VECTORS = cython.declare(cython.int, 16)   # of length n in the block
 
+# What a run counts and remembers, whatever memory it runs in.
+CARRIED = (
+    "t_end", "direction", "h", "max_step", "steps", "nfev", "njev", "nlu", "iterations",
+    "error_test_failures", "convergence_failures", "untested", "t_untested", "t_last_untested",
+    "largest_reaction", "reaction_error", "t_reaction_error",
+    "projections", "worst_drift", "attempts",
+    "look_after",
+)
+
 
 def doubles(s, name, array):
     """Keep `array` alive under `name` and return the address of its first element."""
@@ -255,6 +264,11 @@ class State:
     def ring_rows(self):
         """Rows of the last attempts, `tether.run.attempts`."""
         return self.array("ring").reshape(RING_ROWS, -1)
+
+    def go_on_from(self, old):
+        """Take over what the run has counted and knows, where it changes its memory."""
+        for name in CARRIED:
+            setattr(self, name, getattr(old, name))
 
     def use_kinds(self, kind, reaction, estimate, exact_at_steps=False):
         """Treat each unknown by its var_index; `estimate` is a code of the error estimates.

@@ -15,7 +15,7 @@ class CompoundSystem:
         from scipy import sparse
         from scipy.sparse.linalg import splu
 
-        m, n = state.n_constraints, state.n
+        n = state.n
         scaling = state.array("scaling")
         A = sparse.csr_array(state.constraint_slopes) @ sparse.diags_array(scaling)
         self.rows = np.sqrt((A * A).sum(axis=1))

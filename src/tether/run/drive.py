@@ -349,7 +349,7 @@ class Driver:
         store.store_outputs_until(self.state, t)
         y = self.integration.project(t, y)
         if t == polynomial.t_old:              # nothing is left of it
-            self.state.steps -= 1
+            self.integration.take_back_step()
         else:
             self.record.append(t, y, yp, self.state.last_k)
         self.t_reached = t

@@ -296,6 +296,10 @@ class Integration:
             self.references.keep(self.model.constraints.references(self.state))
         self.references.settle()
 
+    def take_back_step(self) -> None:
+        """Do not count a step of which nothing is left: an event ends it where it began."""
+        self.state.steps -= 1
+
     def check_limits(self, seconds: float) -> None:
         """End a run that has taken more steps, or more time, than the options allow."""
         if self.status != Status.RUNNING:

@@ -45,14 +45,6 @@ __all__ = [
     "try_another_plan",
 ]
 
-# What a run counts and remembers, whatever memory it runs in.
-CARRIED = (
-    "t_end", "direction", "h", "max_step", "steps", "nfev", "njev", "nlu", "iterations",
-    "error_test_failures", "convergence_failures", "untested", "t_untested", "t_last_untested",
-    "largest_reaction", "reaction_error", "t_reaction_error",
-    "projections", "worst_drift", "attempts",
-    "look_after",
-)
 # Of the time: so far behind the last point a run begins anew that has failed there. Steps have
 # become a few units of round-off until then.
 BEHIND = 64 * float(np.finfo(float).eps)
@@ -159,8 +151,7 @@ def _move(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
 
 def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
     """Let a run go on in another memory; `owner` says whose the old unknowns were."""
-    for name in CARRIED:
-        setattr(new, name, getattr(old, name))
+    new.go_on_from(old)
     rows, kept = (s.ring_rows for s in (new, old))
     shared = codes.RING_COLUMNS + min(new.n, old.n)       # y' begins with the user's unknowns
     rows[:, :shared] = kept[:, :shared]
