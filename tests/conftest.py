@@ -1,7 +1,7 @@
 """Fixtures shared by the tests."""
 
 import pytest
-from helpers import C_SOURCE, compile_c, has_compiler
+from support.helpers import C_SOURCE, compile_c, has_compiler
 
 from tether.plan import choose, functions
 from tether.plan.shelf import shelf

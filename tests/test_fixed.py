@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from helpers import RELAX_START, c_function, circle, decay, relax, relax_exact, start_python
 from scipy import LowLevelCallable
+from support.helpers import RELAX_START, c_function, circle, decay, relax, relax_exact, start_python
 
 from tether import Constraint, Problem, Status
 from tether.fixed import differentiation, extrapolate, radau_nodes, solve_fixed

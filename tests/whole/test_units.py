@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from unit_systems import System, circuit, disguised, mechanisms, systems
+from support.unit_systems import System, circuit, disguised, mechanisms, systems
 
 from tether import analyze, consistent_start, solve_dae
 from tether.start.consistent import Start

@@ -4,11 +4,10 @@
 import math
 import re
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import circle, decay, relax
+from support.helpers import ROOT, circle, decay, relax
 
 from tether import Bdf, Cause, Problem, Status, analyze, gallery, solve_dae
 from tether._core import codes
@@ -19,9 +18,6 @@ from tether.explain.messages import page
 from tether.problem.names import Names
 from tether.run.attempts import COLUMNS, read_steps
 from tether.run.integration import Integration
-
-ROOT = Path(__file__).resolve().parent.parent
-
 
 # --- broken problems --------------------------------------------------------------------------
 # Each returns a solution; beside it stand cause, equations, variables and time (None: any).

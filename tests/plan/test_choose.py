@@ -25,7 +25,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from helpers import count_calls, decay
+from support.helpers import count_calls, decay
 
 from tether import Bdf, Options, Problem, Status, gallery, solve_dae
 from tether.plan.shelf import shelf

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import start_python
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.helpers import ROOT, start_python
 
 import tether
 from tether import Problem, Status, gallery
@@ -631,7 +631,7 @@ def test_a_wrong_program_is_refused(row):
 TWIN = """
 import json, sys
 import numpy as np
-sys.path.insert(0, {tests!r})
+sys.path[:0] = [{tests!r}, {tests!r} + "/core"]
 import tether._core.machine
 from test_machine import EDGES, EXACT, every_operation, random_program, assemble
 from tether.trace import opcodes as op
@@ -663,7 +663,7 @@ def test_compiled_machine_equals_interpreted_machine(tmp_path):
                     ignore=shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__"))
     results = []
     for path in (tmp_path, Path(tether.__file__).parent.parent):
-        code = TWIN.format(tests=str(Path(__file__).parent))
+        code = TWIN.format(tests=str(ROOT / "tests"))
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", code], cwd=path, capture_output=True,
             text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(path), "PATH": ""},
@@ -711,7 +711,9 @@ def test_a_damaged_library_is_made_anew(empty_cache):
 
 @needs_compiler
 def test_processes_may_compile_the_same_program_at_once(empty_cache):
-    code = """
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "tests" / "core")!r})
 from test_machine import SPLIT, prepare, split_value
 made = prepare(SPLIT, backend="c")
 assert made.name == "c", made.reason

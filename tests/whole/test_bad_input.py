@@ -4,8 +4,8 @@ import ctypes
 
 import numpy as np
 import pytest
-from helpers import C_ARGUMENTS, c_function, circle, decay
 from scipy import LowLevelCallable, sparse
+from support.helpers import C_ARGUMENTS, c_function, circle, decay
 
 from tether import Bdf, Options, Problem, Status, solve_dae
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import RELAX_START, circle, decay, relax
+from support.helpers import RELAX_START, circle, decay, relax
 
 from tether import Status, solve_dae
 from tether.run.watch import find_zero

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from helpers import start_python
+from support.helpers import start_python
 
 from tether import gallery
 from tether.structure.pencil import SHIFTS, local_pencil

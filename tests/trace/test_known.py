@@ -1,6 +1,6 @@
 """What tracing understands stays traced, and what its key must contain is in it.
 
-State itself is the matter of test_trace_state.py.
+State itself is the matter of test_state.py.
 """
 
 import abc

@@ -5,8 +5,8 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import start_python
 from scipy import sparse
+from support.helpers import start_python
 
 from tether import Bdf, Problem, gallery
 from tether.start.derivative import (

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import count_calls
+from support.helpers import count_calls
 
 from tether import Status, solve_dae
 

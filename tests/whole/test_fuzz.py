@@ -1,6 +1,6 @@
 """Functions made from a grammar of Python idioms: traced and called must give the same.
 
-`python -m fuzz --help` in this folder runs more of them. What was once found wrong stays here.
+`python -m fuzz --help` in `tests` runs more of them. What was once found wrong stays here.
 """
 
 import pytest

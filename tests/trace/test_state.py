@@ -6,10 +6,8 @@ leaves all that the function can reach as it was.
 """
 
 import pytest
-import states_in_classes
-import states_in_data
-import states_in_libraries
-from walker import Walk
+from support import states_in_classes, states_in_data, states_in_libraries
+from support.walker import Walk
 
 from tether import solve_dae
 from tether.plan.shelf import shelf

@@ -10,7 +10,8 @@ import time
 
 import numpy as np
 import pytest
-from helpers import (
+from scipy import LowLevelCallable, sparse
+from support.helpers import (
     C_ARGUMENTS,
     RELAX_START,
     c_function,
@@ -20,7 +21,6 @@ from helpers import (
     relax,
     relax_exact,
 )
-from scipy import LowLevelCallable, sparse
 
 from tether import Bdf, DaeResult, Interpolant, Options, Problem, Statistics, Status, solve_dae
 

@@ -14,7 +14,7 @@ import zlib
 import numpy as np
 import pytest
 import scipy.special
-from traced_values import outcome, shape_of
+from support.traced_values import outcome, shape_of
 
 from tether.trace import evaluate, trace
 from tether.trace.backend import prepare

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from wheelset import START as ON_RAILS
-from wheelset import wheelset
+from support.wheelset import START as ON_RAILS
+from support.wheelset import wheelset
 
 from tether import Bdf, solve_dae
 

@@ -5,8 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
 
 POINTER = ctypes.POINTER(ctypes.c_double)
 C_ARGUMENTS = [ctypes.c_double, POINTER, POINTER, POINTER]
@@ -118,9 +121,8 @@ def error_at_steps(sol, exact):
 
 
 def start_python(code, *arguments):
-    """Run a program in another process that finds tether and this file as the tests do."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    path = os.pathsep.join([here, *map(os.path.abspath, sys.path)])
+    """Run a program in another process that finds tether and `support` as the tests do."""
+    path = os.pathsep.join(map(os.path.abspath, sys.path))
     environment = {**os.environ, "PYTHONPATH": path}
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],

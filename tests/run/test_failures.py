@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import (
+from support.helpers import (
     C_SOURCE,
     c_function,
     circle,
@@ -409,7 +409,7 @@ def test_keyboard_interrupt_before_the_first_step(trace):
 INTERRUPTED_RUN = """
 import ctypes, signal, sys, threading, time
 import numpy as np
-from helpers import c_function
+from support.helpers import c_function
 from tether import Status, solve_dae
 
 def python(t, y, yp):

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from helpers import count_entries
 from scipy.interpolate import (
     Akima1DInterpolator,
     BPoly,
@@ -18,6 +17,7 @@ from scipy.interpolate import (
     interp1d,
     make_interp_spline,
 )
+from support.helpers import count_entries
 
 from tether import analyze, solve_dae
 from tether.plan.shelf import shelf

@@ -2,11 +2,10 @@
 
 import math
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import start_python
+from support.helpers import ROOT, start_python
 
 from tether import solve_dae
 from tether.base.status import Status
@@ -24,7 +23,7 @@ from tether.studies import (
 from tether.studies import hanson_krogh as hk
 from tether.studies.loader import load_library
 
-EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "projection.py"
+EXAMPLE = ROOT / "examples" / "projection.py"
 needs_compiler = pytest.mark.skipif(not pendulum.has_compiler(), reason="no C compiler")
 
 

@@ -6,7 +6,7 @@ import inspect
 import pkgutil
 
 import pytest
-from helpers import start_python
+from support.helpers import start_python
 
 import tether
 

@@ -1,11 +1,10 @@
 """Code blocks of README and docs run, block after block in one namespace per page."""
 
 import re
-from pathlib import Path
 
 import pytest
+from support.helpers import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
