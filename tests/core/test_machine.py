@@ -31,6 +31,7 @@ from tether.trace import opcodes as op
 from tether.trace.backend import prepare, prepare_system
 from tether.trace.compile_c import NotCompiled, compile_program, find_compiler
 from tether.trace.emit import Program
+from tether.trace.operations import NAMES
 
 CORE = Path(tether._core.__file__).parent
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
@@ -160,7 +161,7 @@ def test_opcodes_are_the_same_everywhere():
     in_c = {name: int(value) for name, value in re.findall(r"^    (\w+) = (-?\d+)$", text, re.M)}
     interpreted = {name: value for name, value in vars(opcodes).items() if name.isupper()}
     assert in_c == interpreted
-    traced = {name: code for code, name in op.NAMES.items() if code >= 0}
+    traced = {name: code for code, name in NAMES.items() if code >= 0}
     assert traced == {name: interpreted[name] for name in traced}
     assert len(traced) == 43
     assert set(UNARY + BINARY + [op.POWI, op.SELECT, op.TABLE]) == set(traced.values())
@@ -184,7 +185,7 @@ def test_every_operation_gives_what_numpy_gives():
             found = runner.values(0.0, point, np.zeros(3))
             expected = reference(program, 0.0, point, np.zeros(3))
             for code, ours, theirs in zip(codes, found, expected, strict=True):
-                label = f"{op.NAMES[code]}{point} by {backend.name}"
+                label = f"{NAMES[code]}{point} by {backend.name}"
                 if code in EXACT:
                     np.testing.assert_array_equal(ours, theirs, err_msg=label)
                 else:

@@ -29,6 +29,7 @@ from tether.trace import (
     verify,
 )
 from tether.trace import opcodes as op
+from tether.trace.operations import NAMES
 
 STEP = 1e-30
 
@@ -139,7 +140,7 @@ BINARY = {
 }
 
 
-@pytest.mark.parametrize("code", UNARY, ids=op.NAMES.get)
+@pytest.mark.parametrize("code", UNARY, ids=NAMES.get)
 @pytest.mark.parametrize("x", [0.3, 0.85])
 def test_unary_operations_against_multiple_precision(g, code, x):
     node = g.unary(code, g.y(0))
@@ -157,7 +158,7 @@ def test_inverse_hyperbolic_cosine(g):
     assert value(g, slope, y=[1.7], yp=[0.0]) == pytest.approx(1 / math.sqrt(1.7**2 - 1))
 
 
-@pytest.mark.parametrize("code", BINARY, ids=op.NAMES.get)
+@pytest.mark.parametrize("code", BINARY, ids=NAMES.get)
 def test_binary_operations_against_multiple_precision(g, code):
     methods = {op.POW: g.pow, op.DIV: g.div, op.MUL: g.mul, op.SUB: g.sub}
     make = methods.get(code, lambda a, b: g.binary(code, a, b))
@@ -343,8 +344,8 @@ def test_instructions_stand_in_groups():
 
     traced = trace(fun, 2, (0.5,))
     program = traced.program()
-    assert [op.NAMES[code] for code in program.op[: program.n_static]] == ["EXP"]
-    timed = [op.NAMES[code] for code in program.op[program.n_static : program.n_time]]
+    assert [NAMES[code] for code in program.op[: program.n_static]] == ["EXP"]
+    timed = [NAMES[code] for code in program.op[program.n_static : program.n_time]]
     assert timed == ["MUL", "SIN"]
     assert program.size == 7
     assert (program.n, program.p, program.base) == (2, 1, program.n_const + 6)
@@ -354,7 +355,7 @@ def test_a_negation_costs_nothing_where_its_operand_can_take_it(g):
     x, y = g.y(0), g.y(1)
     outputs = [g.mul(g.constant(-2.0), x), g.neg(g.sub(x, y)), g.div(g.constant(-3.0), y)]
     program = emit(g, outputs, 2)
-    assert sorted(op.NAMES[code] for code in program.op) == ["DIV", "MUL", "SUB"]
+    assert sorted(NAMES[code] for code in program.op) == ["DIV", "MUL", "SUB"]
     np.testing.assert_array_equal(evaluate(program, 0, [2.0, 4.0], [0, 0]), [-4.0, 2.0, -0.75])
 
 

@@ -28,6 +28,7 @@ from tether._core.schedule import check, segment_of_each
 from tether.trace import library_cache
 from tether.trace import opcodes as op
 from tether.trace.emit import Program
+from tether.trace.operations import OPERATIONS
 
 __all__ = ["CompiledProgram", "NotCompiled", "compile_program", "find_compiler", "worth_compiling"]
 
@@ -220,39 +221,6 @@ static double piecewise(const double *table, double x)
 }
 """
 
-TEMPLATES = {
-    op.ADD: "{a} + {b}",
-    op.SUB: "{a} - {b}",
-    op.MUL: "{a} * {b}",
-    op.DIV: "{a} / {b}",
-    op.NEG: "-{a}",
-    op.POW: "pow({a}, {b})",
-    op.ATAN2: "atan2({a}, {b})",
-    op.HYPOT: "hypot({a}, {b})",
-    op.ABS: "fabs({a})",
-    op.SIGN: "sign({a})",
-    op.MIN: "smaller({a}, {b})",
-    op.MAX: "larger({a}, {b})",
-    op.MOD: "modulo({a}, {b})",
-    op.LT: "{a} < {b}",
-    op.LE: "{a} <= {b}",
-    op.EQ: "{a} == {b}",
-    op.NE: "{a} != {b}",
-    op.AND: "{a} != 0.0 && {b} != 0.0",
-    op.OR: "{a} != 0.0 || {b} != 0.0",
-    op.NOT: "{a} == 0.0",
-    op.SELECT: "{a} != 0.0 ? {b} : {c}",
-    op.TABLE: "piecewise(w + {b}, {a})",
-}
-TEMPLATES |= {
-    getattr(op, name.upper()): name + "({a})"
-    for name in (
-        "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-        "asinh", "acosh", "atanh", "floor", "ceil", "log1p", "expm1", "erf",
-    )
-}
-
-
 def code_of(program: Program) -> list[np.ndarray]:
     """Instructions and outputs as the core takes them."""
     parts = (program.op, program.a, program.b, program.c, program.outputs)
@@ -412,7 +380,7 @@ class Source:
                 lines += power(i, name(self.a[i]), self.b[i])
                 continue
             second = str(self.program.p + self.b[i]) if self.op[i] == op.TABLE else name(self.b[i])
-            text = TEMPLATES[self.op[i]].format(
+            text = OPERATIONS[self.op[i]].c.format(
                 a=name(self.a[i]), b=second, c=name(self.c[i])
             )
             lines.append(f"    const double v{i} = {text};")

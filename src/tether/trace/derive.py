@@ -9,18 +9,20 @@ which a forward sweep differentiates once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
+from tether.trace.operations import OPERATIONS
 from tether.trace.piecewise import from_points
 
 Gradient = dict[int, int]
 
 _NOTHING: Gradient = {}
+_TURNING = frozenset(code for code, o in OPERATIONS.items() if o.turns)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def jacobian(graph: Graph, outputs: Sequence[int], inputs: Sequence[int]) -> Spa
     --------
     >>> from tether.trace.derive import jacobian
     >>> from tether.trace.graph import Graph
+    from tether.trace.operations import OPERATIONS
     >>> g = Graph()
     >>> x, y = g.y(0), g.y(1)
     >>> jacobian(g, [g.mul(x, y)], [x, y]).nodes == [y, x]
@@ -104,6 +107,7 @@ def total_derivative(graph: Graph, outputs: Sequence[int], times: int = 1) -> li
     --------
     >>> from tether.trace.derive import total_derivative
     >>> from tether.trace.graph import Graph
+    from tether.trace.operations import OPERATIONS
     >>> g = Graph()
     >>> total_derivative(g, [g.add(g.time(), g.y(0))]) == [g.add(g.one, g.y(0, 1))]
     True
@@ -127,12 +131,10 @@ def switches(graph: Graph, outputs: Iterable[int], order: float = 1) -> list[int
     Splines count if a derivative up to `order` jumps: with 1 those with kinks, with 2 those with a
     curvature that jumps, with infinity all of more than one piece.
     """
-    rough = op.COMPARISONS | {op.ABS, op.SIGN, op.FLOOR, op.CEIL, op.MIN, op.MAX, op.MOD}
-
     def turns(node: int) -> bool:
         code, _, number, _ = graph.nodes[node]
         if code != op.TABLE:
-            return code in rough
+            return code in _TURNING
         table = graph.tables[number]
         return table.smoothness < order or (order == math.inf and len(table.starts) > 0)
 
@@ -165,87 +167,6 @@ def _passing(graph: Graph, a: int, places: np.ndarray) -> int:
 # --- rules --------------------------------------------------------------------------------
 
 
-def _square(g: Graph, a: int) -> int:
-    return g.mul(a, a)
-
-
-def _one_over_root(g: Graph, radicand: int) -> int:
-    return g.div(g.one, g.unary(op.SQRT, radicand))
-
-
-def _of_quotient(g: Graph, v: int, a: int, b: int) -> tuple[int, int]:
-    inverse = g.div(g.one, b)
-    return inverse, g.neg(g.mul(v, inverse))
-
-
-def _of_power(g: Graph, v: int, a: int, b: int) -> tuple[int, int]:
-    slope = g.mul(b, g.pow(a, g.sub(b, g.one)))
-    return slope, g.mul(v, g.unary(op.LOG, a)) if g.level[b] else g.zero
-
-
-def _of_integer_power(g: Graph, v: int, a: int, k: int) -> tuple[int]:
-    return (g.mul(g.constant(float(k)), g.powi(a, k - 1)),)
-
-
-def _of_angle(g: Graph, v: int, a: int, b: int) -> tuple[int, int]:
-    square = g.add(_square(g, a), _square(g, b))
-    return g.div(b, square), g.neg(g.div(a, square))
-
-
-def _of_remainder(g: Graph, v: int, a: int, b: int) -> tuple[int, int]:
-    return g.one, g.neg(g.unary(op.FLOOR, g.div(a, b)))
-
-
-def _of_error_function(g: Graph, v: int, a: int) -> tuple[int]:
-    factor = g.constant(2 / math.sqrt(math.pi))
-    return (g.mul(factor, g.unary(op.EXP, g.neg(_square(g, a)))),)
-
-
-def _of_opaque(g: Graph, v: int, a: int, number: int) -> tuple[int]:
-    return (g.opaque(g.opaques[number].derivative(), a),)
-
-
-def _of_table(g: Graph, v: int, a: int, number: int) -> tuple[int]:
-    return (g.table(g.tables[number].derivative(), a),)
-
-
-# Derivative of a node v with respect to each of its operands. Comparisons and other step
-# functions have none; those that choose an operand stand in `choice`.
-_PARTIALS: dict[int, Callable[..., tuple[int, ...]]] = {
-    op.ADD: lambda g, v, a, b: (g.one, g.one),
-    op.SUB: lambda g, v, a, b: (g.one, g.constant(-1.0)),
-    op.MUL: lambda g, v, a, b: (b, a),
-    op.DIV: _of_quotient,
-    op.NEG: lambda g, v, a: (g.constant(-1.0),),
-    op.POW: _of_power,
-    op.POWI: _of_integer_power,
-    op.SQRT: lambda g, v, a: (g.div(g.constant(0.5), v),),
-    op.EXP: lambda g, v, a: (v,),
-    op.LOG: lambda g, v, a: (g.div(g.one, a),),
-    op.SIN: lambda g, v, a: (g.unary(op.COS, a),),
-    op.COS: lambda g, v, a: (g.neg(g.unary(op.SIN, a)),),
-    op.TAN: lambda g, v, a: (g.add(_square(g, v), g.one),),
-    op.ASIN: lambda g, v, a: (_one_over_root(g, g.sub(g.one, _square(g, a))),),
-    op.ACOS: lambda g, v, a: (g.neg(_one_over_root(g, g.sub(g.one, _square(g, a)))),),
-    op.ATAN: lambda g, v, a: (g.div(g.one, g.add(_square(g, a), g.one)),),
-    op.SINH: lambda g, v, a: (g.unary(op.COSH, a),),
-    op.COSH: lambda g, v, a: (g.unary(op.SINH, a),),
-    op.TANH: lambda g, v, a: (g.sub(g.one, _square(g, v)),),
-    op.ASINH: lambda g, v, a: (_one_over_root(g, g.add(_square(g, a), g.one)),),
-    op.ACOSH: lambda g, v, a: (_one_over_root(g, g.sub(_square(g, a), g.one)),),
-    op.ATANH: lambda g, v, a: (g.div(g.one, g.sub(g.one, _square(g, a))),),
-    op.ATAN2: _of_angle,
-    op.HYPOT: lambda g, v, a, b: (g.div(a, v), g.div(b, v)),
-    op.ABS: lambda g, v, a: (g.unary(op.SIGN, a),),
-    op.LOG1P: lambda g, v, a: (g.div(g.one, g.add(a, g.one)),),
-    op.EXPM1: lambda g, v, a: (g.add(v, g.one),),
-    op.ERF: _of_error_function,
-    op.MOD: _of_remainder,
-    op.OPAQUE: _of_opaque,
-    op.TABLE: _of_table,
-}
-
-
 def choice(g: Graph, node: int) -> tuple[int, int, int] | None:
     """Condition and the two operands for nodes that choose one of them, or None."""
     code, a, b, c = g.nodes[node]
@@ -261,7 +182,7 @@ def choice(g: Graph, node: int) -> tuple[int, int, int] | None:
 def _partials(g: Graph, node: int) -> tuple[int, ...]:
     """Differentiate a node by its operands; nothing for step functions."""
     code, a, b, _ = g.nodes[node]
-    rule = _PARTIALS.get(code)
+    rule = OPERATIONS[code].slopes
     if rule is None:
         return ()
     return rule(g, node, a) if b < 0 and code != op.POWI else rule(g, node, a, b)

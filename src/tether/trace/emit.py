@@ -9,6 +9,7 @@ import numpy as np
 
 from tether.trace import opcodes as op
 from tether.trace.graph import FULL, STATIC, TIMED, Graph
+from tether.trace.operations import ARITY
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +222,7 @@ def _instruction(
         return code, slots[a], b, -1
     if code == op.TABLE:
         return code, slots[a], tables[b], -1
-    arity = op.ARITY[code]
+    arity = ARITY[code]
     return (
         code,
         slots[a],

@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tether.trace import opcodes as op
+from tether.trace import operations as binding
 from tether.trace.graph import Graph
-
-# How tightly an operation binds, as in Python.
-_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)
-
-_INFIX = {
-    op.ADD: (" + ", _SUM),
-    op.MUL: ("*", _PRODUCT),
-    op.DIV: ("/", _PRODUCT),
-    op.MOD: (" % ", _PRODUCT),
-    op.LT: (" < ", _COMPARE),
-    op.LE: (" <= ", _COMPARE),
-    op.EQ: (" == ", _COMPARE),
-    op.NE: (" != ", _COMPARE),
-    op.AND: (" and ", _AND),
-    op.OR: (" or ", _OR),
-}
+from tether.trace.operations import NAMES, OPERATIONS
 
 _SHORTENED = "(...)"
 
@@ -60,7 +46,7 @@ def formula(
     written: dict[int, tuple[str, int]] = {}
     for part in graph.cone([node]):
         text, strength = _write(graph, part, written, names, arg_names)
-        written[part] = (text, strength) if len(text) <= longest else (_SHORTENED, _ATOM)
+        written[part] = (text, strength) if len(text) <= longest else (_SHORTENED, binding.ATOM)
     return written[node][0]
 
 
@@ -82,52 +68,53 @@ def _write(
     if code == op.NEG:
         inner, x, y, _ = graph.nodes[a]
         if inner == op.SUB:
-            return f"{operand(y, _SUM)} - {operand(x, _PRODUCT)}", _SUM
-        return f"-{operand(a, _PRODUCT)}", _SIGN if written[a][1] > _PRODUCT else _PRODUCT
+            return f"{operand(y, binding.SUM)} - {operand(x, binding.PRODUCT)}", binding.SUM
+        tight = written[a][1] > binding.PRODUCT
+        return f"-{operand(a, binding.PRODUCT)}", binding.SIGN if tight else binding.PRODUCT
     if code == op.SUB:
-        return f"{operand(a, _SUM)} - {operand(b, _PRODUCT)}", _SUM
+        return f"{operand(a, binding.SUM)} - {operand(b, binding.PRODUCT)}", binding.SUM
     if code == op.MUL and a == b:
-        return f"{operand(a, _ATOM)}**2", _POWER
+        return f"{operand(a, binding.ATOM)}**2", binding.POWER
     if code == op.POWI:
         exponent = b if b >= 0 else f"({b})"
-        return f"{operand(a, _ATOM)}**{exponent}", _POWER
+        return f"{operand(a, binding.ATOM)}**{exponent}", binding.POWER
     if code == op.POW:
-        return f"{operand(a, _ATOM)}**{operand(b, _POWER)}", _POWER
+        return f"{operand(a, binding.ATOM)}**{operand(b, binding.POWER)}", binding.POWER
     if code in (op.ADD, op.MUL):
-        strength = _SUM if code == op.ADD else _PRODUCT
+        strength = binding.SUM if code == op.ADD else binding.PRODUCT
         if _swapped(graph, code, a, b, written):
             a, b = b, a
-        symbol = _INFIX[code][0]
+        symbol = OPERATIONS[code].infix
         # x*(y % z) is the one product on the right that needs its parentheses
         right = strength + (code == op.ADD or graph.nodes[b][0] == op.MOD)
         return f"{operand(a, strength)}{symbol}{operand(b, right)}", strength
-    if code in _INFIX:
-        symbol, strength = _INFIX[code]
+    if OPERATIONS[code].infix:
+        symbol, strength = OPERATIONS[code].infix, OPERATIONS[code].binds
         # division and remainder do not associate to the right
         right = strength + 1 if code in (op.DIV, op.MOD) else strength
         if code in op.COMPARISONS:
-            return f"{operand(a, _SUM)}{symbol}{operand(b, _SUM)}", strength
+            return f"{operand(a, binding.SUM)}{symbol}{operand(b, binding.SUM)}", strength
         return f"{operand(a, strength)}{symbol}{operand(b, right)}", strength
     if code == op.NOT:
-        return f"not {operand(a, _NOT)}", _NOT
+        return f"not {operand(a, binding.NOT)}", binding.NOT
     if code == op.SELECT:
         condition, then, other = (written[x][0] for x in (a, b, c))
-        return f"({then} if {condition} else {other})", _ATOM
+        return f"({then} if {condition} else {other})", binding.ATOM
     if code == op.OPAQUE:
         function = graph.opaques[b]
         name = getattr(function, "__name__", type(function).__name__)
-        return f"{name}({written[a][0]})", _ATOM
+        return f"{name}({written[a][0]})", binding.ATOM
     if code == op.TABLE:
-        return f"{graph.tables[b].name}({written[a][0]})", _ATOM
+        return f"{graph.tables[b].name}({written[a][0]})", binding.ATOM
     inside = ", ".join(written[x][0] for x in graph.operands(node))
-    return f"{op.NAMES[code].lower()}({inside})", _ATOM
+    return f"{NAMES[code].lower()}({inside})", binding.ATOM
 
 
 def _swapped(graph: Graph, code: int, a: int, b: int, written: dict[int, tuple[str, int]]) -> bool:
     """Tell whether to write b first: constants end sums and begin products, chains begin both."""
     if graph.is_constant(a):
         return code == op.ADD
-    chain = _SUM if code == op.ADD else _PRODUCT
+    chain = binding.SUM if code == op.ADD else binding.PRODUCT
     return written[b][1] == chain and written[a][1] != chain
 
 
@@ -136,12 +123,12 @@ def _leaf(
 ) -> tuple[str, int]:
     code, a, order, _ = graph.nodes[node]
     if code == op.CONST:
-        return format_number(a), _ATOM if a >= 0 else _SIGN
+        return format_number(a), binding.ATOM if a >= 0 else binding.SIGN
     if code == op.TIME:
-        return "t", _ATOM
+        return "t", binding.ATOM
     if code == op.ARG:
-        return (arg_names[a] if a < len(arg_names) else f"p[{a}]"), _ATOM
-    return names[a] + "'" * order, _ATOM
+        return (arg_names[a] if a < len(arg_names) else f"p[{a}]"), binding.ATOM
+    return names[a] + "'" * order, binding.ATOM
 
 
 def format_number(value: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tether.trace import opcodes as op
 from tether.trace.choices import arctan2, fmax, fmin, hypot, maximum, minimum
+from tether.trace.operations import OPERATIONS
 from tether.trace.scalar import (
     Scalar,
     apply,
@@ -26,31 +27,6 @@ from tether.trace.scalar import (
 
 Function = Callable[..., Any]
 
-_OPERATIONS = {
-    "sqrt": op.SQRT,
-    "exp": op.EXP,
-    "log": op.LOG,
-    "sin": op.SIN,
-    "cos": op.COS,
-    "tan": op.TAN,
-    "arcsin": op.ASIN,
-    "arccos": op.ACOS,
-    "arctan": op.ATAN,
-    "sinh": op.SINH,
-    "cosh": op.COSH,
-    "tanh": op.TANH,
-    "arcsinh": op.ASINH,
-    "arccosh": op.ACOSH,
-    "arctanh": op.ATANH,
-    "absolute": op.ABS,
-    "sign": op.SIGN,
-    "floor": op.FLOOR,
-    "ceil": op.CEIL,
-    "log1p": op.LOG1P,
-    "expm1": op.EXPM1,
-}
-
-
 def _operation(name: str, code: int) -> Function:
     plain = getattr(np, name)
 
@@ -61,7 +37,9 @@ def _operation(name: str, code: int) -> Function:
     return function
 
 
-UNARY: dict[str, Function] = {name: _operation(name, code) for name, code in _OPERATIONS.items()}
+UNARY: dict[str, Function] = {
+    o.numpy: _operation(o.numpy, code) for code, o in OPERATIONS.items() if o.numpy
+}
 
 
 def erf(x: Any) -> Any:

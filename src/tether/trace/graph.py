@@ -7,10 +7,11 @@ them, so ascending order is a topological order and nothing here recurses over a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from tether.trace import opcodes as op
+from tether.trace.operations import ARITY, OPERATIONS
 from tether.trace.piecewise import Piecewise
 
 # What a node depends on: nothing but constants, arguments, time, unknowns.
@@ -18,62 +19,10 @@ CONSTANT, STATIC, TIMED, FULL = 0, 1, 2, 3
 
 _LARGEST_POWER = 64  # beyond it a power by multiplication loses too many digits
 
-_ODD = frozenset((op.SIN, op.TAN, op.ASIN, op.ATAN, op.SINH, op.TANH, op.ASINH, op.ATANH,
-                  op.SIGN, op.ERF))  # fmt: skip
-_EVEN = frozenset((op.COS, op.COSH, op.ABS))
-
-
-# Operations whose results are finite if the operands are, unless they overflow by far.
-_TOTAL = frozenset((
-    op.ADD, op.SUB, op.MUL, op.DIV, op.MOD, op.NEG, op.POWI, op.SIN, op.COS, op.TAN, op.ATAN,
-    op.TANH, op.ASINH, op.ATAN2, op.HYPOT, op.ABS, op.SIGN, op.FLOOR, op.CEIL, op.MIN, op.MAX,
-    op.ERF, op.SELECT, op.TABLE, *op.CONDITIONS,
-))  # fmt: skip
-
-
-def _sign(x: float) -> float:
-    return x if x != x or x == 0 else math.copysign(1.0, x)
-
-
-_FOLD: dict[int, Callable[..., float]] = {
-    op.ADD: lambda x, y: x + y,
-    op.SUB: lambda x, y: x - y,
-    op.MUL: lambda x, y: x * y,
-    op.DIV: lambda x, y: x / y,
-    op.MOD: lambda x, y: x % y,
-    op.POW: math.pow,
-    op.POWI: lambda x, k: x**k,
-    op.ATAN2: math.atan2,
-    op.HYPOT: math.hypot,
-    op.MIN: lambda x, y: x if x <= y or x != x else y,
-    op.MAX: lambda x, y: x if x >= y or x != x else y,
-    op.SQRT: math.sqrt,
-    op.EXP: math.exp,
-    op.LOG: math.log,
-    op.SIN: math.sin,
-    op.COS: math.cos,
-    op.TAN: math.tan,
-    op.ASIN: math.asin,
-    op.ACOS: math.acos,
-    op.ATAN: math.atan,
-    op.SINH: math.sinh,
-    op.COSH: math.cosh,
-    op.TANH: math.tanh,
-    op.ASINH: math.asinh,
-    op.ACOSH: math.acosh,
-    op.ATANH: math.atanh,
-    op.ABS: abs,
-    op.SIGN: _sign,
-    op.FLOOR: lambda x: float(math.floor(x)),
-    op.CEIL: lambda x: float(math.ceil(x)),
-    op.LOG1P: math.log1p,
-    op.EXPM1: math.expm1,
-    op.ERF: math.erf,
-    op.LT: lambda x, y: float(x < y),
-    op.LE: lambda x, y: float(x <= y),
-    op.EQ: lambda x, y: float(x == y),
-    op.NE: lambda x, y: float(x != y),
-}
+_TOTAL = frozenset(code for code, o in OPERATIONS.items() if o.total)
+_ODD = frozenset(code for code, o in OPERATIONS.items() if o.parity < 0)
+_EVEN = frozenset(code for code, o in OPERATIONS.items() if o.parity > 0)
+_VALUES = {code: o.value for code, o in OPERATIONS.items() if o.value is not None}
 
 
 class Graph:
@@ -424,11 +373,11 @@ class Graph:
     def operands(self, node: int) -> tuple[int, ...]:
         """Nodes that a node uses directly."""
         fields = self.nodes[node]
-        return fields[1 : 1 + op.ARITY[fields[0]]]
+        return fields[1 : 1 + ARITY[fields[0]]]
 
     def cone(self, outputs: Iterable[int]) -> list[int]:
         """All nodes that the outputs use, themselves included, in topological order."""
-        nodes, arity = self.nodes, op.ARITY
+        nodes, arity = self.nodes, ARITY
         seen = set(outputs)
         stack = list(seen)
         while stack:
@@ -459,7 +408,7 @@ class Graph:
         if code == op.MUL or code == op.DIV:
             zero = self._is(a, 0.0) or (code == op.MUL and self._is(b, 0.0))
             return () if zero else (a, b)
-        return fields[1 : 1 + op.ARITY[code]]
+        return fields[1 : 1 + ARITY[code]]
 
     def supports(self, outputs: Iterable[int]) -> list[frozenset[int]]:
         """Leaves other than constants that each of the outputs uses."""
@@ -516,7 +465,7 @@ class Graph:
 def _try_fold(code: int, *values: float) -> float | None:
     """Value of an operation on numbers; None where it is not finite, so that it shows later."""
     try:
-        folded = _FOLD[code](*values)
+        folded = _VALUES[code](*values)
     except (ArithmeticError, ValueError):
         return None
     return folded if math.isfinite(folded) else None

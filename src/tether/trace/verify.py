@@ -12,19 +12,15 @@ import numpy as np
 
 from tether.trace import opcodes as op
 from tether.trace.emit import Program
-from tether.trace.interpret import FUNCTIONS, evaluate, instructions
+from tether.trace.interpret import ARRAYS, evaluate, instructions
+from tether.trace.operations import OPERATIONS
 from tether.trace.piecewise import evaluate_piecewise, rounding_of_piecewise
 from tether.trace.tracer import Trace, TraceFailure, raised_on_purpose
 
 _ULP = 2.0**-52
-# Mathematical libraries differ by a few units in the last place.
-_FUNCTION_ULPS = 4
 _SAFETY = 4.0
 # Sizes of the perturbations, each to both sides.
 _SIZES = (1e-6, 1e-3, 0.1, 0.5, 1.0)
-
-_EXACT = op.CONDITIONS | {op.NEG, op.ABS, op.SIGN, op.FLOOR, op.CEIL, op.MIN, op.MAX}
-_ROUNDED = frozenset((op.DIV, op.SQRT))
 
 
 def verify(
@@ -258,7 +254,7 @@ def _step(
         inner = _with_number(program, code, b)
     else:
         operands = [x for x in (a, b) if x >= 0]
-        inner = FUNCTIONS[code]
+        inner = ARRAYS[code]
     value = float(inner(*(np.float64(values[x]) for x in operands)))
     ends = [
         (values[x],) if errors[x] == 0.0 else (values[x] - errors[x], values[x] + errors[x])
@@ -293,8 +289,4 @@ def _fast_step(code: int, x: float, y: float, dx: float, dy: float) -> tuple[flo
 
 def _rounding(code: int, b: int) -> int:
     """Units in the last place by which an operation itself may be wrong."""
-    if code in _EXACT:
-        return 0
-    if code in _ROUNDED:
-        return 1
-    return abs(b) + 1 if code == op.POWI else _FUNCTION_ULPS
+    return abs(b) + 1 if code == op.POWI else OPERATIONS[code].ulps
