@@ -306,7 +306,7 @@ def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Dia
 
 
 def _all_is_well(driver: Driver) -> Diagnosis:
-    """Say so, for those who ask."""
+    """Make the diagnosis of a run without trouble, for a user who asks for it."""
     return write(Cause.NONE, Where(), steps=read_steps(driver.state))
 
 

@@ -40,7 +40,7 @@ ALWAYS_ALLOWED = cython.declare(cython.double, 1.0)
 UNDOES = cython.declare(cython.double, 0.75)
 NOT_ROUND_OFF = cython.declare(cython.double, 1e-3)
 # Not on the constraints: hardly better than before, with steps that are no round-off.
-BARELY = cython.declare(cython.double, 1e-3)
+HARDLY_BETTER = cython.declare(cython.double, 1e-3)
 FAR_FROM_ROUND_OFF = cython.declare(cython.double, 1e6)
 CONTRADICTIONS = cython.declare(cython.int, 50)
 GROUPS = cython.declare(cython.int, 62)
@@ -123,7 +123,7 @@ def move_onto(s, limit):
                 return status
     if share < 1.0 and s.must_hold:
         return NOT_ON_CONSTRAINTS
-    if share == 1.0 and size > BARELY * first and step > FAR_FROM_ROUND_OFF * EPS * s.y_norm:
+    if share == 1.0 and size > HARDLY_BETTER * first and step > FAR_FROM_ROUND_OFF * EPS * s.y_norm:
         return NOT_ON_CONSTRAINTS
     s.drift = size
     return OK

@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["as_numbers", "check_time", "check_vector"]
 
-FEW = 32                # up to here a loop over numbers is faster than operations on arrays
+LOOP_UP_TO = 32                # up to here a loop over numbers is faster than operations on arrays
 
 
 def as_numbers(name: str, value: Any) -> np.ndarray:
@@ -33,7 +33,7 @@ def check_time(name: str, value: Any, finite: bool = True) -> float:
 
 
 def _all_finite(array: np.ndarray) -> bool:
-    if len(array) <= FEW:
+    if len(array) <= LOOP_UP_TO:
         return all(map(math.isfinite, array.tolist()))
     return bool(np.isfinite(array).all())
 

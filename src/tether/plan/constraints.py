@@ -23,7 +23,7 @@ __all__ = ["Constraints", "GivenRows"]
 
 SIGNATURE = "(double, double *, double *[, void *])"
 # Relative distance of a point where derivatives do not vanish by chance.
-BESIDE = 1e-3
+GENERAL_SHIFT = 1e-3
 # So many choices of invariants to keep are tried where not all can be kept.
 MOST_CHOICES = 32
 
@@ -150,7 +150,7 @@ class Constraints:
         Next to y: at the point itself a derivative may vanish, as that of an energy at rest.
         """
         kept = {name: state.array(name).copy() for name in ("y", "g", "gy")}
-        beside = y + BESIDE * (np.abs(y) + 1.0)
+        beside = y + GENERAL_SHIFT * (np.abs(y) + 1.0)
         status, slopes = core.jacobian_of_constraints_at(state, t, beside)
         for name, values in kept.items():
             state.array(name)[:] = values

@@ -1,4 +1,4 @@
-"""drive: run the core to the end and serve whoever has to look in between."""
+"""Driver: run an integration to its end; serve events, callback, limits and progress."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tether.run.watch import EPS, Event, EventFunctions, Switch, locate
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
 PATIENCE = 5e-3
 # Times the value of an event where it was located: what is no round-off.
-CLEARLY = 100.0
+ABOVE_ROUND_OFF = 100.0
 # Of the value of an event a step before: what a start may change it by.
-NEXT_TO_NOTHING = 1e-6
+NEGLIGIBLE_CHANGE = 1e-6
 # Unknowns times steps to begin with: a program takes them in no time worth a look.
 FIRST_LEG = 1280
 # Times `_beside`: breaks that are not farther apart are one.
-SAME = 8.0
+SAME_BREAK = 8.0
 
 
 class Driver:
@@ -158,17 +158,18 @@ class Driver:
     # --- times where the run begins anew --------------------------------------------------
 
     def _beside(self, t: float) -> float:
-        """Next to nothing, as far as times go."""
+        """Return a time difference that is round-off beside the times of the run."""
         return 2.0 * EPS * max(abs(t), 1e-3 * abs(self.t_final - self.t_start))
 
     def _same(self, t: float, other: float) -> bool:
         """Whether two times are one but for round-off: no step fits in between."""
-        return abs(other - t) <= SAME * self._beside(t)
+        return abs(other - t) <= SAME_BREAK * self._beside(t)
 
     def _next_break(self) -> None:
         """Let the core stop just before the next break: at it a forcing may already have jumped."""
         s = self.state
-        while self.breaks and s.direction * (self.breaks[0] - s.t) <= SAME * self._beside(s.t):
+        passed = SAME_BREAK * self._beside(s.t)
+        while self.breaks and s.direction * (self.breaks[0] - s.t) <= passed:
             self.breaks.pop(0)
         s.t_end = self.t_final
         if self.breaks:
@@ -408,20 +409,20 @@ class Driver:
     ) -> None:
         """Count as round-off at zero what next to nothing of a consistent start makes of an event.
 
-        Next to nothing compared with the value that it had a step `ahead` of its time.
+        Negligible compared with the value that it had a step `ahead` of its time.
         """
         start = self.integration.start
         for number, before in at_zero.items():
             change = self._event_value(number, t, start.y, start.yp)
             change -= self._event_value(number, t, y, yp)
-            if abs(change) < NEXT_TO_NOTHING * abs(ahead[number]):
+            if abs(change) < NEGLIGIBLE_CHANGE * abs(ahead[number]):
                 at_zero[number] = max(abs(before), abs(change))
 
     def _is_back(self, number: int, g: np.ndarray, at_zero: dict[int, float]) -> bool:
         """Whether an event was moved back to where it came from, beyond its round-off at zero."""
         return (
             g[number] * self.far_side[number] < 0.0
-            and abs(g[number]) > CLEARLY * abs(at_zero[number])
+            and abs(g[number]) > ABOVE_ROUND_OFF * abs(at_zero[number])
         )
 
     def _note_change(self, t: float) -> None:

@@ -52,7 +52,7 @@ STALLED = (
     Status.CONTRADICTION,
 )
 # Of the tolerance: a new begin in the midst of a run changes y by less than this.
-NEARBY = 100.0
+LARGEST_RESTART_CHANGE = 100.0
 # Returns of the core in the midst of a run.
 GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
 # Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
@@ -406,7 +406,7 @@ class Integration:
         s.t_began = t                          # once
         found = self._finder.find(t, y, yp, "auto")
         probe.move_to(s, t, y, yp)
-        if not found.success or np.any(np.abs(found.y - y) * weight > NEARBY):
+        if not found.success or np.any(np.abs(found.y - y) * weight > LARGEST_RESTART_CHANGE):
             return False
         return self.method.begin(self.state, t, found, first_step) == codes.OK
 

@@ -45,8 +45,8 @@ __all__ = [
     "try_another_plan",
 ]
 
-# Of the time: so far behind the last point a run begins anew that has failed there. Steps have
-# become a few units of round-off until then.
+# A run that cannot get beyond a time begins anew this share of the time behind it. By then its
+# steps were a few units of round-off.
 BEHIND = 64 * float(np.finfo(float).eps)
 # Of what is left: so far a run must have come since it was last rescued so.
 PROGRESS = 1e-6
@@ -276,7 +276,7 @@ def next_turn(run: Integration, t_end: float) -> float | None:
 
 
 def switches(run: Integration, timed: bool) -> list[Switch]:
-    """Where the structure may change, by time alone if that is wanted, for who looks out for it."""
+    """List the surfaces where the structure may change, with `timed` those of time alone too."""
     model = run.model
     if model.modes is None:
         return []

@@ -73,7 +73,7 @@ class Switch(Event):
         )
 
     def report(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
-        """Keep it to oneself: it is no event of the user's."""
+        """Report nothing: it is no event of the user's."""
 
 
 def check_events(events: Any, args: tuple) -> list[Event]:

@@ -35,9 +35,9 @@ EPS = float(np.finfo(float).eps)
 MOST_UNKNOWNS = 300
 # Of the time so far: how far from the last point a jump is looked for, and may be.
 WIDER = (1e-9, 1e-6, 1e-3)
-NEARBY = 1e-5
+FARTHEST_JUMP = 1e-5
 RESOLVED = 1e5                       # spacings of the times: too few of them show nothing
-ACROSS = 1e3                         # tolerances
+JUMP_IN_TOLERANCES = 1e3             # how far to both sides of y a jump is looked for
 SAME_TIME = 1e-5                     # of the interval looked at
 # Of the tolerance: what round-off in the residual may leave in y.
 ROUND_OFF_SHARE = 0.1
@@ -128,7 +128,7 @@ class Case:
         """Jump or kink of the residual at the last steps."""
         began = self.t0 if self.driver is None else self.driver.t_start
         elapsed = abs(self.t - began)
-        nearby = max(2.0 * self.longest, NEARBY * elapsed)
+        nearby = max(2.0 * self.longest, FARTHEST_JUMP * elapsed)
         # steps of a run that creeps are too short to see anything
         for reach in (2.0 * self.longest, *(share * elapsed for share in WIDER)):
             if reach >= max(2.0 * self.longest, RESOLVED * EPS * abs(self.t)) > 0.0:
@@ -142,7 +142,7 @@ class Case:
         """Sizes of F_y and F_y', the smallest of three: a difference across a jump is no slope."""
         assert self.here is not None
         fy, fyp = (np.abs(matrix) for matrix in self.here)
-        for shift in (ACROSS, -ACROSS):
+        for shift in (JUMP_IN_TOLERANCES, -JUMP_IN_TOLERANCES):
             beside = self.jacobian(self.t, self.y + shift * self.tolerance, self.yp)
             if beside is not None:
                 fy = np.minimum(fy, np.abs(beside[0]))
@@ -160,7 +160,7 @@ class Case:
         first, last = max(self.t - reach, low), min(self.t + reach, high)
         most = (np.abs(self.y) + np.abs(self.y - self.run.given[1]) + self.tolerance) / reach
         # along the solution; in time alone; and across a surface that the solution rests on
-        across = ACROSS * self.tolerance / reach
+        across = JUMP_IN_TOLERANCES * self.tolerance / reach
         for slope in (np.clip(self.yp, -most, most), np.zeros(self.n), across, -across):
 
             def along(t: float, slope: np.ndarray = slope) -> np.ndarray | None:
@@ -176,7 +176,7 @@ class Case:
     ) -> bool:
         """Whether the residual breaks at that time whatever the unknowns are."""
         near = SAME_TIME * abs(last - first) + found.within
-        for y in (self.y, self.y + ACROSS * self.tolerance):
+        for y in (self.y, self.y + JUMP_IN_TOLERANCES * self.tolerance):
 
             def still(t: float, y: np.ndarray = y) -> np.ndarray | None:
                 return self.residual(t, y, self.yp)

@@ -22,7 +22,7 @@ SPIKE = 0.5                          # a spike falls where a jump has risen
 # Of the size that matters: a jump, and a kink at the first look.
 SMALLEST_JUMP = 0.5
 NARROW = 1e-4                        # of the first width: the last one, for a jump
-CLOSE = 1e-7                         # of the interval
+CLOSEST_TIMES = 1e-7                         # of the interval
 # Second differences below this many units of round-off say nothing.
 ROUND_OFF = 64.0
 
@@ -141,7 +141,7 @@ def _noise(
     """Scatter of the function at either end, over times so close that nothing else is seen."""
     scatter: np.ndarray | float = 0.0
     for end, inward in ((first, last - first), (last, first - last)):
-        values = [fun(end + k * CLOSE * inward) for k in range(9)]
+        values = [fun(end + k * CLOSEST_TIMES * inward) for k in range(9)]
         if any(v is None for v in values):
             continue
         second = np.abs(np.diff(np.array(values), 2, axis=0))

@@ -22,13 +22,13 @@ __all__ = [
 
 IN_ONE_POSITION = "where constraints depend on each other in one position"
 MOST_VALUES = 4
-LATE = 1e-3                          # of the time: an interval that begins late
+LATE_BEGINNING = 1e-3                          # of the time: an interval that begins late
 VANISHED = 1e-6                      # of what it was or could be: an unknown
 ROUND_POINTS = 3                     # at so many points values are round by no chance
 # How far an unknown is moved for differences: in terms of its size, and of the largest one.
 ROOT_EPS, FLOOR_EPS = 2.0**-26, 2.0**-39
-LATELY = 20                          # attempts
-NEARBY = 1e-2                        # of the time so far: where the run stopped
+RECENT_ATTEMPTS = 20                          # attempts
+NEAR_THE_STOP = 1e-2                        # of the time so far: where the run stopped
 # Relative change of the unknowns that shows how much the residual changes, noise or not, ...
 VISIBLE = 1e-3
 # ... and the share of a tolerance that noise may move them by.
@@ -143,7 +143,7 @@ def singular_configuration(case: Case) -> Diagnosis | None:
         return None
     t = case.t if s.rank == lowest else s.t_lowest_rank
     began = case.t0 if case.driver is None else case.driver.t_start
-    if abs(t - case.t) > NEARBY * max(abs(case.t - began), abs(s.last_h)):
+    if abs(t - case.t) > NEAR_THE_STOP * max(abs(case.t - began), abs(s.last_h)):
         return None
     return case.say(
         Cause.SINGULAR,
@@ -193,7 +193,7 @@ def say_break(case: Case, found: Break) -> Diagnosis:
 
 def worst_components(case: Case) -> list[int]:
     """Tell which unknown failed the error test most often of late, as the user knows it."""
-    component = case.steps["component"][-LATELY:]
+    component = case.steps["component"][-RECENT_ATTEMPTS:]
     component = component[component >= 0].astype(int)
     if not len(component):
         return []
@@ -286,7 +286,7 @@ def unknown(case: Case) -> Diagnosis:
         )
     late = bool(
         case.longest and np.abs(case.steps["h"]).min() <= 32 * EPS * abs(case.t)
-        and abs(case.state.t_end - case.t0) < LATE * abs(case.t)
+        and abs(case.state.t_end - case.t0) < LATE_BEGINNING * abs(case.t)
     )
     evidence = (
         [f"times near this one differ by {np.spacing(abs(case.t)):.2g} at least, and the steps "

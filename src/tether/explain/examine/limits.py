@@ -28,10 +28,10 @@ __all__ = [
 
 
 # Attempts after which a jump in the equations is noticed by the constraints, at the latest.
-LATE = 12
+LATEST_NOTICE = 12
 NEARLY_DEPENDENT = 1e-4              # of the largest singular value: the smallest
 EQUAL = 0.5                          # of an interval some events before: not much shorter
-ALMOST = 0.99                        # of max_step: a step that it limits
+LIMITED_BY_MAX_STEP = 0.99           # of max_step: a step that it limits
 LEAST = 100.0                        # spacings of the numbers: a tolerance
 
 
@@ -55,7 +55,7 @@ def too_accurate(case: Case) -> Diagnosis:
 def contradiction(case: Case) -> Diagnosis:
     """Tell a constraint that jumped some steps ago from one that never fitted."""
     h = np.abs(case.steps["h"])
-    jump = case.break_within(h[-LATE:].sum()) if case.longest else None
+    jump = case.break_within(h[-LATEST_NOTICE:].sum()) if case.longest else None
     if jump is None and case.brk is not None and case.brk.jump:
         jump = case.brk                        # no step has passed it, and the last are tiny
     if jump is not None:
@@ -141,7 +141,8 @@ def limit(case: Case) -> Diagnosis:
     suspicion = singularity(case) if case.brk is None else discontinuity(case)
     if suspicion is not None:
         evidence.append(suspicion.summary.rstrip("."))
-    held_back = len(case.steps) and np.abs(case.steps["h"]).min() >= ALMOST * options.max_step
+    limited = LIMITED_BY_MAX_STEP * options.max_step
+    held_back = len(case.steps) and np.abs(case.steps["h"]).min() >= limited
     return case.say(
         Cause.LIMIT, what, evidence, case.t,
         situation="where max_step holds the steps back" if held_back else "",

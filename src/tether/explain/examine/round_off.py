@@ -14,7 +14,7 @@ __all__ = ["condition", "round_off"]
 ILL_CONDITIONED = 1e13
 # Of the interval: a long step.
 LONG = 0.1
-CLEARLY_LESS = 0.1
+MUCH_LESS = 0.1
 
 
 def round_off(case: Case) -> Diagnosis | None:
@@ -69,7 +69,7 @@ def _blame_the_step(
             f"its condition number is about {last['condition']:.1g} at a step of "
             f"{abs(last['h']):.2g}"
         )
-        if best["condition"] < CLEARLY_LESS * last["condition"]:
+        if best["condition"] < MUCH_LESS * last["condition"]:
             text += f", {best['condition']:.1g} at one of {abs(best['h']):.2g}"
         evidence.append(text)
     failed = case.failed_attempts()
