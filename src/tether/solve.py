@@ -25,7 +25,6 @@ from tether.result.solution import DaeResult
 from tether.run.attempts import read_steps
 from tether.run.drive import Driver
 from tether.run.integration import Integration
-from tether.run.interpolant import Interpolant
 from tether.run.progress import ProgressBar
 from tether.run.record import Record
 from tether.run.statistics import Statistics
@@ -250,7 +249,8 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         t, y, yp, k = record.steps()
         history = _history(t, k)
         if dense_output and len(history["t"]):
-            interpolant = Interpolant(t, np.ascontiguousarray(y[:, : run.n]), k)
+            values = np.ascontiguousarray(y[:, : run.n])
+            interpolant = run.method.interpolant(t, values, k)
     if record.t_eval is not None:
         t, y, yp = record.outputs()
     run.model.count(run.state)

@@ -14,7 +14,7 @@ from tether.base.status import Status
 from tether.explain.diagnosis import Diagnosis
 from tether.result.plot import plot_solution
 from tether.result.summary import summary
-from tether.run.interpolant import Interpolant
+from tether.run.method import DenseOutput
 from tether.run.statistics import Statistics
 from tether.start.consistent import Start
 
@@ -75,7 +75,7 @@ class DaeResult:
     t: np.ndarray
     y: np.ndarray = field(repr=False)
     yp: np.ndarray = field(repr=False)
-    sol: Interpolant | None = field(repr=False)
+    sol: DenseOutput | None = field(repr=False)
     t_events: list[np.ndarray] | None
     y_events: list[np.ndarray] | None = field(repr=False)
     yp_events: list[np.ndarray] | None = field(repr=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tether._core import begin, interpolate, step
 from tether._core.state import State
-from tether.run.interpolant import LocalInterpolant
+from tether.run.interpolant import Interpolant, LocalInterpolant
 from tether.run.method import Polynomial
 from tether.start.consistent import Start
 from tether.start.high_index import curvature
@@ -37,6 +37,10 @@ class _Bdf:
     def polynomial(self, state: State) -> LocalInterpolant:
         """Return the polynomial through the last points."""
         return LocalInterpolant(*interpolate.last_step_polynomial(state))
+
+    def interpolant(self, t: np.ndarray, y: np.ndarray, k: np.ndarray) -> Interpolant:
+        """Rebuild the polynomials from the points they went through."""
+        return Interpolant(t, y, k)
 
     def add_past(self, state: State, times: np.ndarray, values: np.ndarray) -> None:
         """Let the run begin at the order that the times allow."""

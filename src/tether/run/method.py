@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from tether._core.state import State
 from tether.start.consistent import Start
 
-__all__ = ["Method", "Polynomial"]
+__all__ = ["DenseOutput", "Method", "Polynomial"]
 
 
 class Polynomial(Protocol):
@@ -34,6 +34,21 @@ class Polynomial(Protocol):
 
     def restricted(self, n: int) -> Polynomial:
         """Return the polynomial of the first n unknowns."""
+
+
+class DenseOutput(Protocol):
+    """The solution between the points of a whole run."""
+
+    @property
+    def t_min(self) -> float:
+        """Smallest time covered."""
+
+    @property
+    def t_max(self) -> float:
+        """Largest time covered."""
+
+    def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return y and y' at a time or at an array of times (as columns)."""
 
 
 class Method(Protocol):
@@ -54,6 +69,13 @@ class Method(Protocol):
 
     def polynomial(self, state: State) -> Polynomial:
         """Return the polynomial over the last step, of all unknowns."""
+
+    def interpolant(self, t: np.ndarray, y: np.ndarray, k: np.ndarray) -> DenseOutput:
+        """Return the solution between the points of a run that is over.
+
+        `t`, `y` and `k` are the rows that `Record` has kept: time, values, and the order of the
+        step that ends there, or a mark of `record.py` where none does.
+        """
 
     def add_past(self, state: State, times: np.ndarray, values: np.ndarray) -> None:
         """After `begin`: use the solution at times before, oldest first, as columns."""
