@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
+from support.broken_runs import (
+    force_that_jumps,
+    kink_in_a_backward_run,
+    kink_that_is_differentiated,
+)
 
-from tether import Bdf, Problem, Status, gallery, solve_dae
+from tether import Bdf, Cause, Problem, Status, gallery, solve_dae
 
 TIMES = np.linspace(0.0, 1.0, 401)
 
@@ -463,3 +468,16 @@ def test_a_string_becomes_slack(rtol):
     sol = solve_dae(bob, (0, off + d), [0, -1, speed, 0, speed**2 + g], **tolerances(rtol))
     assert sol.success
     assert np.abs(sol.y[:2, -1] - [x, z]).max() < 100 * rtol
+
+
+@pytest.mark.parametrize(
+    "run", [kink_that_is_differentiated, kink_in_a_backward_run, force_that_jumps]
+)
+def test_multipliers_follow_jumps_of_what_drives_them(run):
+    """A reduced system determines them at every step, and no error test is in the way."""
+    sol = run()
+    assert sol.success
+    assert sol.diagnosis.cause == Cause.NONE
+    if run is not force_that_jumps:
+        late = np.abs(sol.t) > 0.65
+        np.testing.assert_allclose(np.abs(sol.y[0, late]), 1.0, atol=1e-9)

@@ -3,8 +3,11 @@
 import io
 
 import pytest
+from support.broken_runs import pole
+from support.helpers import circle
 
 import tether
+from tether import Problem, solve_dae
 from tether.problem.names import Names
 
 
@@ -41,3 +44,39 @@ def test_names_that_would_spoil_a_message_are_refused(solve, name):
 def test_a_name_that_looks_like_another_is_left_alone():
     names = Names(("equation 1", "y[0]"), ("y[1]", "equation 0"))
     assert names.translate("y[0] in equation 1") == "equation 1 in equation 1 'equation 0'"
+
+
+def test_names_are_used_in_messages():
+    sol = solve_dae(lambda t, y, yp: [y[0] + y[1] - 2.0] * 2, (0, 1), [1.0, 1.0],
+                    names=["left", "right"], equation_names=["balance", "again"])
+    assert "equations 0 'balance', 1 'again' depend on each other" in sol.message
+    assert "leave left, right open" in sol.message
+    assert "y[0]" not in sol.message
+
+
+def test_names_are_used_in_what_is_said_about_the_start():
+    def fun(t, y, yp):
+        return [yp[0] + y[1], y[0] - y[1] ** 2]
+
+    sol = solve_dae(fun, (0, 1), [-1.0, 1.0], names=["level", "flow"],
+                    equation_names=["balance", "valve"])
+    assert not sol.success
+    assert "equation 1 'valve'" in sol.start.message
+    sol = solve_dae(fun, (0, 1), [1.0, 3.0], names=["level", "flow"], start="check")
+    assert "flow" in sol.start.message
+    assert "y[1]" not in sol.start.message
+
+
+def test_names_are_read_off_the_function():
+    assert pole().diagnosis.where.variables == ("mass",)
+    assert Names.of(Problem(circle), 2).variables == ("y[0]", "y[1]")
+
+
+@pytest.mark.parametrize("argument", ["names", "equation_names"])
+@pytest.mark.parametrize(("names", "error"), [
+    ("xy", TypeError), (7, TypeError), ([1, 2], TypeError), (["x"], ValueError),
+    (["x", "x"], ValueError),
+])
+def test_bad_names_are_refused(argument, names, error):
+    with pytest.raises(error, match=argument):
+        solve_dae(circle, (0, 1), [1.0, 0.0], **{argument: names})

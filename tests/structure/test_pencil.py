@@ -1,6 +1,5 @@
 """Local index, kinds of variables and mechanisms, from E = F_y' and A = F_y."""
 
-
 import numpy as np
 import pytest
 from support.helpers import start_python
