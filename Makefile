@@ -35,7 +35,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	PATH="$(abspath $(BIN)):$$PATH" cython-lint src/tether/_core
+	PATH="$(abspath $(BIN)):$$PATH" cython-lint src/tether/_core src/tether/trace
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.overhead
@@ -43,9 +43,10 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.high_index
 	$(BIN)/python -m benchmarks.machine
 	$(BIN)/python -m benchmarks.trust
+	$(BIN)/python -m benchmarks.first_call
 
 clean:
-	rm -rf .venv-* build src/*.egg-info src/tether/_core/*.so
+	rm -rf .venv-* build src/*.egg-info src/tether/*/*.so
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

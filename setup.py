@@ -8,6 +8,13 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = Path("src/tether/_core")
+TRACE = Path("src/tether/trace")
+# Outside the core what makes and flattens expressions is compiled: a first call waits for it.
+COMPILED = [
+    *(source for source in sorted(CORE.glob("*.py"))
+      if source.stem not in ("__init__", "codes", "libm", "opcodes")),
+    *(TRACE / f"{name}.py" for name in ("derive", "emit", "graph", "rewrite")),
+]
 # No fast-math: the core tells NaN from numbers and sums in the order that is written. No
 # contraction of products and sums: a program gives the same digits on every processor.
 FLAGS = ["/O2"] if os.name == "nt" else [
@@ -16,14 +23,13 @@ FLAGS = ["/O2"] if os.name == "nt" else [
 
 extensions = [
     Extension(
-        f"tether._core.{source.stem}",
+        ".".join(source.with_suffix("").parts[1:]),
         [source.as_posix()],
         include_dirs=[numpy.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=FLAGS,
     )
-    for source in sorted(CORE.glob("*.py"))
-    if source.stem not in ("__init__", "codes", "libm", "opcodes")
+    for source in COMPILED
 ]
 
 setup(

@@ -40,7 +40,7 @@ def dense(pattern, values):
 
 def jacobians_at(reduced, t, y, yp):
     programs = reduced.programs
-    values = evaluate(programs.jacobian, t, y, yp, reduced.args)
+    values = evaluate(programs.system, t, y, yp, reduced.args)[reduced.n :]
     count = len(programs.f_y.nodes)
     return dense(programs.f_y, values[:count]), dense(programs.f_yp, values[count:])
 

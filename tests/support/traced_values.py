@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 
+from tether._core.plain import Plain
 from tether.trace import TraceFailure, evaluate, trace
-from tether.trace.verify import evaluate_with_error
 
 N = 3
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.nan, np.inf, -np.inf, 1e-300, 1e155, -1e300, 3.0]
@@ -128,7 +128,7 @@ def outcome(expression, names, shape=None, before=""):
         if np.array_equal(value, right, equal_nan=True):
             continue
         split = point[0], point[1 : 1 + N], point[1 + N :]
-        _, errors = evaluate_with_error(program, *split)
+        _, errors = Plain(program).values_with_errors(*split)
         with np.errstate(invalid="ignore"):
             near = np.abs(value - right) <= 16 * errors + 1e-300
         same = near | (np.isnan(value) & np.isnan(right)) | (value == right)

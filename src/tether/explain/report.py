@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tether._core.plain import Plain
 from tether.explain.picture import plot_incidence
 from tether.explain.tidy import tidy_formula
-from tether.trace import Graph, Program, emit, evaluate
+from tether.trace import Graph, Program, emit
 from tether.trace import opcodes as op
 from tether.trace.arguments import ArgumentLayout
 
@@ -82,7 +83,7 @@ class HiddenConstraint:
     def __call__(self, t: float, y: Any, *args: Any) -> float:
         """Value at a point."""
         inputs = self.layout.flatten(args) if args else self.values
-        return float(evaluate(self._program, t, y, y, inputs)[0])
+        return float(Plain(self._program, inputs).values(t, y, y)[0])
 
 
 @dataclass(frozen=True)

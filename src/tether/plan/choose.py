@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from tether.structure.modes import Sides, find_modes
 from tether.structure.scaling import Units
 from tether.trace.backend import Backend, prepare
 from tether.trace.cache import cache_key, value_key
-from tether.trace.emit import NoProgram, emit
+from tether.trace.emit import NoProgram, check_runs_alone, emit
 from tether.trace.tracer import TraceFailure, trace
 from tether.trace.verify import verify
 
@@ -48,7 +49,7 @@ def find_model(
         return AsWritten(problem, n), "it is a C function"
     if problem.var_index is not None:
         form = "given"
-    make = partial(_make_plan, problem, n, t, y, yp, form, units)
+    make = _once(partial(_make_plan, problem, n, t, y, yp, form, units))
     key = cache_key(problem.fun, n, problem.args, problem.fills)
     if key is None:
         return AsWritten(problem, n), "what it depends on cannot be compared from call to call"
@@ -57,7 +58,7 @@ def find_model(
         if sides is None:
             slopes = np.zeros(n) if yp is None else yp
             sides = plan.modes.sides(t, y, slopes, plan.args(problem.args))
-        make = partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units)
+        make = _once(partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units))
         plan = shelf.find((key, form, sides), make)
     if plan.only_here or anew:
         here = (
@@ -70,6 +71,18 @@ def find_model(
     if plan.reduced is None:
         return TracedModel(problem, n, plan, key, backend), ""
     return ReducedModel(problem, n, plan, key, backend, units), ""
+
+
+def _once(make: Callable[[], Plan]) -> Callable[[], Plan]:
+    """Make a plan at the first call; one that was made here just now serves here."""
+    made: list[Plan] = []
+
+    def plan() -> Plan:
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return plan
 
 
 def _make_plan(
@@ -132,8 +145,8 @@ def _prepare(
 def _reduce(plan: Plan, found: Reduced) -> Plan:
     """Prepare the programs of a reduced system and of its constraints."""
     graph, n, p, programs = found.graph, found.n, len(found.args), found.programs
-    f_y, f_yp, g_y = programs.f_y, programs.f_yp, programs.g_y
-    program = emit(graph, [*found.equations, *f_y.nodes, *f_yp.nodes], n, p)
+    f_y, f_yp, g_y, program = programs.f_y, programs.f_yp, programs.g_y, programs.system
+    check_runs_alone(program)
 
     def reduced(wanted: str, otherwise: Backend | None = None) -> Backend:
         places = (f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols)

@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 
+from tether.base.collector import held_off
 from tether.plan.plan import Plan
 
 __all__ = ["Shelf", "shelf"]
@@ -57,7 +58,8 @@ class Shelf:
             if plan is not None:
                 self._plans.move_to_end(key)
                 return plan
-        plan = make()
+        with held_off():
+            plan = make()
         with self._lock:
             self._plans[key] = plan
             self._make_room()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import linecache
 import os
 import textwrap
 import traceback
@@ -53,7 +54,7 @@ def _definition(code: types.CodeType | None) -> tuple[ast.AST | None, str]:
     if code is None:
         return None, ""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+        tree = ast.parse(textwrap.dedent(_text(code)))
     except Exception:        # the file may hold anything by now
         return None, ""
     definition = tree.body[0] if tree.body else None
@@ -63,6 +64,14 @@ def _definition(code: types.CodeType | None) -> tuple[ast.AST | None, str]:
     if arguments[:1] == ["self"]:
         arguments = arguments[1:]
     return (definition, arguments[1]) if len(arguments) > 1 else (None, "")
+
+
+def _text(code: types.CodeType) -> str:
+    """Text of a function; `inspect` alone would look through all modules for its file."""
+    lines = linecache.getlines(code.co_filename)
+    if not lines:
+        return inspect.getsource(code)
+    return "".join(inspect.getblock(lines[code.co_firstlineno - 1 :]))
 
 
 def _assignments(definition: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:

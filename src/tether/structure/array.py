@@ -16,14 +16,13 @@ from functools import cached_property
 
 import numpy as np
 
+from tether._core.plain import Plain
 from tether.structure.equations import Equations
 from tether.structure.hidden import explicit_slopes, rates
 from tether.structure.least_change import jet_scale, least_change
 from tether.structure.scaling import Units
-from tether.trace import SparseJacobian, emit, evaluate, jacobian, substitute
-from tether.trace.backend import prepare
+from tether.trace import SparseJacobian, emit, jacobian, substitute
 from tether.trace.emit import Program
-from tether.trace.verify import evaluate_with_error
 
 __all__ = ["DerivativeArray"]
 
@@ -143,11 +142,8 @@ class DerivativeArray:
         return emit(system.graph, nodes, system.n + self.size, len(system.args), opaque=True)
 
     def _runner(self, nodes: list[int]) -> Callable[[float, np.ndarray], np.ndarray]:
-        system, program = self.system, self._program(nodes)
-        if program.opaques:
-            return lambda t, x: evaluate(program, t, x, x, system.args)
-        machine = prepare(program).new(system.args)
-        return lambda t, x: machine.values(t, x, x)
+        plain = Plain(self._program(nodes), self.system.args)
+        return lambda t, x: plain.values(t, x, x)
 
     @cached_property
     def _values(self) -> Callable[[float, np.ndarray], np.ndarray]:
@@ -159,7 +155,7 @@ class DerivativeArray:
 
     def values(self, t: float, x: np.ndarray) -> np.ndarray:
         """Values of all rows."""
-        return self._values(t, x).copy()
+        return self._values(t, x)
 
     def jacobian(self, t: float, x: np.ndarray) -> np.ndarray:
         """Differentiate the rows by y and by its derivatives, in this order."""
@@ -172,9 +168,9 @@ class DerivativeArray:
 
         Terms that cancel leave such entries: however small they are, a rank counts them.
         """
-        matrix, pattern, system = self.jacobian(t, x), self._pattern, self.system
+        matrix, pattern = self.jacobian(t, x), self._pattern
         program = self._program(pattern.nodes)
-        _, errors = evaluate_with_error(program, t, x, x, system.args)
+        _, errors = Plain(program, self.system.args).values_with_errors(t, x, x)
         entries = matrix[pattern.rows, pattern.cols]
         matrix[pattern.rows, pattern.cols] = np.where(
             np.abs(entries) <= ROUNDED * errors, 0.0, entries

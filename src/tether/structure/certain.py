@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tether.trace import opcodes as op
-from tether.trace.graph import Graph
+from tether.trace.graph import Graph, members
 
 __all__ = ["certain_unknowns"]
 
@@ -30,9 +30,7 @@ def certain_unknowns(graph: Graph, outputs: Sequence[int]) -> list[set[int]]:
     looked = _Look(graph, bit)
     for node in cone:
         looked.at(node)
-    return [
-        {leaf for leaf in leaves if looked.sure[node] & bit[leaf]} for node in outputs
-    ]
+    return [set(members(looked.sure[node], leaves)) for node in outputs]
 
 
 class _Look:
@@ -49,7 +47,7 @@ class _Look:
         """Look at a node, whose operands are known."""
         graph = self._graph
         code = graph.nodes[node][0]
-        operands = graph._influences(node)
+        operands = graph.influences(node)
         whole = self._bit.get(node, 0)
         for x in operands:
             whole |= self._all[x]

@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from tether._core.plain import Plain
 from tether.structure.scaling import Units
 from tether.structure.sigma import Block, Signature, Unmatched, find_signature
-from tether.trace import Trace, emit, evaluate, gradients, substitute
+from tether.trace import Program, Trace, emit, gradients, substitute
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
 
@@ -102,17 +103,26 @@ def values_at(
     graph: Graph, nodes: Sequence[int], n: int, args: np.ndarray, points: Points
 ) -> np.ndarray:
     """Values of expressions of t and jets at several points, shape (nodes, points)."""
+    return _run(_flattened(graph, nodes, n, len(args)), n, args, points)
+
+
+def _flattened(graph: Graph, nodes: Sequence[int], n: int, p: int) -> Program:
+    """Program of expressions; its unknowns are y, y', y'', ... where any beyond y' occurs."""
     leaves = [graph.nodes[leaf] for leaf in graph.inputs(nodes)]
     order = max((k for code, _, k, _ in leaves if code == op.Y), default=0)
+    if order <= 1:
+        return emit(graph, nodes, n, p, opaque=True)
+    place = {graph.y(j, k): graph.y(k * n + j)
+             for code, j, k, _ in leaves if code == op.Y and k > 0}
+    return emit(graph, substitute(graph, nodes, place), (order + 1) * n, p, opaque=True)
+
+
+def _run(program: Program, n: int, args: np.ndarray, points: Points) -> np.ndarray:
     y, yp = points.up_to(1)
-    if order > 1:
-        place = {graph.y(j, k): graph.y(k * n + j)
-                 for code, j, k, _ in leaves if code == op.Y and k > 0}
-        nodes = substitute(graph, nodes, place)
-        y = points.up_to(order).reshape(-1, len(points.t))
+    if program.n > n:
+        y = points.up_to(program.n // n - 1).reshape(-1, len(points.t))
         yp = np.zeros_like(y)
-    program = emit(graph, nodes, len(y), len(args), opaque=True)
-    return evaluate(program, points.t, y, yp, args)
+    return Plain(program, args, len(points.t)).values_at_points(points.t, y, yp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +209,12 @@ class Equations:
 
     def values(self, points: Points) -> np.ndarray:
         """Values of all entries, shape (entries, points)."""
+        return _run(self._program, self.n, self.args, points)
+
+    @cached_property
+    def _program(self) -> Program:
         nodes = [entry[3] for entry in self.entries]
-        return values_at(self.graph, nodes, self.n, self.args, points)
+        return _flattened(self.graph, nodes, self.n, len(self.args))
 
     def system_jacobian(self, signature: Signature, values: np.ndarray) -> SparseRows:
         """Differentiate f_i^(c_i) by y_j^(d_j): entries by row and column, one value per point."""
@@ -215,15 +229,21 @@ class Equations:
         """Tell at which points the system Jacobian is regular; False where it is not finite."""
         J = self.system_jacobian(signature, values)
         result = np.isfinite(values).all(axis=0)
+        by_size: dict[int, list[np.ndarray]] = {}
         for block in signature.blocks:
-            if len(block.variables) == 1:
+            size = len(block.variables)
+            if size == 1:
                 result &= J[block.equations[0]][block.variables[0]] != 0.0
-            elif len(block.variables) > MOST_DENSE:
+            elif size > MOST_DENSE:
                 result &= _is_regular_sparse(J, block, result)
             else:
                 matrix = dense(J, block.equations, block.variables, len(result))
-                matrix[~result] = 0.0
-                result &= is_regular(matrix)
+                by_size.setdefault(size, []).append(matrix)
+        for size, blocks in by_size.items():
+            matrices = np.stack(blocks)
+            matrices[:, ~result] = 0.0
+            regular = is_regular(matrices.reshape(-1, size, size))
+            result &= regular.reshape(len(blocks), -1).all(axis=0)
         return result
 
 

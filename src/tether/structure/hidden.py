@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,6 @@ from tether.structure.equations import Equations
 from tether.structure.sigma import Signature
 from tether.trace import Program, SparseJacobian, directional, emit, jacobian, substitute
 from tether.trace import opcodes as op
-from tether.trace.backend import Backend, prepare
 from tether.trace.graph import STATIC, Graph
 
 __all__ = [
@@ -71,8 +71,8 @@ class ReducedPrograms:
     ----------
     residual : Program
         The equations.
-    jacobian : Program
-        Entries of F_y, then of F_y', at the places `f_y` and `f_yp` say.
+    system : Program
+        The equations, then entries of F_y and of F_y', at the places `f_y` and `f_yp` say.
     f_y, f_yp : SparseJacobian
         Where they stand.
     rate : Program
@@ -86,20 +86,13 @@ class ReducedPrograms:
     """
 
     residual: Program
-    jacobian: Program
+    system: Program
     f_y: SparseJacobian
     f_yp: SparseJacobian
     rate: Program
     constraints: Program
     constraint_jacobian: Program
     g_y: SparseJacobian
-    _backends: dict[str, Backend] = field(default_factory=dict, repr=False)
-
-    def backend(self, name: str) -> Backend:
-        """Program of this name, ready to run."""
-        if name not in self._backends:
-            self._backends[name] = prepare(getattr(self, name))
-        return self._backends[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +130,9 @@ class Reduced:
         Otherwise empty.
     guess : tuple of float
         Then also values of the further unknowns where it was made.
+    last_start : dict
+        What `reduced_start` found last, and for which values: the analysis asks first, then the
+        run, and so does whoever solves a problem again.
     """
 
     graph: Graph
@@ -152,6 +148,7 @@ class Reduced:
     plain: Reduced | None = None
     enters: tuple[int, ...] = ()
     guess: tuple[float, ...] = ()
+    last_start: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def n(self) -> int:
@@ -211,7 +208,7 @@ class Reduced:
 
         return ReducedPrograms(
             residual=program(self.equations),
-            jacobian=program(f_y.nodes + f_yp.nodes),
+            system=program([*self.equations, *f_y.nodes, *f_yp.nodes]),
             f_y=f_y,
             f_yp=f_yp,
             rate=program(_column(f_t, graph)),
@@ -333,16 +330,16 @@ def _differentiate(system: Equations, signature: Signature, form: int) -> Reduce
     for i, nodes in levels.items():
         tops[i] = nodes[max(c[i] + 1 - form, 0)]
     jets = _Jets(graph, system.n, tops, set(explicit))
+    orders = [(i, k) for i in levels for k in range(c[i])]
+    renamed = jets.renamed([*(levels[i][k] for i, k in orders), *tops])
     below = [
-        Level(i, k, node, k - c[i])
-        for i, nodes in levels.items()
-        for k, node in zip(range(c[i]), jets.renamed(nodes), strict=False)
+        Level(i, k, node, k - c[i]) for (i, k), node in zip(orders, renamed, strict=False)
     ]
     return Reduced(
         graph=graph,
         n_user=system.n,
         unknowns=jets.unknowns,
-        equations=(*jets.renamed(tops), *jets.definitions()),
+        equations=(*renamed[len(orders) :], *jets.definitions()),
         levels=tuple(level for level in below if _is_constraint(graph, level.node)),
         stages=tuple(k - d[j] for j, k in jets.unknowns),
         form=form,

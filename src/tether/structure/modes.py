@@ -17,9 +17,10 @@ from itertools import product
 
 import numpy as np
 
+from tether._core.plain import Plain
 from tether.structure.certain import certain_unknowns
 from tether.structure.sigma import Unmatched, find_signature
-from tether.trace import Trace, evaluate
+from tether.trace import Trace
 from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare
 from tether.trace.emit import NoProgram
@@ -107,7 +108,8 @@ class Modes:
         n, timed = self.traced.n, list(self.timed)
         times = np.linspace(t, t_end, SAMPLES + 1)[1:]
         nowhere = np.zeros((n, SAMPLES))
-        values = evaluate(self._program.program, times, nowhere, nowhere, args)
+        plain = Plain(self._program.program, args, SAMPLES)
+        values = plain.values_at_points(times, nowhere, nowhere)
         below = [self.surfaces[k].conditions[0][1] for k in timed]
         held = np.array([sides[k] == answer for k, answer in zip(timed, below, strict=True)])
         turned = np.any((values[timed] != 0.0) != held[:, None], axis=0)

@@ -9,17 +9,17 @@ and multipliers, which the equations determine.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from tether._core.plain import Plain
 from tether.structure.hidden import Reduced
 from tether.structure.least_change import jet_scale, least_change, movable, shortest_solution
 from tether.structure.scaling import Units
-from tether.trace import SparseJacobian, evaluate
-from tether.trace.verify import evaluate_with_error
+from tether.trace import SparseJacobian
 
 __all__ = ["ReducedStart", "Search", "reduced_start"]
 
@@ -99,6 +99,29 @@ def reduced_start(
     >>> [round(float(v), 3) for v in start.y]
     [0.606, -0.795, 0.632, 0.482, 8.433]
     """
+    if more is not None:
+        return _find_start(reduced, t0, y0, yp0, args, units, more)
+    inputs = [y0, () if yp0 is None else yp0, reduced.args if args is None else args]
+    key = (
+        float(t0), yp0 is None, *(np.asarray(part, float).tobytes() for part in inputs),
+        None if units is None else (units.y.tobytes(), units.t),
+    )
+    before, found = reduced.last_start.get("found", (None, None))
+    if before != key:
+        found = _find_start(reduced, t0, y0, yp0, args, units, None)
+        reduced.last_start["found"] = key, found
+    return replace(found, y=found.y.copy(), yp=found.yp.copy(), moved=dict(found.moved))
+
+
+def _find_start(
+    reduced: Reduced,
+    t0: float,
+    y0: np.ndarray,
+    yp0: np.ndarray | None,
+    args: np.ndarray | None,
+    units: Units | None,
+    more: MoreRows | None,
+) -> ReducedStart:
     full = reduced.full
     y, yp = full.lift(np.asarray(y0, float), None if yp0 is None else np.asarray(yp0, float))
     places = [full.unknowns.index(unknown) for unknown in reduced.unknowns]
@@ -149,7 +172,7 @@ class Search:
         self.units = units or Units.alike(reduced.n_user)
         self.args = reduced.args if args is None else args
         self.programs = reduced.programs
-        self._runners: dict[str, Any] = {}
+        self._runners: dict[str, Plain] = {}
         self.stages = np.array(reduced.stages)
         self.level_stages = np.array([level.stage for level in reduced.levels], dtype=int)
         self.more: MoreRows | None = None
@@ -316,7 +339,7 @@ class Search:
 
     def _jacobians(self, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         programs = self.programs
-        values = self._run("jacobian", y, yp)
+        values = self._run("system", y, yp)[self.reduced.n :]
         count = len(programs.f_y.nodes)
         return _dense(programs.f_y, values[:count]), _dense(programs.f_yp, values[count:])
 
@@ -324,18 +347,18 @@ class Search:
         return self._run("residual", y, yp)
 
     def _run(self, name: str, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
-        """Run a program at a point: by the machine, unless it calls what only Python can."""
-        program = getattr(self.programs, name)
-        if program.opaques:
-            return evaluate(program, self.t, y, yp, self.args)
+        """Run a program at a point."""
+        return self._runner(name).values(self.t, y, yp)
+
+    def _runner(self, name: str) -> Plain:
+        """Program of this name: a search takes too few values to pay for a schedule."""
         if name not in self._runners:
-            self._runners[name] = self.programs.backend(name).new(self.args)
-        return self._runners[name].values(self.t, y, yp)
+            self._runners[name] = Plain(getattr(self.programs, name), self.args)
+        return self._runners[name]
 
     def _rounding(self, name: str, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         """Bounds of the rounding errors that a program makes at a point."""
-        program = getattr(self.programs, name)
-        return evaluate_with_error(program, self.t, y, yp, self.args)[1]
+        return self._runner(name).values_with_errors(self.t, y, yp)[1]
 
     def _words(self, equation: int, order: int, value: float) -> str:
         times = ("", ", differentiated once,", ", differentiated twice,")

@@ -52,10 +52,13 @@ class Blocks:
     ----------
     ordinary : dict
         Code of blocks that are not to be joined, by identity.
+    branching : dict
+        Code of blocks that have branches of their own, as far as that has shown.
     """
 
     def __init__(self) -> None:
         self.ordinary: dict[int, types.CodeType] = {}
+        self.branching: dict[int, types.CodeType] = {}
         self._marked: dict[int, tuple[types.CodeType, types.CodeType]] = {}
 
     def code_of(self, function: types.FunctionType) -> types.CodeType:

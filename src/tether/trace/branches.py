@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -26,12 +27,33 @@ class TooManyWays(Untraceable):
         refusals.last = reason
 
 
+class Unexpected(Untraceable):
+    """A block that was run as if it had no branches of its own has one."""
+
+    def __init__(self, block: types.CodeType) -> None:
+        super().__init__("branches where no branch was known")
+        refusals.last = str(self)
+        self.block = block
+
+
 class BranchRecorder:
-    """Decides branches on one run as a list says, and notes those that the list does not have."""
+    """Decides branches on one run as a list says, and notes those that the list does not have.
+
+    Attributes
+    ----------
+    graph : Graph
+        Where the conditions live.
+    path : Path
+        Decisions so far.
+    inside : list of code or None
+        Blocks that are being run, the innermost one last: None for one whose ways are followed, its
+        code for one that is believed to have no branches.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.path: Path = []
+        self.inside: list[types.CodeType | None] = []
         self._given: Path = []
         self._known: dict[int, bool] = {}
         self._too_many = 0                     # ways, if the next decision makes more than that
@@ -77,6 +99,8 @@ class BranchRecorder:
             return not self.decide(self.graph.nodes[condition][1])
         if condition in self._known:
             return self._known[condition]
+        if self.inside and self.inside[-1] is not None:
+            raise Unexpected(self.inside[-1])
         answer = True
         if len(self.path) < len(self._given):
             expected, answer = self._given[len(self.path)]

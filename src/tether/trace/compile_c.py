@@ -437,7 +437,7 @@ def key_of(
     arrays = (program.op, program.a, program.b, program.c, program.outputs, program.constants)
     parts = (
         program.n, program.p, n_values, tuple(fy_positions), tuple(fyp_positions),
-        len(program.tables), *(part.tobytes() for part in arrays),
+        len(program.tables), *(library_cache.digest(part.tobytes()) for part in arrays),
         translator(), FLAGS, os.path.realpath(compiler), file.st_size, file.st_mtime_ns,
         platform.system(), platform.machine(),
     )

@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """Exact derivatives of expressions: sparse Jacobians, directions, total time derivatives.
 
 Everything runs forward through the graph. Forward rather than reverse because a reverse sweep
@@ -12,12 +13,16 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import cython
 import numpy as np
 
 from tether.trace import opcodes as op
-from tether.trace.graph import Graph
 from tether.trace.operations import OPERATIONS
 from tether.trace.piecewise import from_points
+
+if not cython.compiled:
+    from tether.trace.graph import Graph, arity
+    from tether.trace.opcodes import *
 
 Gradient = dict[int, int]
 
@@ -61,7 +66,6 @@ def jacobian(graph: Graph, outputs: Sequence[int], inputs: Sequence[int]) -> Spa
     --------
     >>> from tether.trace.derive import jacobian
     >>> from tether.trace.graph import Graph
-    from tether.trace.operations import OPERATIONS
     >>> g = Graph()
     >>> x, y = g.y(0), g.y(1)
     >>> jacobian(g, [g.mul(x, y)], [x, y]).nodes == [y, x]
@@ -107,7 +111,6 @@ def total_derivative(graph: Graph, outputs: Sequence[int], times: int = 1) -> li
     --------
     >>> from tether.trace.derive import total_derivative
     >>> from tether.trace.graph import Graph
-    from tether.trace.operations import OPERATIONS
     >>> g = Graph()
     >>> total_derivative(g, [g.add(g.time(), g.y(0))]) == [g.add(g.one, g.y(0, 1))]
     True
@@ -117,9 +120,9 @@ def total_derivative(graph: Graph, outputs: Sequence[int], times: int = 1) -> li
         seeds = {}
         for leaf in graph.inputs(nodes):
             code, component, order, _ = graph.nodes[leaf]
-            if code == op.TIME:
+            if code == TIME:
                 seeds[leaf] = graph.one
-            elif code == op.Y:
+            elif code == Y:
                 seeds[leaf] = graph.y(component, order + 1)
         nodes = _directional(graph, nodes, seeds, graph.rates)
     return nodes
@@ -133,7 +136,7 @@ def switches(graph: Graph, outputs: Iterable[int], order: float = 1) -> list[int
     """
     def turns(node: int) -> bool:
         code, _, number, _ = graph.nodes[node]
-        if code != op.TABLE:
+        if code != TABLE:
             return code in _TURNING
         table = graph.tables[number]
         return table.smoothness < order or (order == math.inf and len(table.starts) > 0)
@@ -144,12 +147,12 @@ def switches(graph: Graph, outputs: Iterable[int], order: float = 1) -> list[int
 def switching_function(graph: Graph, switch: int) -> int:
     """Expression that passes zero where a switch turns."""
     code, a, b, _ = graph.nodes[switch]
-    if code in (op.ABS, op.SIGN):
+    if code in (ABS, SIGN):
         return a
-    if code in (op.FLOOR, op.CEIL, op.MOD):
-        periods = graph.div(a, b) if code == op.MOD else a
-        return graph.unary(op.SIN, graph.mul(graph.constant(math.pi), periods))
-    if code == op.TABLE:
+    if code in (FLOOR, CEIL, MOD):
+        periods = graph.div(a, b) if code == MOD else a
+        return graph.unary(SIN, graph.mul(graph.constant(math.pi), periods))
+    if code == TABLE:
         return _passing(graph, a, graph.tables[b].starts)
     return graph.sub(a, b)
 
@@ -160,8 +163,8 @@ def _passing(graph: Graph, a: int, places: np.ndarray) -> int:
         return graph.sub(a, graph.constant(places[0]))
     passed = graph.table(from_points(places, np.arange(len(places)), "passed"), a)
     least, most = graph.constant(-0.5), graph.constant(len(places) - 0.5)
-    limited = graph.binary(op.MIN, graph.binary(op.MAX, passed, least), most)
-    return graph.unary(op.SIN, graph.mul(graph.constant(math.pi), limited))
+    limited = graph.binary(MIN, graph.binary(MAX, passed, least), most)
+    return graph.unary(SIN, graph.mul(graph.constant(math.pi), limited))
 
 
 # --- rules --------------------------------------------------------------------------------
@@ -169,23 +172,27 @@ def _passing(graph: Graph, a: int, places: np.ndarray) -> int:
 
 def choice(g: Graph, node: int) -> tuple[int, int, int] | None:
     """Condition and the two operands for nodes that choose one of them, or None."""
-    code, a, b, c = g.nodes[node]
-    if code == op.SELECT:
-        return a, b, c
-    if code == op.MIN:
-        return g.binary(op.LE, a, b), a, b
-    if code == op.MAX:
-        return g.binary(op.LE, b, a), a, b
-    return None
+    fields = g.nodes[node]
+    code = fields[0]
+    if code == SELECT:
+        return fields[1:]
+    if code != MIN and code != MAX:
+        return None
+    a, b = fields[1], fields[2]
+    return (g.binary(LE, a, b) if code == MIN else g.binary(LE, b, a)), a, b
 
 
 def _partials(g: Graph, node: int) -> tuple[int, ...]:
     """Differentiate a node by its operands; nothing for step functions."""
-    code, a, b, _ = g.nodes[node]
+    fields = g.nodes[node]
+    code = fields[0]
+    if code == MUL:                # by far the commonest
+        return fields[2], fields[1]
     rule = OPERATIONS[code].slopes
     if rule is None:
         return ()
-    return rule(g, node, a) if b < 0 and code != op.POWI else rule(g, node, a, b)
+    _, a, b, _ = fields
+    return rule(g, node, a) if b < 0 and code != POWI else rule(g, node, a, b)
 
 
 # --- sweeps -------------------------------------------------------------------------------
@@ -194,8 +201,9 @@ def _partials(g: Graph, node: int) -> tuple[int, ...]:
 def _count_uses(graph: Graph, cone: list[int], outputs: Sequence[int]) -> dict[int, int]:
     uses = dict.fromkeys(cone, 0)
     for node in cone:
-        for operand in graph.operands(node):
-            uses[operand] += 1
+        fields = graph.nodes[node]
+        for k in range(1, 1 + arity(fields)):
+            uses[fields[k]] += 1
     for node in outputs:
         uses[node] += 1
     return uses
@@ -204,26 +212,36 @@ def _count_uses(graph: Graph, cone: list[int], outputs: Sequence[int]) -> dict[i
 def _gradient(
     graph: Graph, node: int, known: dict[int, Gradient], uses: dict[int, int]
 ) -> Gradient:
-    code, a, b, _ = graph.nodes[node]
-    if not any(known[operand] for operand in graph.operands(node)):
+    fields = graph.nodes[node]
+    code = fields[0]
+    operands = graph.operands(node)
+    for operand in operands:
+        if known[operand]:
+            break
+    else:
         return _NOTHING
     chosen = choice(graph, node)
     if chosen is not None:
         return _chosen_gradient(graph, chosen, known)
-    if code == op.ADD or code == op.SUB:
+    a, b = fields[1], fields[2]
+    if code in (ADD, SUB):
         return _sum_gradient(graph, code, a, b, known, uses)
-    if a == b and code == op.MUL:
+    if a == b and code == MUL:
         return _scaled(graph, graph.mul(graph.constant(2.0), a), known[a])
     result: Gradient = {}
-    for operand, partial in zip(graph.operands(node), _partials(graph, node), strict=False):
-        if partial != graph.zero and known[operand]:
-            result = _joined(graph, result, _scaled(graph, partial, known[operand]))
+    partials = _partials(graph, node)
+    for k in range(min(len(operands), len(partials))):
+        partial = partials[k]
+        if partial != graph.zero and known[operands[k]]:
+            result = _joined(graph, result, _scaled(graph, partial, known[operands[k]]))
     return result
 
 
 def _scaled(graph: Graph, factor: int, gradient: Gradient) -> Gradient:
-    mul = graph.mul
-    return {x: mul(factor, d) for x, d in gradient.items()}
+    found: Gradient = {}
+    for x, d in gradient.items():
+        found[x] = graph.mul(factor, d)
+    return found
 
 
 def _joined(graph: Graph, target: Gradient, other: Gradient) -> Gradient:
@@ -244,10 +262,10 @@ def _sum_gradient(
     not n squared.
     """
     first, second = known[a], known[b]
-    if code == op.ADD and len(second) > len(first):
+    if code == ADD and len(second) > len(first):
         a, b, first, second = b, a, second, first
     result = first if uses[a] == 1 and first is not _NOTHING else dict(first)
-    if code == op.ADD:
+    if code == ADD:
         return _joined(graph, result, second) if result else dict(second)
     for x, d in second.items():
         result[x] = graph.sub(result[x], d) if x in result else graph.neg(d)
@@ -257,12 +275,12 @@ def _sum_gradient(
 def _chosen_gradient(
     graph: Graph, choice: tuple[int, int, int], known: dict[int, Gradient]
 ) -> Gradient:
-    condition, a, b = choice
-    first, second, zero = known[a], known[b], graph.zero
-    return {
-        x: graph.select(condition, first.get(x, zero), second.get(x, zero))
-        for x in first | second
-    }
+    condition = choice[0]
+    first, second, zero = known[choice[1]], known[choice[2]], graph.zero
+    found: Gradient = {}
+    for x in first | second:
+        found[x] = graph.select(condition, first.get(x, zero), second.get(x, zero))
+    return found
 
 
 def _directional(
@@ -280,14 +298,18 @@ def _directional(
 
 def _rate(graph: Graph, node: int, known: dict[int, int]) -> int:
     operands = graph.operands(node)
-    if all(known[operand] == graph.zero for operand in operands):
+    for operand in operands:
+        if known[operand] != graph.zero:
+            break
+    else:
         return graph.zero
     chosen = choice(graph, node)
     if chosen is not None:
         condition, a, b = chosen
         return graph.select(condition, known[a], known[b])
-    total = graph.zero
-    for operand, partial in zip(operands, _partials(graph, node), strict=False):
-        if known[operand] != graph.zero:
-            total = graph.add(total, graph.mul(partial, known[operand]))
+    total, partials = graph.zero, _partials(graph, node)
+    for k in range(min(len(operands), len(partials))):
+        rate = known[operands[k]]
+        if rate != graph.zero:
+            total = graph.add(total, graph.mul(partials[k], rate))
     return total

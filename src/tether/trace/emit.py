@@ -1,15 +1,17 @@
+# cython: annotation_typing=False
 """Programs: expressions flattened to a list of operations on numbered slots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import cython
 import numpy as np
 
-from tether.trace import opcodes as op
-from tether.trace.graph import FULL, STATIC, TIMED, Graph
-from tether.trace.operations import ARITY
+if not cython.compiled:
+    from tether.trace.graph import Graph, arity
+    from tether.trace.opcodes import *
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,9 @@ class Program:
         return len(self.op)
 
 
+UNUSED = -1
+
+
 class NoProgram(ValueError):  # noqa: N818  (not an error of the user)
     """The expressions contain something that a program cannot express."""
 
@@ -105,127 +110,199 @@ def emit(
     >>> program.size, evaluate(program, 2.0, [3.0], [0.0])
     (1, array([6.]))
     """
-    cone = graph.cone(outputs)
-    signs = _absorbed_signs(graph, cone, outputs)
-    slots, constants = _leaf_slots(graph, cone, signs, n, p)
-    groups: list[list[int]] = [[], [], []]
-    opaques = ()
-    for node in cone:
-        if graph.nodes[node][0] == op.OPAQUE:
-            opaques = tuple(graph.opaques)
-            if not opaque:
-                name = getattr(opaques[graph.nodes[node][2]], "__name__", "a function")
-                raise NoProgram(f"{name} can only be called from Python")
-        if graph.nodes[node][0] not in op.LEAVES and node not in signs.swallowed:
-            groups[_GROUP[graph.level[node]]].append(node)
-    base = len(constants) + 1 + 2 * n + p
-    order = [node for group in groups for node in group]
-    for i, node in enumerate(order, base):
-        slots[node] = i
-    tables, places = _tables(graph, order)
-    code = [_instruction(graph, node, slots, signs, places) for node in order]
-    fields = np.array(code, dtype=np.int32).reshape(len(code), 4)
-    return Program(
+    layout = _Layout(graph, list(outputs), n, p)
+    tables, places = _tables(graph, layout.table_calls)
+    op, a, b, c = layout.instructions(places)
+    program = Program(
         n=n,
         p=p,
-        op=fields[:, 0].copy(),
-        a=fields[:, 1].copy(),
-        b=fields[:, 2].copy(),
-        c=fields[:, 3].copy(),
-        outputs=np.array([slots[node] for node in outputs], dtype=np.int32),
-        constants=np.array(constants, dtype=np.float64),
-        n_static=len(groups[0]),
-        n_time=len(groups[0]) + len(groups[1]),
+        op=op,
+        a=a,
+        b=b,
+        c=c,
+        outputs=layout.output_slots(),
+        constants=np.array(layout.constants, dtype=np.float64),
+        n_static=layout.n_static,
+        n_time=layout.n_time,
         tables=tables,
-        opaques=opaques,
+        opaques=tuple(graph.opaques) if layout.opaque_calls else (),
     )
+    if not opaque:
+        check_runs_alone(program)
+    return program
 
 
-# An operation on constants that was not folded has level 0 and runs once as well.
-_GROUP = {0: 0, STATIC: 0, TIMED: 1, FULL: 2}
+def check_runs_alone(program: Program) -> None:
+    """Raise `NoProgram` where a program calls functions that only Python can run."""
+    if program.opaques:
+        function = program.opaques[program.b[program.op == OPAQUE][0]]
+        name = getattr(function, "__name__", "a function")
+        raise NoProgram(f"{name} can only be called from Python")
 
 
-@dataclass(frozen=True)
-class _Signs:
-    """Negations that their operand takes over: -(2 x) runs as (-2) x, -(x - y) as y - x."""
+class _Layout:
+    """Where everything goes: constants, leaves, and one instruction per node that is left.
 
-    negated: dict[int, tuple[int, int, int]]  # NEG node: operation and operands to run instead
-    swallowed: set[int]  # operands that vanish by it
-    constants: dict[int, float]  # constants that appear by it: negative numbers stand for nodes
+    Negations are taken over by their operand where nobody else needs it: -(2 x) runs as (-2) x,
+    and -(x - y) as y - x.
+    """
+
+    def __init__(self, graph: Graph, outputs: list[int], n: int, p: int) -> None:
+        self.graph, self.outputs = graph, outputs
+        self.size = max(outputs) + 1 if outputs else 0
+        self.constants: list[float] = []
+        self.opaque_calls: list[int] = []
+        self.table_calls: list[int] = []
+        self.slots = np.full(self.size, UNUSED, np.intc)
+        self.negative = np.full(self.size, UNUSED, np.intc)   # slots of constants with other signs
+        self._count_uses()
+        self._absorb_signs()
+        self._place_constants()
+        self._place_leaves(len(self.constants), n)
+        self._place_instructions(len(self.constants) + 1 + 2 * n + p)
+
+    def _count_uses(self) -> None:
+        """Note how often each node is used; an output counts twice, and 0 is not used at all."""
+        self.uses = np.zeros(self.size, np.intc)
+        uses, nodes = self.uses, self.graph.nodes
+        for node in self.outputs:
+            uses[node] = 2
+        for i in range(self.size - 1, -1, -1):
+            if uses[i] > 0:
+                fields = nodes[i]
+                for k in range(1, 1 + arity(fields)):
+                    uses[fields[k]] += 1
+
+    def _absorb_signs(self) -> None:
+        """Find the negations that need no instruction of their own."""
+        self.absorbs = np.zeros(self.size, np.intc)           # whether a NEG runs its operand
+        self.swallowed = np.zeros(self.size, np.intc)         # operands that vanish by it
+        uses, absorbs, swallowed, nodes = self.uses, self.absorbs, self.swallowed, self.graph.nodes
+        for i in range(self.size):
+            if uses[i] == 0:
+                continue
+            fields = nodes[i]
+            code = fields[0]
+            if code != NEG:
+                continue
+            inner = fields[1]
+            if uses[inner] > 1:
+                continue
+            fields = nodes[inner]
+            code = fields[0]
+            if code == SUB or ((code in (MUL, DIV)) and self.graph.is_constant(fields[1])):
+                absorbs[i] = swallowed[inner] = 1
+
+    def _place_constants(self) -> None:
+        """Place the constants of the expressions, then those with the signs they take over."""
+        uses, absorbs, slots, negative = self.uses, self.absorbs, self.slots, self.negative
+        nodes, constants = self.graph.nodes, self.constants
+        for i in range(self.size):
+            if uses[i] > 0:
+                fields = nodes[i]
+                code = fields[0]
+                if code == CONST:
+                    slots[i] = len(constants)
+                    constants.append(fields[1])
+        for i in range(self.size):
+            if absorbs[i]:
+                fields = nodes[nodes[i][1]]
+                code = fields[0]
+                if code != SUB:
+                    number = fields[1]
+                    if negative[number] == UNUSED:
+                        negative[number] = len(constants)
+                        constants.append(-nodes[number][1])
+
+    def _place_leaves(self, first: int, n: int) -> None:
+        uses, slots, nodes = self.uses, self.slots, self.graph.nodes
+        for i in range(self.size):
+            if uses[i] == 0:
+                continue
+            fields = nodes[i]
+            code = fields[0]
+            if code == TIME:
+                slots[i] = first
+            elif code == ARG:
+                number = fields[1]
+                slots[i] = first + 1 + 2 * n + number
+            elif code == Y:
+                number, order = fields[1], fields[2]
+                if order > 1:
+                    raise NoProgram(
+                        f"derivative {order} of unknown {number} has no place in a program"
+                    )
+                slots[i] = first + 1 + order * n + number
+
+    def _place_instructions(self, base: int) -> None:
+        """Order the instructions: what changes with the arguments, with time, with the unknowns."""
+        uses, slots, swallowed = self.uses, self.slots, self.swallowed
+        nodes, levels = self.graph.nodes, self.graph.level
+        order: list[int] = []
+        ends = []
+        for group in range(3):
+            for i in range(self.size):
+                if uses[i] == 0 or swallowed[i]:
+                    continue
+                level = levels[i]
+                # an operation on constants that was not folded has level 0 and runs once as well
+                if (0 if level <= 1 else level - 1) != group:
+                    continue
+                fields = nodes[i]
+                code = fields[0]
+                if CONST >= code >= ARG:
+                    continue
+                slots[i] = base + len(order)
+                order.append(i)
+                if code == OPAQUE:
+                    self.opaque_calls.append(i)
+                elif code == TABLE:
+                    self.table_calls.append(i)
+            ends.append(len(order))
+        self.order, self.n_static, self.n_time = order, ends[0], ends[1]
+
+    def instructions(self, places: dict[int, int]) -> np.ndarray:
+        """Operations and operands, one column each; `places` says where each table begins."""
+        order, absorbs, slots = self.order, self.absorbs, self.slots
+        nodes, negative = self.graph.nodes, self.negative
+        table = np.full((4, len(order)), UNUSED, np.intc)
+        columns = table
+        for i in range(len(order)):
+            node = order[i]
+            fields = nodes[node]
+            code = fields[0]
+            if absorbs[node]:
+                fields = nodes[fields[1]]
+                code = fields[0]
+                first, second = fields[1], fields[2]
+                columns[0, i] = code
+                columns[1, i] = slots[second] if code == SUB else negative[first]
+                columns[2, i] = slots[first] if code == SUB else slots[second]
+                continue
+            first = fields[1]
+            columns[0, i] = code
+            columns[1, i] = slots[first]
+            if code in (POWI, OPAQUE):
+                second = fields[2]
+                columns[2, i] = second
+            elif code == TABLE:
+                columns[2, i] = places[fields[2]]
+            else:
+                second, third = fields[2], fields[3]
+                if second >= 0:
+                    columns[2, i] = slots[second]
+                if third >= 0:
+                    columns[3, i] = slots[third]
+        return table
+
+    def output_slots(self) -> np.ndarray:
+        """Where the results will stand."""
+        return np.array([self.slots[node] for node in self.outputs], dtype=np.int32)
 
 
-def _absorbed_signs(graph: Graph, cone: list[int], outputs: Iterable[int]) -> _Signs:
-    nodes = graph.nodes
-    uses: dict[int, int] = dict.fromkeys(outputs, 2)
-    for node in cone:
-        for operand in graph.operands(node):
-            uses[operand] = uses.get(operand, 0) + 1
-    signs = _Signs({}, set(), {})
-    for node in cone:
-        code, inner, _, _ = nodes[node]
-        if code != op.NEG or uses[inner] > 1:
-            continue
-        inner_code, a, b, _ = nodes[inner]
-        if inner_code == op.SUB:
-            signs.negated[node] = (op.SUB, b, a)
-        elif inner_code in (op.MUL, op.DIV) and nodes[a][0] == op.CONST:
-            signs.constants[-1 - a] = -nodes[a][1]
-            signs.negated[node] = (inner_code, -1 - a, b)
-        else:
-            continue
-        signs.swallowed.add(inner)
-    return signs
-
-
-def _leaf_slots(
-    graph: Graph, cone: list[int], signs: _Signs, n: int, p: int
-) -> tuple[dict[int, int], list[float]]:
-    slots: dict[int, int] = {}
-    constants: list[float] = []
-    for node in cone:
-        if graph.nodes[node][0] == op.CONST:
-            slots[node] = len(constants)
-            constants.append(graph.nodes[node][1])
-    for key, value in signs.constants.items():
-        slots[key] = len(constants)
-        constants.append(value)
-    first = len(constants)
-    for node in cone:
-        code, a, order, _ = graph.nodes[node]
-        if code == op.TIME:
-            slots[node] = first
-        elif code == op.ARG:
-            slots[node] = first + 1 + 2 * n + a
-        elif code == op.Y:
-            if order > 1:
-                raise NoProgram(f"derivative {order} of unknown {a} has no place in a program")
-            slots[node] = first + 1 + order * n + a
-    return slots, constants
-
-
-def _tables(graph: Graph, order: list[int]) -> tuple[np.ndarray, dict[int, int]]:
+def _tables(graph: Graph, calls: list[int]) -> tuple[np.ndarray, dict[int, int]]:
     """Tables that the nodes use, joined, and where each of them begins."""
-    used = dict.fromkeys(graph.nodes[node][2] for node in order if graph.nodes[node][0] == op.TABLE)
+    used = dict.fromkeys(graph.nodes[node][2] for node in calls)
     parts = [graph.tables[number].flat for number in used]
     ends = np.cumsum([0, *map(len, parts)]).tolist()
     return np.concatenate([np.zeros(0), *parts]), dict(zip(used, ends, strict=False))
-
-
-def _instruction(
-    graph: Graph, node: int, slots: dict[int, int], signs: _Signs, tables: dict[int, int]
-) -> tuple[int, int, int, int]:
-    if node in signs.negated:
-        code, a, b = signs.negated[node]
-        return code, slots[a], slots[b], -1
-    code, a, b, c = graph.nodes[node]
-    if code in (op.POWI, op.OPAQUE):
-        return code, slots[a], b, -1
-    if code == op.TABLE:
-        return code, slots[a], tables[b], -1
-    arity = ARITY[code]
-    return (
-        code,
-        slots[a],
-        slots[b] if arity > 1 else -1,
-        slots[c] if arity > 2 else -1,
-    )

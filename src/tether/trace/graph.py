@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """Expression graphs: hash-consed nodes, simplified a little as they are made.
 
 A node is an int, its position in `Graph.nodes`. Operands are older than the nodes that use
@@ -10,9 +11,14 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import cython
+
 from tether.trace import opcodes as op
-from tether.trace.operations import ARITY, OPERATIONS
+from tether.trace.operations import OPERATIONS
 from tether.trace.piecewise import Piecewise
+
+if not cython.compiled:
+    from tether.trace.opcodes import *
 
 # What a node depends on: nothing but constants, arguments, time, unknowns.
 CONSTANT, STATIC, TIMED, FULL = 0, 1, 2, 3
@@ -23,6 +29,16 @@ _TOTAL = frozenset(code for code, o in OPERATIONS.items() if o.total)
 _ODD = frozenset(code for code, o in OPERATIONS.items() if o.parity < 0)
 _EVEN = frozenset(code for code, o in OPERATIONS.items() if o.parity > 0)
 _VALUES = {code: o.value for code, o in OPERATIONS.items() if o.value is not None}
+
+
+def arity(fields: tuple) -> int:
+    """Count the operands of a node: the rest of a, b, c is -1, or a number of another meaning."""
+    code = fields[0]
+    if code < 0:
+        return 1 if code == OPAQUE else 0
+    if code in (POWI, TABLE) or fields[2] < 0:
+        return 1
+    return 2 if fields[3] < 0 else 3
 
 
 class Graph:
@@ -70,27 +86,28 @@ class Graph:
         value = float(value)
         if value == 0.0 or value != value:
             # equal as keys though different, or different though the same
-            key: tuple = (op.CONST, "nan" if value != value else str(value))
+            key: tuple = (CONST, "nan" if value != value else str(value))
             if key not in self._index:
-                self._index[key] = self._append((op.CONST, value, -1, -1), CONSTANT)
+                self._index[key] = self._append((CONST, value, -1, -1), CONSTANT)
             return self._index[key]
-        return self._intern((op.CONST, value, -1, -1), CONSTANT)
+        return self._intern((CONST, value, -1, -1), CONSTANT)
 
     def time(self) -> int:
         """Node of t."""
-        return self._intern((op.TIME, -1, -1, -1), TIMED)
+        return self._intern((TIME, -1, -1, -1), TIMED)
 
     def y(self, component: int, order: int = 0) -> int:
         """Node of the derivative of that order of one unknown."""
-        return self._intern((op.Y, component, order, -1), FULL)
+        return self._intern((Y, component, order, -1), FULL)
 
     def arg(self, number: int) -> int:
         """Node of an argument."""
-        return self._intern((op.ARG, number, -1, -1), STATIC)
+        return self._intern((ARG, number, -1, -1), STATIC)
 
     def is_constant(self, node: int) -> bool:
         """Tell whether a node is a number."""
-        return self.nodes[node][0] == op.CONST
+        x = self.nodes[node]
+        return x[0] == CONST
 
     def value(self, node: int) -> float:
         """Value of a constant node."""
@@ -101,102 +118,110 @@ class Graph:
     def add(self, a: int, b: int) -> int:
         """Make a + b."""
         x, y = self.nodes[a], self.nodes[b]
-        if x[0] == op.CONST:
-            if y[0] == op.CONST:
-                return self._fold(op.ADD, a, b)
+        first, second = x[0], y[0]
+        if first == CONST:
+            if second == CONST:
+                return self._fold(ADD, a, b)
             if x[1] == 0.0:
                 return b
-        elif y[0] == op.CONST and y[1] == 0.0:
+        elif second == CONST and y[1] == 0.0:
             return a
-        if x[0] == op.NEG:
+        if first == NEG:
             return self.sub(b, x[1])
-        if y[0] == op.NEG:
+        if second == NEG:
             return self.sub(a, y[1])
         if a == b:
             return self.mul(self.constant(2.0), a)
-        return self._operation(op.ADD, *((a, b) if a < b else (b, a)))
+        return self._operation(ADD, a, b) if a < b else self._operation(ADD, b, a)
 
     def sub(self, a: int, b: int) -> int:
         """Make a - b."""
         if a == b:
             return self.zero
         x, y = self.nodes[a], self.nodes[b]
-        if x[0] == op.CONST:
-            if y[0] == op.CONST:
-                return self._fold(op.SUB, a, b)
+        first, second = x[0], y[0]
+        if first == CONST:
+            if second == CONST:
+                return self._fold(SUB, a, b)
             if x[1] == 0.0:
                 return self.neg(b)
-        elif y[0] == op.CONST and y[1] == 0.0:
+        elif second == CONST and y[1] == 0.0:
             return a
-        if y[0] == op.NEG:
+        if second == NEG:
             return self.add(a, y[1])
-        if x[0] == op.NEG:
+        if first == NEG:
             return self.neg(self.add(x[1], b))
-        reverse = self._index.get((op.SUB, b, a, -1))
+        reverse = self._index.get((SUB, b, a, -1))
         if reverse is not None:
             return self.neg(reverse)
-        return self._operation(op.SUB, a, b)
+        return self._operation(SUB, a, b)
 
     def mul(self, a: int, b: int) -> int:
         """Make a * b; constants stand first, signs outside."""
         x, y = self.nodes[a], self.nodes[b]
-        if y[0] == op.CONST:
-            a, b, x, y = b, a, y, x
-        if x[0] == op.CONST:
+        first, second = x[0], y[0]
+        if second == CONST:
+            return self._scale(b, y[1], a, x)
+        if first == CONST:
             return self._scale(a, x[1], b, y)
-        if x[0] == op.NEG:
+        if first == NEG:
             return self.neg(self.mul(x[1], b))
-        if y[0] == op.NEG:
+        if second == NEG:
             return self.neg(self.mul(a, y[1]))
-        return self._operation(op.MUL, *((a, b) if a < b else (b, a)))
+        return self._operation(MUL, a, b) if a < b else self._operation(MUL, b, a)
 
     def _scale(self, a: int, factor: float, b: int, y: tuple) -> int:
         """Make factor * b, where a is the node of the factor and y the fields of b."""
-        if y[0] == op.CONST:
-            return self._fold(op.MUL, a, b)
+        code = y[0]
+        if code == CONST:
+            return self._fold(MUL, a, b)
         if factor == 0.0:
             return self.zero
         if factor == 1.0:
             return b
         if factor < 0.0:
             return self.neg(self.mul(self.constant(-factor), b))
-        if y[0] == op.NEG:
+        if code == NEG:
             return self.neg(self.mul(a, y[1]))
-        if y[0] == op.MUL and self.nodes[y[1]][0] == op.CONST:
-            product = factor * self.nodes[y[1]][1]
+        if code == MUL and self.is_constant(y[1]):
+            product = factor * self.value(y[1])
             if 1e-290 < abs(product) < 1e290:
                 return self.mul(self.constant(product), y[2])
-        return self._operation(op.MUL, a, b)
+        return self._operation(MUL, a, b)
 
     def div(self, a: int, b: int) -> int:
         """Make a / b; signs outside."""
         x, y = self.nodes[a], self.nodes[b]
-        if y[0] == op.CONST:
-            if x[0] == op.CONST:
-                return self._fold(op.DIV, a, b)
-            if y[1] == 1.0:
+        first, second = x[0], y[0]
+        if second == CONST:
+            if first == CONST:
+                return self._fold(DIV, a, b)
+            value = y[1]
+            if value == 1.0:
                 return a
-            if y[1] < 0.0:
-                return self.neg(self.div(a, self.constant(-y[1])))
-        elif x[0] == op.CONST:
-            if x[1] == 0.0:
+            if value < 0.0:
+                return self.neg(self.div(a, self.constant(-value)))
+        elif first == CONST:
+            value = x[1]
+            if value == 0.0:
                 return self.zero
-            if x[1] < 0.0:
-                return self.neg(self.div(self.constant(-x[1]), b))
-        if x[0] == op.NEG:
+            if value < 0.0:
+                return self.neg(self.div(self.constant(-value), b))
+        if first == NEG:
             return self.neg(self.div(x[1], b))
-        if y[0] == op.NEG:
+        if second == NEG:
             return self.neg(self.div(a, y[1]))
-        return self._operation(op.DIV, a, b)
+        return self._operation(DIV, a, b)
 
     def neg(self, a: int) -> int:
         """Make -a."""
         x = self.nodes[a]
-        if x[0] == op.CONST:
+        code = x[0]
+        if code == CONST:
             return self.constant(-x[1])
-        if x[0] == op.NEG:
+        if code == NEG:
             return x[1]
-        return self._operation(op.NEG, a)
+        return self._operation(NEG, a)
 
     def powi(self, a: int, k: int) -> int:
         """Make a**k with an integer k."""
@@ -209,31 +234,32 @@ class Graph:
             return self.mul(a, a)
         if k in (-1, -2):
             return self.div(self.one, self.powi(a, -k))
-        if x[0] == op.NEG:
+        if x[0] == NEG:
             power = self.powi(x[1], k)
             return self.neg(power) if k % 2 else power
-        if x[0] == op.CONST and (folded := _try_fold(op.POWI, x[1], k)) is not None:
+        if x[0] == CONST and (folded := _try_fold(POWI, x[1], k)) is not None:
             return self.constant(folded)
-        return self._intern((op.POWI, a, k, -1), self.level[a])
+        return self._intern((POWI, a, k, -1), self.level[a])
 
     def pow(self, a: int, b: int) -> int:
         """Make a**b."""
         y = self.nodes[b]
-        if y[0] == op.CONST:
+        if y[0] == CONST:
             if abs(y[1]) <= _LARGEST_POWER and y[1] == int(y[1]):
                 return self.powi(a, int(y[1]))
             if y[1] == 0.5:
-                return self.unary(op.SQRT, a)
-            if self.nodes[a][0] == op.CONST:
-                return self._fold(op.POW, a, b)
-        return self._operation(op.POW, a, b)
+                return self.unary(SQRT, a)
+            if self.nodes[a][0] == CONST:
+                return self._fold(POW, a, b)
+        return self._operation(POW, a, b)
 
     def unary(self, code: int, a: int) -> int:
         """Make a function of one operand."""
         x = self.nodes[a]
-        if x[0] == op.CONST:
+        inner = x[0]
+        if inner == CONST:
             return self._fold(code, a)
-        if x[0] == op.NEG:
+        if inner == NEG:
             if code in _ODD:
                 return self.neg(self.unary(code, x[1]))
             if code in _EVEN:
@@ -242,9 +268,9 @@ class Graph:
 
     def binary(self, code: int, a: int, b: int) -> int:
         """Make a function of two operands that has no method of its own."""
-        if self.nodes[a][0] == op.CONST and self.nodes[b][0] == op.CONST:
+        if self.is_constant(a) and self.is_constant(b):
             return self._fold(code, a, b)
-        if code in (op.MIN, op.MAX):
+        if code in (MIN, MAX):
             if a == b:
                 return a
             if b < a:
@@ -256,7 +282,7 @@ class Graph:
         if not any(known is function for known in self.opaques):
             self.opaques.append(function)
         number = next(i for i, known in enumerate(self.opaques) if known is function)
-        return self._intern((op.OPAQUE, a, number, -1), max(self.level[a], STATIC))
+        return self._intern((OPAQUE, a, number, -1), max(self.level[a], STATIC))
 
     def table(self, function: Piecewise, a: int) -> int:
         """Make a piecewise polynomial of an expression."""
@@ -267,7 +293,7 @@ class Graph:
         number = self._table_numbers.setdefault(function.key, len(self.tables))
         if number == len(self.tables):
             self.tables.append(function)
-        return self._intern((op.TABLE, a, number, -1), self.level[a])
+        return self._intern((TABLE, a, number, -1), self.level[a])
 
     # --- logic ----------------------------------------------------------------------------
 
@@ -279,7 +305,7 @@ class Graph:
             return b
         if self._is(a, 0.0) or self._is(b, 0.0):
             return self.zero
-        return self._operation(op.AND, *((a, b) if a < b else (b, a)))
+        return self._operation(AND, min(a, b), max(a, b))
 
     def logical_or(self, a: int, b: int) -> int:
         """Make the disjunction of two conditions."""
@@ -289,26 +315,27 @@ class Graph:
             return b
         if self._is(a, 1.0) or self._is(b, 1.0):
             return self.one
-        return self._operation(op.OR, *((a, b) if a < b else (b, a)))
+        return self._operation(OR, min(a, b), max(a, b))
 
     def logical_not(self, a: int) -> int:
         """Make the negation of a condition."""
         x = self.nodes[a]
-        if x[0] == op.CONST:
+        if x[0] == CONST:
             return self.constant(float(x[1] == 0.0))
-        return x[1] if x[0] == op.NOT else self._operation(op.NOT, a)
+        return x[1] if x[0] == NOT else self._operation(NOT, a)
 
     def select(self, condition: int, a: int, b: int) -> int:
         """Make ``a if condition else b``."""
         x = self.nodes[condition]
-        if x[0] == op.CONST:
+        code = x[0]
+        if code == CONST:
             return a if x[1] != 0.0 else b
         if a == b:
             return a
-        if x[0] == op.NOT:
+        if code == NOT:
             condition, a, b = x[1], b, a
         level = max(self.level[condition], self.level[a], self.level[b])
-        return self._intern((op.SELECT, condition, a, b), level)
+        return self._intern((SELECT, condition, a, b), level)
 
     # --- as the user wrote it -----------------------------------------------------------------
     #
@@ -319,23 +346,23 @@ class Graph:
 
     def minus(self, a: int, b: int) -> int:
         """Make a - b, also where it is zero or not a number."""
-        if a == b and self.nodes[a][0] != op.CONST:
-            return self._operation(op.SUB, a, b)
+        if a == b and self.nodes[a][0] != CONST:
+            return self._operation(SUB, a, b)
         return self.sub(a, b)
 
     def times(self, a: int, b: int) -> int:
         """Make a * b, also where it is zero or not a number."""
         x, y = self.nodes[a], self.nodes[b]
-        if y[0] == op.CONST and y[1] == 0.0:
+        if y[0] == CONST and y[1] == 0.0:
             a, b, x = b, a, y
-        if x[0] == op.CONST and x[1] == 0.0 and not self.is_total(b):
-            return self._operation(op.MUL, a, b)
+        if x[0] == CONST and x[1] == 0.0 and not self.is_total(b):
+            return self._operation(MUL, a, b)
         return self.mul(a, b)
 
     def over(self, a: int, b: int) -> int:
         """Make a / b, also where it is zero or not a number."""
-        if self._is(a, 0.0) and self.nodes[b][0] != op.CONST:
-            return self._operation(op.DIV, a, b)
+        if self._is(a, 0.0) and self.nodes[b][0] != CONST:
+            return self._operation(DIV, a, b)
         return self.div(a, b)
 
     def is_total(self, node: int) -> bool:
@@ -346,7 +373,7 @@ class Graph:
         for part in reversed(self._unknown_parts(node)):
             code, a, b, _ = self.nodes[part]
             if code in op.LEAVES:
-                known[part] = code != op.CONST or math.isfinite(a)
+                known[part] = code != CONST or math.isfinite(a)
             elif not self._is_total_operation(code, b):
                 known[part] = False
             else:
@@ -354,9 +381,9 @@ class Graph:
         return known[node]
 
     def _is_total_operation(self, code: int, b: int) -> bool:
-        if code in (op.DIV, op.MOD):
-            return self.nodes[b][0] == op.CONST and self.nodes[b][1] != 0.0
-        return code in _TOTAL and not (code == op.POWI and b < 0)
+        if code in (DIV, MOD):
+            return self.nodes[b][0] == CONST and self.nodes[b][1] != 0.0
+        return code in _TOTAL and not (code == POWI and b < 0)
 
     def _unknown_parts(self, node: int) -> list[int]:
         """Nodes of an expression about which nothing is known yet, its operands after it."""
@@ -373,61 +400,71 @@ class Graph:
     def operands(self, node: int) -> tuple[int, ...]:
         """Nodes that a node uses directly."""
         fields = self.nodes[node]
-        return fields[1 : 1 + ARITY[fields[0]]]
+        return fields[1 : 1 + arity(fields)]
 
     def cone(self, outputs: Iterable[int]) -> list[int]:
         """All nodes that the outputs use, themselves included, in topological order."""
-        nodes, arity = self.nodes, ARITY
-        seen = set(outputs)
-        stack = list(seen)
-        while stack:
-            fields = nodes[stack.pop()]
-            for operand in fields[1 : 1 + arity[fields[0]]]:
-                if operand not in seen:
-                    seen.add(operand)
-                    stack.append(operand)
-        return sorted(seen)
+        marks = self._marked(outputs, False)
+        return [node for node in range(len(marks)) if marks[node]]
 
     def inputs(self, outputs: Iterable[int]) -> list[int]:
         """Leaves other than constants that the outputs depend on."""
-        seen = set(outputs)
-        stack = list(seen)
-        while stack:
-            for operand in self._influences(stack.pop()):
-                if operand not in seen:
-                    seen.add(operand)
-                    stack.append(operand)
-        return sorted(i for i in seen if self.nodes[i][0] in (op.TIME, op.Y, op.ARG))
+        marks = self._marked(outputs, True)
+        return [
+            node for node in range(len(marks))
+            if marks[node] and self._code(node) in (TIME, Y, ARG)
+        ]
 
-    def _influences(self, node: int) -> tuple[int, ...]:
-        """Operands that make a difference: not those of x - x, 0 * x and 0 / x."""
+    def _marked(self, outputs: Iterable[int], influences: bool) -> bytearray:
+        """Mark all nodes that the outputs use; or those only that make a difference to them."""
+        nodes, wanted = self.nodes, list(outputs)
+        marks = bytearray(max(wanted) + 1 if wanted else 0)
+        for node in wanted:
+            marks[node] = 1
+        for node in range(len(marks) - 1, -1, -1):
+            if marks[node] and not (influences and self._is_zero(node)):
+                fields = nodes[node]
+                for k in range(1, 1 + arity(fields)):
+                    marks[fields[k]] = 1
+        return marks
+
+    def _code(self, node: int) -> int:
         fields = self.nodes[node]
-        code, a, b, _ = fields
-        if code == op.SUB:
-            return () if a == b else (a, b)
-        if code == op.MUL or code == op.DIV:
-            zero = self._is(a, 0.0) or (code == op.MUL and self._is(b, 0.0))
-            return () if zero else (a, b)
-        return fields[1 : 1 + ARITY[code]]
+        return fields[0]
+
+    def influences(self, node: int) -> tuple[int, ...]:
+        """Operands that make a difference: not those of x - x, 0 * x and 0 / x."""
+        return () if self._is_zero(node) else self.operands(node)
+
+    def _is_zero(self, node: int) -> bool:
+        """Tell whether a node is x - x, 0 * x or 0 / x, whose operands make no difference."""
+        code = self._code(node)
+        if code != SUB and code != MUL and code != DIV:
+            return False
+        fields = self.nodes[node]
+        a, b = fields[1], fields[2]
+        if code == SUB:
+            return a == b
+        return self._is(a, 0.0) or (code == MUL and self._is(b, 0.0))
 
     def supports(self, outputs: Iterable[int]) -> list[frozenset[int]]:
         """Leaves other than constants that each of the outputs uses."""
         outputs = list(outputs)
         cone = self.cone(outputs)
-        leaves = [i for i in cone if self.nodes[i][0] in (op.TIME, op.Y, op.ARG)]
+        leaves = [i for i in cone if self.nodes[i][0] in (TIME, Y, ARG)]
         mask = {leaf: 1 << bit for bit, leaf in enumerate(leaves)}
         for node in cone:
             if node not in mask:
                 mask[node] = 0
-                for operand in self._influences(node):
+                for operand in self.influences(node):
                     mask[node] |= mask[operand]
-        return [_members(mask[node], leaves) for node in outputs]
+        return [members(mask[node], leaves) for node in outputs]
 
     # --- making nodes ---------------------------------------------------------------------
 
     def _is(self, node: int, value: float) -> bool:
         x = self.nodes[node]
-        return x[0] == op.CONST and x[1] == value
+        return x[0] == CONST and x[1] == value
 
     def _fold(self, code: int, a: int, b: int = -1) -> int:
         first = self.nodes[a][1]
@@ -435,17 +472,15 @@ class Graph:
         return self._operation(code, a, b) if folded is None else self.constant(folded)
 
     def _operation(self, code: int, a: int, b: int = -1) -> int:
-        key = (code, a, b, -1)
-        found = self._index.get(key)
-        if found is None:
-            # as in `_append`: most nodes are made here
-            nodes, levels = self.nodes, self.level
-            level = levels[a]
-            if b >= 0 and levels[b] > level:
-                level = levels[b]
-            found = self._index[key] = len(nodes)
-            nodes.append(key)
-            levels.append(level)
+        # as in `_append`: most nodes are made here
+        key, number = (code, a, b, -1), len(self.nodes)
+        found = self._index.setdefault(key, number)
+        if found == number:
+            level = self.level[a]
+            if b >= 0:
+                level = max(level, self.level[b])
+            self.nodes.append(key)
+            self.level.append(level)
         return found
 
     def _intern(self, key: tuple, level: int) -> int:
@@ -471,7 +506,8 @@ def _try_fold(code: int, *values: float) -> float | None:
     return folded if math.isfinite(folded) else None
 
 
-def _members(mask: int, leaves: list[int]) -> frozenset[int]:
+def members(mask: int, leaves: list[int]) -> frozenset[int]:
+    """Leaves whose bits are set, the first leaf's being the lowest."""
     found = []
     while mask:
         lowest = mask & -mask

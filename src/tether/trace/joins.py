@@ -6,6 +6,10 @@ of its own ways, from the same state. Where it ends, what the ways have left in 
 arrays becomes one value each, chosen by the conditions; the function goes on with those. A block
 for which that cannot be done is run as ordinary code: its branches are then those of the block
 around it.
+
+Most blocks have no branches on traced values, and the state of a function may be large. So a block
+is run as it is until a branch shows up in it; then the block around it that is followed begins
+anew, or the whole function does.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from tether.trace.branches import BranchRecorder, Path, merge
+from tether.trace.blocks import Blocks
+from tether.trace.branches import BranchRecorder, Path, Unexpected, merge
 from tether.trace.kinds import BOOL, BOXED, EITHER, MIXED, OF_TYPE, UNSURE, class_of, origin_of
 from tether.trace.known import IMMUTABLE, home, is_library, module_of, why_unknown
 from tether.trace.scalar import Scalar, Untraceable, refusals
@@ -27,6 +32,7 @@ __all__ = ["Joins", "NoJoin"]
 
 _MOST_WAYS = 64            # of one block
 _ABSENT = object()
+_SIMPLE = IMMUTABLE | {Scalar}
 _SAFE = float(2**53)       # integers beyond it are not the same as floats
 
 
@@ -46,8 +52,8 @@ class Joins:
     ----------
     recorder : BranchRecorder
         Who decides.
-    ordinary : dict
-        Blocks that are run as ordinary code, by identity of their code.
+    blocks : Blocks
+        Which of them are run as ordinary code, and which have branches.
 
     Attributes
     ----------
@@ -57,18 +63,36 @@ class Joins:
 
     changed: Callable[[], object]
 
-    def __init__(self, recorder: BranchRecorder, ordinary: dict[int, types.CodeType]) -> None:
-        self._recorder, self._ordinary = recorder, ordinary
+    def __init__(self, recorder: BranchRecorder, blocks: Blocks) -> None:
+        self._recorder, self._blocks = recorder, blocks
         self._unbound: dict[str, list[types.CodeType]] = {}
 
     def __call__(self, block: types.FunctionType) -> Any:
         """Run a block along all of its ways, and return one value for what they return."""
-        code = block.__code__
-        if id(code) in self._ordinary:
+        code, inside = block.__code__, self._recorder.inside
+        if id(code) in self._blocks.ordinary:
             return block()
+        if id(code) not in self._blocks.branching:
+            inside.append(code)
+            try:
+                return block()
+            except Unexpected as problem:
+                self._blocks.branching[id(problem.block)] = problem.block
+                raise
+            finally:
+                inside.pop()
         before = _State(block.__closure__ or ())
         if not before.is_known:
             return block()
+        inside.append(None)
+        try:
+            return self._follow(block, before)
+        finally:
+            inside.pop()
+
+    def _follow(self, block: types.FunctionType, before: _State) -> Any:
+        """Run a block along all of its ways, and join them."""
+        code, refusal = block.__code__, refusals.last
         states: list[_State] = []
 
         def run() -> Any:
@@ -81,7 +105,16 @@ class Joins:
                     raise NoJoin(code, "writes to something on one of its ways")
             return result
 
-        found = self._recorder.follow(run, _MOST_WAYS)
+        while True:
+            try:
+                found = self._recorder.follow(run, _MOST_WAYS)
+                break
+            except Unexpected:                 # by now it is known that this block has branches
+                if before.watch.changed() or self.changed():
+                    raise
+                before.restore()
+                states.clear()
+                refusals.last = refusal
         if len(found) == 1:
             return found[0][1]
         paths, results = map(list, zip(*found, strict=True))
@@ -160,7 +193,13 @@ class _State:
             return False
         else:
             self.watch.add(lambda: held_by(value), "a value")
-        return all(map(self._look, parts_of(value)))
+        return self._look_at_all(parts_of(value))
+
+    def _look_at_all(self, values: list[Any]) -> bool:
+        """Look at many values, most of which are often numbers."""
+        if _SIMPLE.issuperset(map(type, values)):
+            return True
+        return all(map(self._look, values))
 
     def _look_at_array(self, value: np.ndarray) -> bool:
         if value.dtype != object:
@@ -169,7 +208,7 @@ class _State:
         plain = value.view(np.ndarray)
         if plain.flags.writeable:
             self.arrays.append((plain, plain.copy()))
-        return all(map(self._look, plain.ravel().tolist()))
+        return self._look_at_all(plain.ravel().tolist())
 
     def now(self) -> _State:
         """Return the same variables, lists and arrays as they are now."""

@@ -1,9 +1,10 @@
 """The table of operations: all that is known about each of them, in one place.
 
-A new operation is one entry here, its number in `tether._core.opcodes` (and in the `.pxd` beside
-it), and its line in `tether._core.machine`. Everything else reads this table: graphs fold constants
-by `value`, `derive.py` differentiates by `slopes`, `interpret.py` runs by `array`, `compile_c.py`
-writes `c`, `formula.py` writes `infix` or the name, and `verify.py` reckons with `ulps`.
+A new operation is one entry here, its number in `tether._core.opcodes` (and in the `.pxd` files
+there and here), and its lines in `tether._core.machine` and `tether._core.plain`. Everything else
+reads this table: graphs fold constants by `value`, `derive.py` differentiates by `slopes`,
+`interpret.py` runs by `array`, `compile_c.py` writes `c`, and `formula.py` writes `infix` or the
+name.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from tether.trace import opcodes as op
 
 __all__ = ["ARITY", "NAMES", "OPERATIONS", "Operation"]
 
-# Mathematical libraries differ by a few units in the last place.
-LIBRARY = 4
 # How tightly an operation binds when it is written, as in Python.
 OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGN, POWER, ATOM = range(9)
 
@@ -47,8 +46,6 @@ class Operation:
     slopes : callable or None
         ``(graph, node, a, b)``: derivatives of a node by its operands. None: it is flat wherever
         it has a slope, or it chooses an operand (`derive.choice`).
-    ulps : int
-        Units in the last place by which a result may be wrong.
     total : bool
         Whether results are finite where the operands are, unless they overflow by far.
     parity : int
@@ -67,7 +64,6 @@ class Operation:
     array: Callable[..., Any] | None = None
     c: str = ""
     slopes: Callable[..., Slopes] | None = None
-    ulps: int = LIBRARY
     total: bool = False
     parity: int = 0
     turns: bool = False
@@ -180,7 +176,7 @@ def _comparison(
 ) -> Operation:
     return Operation(
         code=code, arity=2, value=value, array=_compared(compare), c=f"{{a}} {symbol} {{b}}",
-        ulps=0, total=True, turns=True, infix=f" {symbol} ", binds=COMPARE,
+        total=True, turns=True, infix=f" {symbol} ", binds=COMPARE,
     )
 
 
@@ -202,24 +198,24 @@ NAMES = {
 _TABLE = (
     Operation(
         code=op.ADD, arity=2, value=lambda x, y: x + y, array=lambda x, y: x + y, c="{a} + {b}",
-        slopes=lambda g, v, a, b: (g.one, g.one), ulps=1, total=True, infix=" + ", binds=SUM,
+        slopes=lambda g, v, a, b: (g.one, g.one), total=True, infix=" + ", binds=SUM,
     ),
     Operation(
         code=op.SUB, arity=2, value=lambda x, y: x - y, array=lambda x, y: x - y, c="{a} - {b}",
-        slopes=lambda g, v, a, b: (g.one, g.constant(-1.0)), ulps=1, total=True,
+        slopes=lambda g, v, a, b: (g.one, g.constant(-1.0)), total=True,
         infix=" - ", binds=SUM,
     ),
     Operation(
         code=op.MUL, arity=2, value=lambda x, y: x * y, array=lambda x, y: x * y, c="{a} * {b}",
-        slopes=lambda g, v, a, b: (b, a), ulps=1, total=True, infix="*", binds=PRODUCT,
+        slopes=lambda g, v, a, b: (b, a), total=True, infix="*", binds=PRODUCT,
     ),
     Operation(
         code=op.DIV, arity=2, value=lambda x, y: x / y, array=np.divide, c="{a} / {b}",
-        slopes=_of_quotient, ulps=1, total=True, infix="/", binds=PRODUCT,
+        slopes=_of_quotient, total=True, infix="/", binds=PRODUCT,
     ),
     Operation(
         code=op.NEG, array=lambda x: -x, c="-{a}", slopes=lambda g, v, a: (g.constant(-1.0),),
-        ulps=0, total=True,
+        total=True,
     ),
     Operation(
         code=op.POW, arity=2, value=math.pow, array=np.power, c="pow({a}, {b})",
@@ -227,7 +223,7 @@ _TABLE = (
     ),
     # the integer exponent stands in the place of b; C has a text of its own for each
     Operation(code=op.POWI, value=lambda x, k: x**k, slopes=_of_integer_power, total=True),
-    _function(op.SQRT, "sqrt", lambda g, v, a: (g.div(g.constant(0.5), v),), ulps=1),
+    _function(op.SQRT, "sqrt", lambda g, v, a: (g.div(g.constant(0.5), v),)),
     _function(op.EXP, "exp", lambda g, v, a: (v,)),
     _function(op.LOG, "log", lambda g, v, a: (g.div(g.one, a),)),
     _function(op.SIN, "sin", lambda g, v, a: (g.unary(op.COS, a),), total=True, parity=-1),
@@ -273,29 +269,29 @@ _TABLE = (
     ),
     Operation(
         code=op.ABS, value=abs, array=_size, c="fabs({a})",
-        slopes=lambda g, v, a: (g.unary(op.SIGN, a),), ulps=0, total=True, parity=1, turns=True,
+        slopes=lambda g, v, a: (g.unary(op.SIGN, a),), total=True, parity=1, turns=True,
         numpy="absolute",
     ),
     Operation(
-        code=op.SIGN, value=_sign, array=lambda x: np.sign(np.real(x)), c="sign({a})", ulps=0,
+        code=op.SIGN, value=_sign, array=lambda x: np.sign(np.real(x)), c="sign({a})",
         total=True, parity=-1, turns=True, numpy="sign",
     ),
     Operation(
         code=op.FLOOR, value=lambda x: float(math.floor(x)), array=lambda x: np.floor(np.real(x)),
-        c="floor({a})", ulps=0, total=True, turns=True, numpy="floor",
+        c="floor({a})", total=True, turns=True, numpy="floor",
     ),
     Operation(
         code=op.CEIL, value=lambda x: float(math.ceil(x)), array=lambda x: np.ceil(np.real(x)),
-        c="ceil({a})", ulps=0, total=True, turns=True, numpy="ceil",
+        c="ceil({a})", total=True, turns=True, numpy="ceil",
     ),
     # the first if it is NaN, as in NumPy
     Operation(
         code=op.MIN, arity=2, value=lambda x, y: x if x <= y or x != x else y,
-        array=_chosen(np.less_equal), c="smaller({a}, {b})", ulps=0, total=True, turns=True,
+        array=_chosen(np.less_equal), c="smaller({a}, {b})", total=True, turns=True,
     ),
     Operation(
         code=op.MAX, arity=2, value=lambda x, y: x if x >= y or x != x else y,
-        array=_chosen(np.greater_equal), c="larger({a}, {b})", ulps=0, total=True, turns=True,
+        array=_chosen(np.greater_equal), c="larger({a}, {b})", total=True, turns=True,
     ),
     _function(op.LOG1P, "log1p", lambda g, v, a: (g.div(g.one, g.add(a, g.one)),)),
     _function(op.EXPM1, "expm1", lambda g, v, a: (g.add(v, g.one),)),
@@ -309,14 +305,14 @@ _TABLE = (
     _comparison(op.NE, "!=", lambda x, y: float(x != y), np.not_equal),
     Operation(
         code=op.AND, arity=2, array=lambda x, y: np.logical_and(x, y) * 1.0,
-        c="{a} != 0.0 && {b} != 0.0", ulps=0, total=True, infix=" and ", binds=AND,
+        c="{a} != 0.0 && {b} != 0.0", total=True, infix=" and ", binds=AND,
     ),
     Operation(
         code=op.OR, arity=2, array=lambda x, y: np.logical_or(x, y) * 1.0,
-        c="{a} != 0.0 || {b} != 0.0", ulps=0, total=True, infix=" or ", binds=OR,
+        c="{a} != 0.0 || {b} != 0.0", total=True, infix=" or ", binds=OR,
     ),
     Operation(
-        code=op.NOT, array=lambda x: np.logical_not(x) * 1.0, c="{a} == 0.0", ulps=0, total=True
+        code=op.NOT, array=lambda x: np.logical_not(x) * 1.0, c="{a} == 0.0", total=True
     ),
     Operation(code=op.SELECT, arity=3, c="{a} != 0.0 ? {b} : {c}", total=True),
     # with the sign of the divisor, as in Python

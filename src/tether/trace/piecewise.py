@@ -131,17 +131,6 @@ def evaluate_piecewise(tables: np.ndarray, first: int, x: Any) -> Any:
     return np.where(np.isnan(x), np.nan, total)[()]
 
 
-def rounding_of_piecewise(tables: np.ndarray, first: int, x: float) -> float:
-    """How many units in the last place a value may be off, in units of one.
-
-    SciPy evaluates some splines in another basis, with the accuracy of their largest value.
-    """
-    starts, pieces = _parts(tables, first)
-    base, *row = pieces[np.searchsorted(starts, x, side="right")]
-    terms = np.abs(row * (x - base) ** np.arange(len(row)))
-    return 8.0 * len(row) * float(terms.sum() + np.abs(pieces[:, 1]).max())
-
-
 def _parts(tables: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
     """Breakpoints, and one row for each polynomial: its base and its coefficients."""
     count, width = int(tables[first]), int(tables[first + 1])

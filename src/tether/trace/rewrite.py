@@ -1,26 +1,16 @@
+# cython: annotation_typing=False
 """Expressions with some of their leaves replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from tether.trace import opcodes as op
-from tether.trace.derive import choice
-from tether.trace.graph import Graph
+import cython
 
-_METHODS: dict[int, Callable[..., int]] = {
-    op.ADD: Graph.add,
-    op.SUB: Graph.sub,
-    op.MUL: Graph.mul,
-    op.DIV: Graph.div,
-    op.NEG: Graph.neg,
-    op.POW: Graph.pow,
-    op.POWI: Graph.powi,
-    op.AND: Graph.logical_and,
-    op.OR: Graph.logical_or,
-    op.NOT: Graph.logical_not,
-    op.SELECT: Graph.select,
-}
+if not cython.compiled:
+    from tether.trace.derive import choice
+    from tether.trace.graph import Graph
+    from tether.trace.opcodes import *
 
 
 def substitute(graph: Graph, outputs: Sequence[int], replacements: dict[int, int]) -> list[int]:
@@ -78,7 +68,7 @@ def decided(graph: Graph, outputs: Sequence[int], held: dict[int, bool]) -> list
         if node in new:
             continue
         found = alternatives(graph, node)
-        if found is not None and found[0] in held and graph.nodes[node][0] != op.SELECT:
+        if found is not None and found[0] in held and graph.nodes[node][0] != SELECT:
             taken = found[1] if held[found[0]] else found[2]
             new[node] = new.get(taken, taken)          # a constant may stand nowhere else
         else:
@@ -89,25 +79,54 @@ def decided(graph: Graph, outputs: Sequence[int], held: dict[int, bool]) -> list
 def alternatives(graph: Graph, node: int) -> tuple[int, int, int] | None:
     """Condition and the two expressions between which it decides; None for other nodes."""
     code, a, _, _ = graph.nodes[node]
-    if code == op.SIGN:
-        return graph.binary(op.LT, a, graph.zero), graph.constant(-1.0), graph.one
+    if code == SIGN:
+        return graph.binary(LT, a, graph.zero), graph.constant(-1.0), graph.one
     return choice(graph, node)
 
 
 def _rebuilt(graph: Graph, node: int, new: dict[int, int]) -> int:
-    code, _, b, _ = graph.nodes[node]
     old = graph.operands(node)
-    operands = [new[x] for x in old]
-    if operands == list(old):
+    operands = []
+    changed = False
+    for x in old:
+        found = new[x]
+        operands.append(found)
+        if found != x:
+            changed = True
+    if not changed:
         return node
-    if code == op.POWI:
+    fields = graph.nodes[node]
+    code, b = fields[0], fields[2]
+    if code == POWI:
         return graph.powi(operands[0], b)
-    if code == op.OPAQUE:
+    if code == OPAQUE:
         return graph.opaque(graph.opaques[b], operands[0])
-    if code == op.TABLE:
+    if code == TABLE:
         return graph.table(graph.tables[b], operands[0])
-    if code in _METHODS:
-        return _METHODS[code](graph, *operands)
-    if len(operands) == 2:
-        return graph.binary(code, *operands)
-    return graph.unary(code, *operands)
+    if len(operands) == 1:
+        return _of_one(graph, code, operands[0])
+    if code == SELECT:
+        return graph.select(operands[0], operands[1], operands[2])
+    return _of_two(graph, code, operands[0], operands[1])
+
+
+def _of_one(graph: Graph, code: int, a: int) -> int:
+    if code == NEG:
+        return graph.neg(a)
+    return graph.logical_not(a) if code == NOT else graph.unary(code, a)
+
+
+def _of_two(graph: Graph, code: int, a: int, b: int) -> int:
+    if code == ADD:
+        return graph.add(a, b)
+    if code == SUB:
+        return graph.sub(a, b)
+    if code == MUL:
+        return graph.mul(a, b)
+    if code == DIV:
+        return graph.div(a, b)
+    if code == POW:
+        return graph.pow(a, b)
+    if code == AND:
+        return graph.logical_and(a, b)
+    return graph.logical_or(a, b) if code == OR else graph.binary(code, a, b)

@@ -245,13 +245,15 @@ def _trace(
         if not isinstance(failure.cause, TooManyWays):
             raise
     blocks = Blocks()
-    for _ in range(MOST_ATTEMPTS):
-        before = len(blocks.ordinary)
+    attempts = 0
+    while attempts < MOST_ATTEMPTS:
+        ordinary, branching = len(blocks.ordinary), len(blocks.branching)
         try:
             return _follow(fun, n, args, fills, max_paths, size, fixed, blocks)
         except TraceFailure:
-            if len(blocks.ordinary) == before:
+            if (len(blocks.ordinary), len(blocks.branching)) == (ordinary, branching):
                 break
+            attempts += len(blocks.ordinary) > ordinary
     return _follow(fun, n, args, fills, max_paths, size, fixed)
 
 
@@ -274,7 +276,7 @@ def _follow(
     recorder = BranchRecorder(graph)
     layout = ArgumentLayout(args, fixed)
     reader = Reader()
-    joins = None if blocks is None else Joins(recorder, blocks.ordinary)
+    joins = None if blocks is None else Joins(recorder, blocks)
     private = PrivateCopy(reader, blocks, joins)
     if joins is not None:
         joins.changed = private.watch.changed

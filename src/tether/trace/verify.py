@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,14 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tether.trace import opcodes as op
-from tether.trace.emit import Program
-from tether.trace.interpret import ARRAYS, evaluate, instructions
-from tether.trace.operations import OPERATIONS
-from tether.trace.piecewise import evaluate_piecewise, rounding_of_piecewise
+from tether._core.plain import Plain
 from tether.trace.tracer import Trace, TraceFailure, raised_on_purpose
 
-_ULP = 2.0**-52
 _SAFETY = 4.0
 # Sizes of the perturbations, each to both sides.
 _SIZES = (1e-6, 1e-3, 0.1, 0.5, 1.0)
@@ -63,7 +57,7 @@ def verify(
     program = trace.reference
     points = list(_points(t, np.asarray(y, float), np.asarray(yp, float), trace.args.flatten(args)))
     times, *columns = (np.stack(part, axis=-1) for part in zip(*points, strict=True))
-    values = evaluate(program, times, *columns).T
+    values = Plain(program, columns.pop(), len(points)).values_at_points(times, *columns).T
     for k, (time, unknowns, slopes, inputs) in enumerate(points):
         passed = trace.args.replace(args, inputs.tolist().__getitem__)
         try:
@@ -82,7 +76,7 @@ def verify(
             if not np.array_equal(expected, again, equal_nan=True):
                 raise TraceFailure("the function gives different values when called again")
         if not np.array_equal(expected, values[k], equal_nan=True):
-            found, errors = evaluate_with_error(program, time, unknowns, slopes, inputs)
+            found, errors = Plain(program, inputs).values_with_errors(time, unknowns, slopes)
             row = _first_wrong(expected, found, errors)
             if row is not None:
                 raise TraceFailure(
@@ -163,7 +157,7 @@ class Pair:
     traced : Trace
         What the function was traced to.
     runner : Machine, Native or None
-        What runs the program; None for the reference interpreter.
+        What runs the program; None: as it is, instruction by instruction.
     fun : callable
         The function as it was traced.
     args : sequence
@@ -203,10 +197,8 @@ class Pair:
         n, size = self.traced.n, len(self.traced.outputs)
         y, yp = np.array(y[:n], float), np.array(yp[:n], float)
         inputs = self.traced.args.flatten(self.args)
-        if self.runner is None:
-            values = evaluate(self.traced.reference, t, y, yp, inputs)
-        else:
-            values = self.runner.values(t, y, yp)
+        runner = self.runner or Plain(self.traced.reference, inputs)
+        values = runner.values(t, y, yp)
         try:
             expected = _call(self.fun, size, t, y, yp, self.args, self.fills)
         except Exception as error:             # a program has no other word for it than NaN
@@ -214,79 +206,6 @@ class Pair:
             return Difference(0, values[0], error=error) if finite else None
         if (values == expected).all():
             return None
-        _, errors = evaluate_with_error(self.traced.reference, t, y, yp, inputs)
+        _, errors = Plain(self.traced.reference, inputs).values_with_errors(t, y, yp)
         row = _first_wrong(expected, values, errors)
         return None if row is None else Difference(row, values[row], expected[row])
-
-
-def evaluate_with_error(
-    program: Program, t: float, y: Any, yp: Any, args: Any = ()
-) -> tuple[np.ndarray, np.ndarray]:
-    """Run a program at one point along with a bound of its rounding errors.
-
-    An error is followed by evaluating every operation at the ends of its operands' intervals:
-    jumps then show as large errors where they are within reach, and nowhere else.
-    """
-    values = [*program.constants.tolist(), float(t)]
-    values += [float(x) for part in (y, yp, args) for x in np.asarray(part, dtype=float)]
-    errors = [_ULP * abs(c) for c in program.constants] + [0.0] * (len(values) - program.n_const)
-    with np.errstate(all="ignore"):
-        for instruction in instructions(program):
-            value, error = _step(program, instruction, values, errors)
-            values.append(value)
-            errors.append(error)
-    chosen = program.outputs.tolist()
-    return np.array([values[i] for i in chosen]), np.array([errors[i] for i in chosen])
-
-
-def _step(
-    program: Program, instruction: tuple[int, int, int, int], values: list, errors: list
-) -> tuple[float, float]:
-    code, a, b, c = instruction
-    if code == op.SELECT:
-        chosen, other = (b, c) if values[a] else (c, b)
-        doubt = abs(values[b] - values[c]) if errors[a] else 0.0
-        return values[chosen], errors[chosen] + (doubt + errors[other] if errors[a] else 0.0)
-    if code in (op.ADD, op.SUB, op.MUL):
-        return _fast_step(code, values[a], values[b], errors[a], errors[b])
-    if code in (op.POWI, op.OPAQUE, op.TABLE):
-        operands = [a]
-        inner = _with_number(program, code, b)
-    else:
-        operands = [x for x in (a, b) if x >= 0]
-        inner = ARRAYS[code]
-    value = float(inner(*(np.float64(values[x]) for x in operands)))
-    ends = [
-        (values[x],) if errors[x] == 0.0 else (values[x] - errors[x], values[x] + errors[x])
-        for x in operands
-    ]
-    error = 0.0
-    for corner in itertools.product(*ends):
-        change = abs(float(inner(*map(np.float64, corner))) - value)
-        error = max(error, change if change == change else 0.0)
-    if code == op.TABLE:
-        return value, error + _ULP * rounding_of_piecewise(program.tables, b, values[a])
-    return value, error + _rounding(code, b) * _ULP * abs(value)
-
-
-def _with_number(program: Program, code: int, b: int) -> Callable[[Any], Any]:
-    """Operation of one operand that has a number in the place of a second one."""
-    if code == op.OPAQUE:
-        return program.opaques[b]
-    if code == op.TABLE:
-        return lambda x: evaluate_piecewise(program.tables, b, x)
-    return lambda x: np.float64(x) ** b
-
-
-def _fast_step(code: int, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:
-    """Do what `_step` does, for the commonest operations."""
-    if code == op.MUL:
-        value = x * y
-        return value, abs(x) * dy + abs(y) * dx + dx * dy + _ULP * abs(value)
-    value = x + y if code == op.ADD else x - y
-    return value, dx + dy + _ULP * abs(value)
-
-
-def _rounding(code: int, b: int) -> int:
-    """Units in the last place by which an operation itself may be wrong."""
-    return abs(b) + 1 if code == op.POWI else OPERATIONS[code].ulps
