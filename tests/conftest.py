@@ -24,6 +24,12 @@ def cache_of_libraries(tmp_path_factory):
 
 
 @pytest.fixture
+def nothing_is_known():
+    """No test finds what another has left on the shelf."""
+    shelf.empty()
+
+
+@pytest.fixture
 def traces(monkeypatch):
     """Functions that were traced, with nothing known before."""
     seen = []

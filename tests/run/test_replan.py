@@ -8,15 +8,10 @@ import pytest
 
 from tether import Bdf, Status, analyze, solve_dae
 from tether.plan import choose
-from tether.plan.shelf import shelf
 
 G = 9.81
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_known(monkeypatch):
-    """No test finds what another has left in the cache."""
-    shelf.empty()
+pytestmark = pytest.mark.usefixtures("nothing_is_known")
 
 
 def crossing(fun, apply=None, direction=0, terminal=False):

@@ -18,13 +18,8 @@ from numpy.polynomial import Polynomial
 from scipy.interpolate import CubicSpline
 
 from tether import solve_dae
-from tether.plan.shelf import shelf
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_known(monkeypatch):
-    """No test finds what another has left in the cache."""
-    shelf.empty()
+pytestmark = pytest.mark.usefixtures("nothing_is_known")
 
 
 KEYS = []

@@ -28,15 +28,10 @@ import scipy.special
 from numpy.polynomial import Polynomial
 
 from tether import analyze, solve_dae
-from tether.plan.shelf import shelf
 from tether.trace import TraceFailure, cache_key, evaluate, trace
 from tether.trace.code import facts_of
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_known(monkeypatch):
-    """No test finds what another has left in the cache."""
-    shelf.empty()
+pytestmark = pytest.mark.usefixtures("nothing_is_known")
 
 
 KNOWN = []

@@ -20,7 +20,6 @@ from scipy.interpolate import (
 from support.helpers import count_entries
 
 from tether import analyze, solve_dae
-from tether.plan.shelf import shelf
 from tether.trace import (
     evaluate,
     formula,
@@ -42,11 +41,7 @@ CLOSED = np.append(Y[:-1], Y[0])
 ORDERS = range(5)
 POINTS = np.concatenate([X, RNG.uniform(X[0], X[-1], 60), [-1.0, X[0] - 1e-9, 3.1, 6.0]])
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_known(monkeypatch):
-    """No test finds what another has left in the cache."""
-    shelf.empty()
+pytestmark = pytest.mark.usefixtures("nothing_is_known")
 
 
 SPLINES = {

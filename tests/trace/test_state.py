@@ -10,16 +10,11 @@ from support import states_in_classes, states_in_data, states_in_libraries
 from support.walker import Walk
 
 from tether import solve_dae
-from tether.plan.shelf import shelf
 from tether.trace import TraceFailure, trace
 
 STATES = states_in_classes.STATES + states_in_data.STATES + states_in_libraries.STATES
 
-
-@pytest.fixture(autouse=True)
-def nothing_is_known(monkeypatch):
-    """No test finds what another has left in the cache."""
-    shelf.empty()
+pytestmark = pytest.mark.usefixtures("nothing_is_known")
 
 
 # Somebody else swallowed the refusal, or there is too much to look at after every line.
