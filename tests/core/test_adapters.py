@@ -185,7 +185,7 @@ def test_the_end_of_a_domain_ends_the_run_with_all_that_was_computed():
     assert found.cause == Cause.EXCEPTION
     assert type(found.exception) is ValueError
     assert "ValueError" in sol.message
-    assert "test_exceptions.py: return [yp[0] + math.sqrt(y[0])]" in sol.message
+    assert "test_adapters.py: return [yp[0] + math.sqrt(y[0])]" in sol.message
     frames = [frame.name for frame in traceback.extract_tb(found.exception.__traceback__)]
     assert frames[-1] == "tank"
 

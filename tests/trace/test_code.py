@@ -1,5 +1,4 @@
 """What is read off bytecode directly is what `dis` says."""
-
 import argparse
 import ast
 import contextlib
@@ -11,8 +10,9 @@ import types
 import numpy as np
 import pytest
 
+from tether.trace import cache_key, tracer
 from tether.trace import code as facts
-from tether.trace import tracer
+from tether.trace.code import facts_of
 
 MODULES = [argparse, ast, contextlib, functools, inspect, facts, tracer, np.linalg._linalg]
 
@@ -48,3 +48,20 @@ def test_many_names_need_longer_arguments():
     exec(text, space)
     found = facts.facts_of(space["f"].__code__)
     assert found.globals_read == tuple(f"name_{i}" for i in range(400))
+
+
+def test_what_is_known_of_code_is_forgotten_with_it():
+    from tether.trace import cache, code
+
+    def sizes():
+        return len(code._facts), len(code._living), len(cache._hopeless)
+
+    much = [[float(i)] for i in range(20_000)]
+    before = sizes()
+    for i in range(50):
+        space = {"much": much if i % 2 else 1.0}
+        exec(f"def fun(t, y, yp):\n    return [yp[0] + y[0] * {i} + (much is None)]", space)
+        assert (cache_key(space["fun"], 1) is None) == bool(i % 2)
+        assert "much" in facts_of(space["fun"].__code__).names
+        space.clear()
+    assert all(now <= then for now, then in zip(sizes(), before, strict=True))

@@ -6,19 +6,35 @@ leaves all that the function can reach as it was.
 """
 
 import pytest
-from support import states_in_classes, states_in_data, states_in_libraries
+from support import (
+    states_in_arrays,
+    states_in_classes,
+    states_in_data,
+    states_in_functions,
+    states_in_instances,
+    states_in_libraries,
+    states_in_protocols,
+    states_in_subclasses,
+)
 from support.walker import Walk
 
 from tether import solve_dae
 from tether.trace import TraceFailure, trace
 
-STATES = states_in_classes.STATES + states_in_data.STATES + states_in_libraries.STATES
+STATES = [
+    state
+    for places in (
+        states_in_functions, states_in_data, states_in_arrays, states_in_classes,
+        states_in_instances, states_in_subclasses, states_in_libraries, states_in_protocols,
+    )
+    for state in places.STATES
+]
 
 pytestmark = pytest.mark.usefixtures("nothing_is_known")
 
 
 # Somebody else swallowed the refusal, or there is too much to look at after every line.
-WITHOUT_A_LINE = (states_in_libraries.own_repr, states_in_data.system_modules)
+WITHOUT_A_LINE = (states_in_protocols.own_repr, states_in_functions.system_modules)
 
 
 def residual_with(on, is_on):
