@@ -1,6 +1,7 @@
 cimport numpy as cnp
 
 from tether._core.codes cimport NON_FINITE, OK, USER_EXCEPTION
+from tether._core.guess cimport use_guesses
 from tether._core.state cimport State
 
 ctypedef void (*c_residual_t)(double, double*, double*, double*) noexcept nogil

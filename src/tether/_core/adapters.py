@@ -15,6 +15,7 @@ if cython.compiled:
     )
 else:
     from tether._core.codes import NON_FINITE, OK, USER_EXCEPTION
+    from tether._core.guess import use_guesses
     from tether._core.state import State
 
 if cython.compiled:
@@ -353,6 +354,7 @@ def use_python_residual(s: State, fun, args, fills):
     s.residual_adapter = PythonResidual(fun, s.n, args, fills)
     s.residual = python_residual
     s.python_residual = True
+    use_guesses(s)
 
 
 def use_python_jacobian(s: State, fun, args):

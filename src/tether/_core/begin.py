@@ -45,6 +45,9 @@ def begin(s, t, y, yp, first_step):
     s.jump_step = 0.0
     s.last_control = 0.0
     s.cj_factored = 0.0
+    s.past = 0
+    s.extra = 1
+    s.seen_step = -1
     return status
 
 

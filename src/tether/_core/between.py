@@ -233,6 +233,7 @@ def begin_behind_jump(s):
             for j in range(1, COLUMNS):
                 s.phi[j * s.n + i] = 0.0
     s.k = 1
+    s.past = 0
     s.steps_at_order = 0
     s.starting = True
     s.last_control = 0.0

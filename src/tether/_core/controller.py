@@ -101,6 +101,8 @@ def recover(s, status):
         else:
             s.k = max(lower_order(s) if s.error_failures == 2 else 1, s.lowest_order)
             s.starting = s.error_failures >= 3 and s.lowest_order == 1
+            if s.error_failures >= 3:
+                s.past = 0
             ratio = 0.25
             puzzled = (
                 s.error_failures >= 3

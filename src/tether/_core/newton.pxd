@@ -1,15 +1,26 @@
 from tether._core.adapters cimport evaluate
 from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
+from tether._core.guess cimport begin_at_guess, compare_guesses, keep_point
 from tether._core.linear cimport assemble_and_factor, solve_scaled
 from tether._core.norms cimport weighted_norm
 from tether._core.predict cimport start_from_prediction
 from tether._core.state cimport State
 
 cdef int correct(State s) noexcept nogil
+cdef int correct_with_factors(State s) noexcept nogil
+cdef bint may_guess(State s) noexcept nogil
+cdef int correct_guess(State s) noexcept nogil
+cdef int correct_anew(State s, int status) noexcept nogil
+cdef bint is_old(State s) noexcept nogil
 cdef int set_up(State s, bint fresh) noexcept nogil
 cdef int iterate(State s) noexcept nogil
 cdef bint needs_factor(State s) noexcept nogil
+cdef bint is_enough(State s, double error) noexcept nogil
+cdef bint is_close(State s, double size) noexcept nogil
+cdef double seen_rate(State s) noexcept nogil
+cdef bint changes_sign(State s) noexcept nogil
 cdef double find_increment(State s, double damping) noexcept nogil
+cdef double measure(State s, double* v) noexcept nogil
 cdef void take_increment(State s, double length) noexcept nogil
 cdef bint stagnated(State s, double size) noexcept nogil
 cdef int correct_damped(State s) noexcept nogil

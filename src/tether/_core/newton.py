@@ -6,6 +6,7 @@ from cython.cimports.libc.math import fabs, pow
 if not cython.compiled:
     from tether._core.adapters import evaluate
     from tether._core.codes import NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
+    from tether._core.guess import begin_at_guess, compare_guesses, keep_point
     from tether._core.linear import assemble_and_factor, solve_scaled
     from tether._core.norms import weighted_norm
     from tether._core.predict import start_from_prediction
@@ -24,8 +25,16 @@ DIVERGING = cython.declare(cython.double, 0.9)
 UNKNOWN_RATE = cython.declare(cython.double, 100.0)
 # An iteration that has come to a stand this far below the tolerance is left with round-off.
 STAGNATED = cython.declare(cython.double, 10.0)
+# A Jacobian with which the iteration converges that fast is not renewed for its age.
+FAST = cython.declare(cython.double, 0.02)
+# What a rate seen in an earlier step may have become since then.
+SAFETY = cython.declare(cython.double, 3.0)
+# The share of the correction that the error of an iteration from a guess may have.
+ROUGHNESS = cython.declare(cython.double, 0.005)
 # At index 2 and 3: what the second increment may say about the rate.
 EARLY_RATE = cython.declare(cython.double, 0.5)
+# In every so many steps guesses from more and fewer points are compared.
+TRIAL = cython.declare(cython.int, 4)
 # The damped iteration: how long, how short its steps, and how small its last increment.
 MAX_DAMPED = cython.declare(cython.int, 20)
 SHORTEST = cython.declare(cython.double, 1e-3)
@@ -33,32 +42,83 @@ DAMPED_ENOUGH = cython.declare(cython.double, 0.1)
 
 
 def correct(s):
-    """Solve F(t, y, y' predicted + cj (y - y predicted)) = 0 from the prediction, math (7).
+    """Solve F(t, y, y' predicted + cj (y - y predicted)) = 0, math (7)."""
+    status: cython.int
+    s.guessed = False
+    status = correct_damped(s) if s.in_vain > 0 else correct_with_factors(s)
+    if status == OK and s.guesses:
+        keep_point(s)
+    return status
+
+
+def correct_with_factors(s):
+    """Iterate with the stored factors, from a guess or from the prediction.
 
     A failure with an old Jacobian is not held against the step: the iteration is repeated
     once with a new one.
     """
     status: cython.int
-    if s.in_vain > 0:
-        return correct_damped(s)
-    status = evaluate(s, s.t_new, s.y, s.yp, s.r)
-    if status != OK:
-        return status
-    if needs_factor(s):
-        status = set_up(s, not s.jacobian_exists or s.steps - s.jacobian_step > OLD)
+    s.guessed = s.guesses and may_guess(s)
+    if s.guessed:
+        status = correct_guess(s)
+    else:
+        status = evaluate(s, s.t_new, s.y, s.yp, s.r)
+        if status != OK:
+            return status
+        if needs_factor(s):
+            status = set_up(s, not s.jacobian_exists or is_old(s))
         if status == OK:
             status = iterate(s)
-    else:
-        status = iterate(s)
     if status == OK or status == USER_EXCEPTION or s.jacobian_current:
         return status
-    start_from_prediction(s)
+    return correct_anew(s, status)
+
+
+def may_guess(s):
+    """Tell whether there are points to guess from, and a Jacobian that has not failed."""
+    return (
+        s.past > 0
+        and s.jacobian_exists
+        and s.newton_failures == 0
+        and not (needs_factor(s) and is_old(s))
+    )
+
+
+def correct_guess(s):
+    """Iterate from a guess, with the Jacobian at hand."""
+    status: cython.int = OK
+    if needs_factor(s):
+        status = assemble_and_factor(s)
+    if status == OK:
+        begin_at_guess(s)
+        status = evaluate(s, s.t_new, s.y, s.yp, s.r)
+    if status == OK:
+        status = iterate(s)
+    if status == OK and s.steps % TRIAL == 0:
+        compare_guesses(s)
+    return status
+
+
+def correct_anew(s, status):
+    """Iterate with a new Jacobian, from where a guess has led to or from the prediction."""
+    if status != NO_CONVERGENCE or s.rate > DIVERGING:
+        s.guessed = False
+    if not s.guessed:
+        start_from_prediction(s)
     status = evaluate(s, s.t_new, s.y, s.yp, s.r)
     if status == OK:
         status = set_up(s, True)
     if status == OK:
         status = iterate(s)
     return status
+
+
+def is_old(s):
+    """Tell whether a new Jacobian is due when the matrix is factored anyway.
+
+    Where it costs residuals it is not, as long as the iteration converges fast.
+    """
+    return s.steps - s.jacobian_step > OLD and not (s.guesses and seen_rate(s) < FAST)
 
 
 def needs_factor(s):
@@ -81,15 +141,16 @@ def set_up(s, fresh):
         s.jacobian_exists = True
         s.jacobian_current = True
         s.jacobian_step = s.steps
+        s.seen_step = -1
     return assemble_and_factor(s)
 
 
 def iterate(s):
     """Iterate from the residual in `s.r` until the error left is below the tolerance.
 
-    The rate of convergence is measured anew in every step: a rate carried over from earlier
-    steps, as in DASSL and IDA, lets errors of the iteration into the differences, and accepts
-    points at which the residual was never seen.
+    From the prediction the rate of convergence is measured anew in every step: a rate carried
+    over from earlier steps, as in DASSL and IDA, lets errors of the iteration into the
+    differences, and accepts points far from any at which the residual was seen.
     """
     m: cython.int
     status: cython.int
@@ -107,21 +168,27 @@ def iterate(s):
         take_increment(s, 1.0)
         if m == 0:
             first = size
-            s.first_increment = size
+            s.first_increment = measure(s, s.correction) if s.guessed else size
             s.rate = 0.0
-            if UNKNOWN_RATE * size <= s.newton_tolerance:
+            if s.guessed and changes_sign(s):
+                pass
+            elif UNKNOWN_RATE * size <= s.newton_tolerance or s.guessed and is_close(s, size):
                 return OK
         else:
             rate = size / last if m == 1 or s.highest_kind > 1 else pow(size / first, 1.0 / m)
             s.rate = rate
+            s.seen_rate = rate
+            s.seen_step = s.steps
             if m == 1 and s.highest_kind > 1:
                 # A first correction of the positions turns up in the velocities, divided by h,
                 # only with the second increment: too early for a verdict.
                 rate = min(rate, EARLY_RATE)
-            elif rate > (DIVERGING if s.jacobian_current else TOO_SLOW):
+            elif rate > (DIVERGING if s.jacobian_current or s.guessed else TOO_SLOW):
                 return OK if stagnated(s, size) else NO_CONVERGENCE
-            if size * rate / (1.0 - rate) <= s.newton_tolerance:
+            if is_enough(s, size * rate / (1.0 - rate)):
                 return OK
+            if s.guessed and not s.jacobian_current and s.rate > TOO_SLOW:
+                return NO_CONVERGENCE
         if size <= 100.0 * EPS * s.y_norm:      # nothing left but round-off
             return OK
         last = size
@@ -132,17 +199,60 @@ def iterate(s):
     return NO_CONVERGENCE
 
 
-def find_increment(s, damping):
-    """Turn the residual in `s.r` into Newton's increment; return its size, P82 eq. 5.9 or 5.10."""
+def is_enough(s, error):
+    """Tell whether the error that is left is small enough.
+
+    That of an iteration from the prediction is smooth, like the prediction. From a guess it is
+    not, and must be small beside the differences that it gets into.
+    """
+    if error > s.newton_tolerance:
+        return False
+    return not s.guessed or error <= ROUGHNESS * measure(s, s.correction)
+
+
+def is_close(s, size):
+    """Tell whether one increment from a guess is enough, by the rate that was seen before."""
+    rate: cython.double
+    if size > s.newton_tolerance:
+        return False
+    rate = SAFETY * seen_rate(s) + fabs((s.cj - s.cj_factored) / (s.cj + s.cj_factored))
+    return rate < DIVERGING and is_enough(s, size * rate / (1.0 - rate))
+
+
+def seen_rate(s):
+    """Rate of convergence with this Jacobian, from when it was last seen: it grows with the age."""
+    if s.seen_step < s.jacobian_step:
+        return 1.0
+    return s.seen_rate * (1.0 + s.steps - s.jacobian_step) / (1.0 + s.seen_step - s.jacobian_step)
+
+
+def changes_sign(s):
+    """Tell whether the increment in `s.r` has led to signs at which no residual was seen.
+
+    Many functions end where an unknown becomes negative.
+    """
     i: cython.int
-    size: cython.double
+    for i in range(s.n):
+        if s.y[i] * (s.y[i] - s.r[i]) < 0.0:
+            return True
+    return False
+
+
+def find_increment(s, damping):
+    """Turn the residual in `s.r` into Newton's increment; return its size."""
+    i: cython.int
     for i in range(s.n):
         s.r[i] = -s.r[i] * damping
     if s.scaling_mode == UNSCALED:
         s.solve(s, s.r)
     else:
         solve_scaled(s, s.r)
-    size = weighted_norm(s, s.r, s.newton_weight, s.newton_norm)
+    return measure(s, s.r)
+
+
+def measure(s, v):
+    """Size of an increment, P82 eq. 5.9 or 5.10."""
+    size: cython.double = weighted_norm(s, v, s.newton_weight, s.newton_norm)
     return size / fabs(s.h) if s.newton_by_step else size
 
 

@@ -102,6 +102,20 @@ cdef class State:
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
 
+    # --- points that Newton's iteration is begun from (guess.py)
+    cdef public bint guesses          # the iteration begins at a guess: every residual is dear
+    cdef public bint guessed          # ... in this step
+    cdef public int past              # how many points there are since the history began
+    cdef public int extra             # a guess at order k is made from k + extra of them
+    cdef double* past_t
+    cdef double* past_y
+    cdef double* past_yp
+    cdef double* past_share           # in the extrapolation
+    cdef double* guess                # of the correction
+    cdef double* gap                  # the residual of the linear model
+    cdef public double seen_rate      # of convergence, last measured ...
+    cdef public long long seen_step   # ... in this step
+
     # --- groups of columns for differences (colours.py)
     cdef public bint correcting       # the Jacobian is wanted by Newton's iteration
     cdef signed char* fy_rows         # rows in which a column has been seen so far

@@ -161,6 +161,10 @@ class State:
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
         self.correcting = False
+        self.guesses = self.guessed = False
+        self.seen_rate = 1.0
+        self.seen_step = -1
+        self.past = 0
 
         self.n_constraints = self.n_pieces = 0
         self.project_before_test = False

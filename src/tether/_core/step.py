@@ -105,6 +105,7 @@ def complete(s):
     j: cython.int
     h_next: cython.double
     s.steps += 1
+    s.past += 1
     if s.drift > s.worst_drift:
         s.worst_drift = s.drift
     if s.rank > s.highest_rank:
