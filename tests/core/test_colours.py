@@ -245,13 +245,14 @@ def test_calls_of_a_chain_hardly_grow_with_its_length():
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
-def test_c_functions_are_called_as_often_as_python_ones(tmp_path):
+def test_c_functions_are_differenced_in_groups_like_python_ones(tmp_path):
     problem, called = heat(60, trace="never")
     fun = LowLevelCallable(compile_residual(problem, tmp_path))
     sol = solve_dae(fun, problem.t_span, problem.y0, problem.yp0, rtol=1e-6,
                     atol=problem.atol(1e-6))
-    assert sol.nfev == called.nfev
-    np.testing.assert_allclose(sol.y[:, -1], called.y[:, -1], rtol=1e-9, atol=1e-14)
+    for run in (sol, called):
+        assert run.nfev <= run.stats.iterations + 9 * math.sqrt(60) + 5 * run.njev
+    np.testing.assert_allclose(sol.y[:, -1], called.y[:, -1], rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [16, 64])

@@ -6,7 +6,8 @@ cdef int use_guesses(State s) except -1
 cdef void keep_point(State s) noexcept nogil
 cdef void begin_at_guess(State s) noexcept nogil
 cdef void compare_guesses(State s) noexcept nogil
-cdef double miss(State s, int extra) noexcept nogil
+cdef double miss(State s) noexcept nogil
 cdef void find_guess(State s, int extra) noexcept nogil
-cdef void set_shares(State s, int m) noexcept nogil
-cdef void find_gap(State s, int m) noexcept nogil
+cdef void extrapolate(State s, int m) noexcept nogil
+cdef double share_of(State s, int j, int m) noexcept nogil
+cdef void find_gap(State s) noexcept nogil

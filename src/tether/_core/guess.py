@@ -11,20 +11,23 @@ if not cython.compiled:
     from tether._core.norms import weighted_norm
     from tether._core.state import open_block, take
 
-POINTS = cython.declare(cython.int, 10)
+POINTS = cython.declare(cython.int, 10)    # one of them is being written
+# The model is solved with the factors of another cj by so many iterations.
+SWEEPS = cython.declare(cython.int, 2)
 
 
 def use_guesses(s):
     """Make the memory for the points that the guesses are made from."""
-    open_block(s, (2 * s.n + 2) * POINTS + 2 * s.n)
+    open_block(s, (2 * s.n + 1) * POINTS + 4 * s.n)
     s.past_t = take(s, "past_t", POINTS)
-    s.past_share = take(s, "past_share", POINTS)
     s.past_y = take(s, "past_y", POINTS * s.n)
     s.past_yp = take(s, "past_yp", POINTS * s.n)
     s.guess = take(s, "guess", s.n)
     s.gap = take(s, "gap", s.n)
+    s.beside_y = take(s, "beside_y", s.n)
+    s.beside_yp = take(s, "beside_yp", s.n)
     s.past = 0
-    s.extra = 1
+    s.extra = s.trial = 1
     s.guesses = True
     return 0
 
@@ -43,7 +46,12 @@ def keep_point(s):
 def begin_at_guess(s):
     """Move from the prediction to where the model holds, math (7a)."""
     i: cython.int
+    probe: cython.double = 0.0
     find_guess(s, s.extra)
+    for i in range(s.n):
+        probe += 0.0 * s.guess[i]
+    if probe != 0.0:                    # not a number, or infinite
+        return
     for i in range(s.n):
         s.correction[i] = s.guess[i]
         s.y[i] = s.y_predicted[i] + s.correction[i]
@@ -51,24 +59,22 @@ def begin_at_guess(s):
 
 
 def compare_guesses(s):
-    """See whether one point more or less would have come closer to the solution found."""
-    here: cython.double
-    here = miss(s, s.extra)
-    if here == 0.0:
-        return
-    if s.extra > 1 - s.k and miss(s, s.extra - 1) < here:
-        s.extra -= 1
-    elif s.k + s.extra < min(s.past, POINTS - 1) and miss(s, s.extra + 1) < here:
-        s.extra += 1
+    """See whether one point less, or next time one more, would have come closer to the solution."""
+    here: cython.double = miss(s)
+    other: cython.int = s.extra + s.trial
+    if 0 < s.k + other <= min(s.past, POINTS - 1):
+        find_guess(s, other)
+        if miss(s) < here:
+            s.extra = other
+    s.trial = -s.trial
 
 
-def miss(s, extra):
-    """Distance of a guess from the correction found."""
+def miss(s):
+    """Distance of the guess from the correction found."""
     i: cython.int
-    find_guess(s, extra)
     for i in range(s.n):
-        s.guess[i] -= s.correction[i]
-    return weighted_norm(s, s.guess, s.newton_weight, s.newton_norm)
+        s.gap[i] = s.guess[i] - s.correction[i]
+    return weighted_norm(s, s.gap, s.newton_weight, s.newton_norm)
 
 
 def find_guess(s, extra):
@@ -76,14 +82,12 @@ def find_guess(s, extra):
     n: cython.int = s.n
     i: cython.int
     sweep: cython.int
-    sweeps: cython.int = 1 if s.cj == s.cj_factored else 3
     damping: cython.double = 2.0 / (1.0 + s.cj / s.cj_factored)
-    m: cython.int = max(1, min(s.k + extra, min(s.past, POINTS - 1)))
-    set_shares(s, m)
+    extrapolate(s, max(1, min(s.k + extra, min(s.past, POINTS - 1))))
     for i in range(n):
         s.guess[i] = 0.0
-    for sweep in range(sweeps):
-        find_gap(s, m)
+    for sweep in range(1 if s.cj == s.cj_factored else SWEEPS):
+        find_gap(s)
         for i in range(n):
             s.gap[i] *= -damping
         solve_scaled(s, s.gap)
@@ -91,39 +95,51 @@ def find_guess(s, extra):
             s.guess[i] += s.gap[i]
 
 
-def set_shares(s, m):
-    """Find the weights of the last m points in the extrapolation to t_new."""
+def extrapolate(s, m):
+    """Extrapolate y and y' from the last m points; note how far the prediction is from that."""
+    n: cython.int = s.n
     i: cython.int
     j: cython.int
-    a: cython.int
-    b: cython.int
+    row: cython.int
     share: cython.double
+    for i in range(n):
+        s.beside_y[i] = s.y_predicted[i]
+        s.beside_yp[i] = s.yp_predicted[i]
+    for j in range(m):
+        row = (s.past - 1 - j) % POINTS
+        share = share_of(s, j, m)
+        for i in range(n):
+            s.beside_y[i] -= share * s.past_y[row * n + i]
+            s.beside_yp[i] -= share * s.past_yp[row * n + i]
+
+
+def share_of(s, j, m):
+    """Weight of the j-th of the last m points in the extrapolation to t_new."""
+    i: cython.int
+    here: cython.double = s.past_t[(s.past - 1 - j) % POINTS]
+    there: cython.double
+    above: cython.double = 1.0
+    below: cython.double = 1.0
+    per_step: cython.double = 1.0 / s.h     # products of times may leave the range of numbers
     for i in range(m):
-        a = (s.past - 1 - i) % POINTS
-        share = 1.0
-        for j in range(m):
-            if j != i:
-                b = (s.past - 1 - j) % POINTS
-                share *= (s.t_new - s.past_t[b]) / (s.past_t[a] - s.past_t[b])
-        s.past_share[i] = share
+        if i != j:
+            there = s.past_t[(s.past - 1 - i) % POINTS]
+            above *= (s.t_new - there) * per_step
+            below *= (here - there) * per_step
+    return above / below
 
 
-def find_gap(s, m):
+def find_gap(s):
     """Put the residual of the model at the guess into `s.gap`."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int
-    a: cython.int
     y: cython.double
     yp: cython.double
     for i in range(n):
         s.gap[i] = 0.0
     for j in range(n):
-        y = s.y_predicted[j] + s.guess[j]
-        yp = s.yp_predicted[j] + s.cj * s.guess[j]
-        for i in range(m):
-            a = (s.past - 1 - i) % POINTS
-            y -= s.past_share[i] * s.past_y[a * n + j]
-            yp -= s.past_share[i] * s.past_yp[a * n + j]
+        y = s.beside_y[j] + s.guess[j]
+        yp = s.beside_yp[j] + s.cj * s.guess[j]
         for i in range(n):
             s.gap[i] += s.fy[j * n + i] * y + s.fyp[j * n + i] * yp

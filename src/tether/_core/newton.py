@@ -27,6 +27,8 @@ UNKNOWN_RATE = cython.declare(cython.double, 100.0)
 STAGNATED = cython.declare(cython.double, 10.0)
 # A Jacobian with which the iteration converges that fast is not renewed for its age.
 FAST = cython.declare(cython.double, 0.02)
+# How near to the solution a guess must be for one increment to be enough.
+NEAR = cython.declare(cython.double, 2.0)
 # What a rate seen in an earlier step may have become since then.
 SAFETY = cython.declare(cython.double, 3.0)
 # The share of the correction that the error of an iteration from a guess may have.
@@ -34,7 +36,7 @@ ROUGHNESS = cython.declare(cython.double, 0.005)
 # At index 2 and 3: what the second increment may say about the rate.
 EARLY_RATE = cython.declare(cython.double, 0.5)
 # In every so many steps guesses from more and fewer points are compared.
-TRIAL = cython.declare(cython.int, 4)
+TRIAL = cython.declare(cython.int, 2)
 # The damped iteration: how long, how short its steps, and how small its last increment.
 MAX_DAMPED = cython.declare(cython.int, 20)
 SHORTEST = cython.declare(cython.double, 1e-3)
@@ -170,9 +172,7 @@ def iterate(s):
             first = size
             s.first_increment = measure(s, s.correction) if s.guessed else size
             s.rate = 0.0
-            if s.guessed and changes_sign(s):
-                pass
-            elif UNKNOWN_RATE * size <= s.newton_tolerance or s.guessed and is_close(s, size):
+            if is_close(s, size) and not (s.guesses and changes_sign(s)):
                 return OK
         else:
             rate = size / last if m == 1 or s.highest_kind > 1 else pow(size / first, 1.0 / m)
@@ -211,9 +211,11 @@ def is_enough(s, error):
 
 
 def is_close(s, size):
-    """Tell whether one increment from a guess is enough, by the rate that was seen before."""
+    """Tell whether one increment is enough: after a guess by the rate that was seen before."""
     rate: cython.double
-    if size > s.newton_tolerance:
+    if UNKNOWN_RATE * size <= s.newton_tolerance:
+        return True
+    if not s.guessed or size > NEAR * s.newton_tolerance:
         return False
     rate = SAFETY * seen_rate(s) + fabs((s.cj - s.cj_factored) / (s.cj + s.cj_factored))
     return rate < DIVERGING and is_enough(s, size * rate / (1.0 - rate))

@@ -106,11 +106,13 @@ cdef class State:
     cdef public bint guesses          # the iteration begins at a guess: every residual is dear
     cdef public bint guessed          # ... in this step
     cdef public int past              # how many points there are since the history began
-    cdef public int extra             # a guess at order k is made from k + extra of them
+    cdef public int extra             # a guess at order k is made from k + extra of them ...
+    cdef public int trial             # ... or, for comparison, one more or less
     cdef double* past_t
     cdef double* past_y
     cdef double* past_yp
-    cdef double* past_share           # in the extrapolation
+    cdef double* beside_y             # the prediction, less what is extrapolated from them
+    cdef double* beside_yp
     cdef double* guess                # of the correction
     cdef double* gap                  # the residual of the linear model
     cdef public double seen_rate      # of convergence, last measured ...
