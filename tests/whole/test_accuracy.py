@@ -111,7 +111,10 @@ def test_an_exact_jacobian_gives_the_same_and_saves_residuals(name, exact):
     given = solve(problem, 1e-6, jac=None if exact == "traced" else problem.jac,
                   trace="never" if exact == "user" else "always")
     assert problem.digits(given.y[:, -1]) >= min(problem.digits(differences.y[:, -1]), 7.0) - 1.0
-    assert given.nfev < differences.nfev
+    beside = [run.nfev - run.stats.iterations for run in (given, differences)]
+    assert beside[0] < beside[1]
+    if exact == "user":                # a program begins its iterations at the prediction
+        assert given.nfev < differences.nfev
     assert given.njev <= given.nlu
 
 

@@ -177,8 +177,11 @@ def iterate(s):
         else:
             rate = size / last if m == 1 or s.highest_kind > 1 else pow(size / first, 1.0 / m)
             s.rate = rate
-            s.seen_rate = rate
-            s.seen_step = s.steps
+            if UNKNOWN_RATE * first > s.newton_tolerance:
+                s.seen_rate = rate
+                s.seen_step = s.steps
+            elif s.guesses:             # both were next to nothing, and their ratio is too
+                return OK
             if m == 1 and s.highest_kind > 1:
                 # A first correction of the positions turns up in the velocities, divided by h,
                 # only with the second increment: too early for a verdict.
