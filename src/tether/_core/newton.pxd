@@ -10,6 +10,7 @@ cdef int correct(State s) noexcept nogil
 cdef int correct_with_factors(State s) noexcept nogil
 cdef bint may_guess(State s) noexcept nogil
 cdef int correct_guess(State s) noexcept nogil
+cdef void note_success(State s, int status) noexcept nogil
 cdef int correct_anew(State s, int status) noexcept nogil
 cdef bint is_old(State s) noexcept nogil
 cdef int set_up(State s, bint fresh) noexcept nogil

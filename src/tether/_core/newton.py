@@ -37,6 +37,7 @@ ROUGHNESS = cython.declare(cython.double, 0.005)
 EARLY_RATE = cython.declare(cython.double, 0.5)
 # In every so many steps guesses from more and fewer points are compared.
 TRIAL = cython.declare(cython.int, 2)
+MOST_MISSES = cython.declare(cython.int, 24)
 # The damped iteration: how long, how short its steps, and how small its last increment.
 MAX_DAMPED = cython.declare(cython.int, 20)
 SHORTEST = cython.declare(cython.double, 1e-3)
@@ -80,6 +81,7 @@ def may_guess(s):
     """Tell whether there are points to guess from, and a Jacobian that has not failed."""
     return (
         s.past > 0
+        and s.steps >= s.guess_from
         and s.jacobian_exists
         and s.newton_failures == 0
         and not (needs_factor(s) and is_old(s))
@@ -96,9 +98,20 @@ def correct_guess(s):
         status = evaluate(s, s.t_new, s.y, s.yp, s.r)
     if status == OK:
         status = iterate(s)
+    note_success(s, status)
     if status == OK and s.steps % TRIAL == 0:
         compare_guesses(s)
     return status
+
+
+def note_success(s, status):
+    """Where guesses keep leading nowhere, as with a noisy function, leave them off for a while."""
+    if status == OK:
+        s.misses = max(0, s.misses - 1)
+        return
+    s.misses = min(s.misses + 2, MOST_MISSES)
+    if s.misses > 2:
+        s.guess_from = s.steps + (1 << (s.misses // 2))
 
 
 def correct_anew(s, status):

@@ -108,6 +108,8 @@ cdef class State:
     cdef public int past              # how many points there are since the history began
     cdef public int extra             # a guess at order k is made from k + extra of them ...
     cdef public int trial             # ... or, for comparison, one more or less
+    cdef public int misses            # guesses that led nowhere weigh two, others minus one
+    cdef public long long guess_from  # no guess before this step
     cdef double* past_t
     cdef double* past_y
     cdef double* past_yp

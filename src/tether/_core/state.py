@@ -163,6 +163,7 @@ class State:
         self.correcting = False
         self.guesses = self.guessed = False
         self.seen_rate = 1.0
+        self.misses = self.guess_from = 0
         self.seen_step = -1
         self.past = 0
 

@@ -47,6 +47,15 @@ class State:
     fyp_known: bool
     fyp_exists: bool
     fyp_constant: bool
+    guesses: bool
+    guessed: bool
+    past: int
+    extra: int
+    trial: int
+    misses: int
+    guess_from: int
+    seen_rate: float
+    seen_step: int
     correcting: bool
     fy_sparse: bool
     fyp_sparse: bool
