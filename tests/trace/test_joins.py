@@ -6,91 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from support.adder import adder
+from support.joined import N, agrees, gates, independent
 
 from tether import solve_dae
 from tether.trace import TraceFailure, evaluate, trace
 from tether.trace.branches import BranchRecorder
-from tether.trace.joins import _State
-
-N = 12
-
-
-def agrees(fun, n=N, points=80, seed=3, **options):
-    """Trace a function and compare it with the function at random points."""
-    traced = trace(fun, n, **options)
-    rng = np.random.default_rng(seed)
-    for _ in range(points):
-        t, y, yp = rng.uniform(-2, 2), rng.uniform(-2, 2, n), rng.uniform(-2, 2, n)
-        if options.get("fills"):
-            expected = np.zeros(n)
-            fun(t, y, yp, expected)
-        else:
-            expected = np.asarray(fun(t, y, yp), float)
-        np.testing.assert_allclose(
-            evaluate(traced.reference, t, y, yp), expected, rtol=1e-12, atol=1e-12
-        )
-    return traced
-
 
 # --- a circuit, as one would write it ------------------------------------------------------------
-
-
-def channel(vds, vgs):
-    """Return the current through a transistor that is on."""
-    drive = vgs - 0.7
-    if drive <= 0.0:
-        return 0.0
-    if drive <= vds:
-        return 0.4 * drive**2 * (1.0 + 0.02 * vds)
-    return 0.4 * vds * (2.0 * drive - vds) * (1.0 + 0.02 * vds)
-
-
-def transistor(drain, gate, source):
-    """Return the current through a transistor, whichever end is the drain."""
-    if drain > source:
-        return channel(drain - source, gate - source)
-    elif drain == source:
-        return 0.0
-    else:
-        return -channel(source - drain, gate - drain)
-
-
-def capacity(v):
-    """Return the capacity of a junction."""
-    if v <= 0.0:
-        return 0.1 / math.sqrt(1.0 - v / 0.87)
-    return 0.1 * (1.0 + v / (2.0 * 0.87))
-
-
-def pulse(t):
-    """Return the voltage at the inputs."""
-    phase = t % 20.0
-    if phase < 5.0:
-        return 0.0
-    if phase < 10.0:
-        return phase - 5.0
-    if phase < 15.0:
-        return 5.0
-    return 20.0 - phase
-
-
-def gates(count):
-    """Make a chain of NAND gates with three unknowns each."""
-
-    def residual(t, y, yp):
-        result, left = [], pulse(t)
-        for i in range(count):
-            output, middle, current = y[3 * i : 3 * i + 3]
-            upper = transistor(output, left, middle)
-            lower = transistor(middle, pulse(t + 3.0), 0.0)
-            result.append(capacity(output - 5.0) * yp[3 * i] - current + upper)
-            result.append(capacity(middle) * yp[3 * i + 1] - upper + lower)
-            result.append(current - (5.0 - output) / 2.0)
-            left = output
-        return result
-
-    return residual
 
 
 @pytest.mark.parametrize("count", [1, 4])
@@ -102,22 +24,6 @@ def test_a_circuit_of_nand_gates(count):
     assert traced.success
     assert called.success
     np.testing.assert_allclose(traced.y[:, -1], called.y[:, -1], rtol=1e-4, atol=1e-5)
-
-
-def independent(count):
-    """Make a function with so many `if`s, each with an unknown of its own."""
-
-    def residual(t, y, yp):
-        result = []
-        for i in range(count):
-            if y[i] > 0.0:
-                force = 2.0 * y[i]
-            else:
-                force = y[i] ** 3
-            result.append(yp[i] + force)
-        return result
-
-    return residual
 
 
 def test_the_work_grows_with_the_number_of_branches(monkeypatch):
@@ -580,103 +486,3 @@ def test_the_text_of_another_function_is_not_believed():
                     trace(fun, N)
         finally:
             del linecache.cache[file]
-
-
-# --- only where there is a branch ----------------------------------------------------------------
-
-
-def work(monkeypatch, fun, n):
-    """Count the states that tracing keeps for joins, and the values it looks at for them."""
-    states, looks = [], []
-    with monkeypatch.context() as patch:
-        look, make = _State._look, _State.__init__
-        patch.setattr(_State, "_look", lambda self, x: looks.append(1) or look(self, x))
-        patch.setattr(_State, "__init__", lambda self, x: states.append(1) or make(self, x))
-        traced = trace(fun, n)
-    return np.array([len(states), len(looks), len(traced.graph.nodes)])
-
-
-def test_tracing_is_linear_in_the_number_of_gates(monkeypatch):
-    few, many, most = (work(monkeypatch, gates(count), 3 * count) for count in (10, 20, 40))
-    assert np.all(most - many <= 2.1 * (many - few))
-
-
-def test_only_blocks_with_branches_are_followed(monkeypatch):
-    states, looks, nodes = work(monkeypatch, adder, 350)
-    transistors = 39
-    assert states < 15 * transistors           # a channel, its two directions, and the junctions
-    assert looks < 10 * states
-    assert nodes < 200 * transistors
-
-
-# --- branches that show up late -----------------------------------------------------------------
-
-
-class Counter:
-    """Something that is written to."""
-
-    def __init__(self):
-        self.count = 0
-
-
-def late(t, y, yp):
-    """Branch in a helper and a loop that have run before without a branch."""
-
-    def limited(x, bound):
-        if x > bound:
-            return bound
-        return x
-
-    result = [limited(float(i), 3.0) for i in range(4)]
-    for i in range(len(y)):
-        if i < 2 or y[i] > 0.2 * i:
-            result.append(yp[i] + limited(y[i], 1.0))
-        else:
-            result.append(yp[i] - y[i] * limited(y[i], -1.0))
-    return result[4:]
-
-
-def with_an_object(t, y, yp):
-    """Write to an object between branches."""
-    counter, result = Counter(), []
-    for i in range(len(y)):
-        counter.count += 1
-        force = y[i]
-        if i > 3 and y[i] > 0.5:
-            force = y[i] ** 2 + counter.count
-        result.append(yp[i] + force)
-    return result
-
-
-def with_an_object_in_the_branch(t, y, yp):
-    """Write to an object in a block that has branches further in."""
-    result = []
-    for i in range(len(y)):
-        counter = Counter()
-        if i % 2 == 0:
-            counter.count += i
-            force = y[i] + counter.count if y[i] > 0.0 else y[i] ** 2
-            counter.count += 1
-        else:
-            force = counter.count - (y[i] if y[i] < 0.3 else 0.3)
-        result.append(yp[i] + force * counter.count)
-    return result
-
-
-def with_a_list(t, y, yp):
-    """Write to a list that is there before."""
-    result = [0.0] * len(y)
-    for i in range(len(y)):
-        result[i] = result[i] + yp[i]
-        if y[i] > 0.1:
-            result[i] = result[i] + 2.0 * y[i]
-            if y[i] > 0.7:
-                result[i - 1] = result[i - 1] + y[i]
-    return result
-
-
-@pytest.mark.parametrize(
-    "fun", [late, with_an_object, with_an_object_in_the_branch, with_a_list]
-)
-def test_branches_that_show_up_late(fun):
-    agrees(fun)

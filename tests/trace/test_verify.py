@@ -1,11 +1,12 @@
 """A program is compared with its function."""
-
 import math
 
 import numpy as np
 import pytest
 
 from tether.trace import TraceFailure, trace, verify
+from tether.trace.backend import prepare
+from tether.trace.verify import Pair
 
 
 def verified(fun, other, n=2):
@@ -54,3 +55,21 @@ def test_verification_leaves_out_points_where_the_function_raises():
 def test_verification_refuses_wrong_shapes():
     with pytest.raises(TraceFailure, match=r"shape \(3,\)"):
         verified(lambda t, y, yp: list(yp), lambda t, y, yp: [*yp, 0.0])
+
+
+def late(t, y, yp):
+    return [yp[0] + y[0] * (1.0 if t < 3.0 else 2.0)]
+
+
+def late_misread(t, y, yp):
+    return [yp[0] + y[0]]
+
+
+def test_a_pair_may_have_more_unknowns_than_its_function():
+    traced = trace(late, 1)
+    pair = Pair(traced, prepare(traced.program()).new(), late)
+    assert pair.difference(0.0, np.ones(3), np.zeros(3)) is None
+    other = Pair(traced, None, late_misread)
+    assert other.difference(1.0, np.ones(1), np.zeros(1)) is None
+    found = other.difference(4.0, np.ones(1), np.zeros(1))
+    assert (found.row, found.value, found.expected) == (0, 2.0, 1.0)

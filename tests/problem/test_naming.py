@@ -1,0 +1,42 @@
+"""Where in the code of the user a value is written, or an error raised."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tether.problem.naming import place_of_error, place_of_value
+
+
+def falls(t, y, yp):
+    speed = y[1]
+    return [
+        yp[0] - speed,
+        yp[1] + 1.0 + (0.0 if y[0] > -1.0 else 5.0 * y[1]),
+    ]
+
+
+def late(t, y, yp):
+    return [yp[0] + y[0] * (1.0 if t < 3.0 else 2.0)]
+
+
+def filled(t, y, yp, out):
+    out[0] = yp[0] - y[1]
+    out[1] = yp[1] + y[0] if y[0] > -0.6 else yp[1] + 2.0 * y[0]
+
+
+def test_the_place_of_a_value_is_its_line():
+    first = falls.__code__.co_firstlineno
+    assert place_of_value(falls, 0) == f"test_naming.py, line {first + 3}"
+    assert place_of_value(falls, 1) == f"test_naming.py, line {first + 4}"
+    first = filled.__code__.co_firstlineno
+    assert place_of_value(filled, 1) == f"test_naming.py, line {first + 2}"
+    first = late.__code__.co_firstlineno
+    assert place_of_value(late) == f"test_naming.py, line {first + 1}"
+    assert place_of_value(math.sin) == ""
+
+
+def test_the_place_of_an_error_is_in_the_users_code():
+    with pytest.raises(ValueError, match="reshape") as caught:
+        np.array([1.0, 2.0]).reshape(3, 3)
+    assert place_of_error(caught.value).startswith("test_naming.py, line")
