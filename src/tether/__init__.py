@@ -3,6 +3,7 @@
 from tether.analyze import analyze
 from tether.base.status import ConsistencyWarning, Status
 from tether.bdf import Bdf
+from tether.consistent import consistent_start
 from tether.explain.causes import Cause
 from tether.explain.diagnosis import Diagnosis
 from tether.explain.report import IndexReport
@@ -14,8 +15,7 @@ from tether.result.solution import DaeResult
 from tether.run.interpolant import Interpolant
 from tether.run.statistics import Statistics
 from tether.solve import solve_dae
-from tether.start.consistent import Start
-from tether.start.search import consistent_start
+from tether.structure.start import Start
 
 __version__ = "0.1.0"
 

@@ -15,6 +15,7 @@ from tether.explain.describe import report_on
 from tether.explain.diagnosis import Diagnosis
 from tether.explain.examine import diagnose
 from tether.explain.report import IndexReport
+from tether.explain.start_words import refuse_off_constraints
 from tether.problem.names import check_names
 from tether.problem.options import Options
 from tether.problem.problem import Problem, as_problem, prepared
@@ -87,4 +88,6 @@ def _examine(
     options: Options,
 ) -> Diagnosis:
     """Begin a run and see what becomes of it."""
-    return diagnose(Integration(problem, t, y, yp, options, names=names), before=True)
+    run = Integration(problem, t, y, yp, options, names=names)
+    refuse_off_constraints(run)
+    return diagnose(run, before=True)

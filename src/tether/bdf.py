@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.base.status import Status
+from tether.explain.start_words import refuse_off_constraints, start_of_run
 from tether.problem.options import Options
 from tether.problem.problem import Problem
 from tether.run.condition import condition_number
 from tether.run.integration import Integration
 from tether.run.method import Polynomial
 from tether.run.statistics import Statistics
-from tether.start.consistent import Start
+from tether.structure.start import Start
 
 __all__ = ["Bdf"]
 
@@ -92,6 +93,7 @@ class Bdf:
             problem, t0, y0, yp0, options, t_bound=t_bound, history=history,
             dense_output=dense_output, names=names, equation_names=equation_names,
         )
+        refuse_off_constraints(self._integration)
 
     def step(self) -> Status:
         """Take one step and return the status; a finished or failed run stays where it is.
@@ -125,7 +127,7 @@ class Bdf:
     @property
     def start(self) -> Start:
         """What was done to the starting values."""
-        return self._integration.start
+        return start_of_run(self._integration, self._integration.start)
 
     @property
     def exception(self) -> Exception | None:

@@ -15,15 +15,17 @@ from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.base.capacity import OF_FIXED_STEPS, require_matrices
 from tether.base.checks import as_numbers, check_time, check_vector
+from tether.base.reason import Kind, Reason
 from tether.base.status import Status
+from tether.explain.start_words import with_words
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten
 from tether.problem.options import Options
 from tether.problem.problem import Problem, as_problem, prepared
 from tether.result.solution import DaeResult
 from tether.run.statistics import Statistics
-from tether.start.consistent import Start
 from tether.start.discrete import Blocks, check_blocks, correct_velocities
+from tether.structure.start import Start
 
 __all__ = ["solve_fixed"]
 
@@ -33,6 +35,7 @@ WHOLE = 1e-9                     # relative: what a whole number of steps may mi
 SHRINKS = 0.5                    # an increment that is not smaller by this has reached round-off
 ROUND_OFF = 4 * np.finfo(float).eps
 LARGEST_CONDITION = 1e15
+AS_GIVEN = Reason(Kind.HISTORY_GIVEN)
 
 MESSAGES = {
     Status.NO_CONVERGENCE: (
@@ -185,7 +188,7 @@ class _Run:
     newton_tolerance: float
     max_iterations: int
     status: Status = Status.RUNNING
-    message: str = "as given"
+    reason: Reason = AS_GIVEN
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
@@ -231,7 +234,7 @@ class _Run:
         unknowns alike; the derivative is that of the polynomial through them and the old value.
         """
         count = self.order + 1
-        self.message = f"{self.order - 1} values by Radau IIA with {count} stages"
+        self.reason = Reason(Kind.HISTORY_BY_RADAU, values=(self.order - 1, count))
         nodes = np.append(0.0, radau_nodes(count))
         D = differentiation(nodes) / self.h
         while self.done < self.order:
@@ -248,7 +251,7 @@ class _Run:
         corrected = correct_velocities(self.state, float(self.t[1]), self.h, y0, y1, blocks)
         if corrected is None:
             raise _StepError(Status.NON_FINITE)
-        self.message = "velocities moved to suit the difference equations"
+        self.reason = Reason(Kind.SUITS_DIFFERENCES)
         self.y[:, 0] = corrected
 
     # --- Newton's method
@@ -340,12 +343,12 @@ class _Run:
             h=np.full(len(steps), self.h), order=np.full(len(steps), self.order),
         )
         start = Start(
-            y[:, 0], yp[:, 0], self.done >= self.order, self.message,
-            {int(i): float(moved[i]) for i in np.flatnonzero(moved)},
+            y[:, 0], yp[:, 0], self.done >= self.order, self.reason,
+            moved={int(i): float(moved[i]) for i in np.flatnonzero(moved)},
         )
         return DaeResult(
             t=t, y=y, yp=yp, sol=None, t_events=None, y_events=None, yp_events=None,
-            status=self.status, message=self._message(), start=start, stats=stats,
+            status=self.status, message=self._message(), start=with_words(start), stats=stats,
         )
 
     def _slopes(self, y: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from tether.explain.causes import Cause
 from tether.explain.diagnosis import Diagnosis, Where, begin, write
 from tether.explain.doubts import doubts
 from tether.explain.examine import diagnose
+from tether.explain.start_words import refuse_off_constraints, start_of_run, start_words
 from tether.problem.options import Options, default, merge
 from tether.problem.problem import as_problem, check_signature
 from tether.result.solution import DaeResult
@@ -29,7 +30,6 @@ from tether.run.progress import ProgressBar
 from tether.run.record import Record
 from tether.run.statistics import Statistics
 from tether.run.watch import Event, check_events
-from tether.start.consistent import Start
 
 if TYPE_CHECKING:
     from tether.explain.report import IndexReport
@@ -204,6 +204,7 @@ def solve_dae(
             problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between, names=names,
             equation_names=equation_names,
         )
+        refuse_off_constraints(integration)
         _warn_if_moved(integration, y0)
         record = Record(integration.state, keep_steps=times is None or dense_output, t_eval=times)
         bar = ProgressBar(t0, t_end) if progress else None
@@ -269,7 +270,7 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         t_events=_gather(events, "t"), y_events=_gather(events, "y"),
         yp_events=_gather(events, "yp"),
         status=status, message=_message(driver, status, diagnosis),
-        start=_named(driver.start.restricted(run.n), run),
+        start=start_of_run(run, driver.start),
         stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver),
         verdict=diagnosis or partial(_all_is_well, driver), warnings=found + differences,
     )
@@ -282,13 +283,6 @@ def _history(t: np.ndarray, k: np.ndarray) -> dict[str, np.ndarray]:
         return {"t": t[1:].copy(), "h": t[1:] - t[:-1], "order": k[1:].copy()}
     rows = np.flatnonzero(ends)
     return {"t": t[rows], "h": t[rows] - t[rows - 1], "order": k[rows]}
-
-
-def _named(start: Start, run: Integration) -> Start:
-    """Put names into the message about the start, if there is something to name."""
-    if "[" not in start.message and "equation" not in start.message:
-        return start
-    return replace(start, message=run.names.translate(start.message))
 
 
 def _report(run: Integration, driver: Driver) -> IndexReport:
@@ -318,8 +312,8 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
     run = driver.integration
     advice = f" Try: {diagnosis.remedies[0]}." if diagnosis.remedies else ""
     if not run.start.success:
-        reason = run.names.translate(run.start.message)
-        if diagnosis.cause != Cause.START or reason in diagnosis.summary:
+        reason = start_words(run.start.reason, run.names)
+        if diagnosis.cause != Cause.START or reason not in diagnosis.evidence:
             return f"{diagnosis.summary}{advice}"
         return f"{diagnosis.summary} {begin(reason)}.{advice}"
     # where no cause was found, the status has all the advice there is

@@ -8,6 +8,8 @@ from support.helpers import circle
 
 import tether
 from tether import Problem, solve_dae
+from tether.base.reason import Kind, Reason, Row
+from tether.explain.start_words import start_words
 from tether.problem.names import Names
 
 
@@ -43,7 +45,11 @@ def test_names_that_would_spoil_a_message_are_refused(solve, name):
 
 def test_a_name_that_looks_like_another_is_left_alone():
     names = Names(("equation 1", "y[0]"), ("y[1]", "equation 0"))
-    assert names.translate("y[0] in equation 1") == "equation 1 in equation 1 'equation 0'"
+    reason = Reason(Kind.SINGULAR, (Row(0), Row(1)), (0, 1))
+    assert start_words(reason, names) == (
+        "the equations do not determine the solution: equations 0 'y[1]', 1 'equation 0' depend on "
+        "each other and leave equation 1, y[0] open"
+    )
 
 
 def test_names_are_used_in_messages():

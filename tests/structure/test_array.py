@@ -14,7 +14,7 @@ from tether.structure.array import DerivativeArray
 from tether.structure.equations import Equations, general_points, is_regular
 from tether.structure.implicit import reduce_by_array
 from tether.structure.ranks import find_ranks
-from tether.structure.start import Search, reduced_start
+from tether.structure.reduced_start import Search, reduced_start
 from tether.trace import trace
 
 G = 9.81

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from tether import Constraint, Problem, gallery, solve_dae
+from tether.explain.start_words import start_words
 from tether.gallery import raw_mechanisms as raw
 from tether.structure.analysis import analyze_trace
 from tether.structure.equations import Equations
 from tether.structure.hidden import reduce_index
 from tether.structure.pencil import local_pencil
-from tether.structure.start import reduced_start
+from tether.structure.reduced_start import reduced_start
 from tether.trace import evaluate, formula, trace
 
 G = 9.81
@@ -64,7 +65,7 @@ def problem_of(reduced):
 def solve(fun, y0, t_end, form=1, **options):
     found = analysis_of(fun, y0, form=form)
     start = reduced_start(found.reduced, 0.0, np.asarray(y0, float))
-    assert start.success, start.message
+    assert start.success, start_words(start.reason)
     return solve_dae(problem_of(found.reduced), (0.0, t_end), start.y, start.yp, **options), found
 
 
@@ -264,7 +265,7 @@ def test_a_consistent_start_is_kept():
     problem = gallery.get("andrews-i3")
     found = analysis_of(problem.fun, problem.y0)
     assert found.start.success
-    assert found.start.message == "consistent as given"
+    assert start_words(found.start.reason) == "consistent as given"
     assert found.start.y == pytest.approx(problem.y0, rel=1e-9, abs=1e-9)
 
 
@@ -279,7 +280,7 @@ def test_rough_starts_are_made_consistent(problem):
     assert (found.index, found.dof) == (problem.index, problem.dof)
     assert len(found.reduced.constraints) == problem.constraints
     start = found.start
-    assert start.success, start.message
+    assert start.success, start_words(start.reason)
     assert start.residual[1] < 1e-12 * max(1.0, start.residual[0])
     assert np.abs(evaluate(found.reduced.programs.constraints, 0.0, start.y, start.y)).max() < 1e-13
     largest = max(1.0, np.abs(start.yp).max())
@@ -328,7 +329,7 @@ def test_an_impossible_start_is_named():
 
     start = analysis_of(fun, [1.0, 0.0, 0.0]).start
     assert not start.success
-    assert "equation 2 cannot be satisfied" in start.message
+    assert "equation 2 cannot be satisfied" in start_words(start.reason)
 
 
 # --- redundant constraints ----------------------------------------------------------------------

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from support.unit_systems import System, circuit, disguised, mechanisms, systems
 
-from tether import analyze, consistent_start, solve_dae
-from tether.start.consistent import Start
+from tether import Start, analyze, consistent_start, solve_dae
 from tether.structure.least_change import least_change, shortest
 from tether.structure.scaling import Units, ranges
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from tether._core import probe
 from tether.explain.report import HiddenConstraint, Incidence, IndexReport
+from tether.explain.start_words import start_words
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten
+from tether.problem.names import Names
 from tether.problem.options import Options
 from tether.problem.problem import Problem
 from tether.start.high_index import find_kinds
@@ -31,9 +33,10 @@ MOST_LISTED = 8
 MOST_COMBINATIONS = 3
 
 
-def describe(found: Analysis) -> IndexReport:
-    """Make the report of a traced system."""
+def describe(found: Analysis, titles: tuple[str, ...] = ()) -> IndexReport:
+    """Make the report of a traced system; titles are names of the equations."""
     names = list(found.names or found.traced.names)
+    why_singular = tuple(_on_singularity(found, Names(tuple(names), titles)))
     full = None if found.reduced is None else found.reduced.plain or found.reduced.full
     signature = found.given.signature
     incidence = Incidence(
@@ -59,7 +62,8 @@ def describe(found: Analysis) -> IndexReport:
         undetermined=tuple(names[j] for j in sorted(undetermined)),
         constraints=[] if full is None else [*_constraints(found, full, names)],
         traced=True,
-        notes=(*found.traced.notes, *_notes(found, names)),
+        notes=(*found.traced.notes, *_nowhere(found, names), *why_singular, *_notes(found, names)),
+        why_singular=why_singular,
         how=_how(found),
         names=tuple(names),
         incidence=incidence,
@@ -73,6 +77,7 @@ def report_on(
     yp: np.ndarray | None,
     labels: Sequence[str] | None,
     options: Options,
+    titles: tuple[str, ...] = (),
 ) -> IndexReport:
     """Analyse a problem and make the report, of its equations or of its values alone."""
     if problem.capsule is not None:
@@ -90,7 +95,7 @@ def report_on(
     found = analyze_trace(
         traced, t, y, yp, problem.args, names=labels, thorough=True, units=units
     )
-    return describe(found)
+    return describe(found, titles)
 
 
 def describe_local(
@@ -185,17 +190,9 @@ def _repaired_signature(found: Analysis) -> Signature | Unmatched | None:
 
 
 def _notes(found: Analysis, names: Sequence[str]) -> Iterator[str]:
-    given = found.given
-    if isinstance(given.signature, Unmatched):
-        yield from _on_unmatched(given.signature, given.orders, names)
-        return
-    if found.repaired is None:
-        return
+    if found.repaired is None or isinstance(found.repaired.system.signature, Unmatched):
+        return                                 # that is all there is to say
     combinations = found.repaired.combinations
-    if isinstance(found.repaired.system.signature, Unmatched):
-        numbers = _listed(map(str, sorted(combinations[-1].factors)))
-        yield f"equations {numbers}, combined, leave no variable"
-        return
     for combination in combinations[:MOST_COMBINATIONS]:
         numbers = _listed(map(str, sorted(combination.factors)))
         factors = ", with factors that vary" if combination.varying else ""
@@ -248,15 +245,28 @@ def _on_ranks(found: Analysis) -> Iterator[str]:
         yield "no system of lower index was found that holds at the start and next to it"
 
 
-def _on_unmatched(
-    singular: Unmatched, orders: Sequence[dict[int, int]], names: Sequence[str]
-) -> Iterator[str]:
-    used = {j for row in orders for j in row}
-    nowhere = [names[j] for j in singular.variables if j not in used]
-    if nowhere:
-        yield f"in no equation: {_listed(nowhere)}"
-    inside = sorted({j for i in singular.equations for j in orders[i]})
-    variables = f" ({_listed(names[j] for j in inside)})" if inside else ""
+def _nowhere(found: Analysis, names: Sequence[str]) -> Iterator[str]:
+    """Name variables that stand in no equation."""
+    singular = found.given.signature
+    if isinstance(singular, Unmatched):
+        used = {j for row in found.given.orders for j in row}
+        nowhere = [names[j] for j in singular.variables if j not in used]
+        if nowhere:
+            yield f"in no equation: {_listed(nowhere)}"
+
+
+def _on_singularity(found: Analysis, names: Names) -> Iterator[str]:
+    """Name equations that share too few variables, as written or combined."""
+    singular = found.given.signature
+    if not isinstance(singular, Unmatched):
+        if isinstance(_repaired_signature(found), Unmatched):
+            assert found.repaired is not None
+            factors = found.repaired.combinations[-1].factors
+            numbers = _listed(names.number(i) for i in sorted(factors))
+            yield f"equations {numbers}, combined, leave no variable"
+        return
+    inside = sorted({j for i in singular.equations for j in found.given.orders[i]})
+    variables = f" ({_listed(map(names.variable, inside))})" if inside else ""
     yield (
         f"structurally singular: {len(singular.equations)} "
         f"equation{_plural(len(singular.equations))} "
@@ -267,7 +277,7 @@ def _on_unmatched(
 
 def _on_start(found: Analysis, names: Sequence[str]) -> Iterator[str]:
     if found.start is not None and not found.start.success:
-        yield f"no consistent start: {found.start.message}"
+        yield f"no consistent start: {start_words(found.start.reason, Names(tuple(names)))}"
     redundancy = found.redundancy
     if redundancy is None or redundancy.kind == "none":
         return

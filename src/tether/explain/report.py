@@ -151,6 +151,8 @@ class IndexReport:
         How `solve_dae` runs it.
     names : tuple of str
         Names of the variables.
+    why_singular : tuple of str
+        Those of the notes that name equations with too few variables.
 
     Examples
     --------
@@ -183,6 +185,7 @@ class IndexReport:
     names: tuple[str, ...]
     incidence: Incidence = field(default_factory=Incidence, repr=False)
     examine: Callable[[], Diagnosis] | None = field(default=None, repr=False)
+    why_singular: tuple[str, ...] = field(default=(), repr=False)
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:

@@ -18,8 +18,8 @@ from tether.problem.problem import Problem
 from tether.structure.equations import regularity
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
+from tether.structure.reduced_start import Search
 from tether.structure.scaling import Units
-from tether.structure.start import Search
 from tether.trace.backend import Backend
 from tether.trace.cache import cache_key
 from tether.trace.verify import Pair

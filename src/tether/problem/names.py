@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from tether.problem.naming import code_of, guess_names
 if TYPE_CHECKING:
     from tether.problem.problem import Problem
 
-__all__ = ["Names", "check_names"]
+__all__ = ["NO_NAMES", "Names", "check_names", "listed", "listed_equations"]
 
 MOST_LISTED = 6
 
@@ -44,8 +43,8 @@ class Names:
     --------
     >>> from tether.problem.names import Names
     >>> names = Names(("x", "y[1]"), ("balance", ""))
-    >>> names.equation(0), names.equation(1), names.translate("equations 0, 1 leave y[0] open")
-    ("equation 0 'balance'", 'equation 1', "equations 0 'balance', 1 leave x open")
+    >>> names.equation(0), names.equation(1), names.variable(0), names.entry("y0", 0)
+    ("equation 0 'balance'", 'equation 1', 'x', 'y0[0] (x)')
     """
 
     variables: tuple[str, ...]
@@ -64,35 +63,24 @@ class Names:
 
     def equation(self, i: int) -> str:
         """Name of one equation."""
-        return f"equation {self._number(i)}"
+        return f"equation {self.number(i)}"
 
     def variable(self, j: int) -> str:
         """Name of one variable."""
         return self.variables[j] if j < len(self.variables) else f"y[{j}]"
 
-    def _number(self, i: int) -> str:
+    def number(self, i: int) -> str:
+        """Return the number of one equation, with its name if it has one."""
         title = self.equations[i] if i < len(self.equations) else ""
         return f"{i} '{title}'" if title else str(i)
 
-    def translate(self, text: str) -> str:
-        """Put the names into a text that has ``y[0]`` and ``equation 0``."""
-
-        def named(match: re.Match) -> str:
-            given, starting, j, equation, numbers = match.groups()
-            if given:
-                name = self.variable(int(starting))
-                return match[0] if name == f"y[{starting}]" else f"{match[0]} ({name})"
-            if j:
-                return self.variable(int(j))
-            return equation + re.sub(r"\d+", lambda d: self._number(int(d[0])), numbers)
-
-        return _TO_NAME.sub(named, text)       # in one go: a name may look like something to name
+    def entry(self, argument: str, j: int) -> str:
+        """Name one value of an argument, as in ``y0[2] (pressure)``."""
+        name = self.variable(j)
+        return f"{argument}[{j}]" + ("" if name == f"y[{j}]" else f" ({name})")
 
 
-# y0[2] and yp0[2]; y[2]; equation 2 and equations 2, 3
-_TO_NAME = re.compile(
-    r"\b(y0|yp0)\[(\d+)\]|\by\[(\d+)\]|\b(equations? )(\d+(?:, \d+)*)"
-)
+NO_NAMES = Names(())
 
 
 def listed(words: Sequence[str]) -> str:

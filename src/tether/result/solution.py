@@ -16,7 +16,7 @@ from tether.result.plot import plot_solution
 from tether.result.summary import summary
 from tether.run.method import DenseOutput
 from tether.run.statistics import Statistics
-from tether.start.consistent import Start
+from tether.structure.start import Start
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from tether._core import begin, interpolate, step
 from tether._core.state import State
 from tether.run.interpolant import Interpolant, LocalInterpolant
 from tether.run.method import Polynomial
-from tether.start.consistent import Start
 from tether.start.high_index import curvature
+from tether.structure.start import Start
 
 __all__ = ["BDF"]
 

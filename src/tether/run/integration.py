@@ -22,6 +22,7 @@ from tether._core.adapters import raise_users, take_refusal
 from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.checks import check_time, check_vector
+from tether.base.reason import Kind, Reason
 from tether.base.status import Status
 from tether.plan.choose import find_model
 from tether.plan.memory import new_state
@@ -35,12 +36,12 @@ from tether.run.kinds import use_kinds
 from tether.run.method import Method, Polynomial
 from tether.run.trust import Trust
 from tether.run.watch import Switch
-from tether.start.consistent import Start
 from tether.start.find import StartFinder, kinds_at
 from tether.start.first_step import first_step as choose_first_step
 from tether.start.high_index import refuse_pencil
 from tether.start.references import References
 from tether.structure.scaling import Units
+from tether.structure.start import Start
 
 __all__ = ["Integration"]
 
@@ -137,9 +138,6 @@ class Integration:
             self._begin(t0, y, yp, t_bound)
         self.plans = 1
         self.settle_references()
-        if not self.start.on_constraints and self.model.constraints.all:
-            reason = self.names.translate(self.start.message)
-            raise ValueError(f"y0 is not on the constraints: {reason}")
         if self.state.highest_kind > 2 and self.state.n_constraints and self.start.success:
             self._refuse_constraints(t0)
         if history is not None:
@@ -389,7 +387,8 @@ class Integration:
         if not use_kinds(s, self.model, self.options, pencil):
             return False
         probe.move_to(s, t, y, yp)
-        return self.method.begin(self.state, t, Start(y, yp, True, ""), 0.0) == codes.OK
+        as_it_is = Start(y, yp, True, Reason(Kind.NOTHING))
+        return self.method.begin(self.state, t, as_it_is, 0.0) == codes.OK
 
     def _begin_here(self) -> bool:
         """After failures at index 3 as written: go on from consistent values next to the last.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether._core.state import State
-from tether.start.consistent import Start
+from tether.structure.start import Start
 
 __all__ = ["DenseOutput", "Method", "Polynomial"]
 

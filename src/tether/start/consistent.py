@@ -1,9 +1,9 @@
-"""Consistent y and y' for a system of index 0 or 1: the core's search and what to say of it."""
+"""Consistent y and y' for a system of index 0 or 1: the core's search and what came of it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from tether._core.adapters import raise_users
 from tether._core.consistent import Completion
 from tether._core.state import State
 from tether.base.frozen import made
-from tether.base.status import Status
-from tether.structure.pencil import Pencil
+from tether.base.reason import Kind, Reason, Row
 from tether.structure.scaling import balanced, nonzero
+from tether.structure.start import Start
 
-__all__ = ["Start", "make_consistent"]
+__all__ = ["make_consistent", "merge_starts", "refuse_changes", "worst_equation"]
 
 # Relative: a direction of y' that moves F by less is not seen.
 UNSEEN = 1e-7
@@ -24,65 +24,7 @@ UNSEEN = 1e-7
 ROUND_OFF = 1e-14
 # Searches with directions taken at the values found by the one before.
 MAX_SPLITS = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Starting values and what was changed to get them.
-
-    Attributes
-    ----------
-    y, yp : ndarray
-        The values the integration starts from.
-    success : bool
-        Whether they are consistent.
-    message : str
-        What was done, in words.
-    moved : dict
-        Change of every component of y that was changed, by index.
-    residual : tuple of float
-        Largest absolute residual before and after.
-    ypp : ndarray or None
-        Second derivative of the differential part, where it could be found.
-    fixed : tuple of int
-        Components that were to keep their value exactly.
-    on_constraints : bool
-        False if the values were refused because they violate the constraints.
-    pencil : Pencil or None
-        Local index and kinds of the unknowns, where the index is above 1.
-    status : Status
-        How a run that cannot begin here ends.
-
-    Examples
-    --------
-    >>> from tether import solve_dae
-    >>> start = solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0]).start
-    >>> start.success, start.message, start.yp.round(6).tolist()
-    (True, "found y'", [-1.0])
-    """
-
-    y: np.ndarray
-    yp: np.ndarray
-    success: bool
-    message: str
-    moved: dict[int, float] = field(default_factory=dict)
-    residual: tuple[float, float] = (0.0, 0.0)
-    ypp: np.ndarray | None = field(default=None, repr=False)
-    on_constraints: bool = True
-    fixed: tuple[int, ...] = ()
-    pencil: Pencil | None = field(default=None, repr=False)
-    status: Status = Status.NO_CONSISTENT_START     # of a run from here, if there was no success
-
-
-    def restricted(self, n: int) -> Start:
-        """Return the part of the first n unknowns."""
-        if n == len(self.y):
-            return self
-        ypp = None if self.ypp is None else self.ypp[:n]
-        return replace(
-            self, y=self.y[:n], yp=self.yp[:n], ypp=ypp,
-            moved={j: change for j, change in self.moved.items() if j < n},
-        )
+AS_GIVEN, FOUND_SLOPES = Reason(Kind.AS_GIVEN), Reason(Kind.FOUND_SLOPES)
 
 
 def merge_starts(projected: Start, consistent: Start) -> Start:
@@ -92,8 +34,7 @@ def merge_starts(projected: Start, consistent: Start) -> Start:
     moved = dict(projected.moved)
     for component, change in consistent.moved.items():
         moved[component] = moved.get(component, 0.0) + change
-    message = "; ".join(part for part in (projected.message, consistent.message) if part)
-    return replace(consistent, moved=moved, message=message)
+    return replace(consistent, moved=moved, reason=projected.reason.then(consistent.reason))
 
 
 def refuse_changes(state: State, found: Start, y: np.ndarray, yp: np.ndarray | None) -> Start:
@@ -103,28 +44,16 @@ def refuse_changes(state: State, found: Start, y: np.ndarray, yp: np.ndarray | N
     beyond = np.abs(found.y - y) * state.weights
     worst = int(np.argmax(beyond))
     if beyond[worst] > 1.0:
-        return replace(
-            found, success=False,
-            message=f"y0 is inconsistent: y0[{worst}] would have to be "
-            f"{_instead_of(found.y[worst], y[worst])}",
-        )
+        return _refused(found, Kind.Y0_INCONSISTENT, worst, found.y[worst], y[worst])
     if yp is not None and not np.array_equal(found.yp, yp):
         worst = int(np.argmax(np.abs(found.yp - yp)))
-        return replace(
-            found, success=False,
-            message=f"yp0 is inconsistent: yp0[{worst}] would have to be "
-            f"{_instead_of(found.yp[worst], yp[worst])}",
-        )
+        return _refused(found, Kind.YP0_INCONSISTENT, worst, found.yp[worst], yp[worst])
     return found
 
 
-def _instead_of(wanted: float, given: float) -> str:
-    """Write two numbers with as many digits as it takes to tell them apart."""
-    for digits in (6, 9, 12, 17):
-        texts = f"{wanted:.{digits}g}", f"{given:.{digits}g}"
-        if texts[0] != texts[1]:
-            break
-    return " instead of ".join(texts)
+def _refused(found: Start, kind: Kind, j: int, wanted: float, given: float) -> Start:
+    reason = Reason(kind, columns=(j,), values=(float(wanted), float(given)))
+    return replace(found, success=False, reason=reason)
 
 
 def make_consistent(
@@ -145,21 +74,23 @@ def make_consistent(
     if code == codes.SINGULAR:
         return None
     if code == codes.ZERO_WEIGHT:
-        return Start(y, yp, True, "not checked: a tolerance is zero")
+        return Start(y, yp, True, Reason(Kind.NOT_CHECKED))
     if code == codes.NON_FINITE:
-        return Start(y, yp, False, "the residual at the starting values is not finite")
+        return Start(y, yp, False, Reason(Kind.NOT_FINITE))
     found, slopes, curvature, r = search.values()
     residual = before, search.after
     ypp = None if math.isnan(curvature[0]) else curvature
     if code == codes.AS_GIVEN:
-        return made(Start, y=y, yp=yp, success=True, message="consistent as given", moved={},
+        return made(Start, y=y, yp=yp, success=True, reason=AS_GIVEN, moved={},
                     residual=residual, ypp=ypp, fixed=search.differential())
     moved = {int(i): float(found[i] - y[i]) for i in (found != y).nonzero()[0]}
     if code == codes.NO_CONVERGENCE:
         worst = worst_equation(r, search.rows_scale())
-        return Start(found, slopes, False, worst, moved, residual)
-    message = f"changed {len(moved)} algebraic values and y'" if moved else "found y'"
-    return made(Start, y=found, yp=slopes, success=True, message=message, moved=moved,
+        return Start(found, slopes, False, worst, moved=moved, residual=residual)
+    reason = FOUND_SLOPES
+    if moved:
+        reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))
+    return made(Start, y=found, yp=slopes, success=True, reason=reason, moved=moved,
                 residual=residual, ypp=ypp, fixed=search.differential())
 
 
@@ -198,10 +129,10 @@ def _directions(
     return length * vt.T, vt.T / length, sizes <= UNSEEN * sizes[0]
 
 
-def worst_equation(r: np.ndarray, scale: np.ndarray) -> str:
+def worst_equation(r: np.ndarray, scale: np.ndarray) -> Reason:
     """Name the equation that is worst satisfied, of the sizes that its values may have."""
     worst = int(np.argmax(np.abs(r) / nonzero(scale)))
-    return f"equation {worst} is left with a residual of {r[worst]:.3g}"
+    return Reason(Kind.LEFT_OVER, (Row(worst),), values=(float(r[worst]),))
 
 
 def largest(v: np.ndarray) -> float:

@@ -41,6 +41,7 @@ from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.base.checks import as_numbers
+from tether.base.reason import Kind, Reason, Row
 from tether.start.double_system import (
     Banded,
     Dense,
@@ -51,6 +52,7 @@ from tether.start.double_system import (
     entries,
     row_maxima,
 )
+from tether.structure.start import Start
 
 __all__ = ["DerivativeStart", "StateSystem", "System", "find_derivative"]
 
@@ -65,7 +67,6 @@ STALLED = 1e-6
 UNCERTAIN = 1e-10
 # Times its round-off: a residual below this is zero.
 QUIET = 10.0
-SHOWN = 5                              # equations named in a message
 
 Factory = Callable[[Matrix, Matrix, float], Factors]
 
@@ -151,22 +152,14 @@ class StateSystem(System):
 
 
 @dataclass(frozen=True, eq=False)
-class DerivativeStart:
+class DerivativeStart(Start):
     """y' for a given y, and what is wrong with y if it allows none.
+
+    Where y is inconsistent, y' is that of the problem shifted to pass through y. y'' is some
+    solution of dF/dt = 0, for ``form="dense"`` that of minimum norm.
 
     Attributes
     ----------
-    yp : ndarray
-        The derivative found; where y is inconsistent, that of the problem shifted to pass
-        through y.
-    ypp : ndarray or None
-        Second derivative: some solution of dF/dt = 0, for ``form="dense"`` that of minimum norm.
-    success : bool
-        Whether y' satisfies the equations and their derivative.
-    message : str
-        What happened, in words.
-    residual : tuple of float
-        Largest absolute residual before and after.
     incompatibility : ndarray
         Part of F outside the range of F_y', which no y' removes: Q^T e of HK eq. 23.
     equations : dict
@@ -176,12 +169,7 @@ class DerivativeStart:
         Updates of y' by F alone and by the 2N equations.
     """
 
-    yp: np.ndarray
-    ypp: np.ndarray | None
-    success: bool
-    message: str
-    residual: tuple[float, float]
-    incompatibility: np.ndarray = field(repr=False)
+    incompatibility: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
     equations: dict[int, float] = field(default_factory=dict)
     iterations: tuple[int, int] = (0, 0)
 
@@ -233,8 +221,8 @@ def find_derivative(
     >>> found = find_derivative(Example(), 0.0, [2.0, 0.0])
     >>> found.success, found.yp.round(9).tolist()
     (True, [-3.0, 1.0])
-    >>> find_derivative(Example(), 0.0, [2.0, 0.5]).message
-    'y is inconsistent: no derivative satisfies equation 1 (off by 0.5)'
+    >>> find_derivative(Example(), 0.0, [2.0, 0.5]).equations
+    {1: 0.5}
     """
     t = float(_check_numbers("t", t, 0))
     y = _check_numbers("y", y, 1)
@@ -403,21 +391,17 @@ class _Search:
         F = self.equations.residual(yp)
         self.before = self.after = _largest(F)
         if not np.isfinite(F).all():
-            bad = ", ".join(str(i) for i in np.flatnonzero(~np.isfinite(F))[:SHOWN])
-            return self._failed(yp, f"the residual is not finite at the guess, equation {bad}")
+            rows = tuple([Row(i) for i in np.flatnonzero(~np.isfinite(F)).tolist()])
+            return self._failed(yp, Reason(Kind.GUESS_NOT_FINITE, rows))
         point = self.equations.begin(yp, F)
         if point is None:
-            return self._failed(yp, "the Jacobian or F_t is not finite at the guess")
+            return self._failed(yp, Reason(Kind.DERIVATIVES_NOT_FINITE))
         point, factors, reduced = self._remove_residual(point)
         self._record(point)
         if not factors.regular:
-            return self._failed(
-                point.yp,
-                "y' cannot be found from F and dF/dt: the index is above 1, or equations depend "
-                "on each other",
-            )
+            return self._failed(point.yp, Reason(Kind.DERIVATIVE_OPEN))
         if not reduced:
-            return self._failed(point.yp, f"no y' found: {self._worst(point.F)}")
+            return self._failed(point.yp, self._worst(Kind.DERIVATIVE_NOT_FOUND, point.F))
         removed = self._check_compatibility(point, factors)
         return self._finish(point, factors, removed)
 
@@ -491,8 +475,7 @@ class _Search:
         if converged:
             return self._accept(point, factors, removed, point.yp)
         self._record(point)
-        stalled = "Newton's iteration on F and dF/dt stalled"
-        return self._failed(point.yp, f"no y' found: {stalled}; {self._worst(point.F)}")
+        return self._failed(point.yp, self._worst(Kind.STALLED, point.F))
 
     def _shorten_increment(
         self,
@@ -540,32 +523,30 @@ class _Search:
         ypp = factors.solve(nothing, -(point.Ft + point.A @ yp))[1]
         return self._answer(yp, ypp, not self.violated, self._verdict())
 
-    def _verdict(self) -> str:
+    def _verdict(self) -> Reason:
         if not self.violated:
-            return "found y'"
-        shown = [f"{i} (off by {value:.3g})" for i, value in self.violated.items()][:SHOWN]
-        more = len(self.violated) - len(shown)
-        tail = f" and {more} more" if more else ""
-        noun = "equation" if len(self.violated) == 1 else "equations"
-        return f"y is inconsistent: no derivative satisfies {noun} {', '.join(shown)}{tail}"
+            return Reason(Kind.FOUND_SLOPES)
+        rows = tuple([Row(i) for i in self.violated])
+        return Reason(Kind.NO_DERIVATIVE, rows, values=tuple(self.violated.values()))
 
-    def _worst(self, F: np.ndarray) -> str:
+    def _worst(self, kind: Kind, F: np.ndarray) -> Reason:
         F = F * self.equations.rows
         worst = int(np.argmax(np.abs(F)))
-        return f"equation {worst} is left with a residual of {F[worst]:.3g}"
+        return Reason(kind, (Row(worst),), values=(float(F[worst]),))
 
     def _record(self, point: _Point) -> None:
         self.after = _largest(point.F * self.equations.rows)
 
-    def _failed(self, yp: np.ndarray, message: str) -> DerivativeStart:
-        return self._answer(yp, None, False, message)
+    def _failed(self, yp: np.ndarray, reason: Reason) -> DerivativeStart:
+        return self._answer(yp, None, False, reason)
 
     def _answer(
-        self, yp: np.ndarray, ypp: np.ndarray | None, success: bool, message: str
+        self, yp: np.ndarray, ypp: np.ndarray | None, success: bool, reason: Reason
     ) -> DerivativeStart:
         return DerivativeStart(
-            yp, ypp, success, message, (self.before, self.after),
-            self.incompatibility, self.violated, (self.updates[0], self.updates[1]),
+            self.equations.y, yp, success, reason, residual=(self.before, self.after), ypp=ypp,
+            fixed=tuple(range(len(yp))), incompatibility=self.incompatibility,
+            equations=self.violated, iterations=(self.updates[0], self.updates[1]),
         )
 
 

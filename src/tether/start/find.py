@@ -8,16 +8,20 @@ import numpy as np
 
 from tether._core import probe
 from tether._core.state import State
+from tether.base.reason import Kind, Reason
 from tether.plan.model import Model, ReducedModel
 from tether.problem.options import Options
-from tether.start.consistent import Start, make_consistent, merge_starts, refuse_changes
+from tether.start.consistent import make_consistent, merge_starts, refuse_changes
 from tether.start.high_index import find_kinds, start_above_index_1
 from tether.start.on_constraints import start_on_constraints
 from tether.start.reduced import lift
 from tether.start.references import References
 from tether.structure.pencil import Pencil
+from tether.structure.start import Start
 
 __all__ = ["StartFinder", "kinds_at"]
+
+ASSUMED = Reason(Kind.ASSUMED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +45,7 @@ class StartFinder:
         if mode == "assume":
             given = np.zeros_like(y) if yp is None else yp
             kinds = kinds_at(self.state, self.model, t, y, given)
-            return Start(y, given, True, "assumed to be consistent", pencil=kinds)
+            return Start(y, given, True, ASSUMED, pencil=kinds)
         found = self._from_constraints(t, y, yp)
         if not found.on_constraints and self._let_invariants_jump(t, y):
             found = self._from_constraints(t, y, yp)
@@ -86,7 +90,7 @@ class StartFinder:
         if mode == "assume":
             whole, slopes = model.reduced.lift(y, yp)
             self.set_references(t, whole)
-            return Start(whole, slopes, True, "assumed to be consistent")
+            return Start(whole, slopes, True, ASSUMED)
         if s.n == model.n:
             self.set_references(t, y)
             found = self._from_constraints(t, y, yp)
@@ -99,7 +103,7 @@ class StartFinder:
             self.set_references(t, lifted.y)
         found = self._from_constraints(t, lifted.y, lifted.yp, lifted=True)
         if found.success:
-            found = replace(found, moved=lifted.moved, message=lifted.message)
+            found = replace(found, moved=lifted.moved, reason=lifted.reason)
         if mode == "check":
             return refuse_changes(s, found, np.append(y, found.y[len(y):]), None)
         return found
@@ -118,7 +122,7 @@ class StartFinder:
             return lift(model, t, y, yp)
         self.set_references(t, y)
         given = model.constraints.of_user(self.state, t)
-        lifted = Start(y, np.zeros_like(y), False, "")
+        lifted = Start(y, np.zeros_like(y), False, Reason(Kind.NOTHING))
         for number, more in enumerate(given):
             lifted = lift(model, t, y, yp, more)
             if lifted.success:

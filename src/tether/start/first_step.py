@@ -6,7 +6,7 @@ import math
 
 from tether._core import probe
 from tether._core.state import State
-from tether.start.consistent import Start
+from tether.structure.start import Start
 
 SHARE_OF_SPAN = 1e-3
 # Of the tolerance: the error of the first step, h^2 |y''| / 2, aims at this.

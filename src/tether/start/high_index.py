@@ -17,20 +17,16 @@ import numpy as np
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
+from tether.base.reason import Kind, Reason, Row
 from tether.base.status import Status
 from tether.start.by_differences import settle
-from tether.start.consistent import (
-    Start,
-    largest,
-    residual_at,
-    time_scale,
-    worst_equation,
-)
+from tether.start.consistent import largest, residual_at, time_scale, worst_equation
 from tether.structure.least_change import shortest
 from tether.structure.pencil import Pencil, local_pencil, natural_scales
 from tether.structure.scaling import Units, nonzero, ranges
+from tether.structure.start import Start
 
-__all__ = ["curvature", "find_kinds", "start_above_index_1"]
+__all__ = ["curvature", "find_kinds", "refuse_pencil", "start_above_index_1"]
 
 HIGHEST_INDEX = 3
 ROOT_EPS = 2.0**-26
@@ -151,7 +147,7 @@ def start_above_index_1(
     given = np.zeros_like(y) if yp is None else yp
     point = _Linearised.at(state, t, y, given)
     if point is None:
-        return Start(y, given, False, "the residual at the starting values is not finite")
+        return Start(y, given, False, Reason(Kind.NOT_FINITE))
     before = largest(point.r)
     pencil = find_kinds(state, t, y, given)
     refusal = None if pencil is None or trust_kinds else refuse_pencil(pencil)
@@ -159,7 +155,7 @@ def start_above_index_1(
         assert pencil is not None
         status = Status.SINGULAR_SYSTEM if pencil.singular else Status.INDEX_TOO_HIGH
         return Start(
-            y, given, False, refusal, {}, (before, before), pencil=pencil, status=status
+            y, given, False, refusal, residual=(before, before), pencil=pencil, status=status
         )
     holds = _negligible(state, point, y, given, point.r)
     moved: dict[int, float] = {}
@@ -172,17 +168,20 @@ def start_above_index_1(
         else:
             violated = _hidden(state, t, y, found, point)
         if violated is not None:
-            return Start(y, found, False, violated, {}, (before, largest(r)), pencil=pencil)
+            return Start(
+                y, found, False, violated, residual=(before, largest(r)), pencil=pencil
+            )
     else:
         y, found, point, moved = settled
         r = point.r
-    message = f"changed {len(moved)} values and y'" if moved else (
-        "consistent as given" if holds and yp is not None else "found y' for the given y"
+    kind = Kind.CHANGED if moved else (
+        Kind.AS_GIVEN if holds and yp is not None else Kind.FOUND_SLOPES_ONLY
     )
-    if pencil is not None:
-        message += f" (local index {pencil.index})"
+    done = Reason(kind, values=(len(moved),), index=None if pencil is None else pencil.index)
     ypp = None if pencil is None else _curvature(state, t, y, found, point, pencil.var_index)
-    return Start(y, found, True, message, moved, (before, largest(r)), ypp, pencil=pencil)
+    return Start(
+        y, found, True, done, moved=moved, residual=(before, largest(r)), ypp=ypp, pencil=pencil
+    )
 
 
 def _settle(
@@ -210,26 +209,14 @@ def _settle(
     return found.y, slopes, replace(there, r=r), moved
 
 
-def refuse_pencil(pencil: Pencil) -> str | None:
+def refuse_pencil(pencil: Pencil) -> Reason | None:
     """Say why a system cannot be integrated as written, or None if it can."""
     if pencil.singular:
-        rows = ", ".join(map(str, pencil.dependent))
-        unknowns = ", ".join(f"y[{j}]" for j in pencil.undetermined)
-        what = (
-            f"equation {rows} determines nothing and leaves" if len(pencil.dependent) == 1
-            else f"equations {rows} depend on each other and leave"
-        )
-        return f"the equations do not determine the solution: {what} {unknowns} open"
+        rows = tuple([Row(i) for i in pencil.dependent])
+        return Reason(Kind.SINGULAR, rows, pencil.undetermined)
     assert pencil.index is not None
     if pencil.index > HIGHEST_INDEX or (pencil.index == HIGHEST_INDEX and not pencil.mechanical):
-        unknowns = ", ".join(f"y[{j}]" for j in pencil.prescribed)
-        return (
-            f"the index is {pencil.index} and the system does not have the form of a mechanism: "
-            f"{unknowns} would be found by differencing other unknowns twice or more, with errors "
-            "that do not shrink with the step when the step changes (nilpotency 3 and above). "
-            "Differentiate the constraint that determines them, or leave them out and compute "
-            "them afterwards"
-        )
+        return Reason(Kind.INDEX_TOO_HIGH, columns=pencil.prescribed, index=pencil.index)
     return None
 
 
@@ -271,7 +258,7 @@ def _allowed(state: State, point: _Linearised, yp: np.ndarray) -> np.ndarray:
 
 def _hidden(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised
-) -> str | None:
+) -> Reason | None:
     """Check the derivative of the constraints, math (26); say which equation does not hold."""
     if point.left.shape[1] == 0:
         return None
@@ -292,12 +279,7 @@ def _hidden(
         return None
     worst = int(np.argmax(left_over / nonzero(allowed)))
     equation = int(np.argmax(np.abs(point.left[:, worst]) * (np.abs(point.fy) @ point.unit)))
-    return (
-        f"a hidden constraint is violated: the derivative of equation {equation} with respect to "
-        f"time cannot be brought closer to 0 than {left_over[worst]:.3g} by y' at the starting "
-        "values; correct y0, for instance with consistent_start and the derivative as one of its "
-        "constraints"
-    )
+    return Reason(Kind.HIDDEN_VIOLATED, (Row(equation),), values=(float(left_over[worst]),))
 
 
 def _rate(

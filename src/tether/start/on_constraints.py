@@ -10,7 +10,8 @@ from tether._core import constraints as core
 from tether._core import probe, project
 from tether._core.adapters import raise_users
 from tether._core.state import State
-from tether.start.consistent import Start
+from tether.base.reason import Kind, Reason, Row
+from tether.structure.start import Start
 
 if TYPE_CHECKING:
     from tether.plan.constraints import Constraints
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 STILL_THERE = 1e-3
 # Of the linearised terms of a constraint: what may be left of it all the same.
 LEFT_OVER = 1e-10
+NOTHING = Reason(Kind.NOTHING)
 
 
 def start_on_constraints(
@@ -26,41 +28,38 @@ def start_on_constraints(
 ) -> Start:
     """Project the starting values; refuse if that moves one beyond its tolerance (HK).
 
-    The refusal is a failed `Start` whose message shows the constraint, its value and the change
-    that would be needed.
+    The refusal is a failed `Start` whose reason has the constraint, its value and the change that
+    would be needed.
     """
     nowhere = np.zeros_like(y)
     if probe.move_to(state, t, y, nowhere) != 0:
-        return Start(y, nowhere, True, "")
+        return Start(y, nowhere, True, NOTHING)
     status, before = core.constraints_at(state, t, y)
     raise_users(state)
     if status != 0:
-        return _refusal(y, "a constraint is not finite at the starting values")
+        return _refusal(y, Reason(Kind.CONSTRAINT_NOT_FINITE))
     state.t_new = t
     status = project.project_point(state)
     raise_users(state)
     projected = state.y_tried.copy()
     worst = int(abs(before).argmax())
     if status != 0 or _is_stuck(state, t, before, projected):
+        row = Row(constraint=constraints.name_of(state, worst))
         return _refusal(
-            y,
-            f"{_value(constraints, state, before, worst)} and cannot be brought to zero near y0; "
-            "check it, or the constraints contradict or depend on each other",
+            y, Reason(Kind.NOT_ON_CONSTRAINTS, (row,), values=(float(before[worst]),))
         )
     change = projected - y
     if not accept and probe.weighted_size(state, change) > 1.0:
         beyond = np.abs(change) * state.weights
         farthest = int(np.argmax(beyond))
-        return _refusal(
-            y,
-            f"{_value(constraints, state, before, worst)}; the nearest point on the constraints "
-            f"changes y0[{farthest}] by {change[farthest]:.3g} to {projected[farthest]:.6g}, "
-            f"{beyond[farthest]:.3g} times its tolerance. Correct y0, or pass "
-            "options={'accept_projected_start': True}",
-        )
+        row = Row(constraint=constraints.name_of(state, worst))
+        values = before[worst], change[farthest], projected[farthest], beyond[farthest]
+        return _refusal(y, Reason(
+            Kind.FAR_FROM_CONSTRAINTS, (row,), (farthest,), tuple(map(float, values))
+        ))
     moved = {int(i): float(change[i]) for i in change.nonzero()[0]}
-    message = f"moved {len(moved)} values onto the constraints" if moved else ""
-    return Start(projected, nowhere, True, message, moved)
+    done = Reason(Kind.MOVED_ONTO_CONSTRAINTS, values=(len(moved),)) if moved else NOTHING
+    return Start(projected, nowhere, True, done, moved=moved)
 
 
 def _is_stuck(state: State, t: float, before: np.ndarray, projected: np.ndarray) -> bool:
@@ -72,9 +71,5 @@ def _is_stuck(state: State, t: float, before: np.ndarray, projected: np.ndarray)
     return bool(np.any(np.abs(after) > np.maximum(STILL_THERE * np.abs(before), round_off)))
 
 
-def _value(constraints: Constraints, state: State, before: np.ndarray, row: int) -> str:
-    return f"{constraints.name_of(state, row)} is {before[row]:.3g} at the start"
-
-
-def _refusal(y: np.ndarray, message: str) -> Start:
-    return Start(y, np.zeros_like(y), False, message, on_constraints=False)
+def _refusal(y: np.ndarray, reason: Reason) -> Start:
+    return Start(y, np.zeros_like(y), False, reason, on_constraints=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tether.plan.model import ReducedModel
-from tether.start.consistent import Start
-from tether.structure.start import MoreRows, reduced_start
+from tether.structure.reduced_start import MoreRows, reduced_start
+from tether.structure.start import Start
 
 __all__ = ["lift"]
 
@@ -19,5 +19,4 @@ def lift(
     more: MoreRows | None = None,
 ) -> Start:
     """Find consistent values of all unknowns near the user's, on further constraints too."""
-    found = reduced_start(model.reduced, t, y, yp, model.values, model.units, more)
-    return Start(found.y, found.yp, found.success, found.message, found.moved, found.residual)
+    return reduced_start(model.reduced, t, y, yp, model.values, model.units, more)

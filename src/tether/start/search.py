@@ -13,30 +13,23 @@ d/dt E = 0.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tether._core import constraints as core_constraints
 from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
-from tether.base.capacity import OF_A_SEARCH, require_matrices
-from tether.base.checks import check_time, check_vector
-from tether.plan.memory import new_state
-from tether.plan.model import AsWritten
-from tether.problem.names import check_names
-from tether.problem.options import Options
-from tether.problem.problem import as_problem, prepared
-from tether.start.consistent import Start
+from tether.base.reason import Kind, Reason, Row
+from tether.plan.constraints import Constraints
 from tether.start.derivative import StateSystem, find_derivative
 from tether.structure.least_change import shortest
 from tether.structure.scaling import Units, balanced, nonzero, ranges
+from tether.structure.start import Start
 
-__all__ = ["consistent_start"]
+__all__ = ["Roles", "Search", "derivative_only"]
 
 MAX_ITERATIONS = 500                   # a diode takes one for each thermal voltage
 MAX_HALVINGS = 60
@@ -51,106 +44,7 @@ FREE = 1e-6                            # weight of a free component, next to 1 f
 ROOT_EPS = float(np.sqrt(np.finfo(float).eps))
 
 
-def consistent_start(
-    fun: Any,
-    t0: float,
-    y0: ArrayLike,
-    yp0: ArrayLike | None = None,
-    *,
-    fixed: Iterable[int | str] | None = None,
-    free: Iterable[int | str] | None = None,
-    weights: ArrayLike | None = None,
-    constraints: Any = None,
-    names: Sequence[str] | None = None,
-    args: Sequence[Any] = (),
-    jac: Any = None,
-    rtol: ArrayLike = 1e-6,
-    atol: ArrayLike = 1e-9,
-    form: str = "dense",
-    band: tuple[int, int] | None = None,
-) -> Start:
-    """Find starting values y and y' that satisfy the equations and their hidden constraints.
-
-    Parameters
-    ----------
-    fun : callable or Problem
-        The residual, as in `solve_dae`.
-    t0 : float
-        Starting time.
-    y0, yp0 : array_like
-        Starting values: known, guessed or arbitrary, component by component.
-    fixed : indices or names, optional
-        Components of y that keep their value exactly.
-    free : indices or names, optional
-        Components whose value means nothing: the equations have to determine them. When left
-        out, the unknowns without a derivative in the equations are moved first.
-    weights : array_like, optional
-        How much a change of each guess costs; one over its absolute tolerance when left out, so
-        all alike if `atol` is one number. For velocities give the square roots of the masses to
-        correct them by an impulse.
-    constraints : optional
-        Hidden constraints G(t, y) = 0 of an index-2 or index-3 system, as in `solve_dae`.
-    names : sequence of str, optional
-        Names of the unknowns, for `fixed`, `free` and the messages.
-    args, jac, rtol, atol
-        As in `solve_dae`; the tolerances say in which units the unknowns are, and judge how far
-        a value has moved.
-    form : {"dense", "sparse", "banded"}
-        Linear algebra of the search for y' where all of y is fixed (HK Appendix II): orthogonal
-        factors, or the regularised system of HK eq. 24 by sparse or by band LU, the latter with
-        ``band=(ml, mu)``.
-
-    Returns
-    -------
-    Start
-        With ``success=False`` and a message that names equations and unknowns if there is none.
-
-    Examples
-    --------
-    A pendulum (index 3) from its angle; velocities and tension are found:
-
-    >>> from tether import consistent_start
-    >>> def pendulum(t, y, yp):
-    ...     x, z, u, w, lam = y
-    ...     return [yp[0] - u, yp[1] - w, yp[2] + lam*x, yp[3] + lam*z + 9.81, x*x + z*z - 1]
-    >>> hidden = [lambda t, y: y[0]*y[2] + y[1]*y[3],
-    ...           lambda t, y: y[2]**2 + y[3]**2 - y[4] - 9.81*y[1]]
-    >>> start = consistent_start(pendulum, 0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=[0, 1],
-    ...                          constraints=hidden, weights=[1, 1, 1, 1, 1])
-    >>> [round(float(v), 3) for v in start.y]
-    [0.6, -0.8, 0.64, 0.48, 8.488]
-    """
-    problem = as_problem(fun, jac, args, constraints)
-    t = check_time("t0", t0)
-    y = check_vector("y0", y0)
-    yp = np.zeros_like(y) if yp0 is None else check_vector("yp0", yp0, len(y))
-    n = len(y)
-    labels = check_names("names", names, n) or [f"y[{i}]" for i in range(n)]
-    options = Options(rtol=rtol, atol=atol)
-    units = Units.of_options(options, y)
-    roles = Roles(
-        _components("fixed", fixed, labels), _components("free", free, labels),
-        free is None, 1.0 / units.y if weights is None else _weights(weights, n),
-    )
-    both = sorted(set(roles.fixed) & set(roles.free))
-    if both:
-        raise ValueError(f"fixed and free both name {[labels[i] for i in both]}")
-    require_matrices(len(y), OF_A_SEARCH)
-    problem = prepared(problem, t, y)
-    model = AsWritten(problem, n)
-    state = new_state(model, options)
-    state.given = t, y, np.zeros(n) if yp is None else yp
-    model.constraints.attach(state, t, y, problem.args, options)
-    model.constraints.set_references(state, t, y)
-    state.h = 1.0
-    if len(roles.fixed) == n and not state.n_constraints:
-        return _derivative_only(state, t, y, yp, form, band)
-    if form != "dense" or band is not None:
-        raise ValueError("form and band are for a start with all of y fixed and no constraints")
-    return Search(state, t, labels, roles, units).run(y, yp)
-
-
-def _derivative_only(
+def derivative_only(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, form: str, band: Any
 ) -> Start:
     """Find y' for a given y, HK Appendix II."""
@@ -158,12 +52,13 @@ def _derivative_only(
     found = find_derivative(
         system, t, y, yp, form=form, band=band, uncertainty=1e-2 / state.weights
     )
-    message = found.message
+    reason = found.reason
     if found.equations:
-        equations = ", ".join(f"equation {i} (off by {e:.3g})" for i, e in found.equations.items())
-        message = f"too much is fixed: {equations} cannot hold with all of y fixed"
-    return Start(y, found.yp, found.success, message, {}, found.residual, found.ypp,
-                 fixed=tuple(range(len(y))))
+        reason = replace(reason, kind=Kind.ALL_IS_FIXED)
+    return Start(
+        y, found.yp, found.success, reason, residual=found.residual, ypp=found.ypp,
+        fixed=found.fixed,
+    )
 
 
 @dataclass(frozen=True)
@@ -180,9 +75,10 @@ class Search:
     """Newton's iteration for one starting point."""
 
     def __init__(
-        self, state: State, t: float, labels: list[str], roles: Roles, units: Units
+        self, state: State, constraints: Constraints, t: float, roles: Roles, units: Units
     ) -> None:
-        self.state, self.t, self.labels, self.roles, self.units = state, t, labels, roles, units
+        self.state, self.constraints, self.t = state, constraints, t
+        self.roles, self.units = roles, units
         self.n, self.m = state.n, state.n_constraints
         self.movable = np.setdiff1d(np.arange(self.n), roles.fixed)
 
@@ -222,15 +118,15 @@ class Search:
 
     def _solve(self, y: np.ndarray, yp: np.ndarray, guess: np.ndarray) -> Start:
         if probe.move_to(self.state, self.t, y, yp) != 0:
-            return self._failed(y, yp, guess, "a tolerance is zero where y0 is", 0.0)
+            return self._failed(y, yp, guess, Reason(Kind.ZERO_TOLERANCE), 0.0)
         r = self._equations(y, yp)
         if r is None:
-            return self._failed(y, yp, guess, "the residual at the guess is not finite", np.inf)
+            return self._failed(y, yp, guess, Reason(Kind.GUESS_NOT_FINITE), np.inf)
         before = float(np.abs(r).max())
         for _ in range(MAX_ITERATIONS):
             linearised = self._linearise(y, yp)
             if linearised is None:
-                return self._failed(y, yp, guess, "a Jacobian is not finite", before)
+                return self._failed(y, yp, guess, Reason(Kind.JACOBIAN_NOT_FINITE), before)
             point = linearised
             refusal, dy = self._step_in_y(point, r, y)
             if refusal:
@@ -245,16 +141,18 @@ class Search:
         allowed = self._left_over(point, y, yp)
         worst = int(np.argmax(np.abs(r) / nonzero(allowed)))
         if abs(r[worst]) > allowed[worst]:
-            return self._failed(
-                y, yp, guess, f"no solution near the guess: {self._equation(worst)} is left with "
-                f"{r[worst]:.3g}", before,
+            left = Reason(
+                Kind.NO_SOLUTION_NEARBY, (self._row(worst),), values=(float(r[worst]),)
             )
+            return self._failed(y, yp, guess, left, before)
         yp, unseen = self._slopes(point, y, yp)
-        message = self._message(y, guess)
+        done = self._done(y, guess)
         if unseen:
-            message += "; y' of " + ", ".join(unseen) + " is not determined (index above 1)"
-        return Start(y, yp, True, message, self._moved(y, guess),
-                     (before, float(np.abs(r).max())), fixed=tuple(self.roles.fixed))
+            done = done.then(Reason(Kind.SLOPES_OPEN, columns=tuple(unseen)))
+        return Start(
+            y, yp, True, done, moved=self._moved(y, guess),
+            residual=(before, float(np.abs(r).max())), fixed=tuple(self.roles.fixed),
+        )
 
     # --- equations ------------------------------------------------------------------------
 
@@ -281,7 +179,8 @@ class Search:
             return None
         return _Point(fy, fyp, gy, self.units.y)
 
-    def _step_in_y(self, point: _Point, r: np.ndarray, y: np.ndarray) -> tuple[str, np.ndarray]:
+    def _step_in_y(self, point: _Point, r: np.ndarray, y: np.ndarray
+    ) -> tuple[Reason | None, np.ndarray]:
         """Least weighted change that solves the linearised equations of y, or why there is none."""
         E, e = point.of_y(r)
         metric = self._metric(point)[self.movable]
@@ -310,10 +209,10 @@ class Search:
         metric[free] *= FREE
         return metric
 
-    def _undetermined(self, null: np.ndarray) -> str:
+    def _undetermined(self, null: np.ndarray) -> Reason | None:
         """Name the free components that the equations leave open."""
         if not self.roles.free or not len(null):
-            return ""
+            return None
         position = {int(c): k for k, c in enumerate(self.movable)}
         columns = [position[c] for c in self.roles.free if c in position]
         others = [k for k in range(len(self.movable)) if k not in columns]
@@ -324,17 +223,14 @@ class Search:
             _, s, vt = np.linalg.svd(null[:, others].T)
         only_free = vt[int(np.sum(s > 1e-7)) :] @ null[:, columns]
         open_ones = [
-            self.labels[self.movable[columns[k]]]
+            int(self.movable[columns[k]])
             for k in range(len(columns)) if np.any(np.abs(only_free[:, k]) > 1e-6)
         ]
         if not open_ones:
-            return ""
-        return (
-            f"too little is known: the equations do not determine {', '.join(open_ones)}; fix or "
-            "guess them, or pass the hidden constraints they come from"
-        )
+            return None
+        return Reason(Kind.TOO_LITTLE_KNOWN, columns=tuple(open_ones))
 
-    def _too_much(self, point: _Point, combined: np.ndarray, left: np.ndarray) -> str:
+    def _too_much(self, point: _Point, combined: np.ndarray, left: np.ndarray) -> Reason:
         """Name the equations that cannot be met and the fixed components that stand in the way."""
         rows, scale = point.rows_of_y(combined, left)
         share = np.abs(rows) / nonzero(scale)
@@ -342,11 +238,11 @@ class Search:
         E = point.of_y(np.zeros(self.n + self.m))[0] * self.units.y
         seen = np.abs(left @ (combined.T @ E))
         most = np.abs(left) @ (np.abs(combined.T) @ np.abs(E)).max(axis=1)
-        blamed = [self.labels[i] for i in self.roles.fixed if seen[i] > 1e-9 * most]
-        equations = ", ".join(f"{self._equation(i)} (off by {rows[i]:.3g})" for i in worst[:5])
-        if blamed:
-            return f"too much is fixed: {equations} cannot hold with {', '.join(blamed)} fixed"
-        return f"{equations} cannot hold near the guess: dependent or contradicting equations"
+        blamed = tuple([i for i in self.roles.fixed if seen[i] > 1e-9 * most])
+        return Reason(
+            Kind.TOO_MUCH_FIXED if blamed else Kind.CONTRADICTION,
+            tuple([self._row(i) for i in worst]), blamed, tuple([float(rows[i]) for i in worst]),
+        )
 
     # --- iteration --------------------------------------------------------------------------
 
@@ -393,8 +289,8 @@ class Search:
 
     def _slopes(
         self, point: _Point, y: np.ndarray, yp: np.ndarray
-    ) -> tuple[np.ndarray, list[str]]:
-        """Complete y' by d/dt E = 0 and name the components that stay open."""
+    ) -> tuple[np.ndarray, list[int]]:
+        """Complete y' by d/dt E = 0; tell which components stay open."""
         N = point.null_of_fyp()
         if N.shape[1] == 0:
             return yp, []
@@ -415,29 +311,34 @@ class Search:
         open_directions = N @ (column[:, None] * vt[rank:].T) / self.units.y[:, None]
         length = nonzero(np.abs(open_directions).max(axis=0, initial=0.0))
         share = np.abs(open_directions / length).max(axis=1, initial=0.0)
-        unseen = [self.labels[i] for i in range(self.n) if share[i] > 1e-6]
+        unseen = np.flatnonzero(share > 1e-6).tolist()
         return yp + N @ slopes, unseen
 
-    # --- words ------------------------------------------------------------------------------
+    # --- what came of it --------------------------------------------------------------------
 
-    def _equation(self, row: int) -> str:
-        return f"equation {row}" if row < self.n else f"constraint {row - self.n}"
+    def _row(self, row: int) -> Row:
+        if row < self.n:
+            return Row(int(row))
+        return Row(constraint=self.constraints.name_of(self.state, row - self.n))
 
     def _moved(self, y: np.ndarray, guess: np.ndarray) -> dict[int, float]:
         return {int(i): float(y[i] - guess[i]) for i in np.flatnonzero(y != guess)}
 
-    def _message(self, y: np.ndarray, guess: np.ndarray) -> str:
-        beyond = np.abs(y - guess) * self.state.weights > 1.0
-        moved = ", ".join(self.labels[i] for i in np.flatnonzero(beyond))
-        return f"moved {moved}" if moved else "found y'"
+    def _done(self, y: np.ndarray, guess: np.ndarray) -> Reason:
+        moved = np.flatnonzero(np.abs(y - guess) * self.state.weights > 1.0)
+        if not len(moved):
+            return Reason(Kind.FOUND_SLOPES)
+        return Reason(Kind.MOVED, columns=tuple(moved.tolist()))
 
     def _failed(
-        self, y: np.ndarray, yp: np.ndarray, guess: np.ndarray, message: str, before: float
+        self, y: np.ndarray, yp: np.ndarray, guess: np.ndarray, reason: Reason, before: float
     ) -> Start:
         r = self._equations(y, yp)
         after = float(np.abs(r).max()) if r is not None else np.inf
-        return Start(y, yp, False, message, self._moved(y, guess), (before, after),
-                     fixed=tuple(self.roles.fixed))
+        return Start(
+            y, yp, False, reason, moved=self._moved(y, guess), residual=(before, after),
+            fixed=tuple(self.roles.fixed),
+        )
 
 
 class _Point:
@@ -483,30 +384,3 @@ class _Point:
     def null_of_fyp(self) -> np.ndarray:
         """Directions of y' that F does not see."""
         return self._found.right
-
-
-def _components(name: str, value: Any, labels: list[str]) -> list[int]:
-    if value is None:
-        return []
-    items = [value] if isinstance(value, (str, int, np.integer)) else list(value)
-    found = []
-    for item in items:
-        if isinstance(item, str) and item in labels:
-            found.append(labels.index(item))
-        elif (
-            isinstance(item, (int, np.integer)) and not isinstance(item, bool)
-            and -len(labels) <= item < len(labels)
-        ):
-            found.append(int(item) % len(labels))
-        else:
-            raise ValueError(f"{name} names {item!r}, which is no unknown; they are {labels}")
-    return sorted(set(found))
-
-
-def _weights(weights: ArrayLike, n: int) -> np.ndarray:
-    values = np.asarray(weights)
-    if values.dtype.kind not in "fiu" or values.shape != (n,):
-        raise ValueError(f"weights must be {n} numbers, one per unknown, got {weights!r}")
-    if not np.all(np.isfinite(values)) or np.any(values <= 0):
-        raise ValueError(f"weights must be positive and finite, got {weights!r}")
-    return values.astype(float)

@@ -15,11 +15,12 @@ from tether.structure.hidden import Reduced, reduce_index
 from tether.structure.implicit import reduce_by_array
 from tether.structure.pencil import Pencil, local_pencil
 from tether.structure.ranks import ArrayRanks, find_ranks, regular_on_solutions
+from tether.structure.reduced_start import reduced_start
 from tether.structure.redundant import Redundancy, find_redundancy
 from tether.structure.repair import Repaired, repair, shuffle
 from tether.structure.scaling import Units
 from tether.structure.sigma import Signature, Unmatched
-from tether.structure.start import ReducedStart, reduced_start
+from tether.structure.start import Start
 from tether.structure.varying import repair_varying
 from tether.trace import Trace
 
@@ -49,7 +50,7 @@ class Analysis:
         Number of free initial values.
     reduced : Reduced or None
         What to integrate; None if there is no unique solution or the structure is not understood.
-    start : ReducedStart or None
+    start : Start or None
         Consistent values for ``reduced.full``; None where they were not looked for.
     redundancy : Redundancy or None
         What repeats, where that was looked for.
@@ -68,7 +69,7 @@ class Analysis:
     index: int | None = None
     dof: int | None = None
     reduced: Reduced | None = None
-    start: ReducedStart | None = None
+    start: Start | None = None
     redundancy: Redundancy | None = None
     pencil: Pencil | None = None
     ranks: ArrayRanks | None = None

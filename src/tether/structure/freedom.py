@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tether.structure.hidden import Reduced
+from tether.structure.reduced_start import Search
 from tether.structure.scaling import balanced
-from tether.structure.start import Search
 
 __all__ = ["free_unknowns"]
 

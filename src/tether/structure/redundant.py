@@ -12,8 +12,8 @@ import numpy as np
 
 from tether.structure.equations import is_regular
 from tether.structure.hidden import Reduced
+from tether.structure.reduced_start import Search, reduced_start
 from tether.structure.scaling import Units, balanced, nonzero
-from tether.structure.start import Search, reduced_start
 
 __all__ = ["Redundancy", "find_redundancy"]
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from tether._core import probe
+from tether.base.reason import Kind
 from tether.base.status import Status
 from tether.explain.causes import Cause
 from tether.explain.describe import report_on
 from tether.explain.diagnosis import Diagnosis
 from tether.explain.examine.case import Case
 from tether.explain.examine.failure import alone, are_derivatives, dependence, name_not_finite
+from tether.explain.start_words import start_words
 from tether.problem.names import listed
 from tether.problem.options import Options
 
@@ -42,7 +42,7 @@ def at_the_start(case: Case) -> Diagnosis:
         return slope
     if start.status == Status.SINGULAR_SYSTEM:
         return _singular_start(case)
-    message = case.names.translate(start.message)
+    message = start_words(start.reason, case.names)
     if start.status == Status.INDEX_TOO_HIGH:
         pencil = start.pencil
         columns = () if pencil is None else pencil.prescribed
@@ -57,10 +57,7 @@ def at_the_start(case: Case) -> Diagnosis:
     if r is not None and matrices is not None:      # what y alone has to satisfy comes first
         algebraic = ~matrices[1].any(axis=1)
         r = np.where(algebraic, r, 0.0) if np.any(r[algebraic]) else r
-    rows, evidence = [], [message]
-    named = re.search(r"equation (\d+)", start.message)
-    if named:
-        rows = [int(named[1])]
+    rows, evidence = list(start.reason.equations[:1]), [message]
     restarted = case.driver is not None and t != case.driver.t_start
     anew = "where the run begins anew" if restarted else ""
     for values in (found, r):
@@ -71,7 +68,7 @@ def at_the_start(case: Case) -> Diagnosis:
                 return case.say(
                     Cause.START, case.value(worst, values[worst]), evidence, t, rows, (), anew
                 )
-    if "hidden" not in message or start.pencil is None:
+    if start.reason.kind is not Kind.HIDDEN_VIOLATED or start.pencil is None:
         return case.say(Cause.START, message, (), t, rows, (), anew)
     return case.say(
         Cause.START, message, (), t, rows, np.flatnonzero(start.pencil.var_index == 2).tolist(),
@@ -102,7 +99,10 @@ def _singular_start(case: Case) -> Diagnosis:
     """Say which equations repeat each other, and whether the pattern alone shows it."""
     t, y, yp = case.run.given
     pencil = case.run.start.pencil
-    report = report_on(case.run.problem, t, y, yp, case.names.variables, Options())
+    names = case.names
+    report = report_on(
+        case.run.problem, t, y, yp, names.variables, Options(), names.equations
+    )
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
     if pencil is not None:
@@ -122,9 +122,9 @@ def _singular_start(case: Case) -> Diagnosis:
         verb = "share too few unknowns" if by_pattern else "depend on each other"
         parts.append(dependence(case, rows, () if nowhere else columns, verb))
     cause = Cause.STRUCTURE if structural else Cause.SINGULAR
-    evidence = [case.names.translate(note) for note in report.notes if "variable" in note][:2]
     return case.say(
-        cause, " and ".join(parts), evidence, t, rows, columns, alone(cause, rows, nowhere)
+        cause, " and ".join(parts), report.why_singular, t, rows, columns,
+        alone(cause, rows, nowhere),
     )
 
 

@@ -1,0 +1,150 @@
+"""consistent_start: y and y' together, with components that are fixed, guessed or free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether.base.capacity import OF_A_SEARCH, require_matrices
+from tether.base.checks import check_time, check_vector
+from tether.explain.start_words import with_words
+from tether.plan.memory import new_state
+from tether.plan.model import AsWritten
+from tether.problem.names import Names, check_names
+from tether.problem.options import Options
+from tether.problem.problem import as_problem, prepared
+from tether.start.search import Roles, Search, derivative_only
+from tether.structure.scaling import Units
+from tether.structure.start import Start
+
+__all__ = ["consistent_start"]
+
+
+def consistent_start(
+    fun: Any,
+    t0: float,
+    y0: ArrayLike,
+    yp0: ArrayLike | None = None,
+    *,
+    fixed: Iterable[int | str] | None = None,
+    free: Iterable[int | str] | None = None,
+    weights: ArrayLike | None = None,
+    constraints: Any = None,
+    names: Sequence[str] | None = None,
+    args: Sequence[Any] = (),
+    jac: Any = None,
+    rtol: ArrayLike = 1e-6,
+    atol: ArrayLike = 1e-9,
+    form: str = "dense",
+    band: tuple[int, int] | None = None,
+) -> Start:
+    """Find starting values y and y' that satisfy the equations and their hidden constraints.
+
+    Parameters
+    ----------
+    fun : callable or Problem
+        The residual, as in `solve_dae`.
+    t0 : float
+        Starting time.
+    y0, yp0 : array_like
+        Starting values: known, guessed or arbitrary, component by component.
+    fixed : indices or names, optional
+        Components of y that keep their value exactly.
+    free : indices or names, optional
+        Components whose value means nothing: the equations have to determine them. When left
+        out, the unknowns without a derivative in the equations are moved first.
+    weights : array_like, optional
+        How much a change of each guess costs; one over its absolute tolerance when left out, so
+        all alike if `atol` is one number. For velocities give the square roots of the masses to
+        correct them by an impulse.
+    constraints : optional
+        Hidden constraints G(t, y) = 0 of an index-2 or index-3 system, as in `solve_dae`.
+    names : sequence of str, optional
+        Names of the unknowns, for `fixed`, `free` and the messages.
+    args, jac, rtol, atol
+        As in `solve_dae`; the tolerances say in which units the unknowns are, and judge how far
+        a value has moved.
+    form : {"dense", "sparse", "banded"}
+        Linear algebra of the search for y' where all of y is fixed (HK Appendix II): orthogonal
+        factors, or the regularised system of HK eq. 24 by sparse or by band LU, the latter with
+        ``band=(ml, mu)``.
+
+    Returns
+    -------
+    Start
+        With ``success=False`` and a message that names equations and unknowns if there is none.
+
+    Examples
+    --------
+    A pendulum (index 3) from its angle; velocities and tension are found:
+
+    >>> from tether import consistent_start
+    >>> def pendulum(t, y, yp):
+    ...     x, z, u, w, lam = y
+    ...     return [yp[0] - u, yp[1] - w, yp[2] + lam*x, yp[3] + lam*z + 9.81, x*x + z*z - 1]
+    >>> hidden = [lambda t, y: y[0]*y[2] + y[1]*y[3],
+    ...           lambda t, y: y[2]**2 + y[3]**2 - y[4] - 9.81*y[1]]
+    >>> start = consistent_start(pendulum, 0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=[0, 1],
+    ...                          constraints=hidden, weights=[1, 1, 1, 1, 1])
+    >>> [round(float(v), 3) for v in start.y]
+    [0.6, -0.8, 0.64, 0.48, 8.488]
+    """
+    problem = as_problem(fun, jac, args, constraints)
+    t = check_time("t0", t0)
+    y = check_vector("y0", y0)
+    yp = np.zeros_like(y) if yp0 is None else check_vector("yp0", yp0, len(y))
+    n = len(y)
+    labels = check_names("names", names, n) or [f"y[{i}]" for i in range(n)]
+    called = Names(tuple(labels))
+    options = Options(rtol=rtol, atol=atol)
+    units = Units.of_options(options, y)
+    roles = Roles(
+        _components("fixed", fixed, labels), _components("free", free, labels),
+        free is None, 1.0 / units.y if weights is None else _weights(weights, n),
+    )
+    both = sorted(set(roles.fixed) & set(roles.free))
+    if both:
+        raise ValueError(f"fixed and free both name {[labels[i] for i in both]}")
+    require_matrices(len(y), OF_A_SEARCH)
+    problem = prepared(problem, t, y)
+    model = AsWritten(problem, n)
+    state = new_state(model, options)
+    state.given = t, y, np.zeros(n) if yp is None else yp
+    model.constraints.attach(state, t, y, problem.args, options)
+    model.constraints.set_references(state, t, y)
+    state.h = 1.0
+    if len(roles.fixed) == n and not state.n_constraints:
+        return with_words(derivative_only(state, t, y, yp, form, band), called)
+    if form != "dense" or band is not None:
+        raise ValueError("form and band are for a start with all of y fixed and no constraints")
+    return with_words(Search(state, model.constraints, t, roles, units).run(y, yp), called)
+
+
+def _components(name: str, value: Any, labels: list[str]) -> list[int]:
+    if value is None:
+        return []
+    items = [value] if isinstance(value, (str, int, np.integer)) else list(value)
+    found = []
+    for item in items:
+        if isinstance(item, str) and item in labels:
+            found.append(labels.index(item))
+        elif (
+            isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+            and -len(labels) <= item < len(labels)
+        ):
+            found.append(int(item) % len(labels))
+        else:
+            raise ValueError(f"{name} names {item!r}, which is no unknown; they are {labels}")
+    return sorted(set(found))
+
+
+def _weights(weights: ArrayLike, n: int) -> np.ndarray:
+    values = np.asarray(weights)
+    if values.dtype.kind not in "fiu" or values.shape != (n,):
+        raise ValueError(f"weights must be {n} numbers, one per unknown, got {weights!r}")
+    if not np.all(np.isfinite(values)) or np.any(values <= 0):
+        raise ValueError(f"weights must be positive and finite, got {weights!r}")
+    return values.astype(float)

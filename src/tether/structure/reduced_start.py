@@ -1,0 +1,349 @@
+"""Starting values of a reduced system from those a user has, which may be approximate.
+
+The constraints are solved stage by stage, as a series of the solution would be found: positions
+from the position constraints, then velocities from those differentiated once, with the positions
+already fixed, and so on. In each stage the change is the smallest that will do. Last come slopes
+and multipliers, which the equations determine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from tether._core.plain import Plain
+from tether.base.reason import Kind, Reason, Row
+from tether.structure.hidden import Reduced
+from tether.structure.least_change import jet_scale, least_change, movable, shortest_solution
+from tether.structure.scaling import Units
+from tether.structure.start import Start
+from tether.trace import SparseJacobian
+
+__all__ = ["Search", "reduced_start"]
+
+# A change below this, of the size of the value, is no change.
+NO_CHANGE = 1e-13
+MADE_CONSISTENT, AS_GIVEN = Reason(Kind.MADE_CONSISTENT), Reason(Kind.AS_GIVEN)
+
+
+def reduced_start(
+    reduced: Reduced,
+    t0: float,
+    y0: np.ndarray,
+    yp0: np.ndarray | None = None,
+    args: np.ndarray | None = None,
+    units: Units | None = None,
+    more: MoreRows | None = None,
+) -> Start:
+    """Find consistent values near those given.
+
+    Parameters
+    ----------
+    reduced : Reduced
+        The system; where it is not differentiated to the end, ``reduced.full`` is solved.
+    t0 : float
+        Starting time.
+    y0, yp0 : array_like, shape (n_user,)
+        The user's values. What the equations determine, such as multipliers, is replaced.
+    args : ndarray, optional
+        Values of the arguments, where they are others than the system was analysed with.
+    units : Units, optional
+        What changes are measured in; all alike by default.
+    more : MoreRows, optional
+        Further constraints on the unknowns of `reduced`, to be satisfied together with the last
+        ones of the equations: by velocities, in a mechanism.
+
+    Returns
+    -------
+    Start
+        For the unknowns of `reduced`.
+
+    Examples
+    --------
+    >>> from tether.structure.equations import Equations
+    >>> from tether.structure.hidden import reduce_index
+    >>> from tether.structure.reduced_start import reduced_start
+    >>> from tether.trace import trace
+    >>> def pendulum(t, y, yp):
+    ...     x, z, u, w, lam = y
+    ...     return [yp[0] - u, yp[1] - w, yp[2] + lam*x, yp[3] + lam*z + 9.81, x*x + z*z - 1]
+    >>> system = Equations.of_trace(trace(pendulum, 5))
+    >>> start = reduced_start(reduce_index(system, system.signature), 0.0, [0.61, -0.8, 1, 0, 0])
+    >>> [round(float(v), 3) for v in start.y]
+    [0.606, -0.795, 0.632, 0.482, 8.433]
+    """
+    if more is not None:
+        return _find_start(reduced, t0, y0, yp0, args, units, more)
+    inputs = [y0, () if yp0 is None else yp0, reduced.args if args is None else args]
+    key = (
+        float(t0), yp0 is None, *(np.asarray(part, float).tobytes() for part in inputs),
+        None if units is None else (units.y.tobytes(), units.t),
+    )
+    before, found = reduced.last_start.get("found", (None, None))
+    if before != key:
+        found = _find_start(reduced, t0, y0, yp0, args, units, None)
+        reduced.last_start["found"] = key, found
+    return replace(found, y=found.y.copy(), yp=found.yp.copy(), moved=dict(found.moved))
+
+
+def _find_start(
+    reduced: Reduced,
+    t0: float,
+    y0: np.ndarray,
+    yp0: np.ndarray | None,
+    args: np.ndarray | None,
+    units: Units | None,
+    more: MoreRows | None,
+) -> Start:
+    full = reduced.full
+    y, yp = full.lift(np.asarray(y0, float), None if yp0 is None else np.asarray(yp0, float))
+    places = [full.unknowns.index(unknown) for unknown in reduced.unknowns]
+    search = Search(full, float(t0), args, units)
+    if more is not None:
+        search.add(more, places)
+    before = search.largest(y, yp)
+    failure = search.satisfy_constraints(y) or search.solve_equations(y, yp)
+    if failure is None:
+        search.complete_slopes(y, yp)
+    after = search.largest(y, yp)
+    y, yp = y[places], yp[places]
+    moved = _moved(np.asarray(y0, float), y[: reduced.n_user], search.units)
+    done = MADE_CONSISTENT if moved else AS_GIVEN
+    return Start(
+        y, yp, failure is None, failure or done, moved=moved, residual=(before, after)
+    )
+
+
+def _moved(given: np.ndarray, found: np.ndarray, units: Units) -> dict[int, float]:
+    change = found - given
+    beside = units.y * np.max(np.abs(given) / units.y, initial=0.0)
+    least = NO_CHANGE * (np.maximum(np.abs(given), np.abs(found)) + beside)
+    return {int(j): float(change[j]) for j in np.flatnonzero(np.abs(change) > least)}
+
+
+class MoreRows(Protocol):
+    """Constraints that do not come from the equations."""
+
+    def values(self, y: np.ndarray) -> np.ndarray:
+        """Return what is left of them."""
+
+    def slopes(self, y: np.ndarray) -> np.ndarray:
+        """Return their derivatives by the unknowns."""
+
+
+class Search:
+    """Newton's method for constraints and equations of one system at one time."""
+
+    def __init__(
+        self,
+        reduced: Reduced,
+        t: float,
+        args: np.ndarray | None = None,
+        units: Units | None = None,
+    ) -> None:
+        self.reduced, self.t = reduced, t
+        self.units = units or Units.alike(reduced.n_user)
+        self.args = reduced.args if args is None else args
+        self.programs = reduced.programs
+        self._runners: dict[str, Plain] = {}
+        self.stages = np.array(reduced.stages)
+        self.level_stages = np.array([level.stage for level in reduced.levels], dtype=int)
+        self.more: MoreRows | None = None
+        self.places: list[int] = []
+
+    def add(self, more: MoreRows, places: list[int]) -> None:
+        """Let further constraints hold on the unknowns at some places."""
+        self.more, self.places = more, places
+
+    def largest(self, y: np.ndarray, yp: np.ndarray) -> float:
+        """Largest value of an equation or constraint."""
+        values = np.abs(np.concatenate([self._residual(y, yp), self._constraints(y)]))
+        return float(values.max(initial=0.0))
+
+    def scale(self, y: np.ndarray) -> np.ndarray:
+        """Return what changes of the unknowns are measured in."""
+        return jet_scale(y, self.units, self.reduced.unknowns[self.reduced.n_user :])
+
+    # --- constraints ----------------------------------------------------------------------
+
+    def satisfy_constraints(self, y: np.ndarray) -> Reason | None:
+        """Change y so that all constraints hold; return why that fails, or None."""
+        if self.reduced.enters:
+            return self._satisfy_array(y)
+        stages = sorted(set(self.level_stages.tolist()))
+        last = max((stage for stage in stages if stage < 0), default=None)
+        for stage in stages:
+            if failure := self._satisfy_stage(y, stage, with_more=stage == last):
+                return failure
+        return None
+
+    def _satisfy_stage(self, y: np.ndarray, stage: int, with_more: bool) -> Reason | None:
+        """Satisfy the constraints of a stage; move the user's values only where it takes that."""
+        rows = np.flatnonzero(self.level_stages == stage)
+        given, failure = y.copy(), None
+        for free in self._movable(self.stages == stage):
+            y[:] = given
+            failure = self._satisfy(y, rows, free, with_more)
+            if failure is None:
+                break
+        return failure
+
+    def _movable(self, inside: np.ndarray) -> Iterator[np.ndarray]:
+        """Give sets of unknowns to move, each larger than the one before.
+
+        First derivatives, of which the user has said little or nothing; then variables that have
+        no derivative in the equations, such as multipliers, which are guesses; then all.
+        """
+        numbers = np.arange(len(inside))
+        further = inside & (numbers >= self.reduced.n_user)
+        guesses = further | (inside & np.isin(numbers, self.reduced.without_slopes))
+        for part, larger in pairwise((further, guesses, inside)):
+            if part.any() and part.sum() < larger.sum():
+                yield part
+        yield inside
+
+    def _satisfy_array(self, y: np.ndarray) -> Reason | None:
+        """Satisfy all levels at once; keep as many of the user's variables as can be kept."""
+        given, failure = y.copy(), None
+        n, rows = self.reduced.n_user, np.arange(len(self.level_stages))
+        for free in movable(self.reduced.enters, len(y) - n):
+            y[:] = given
+            failure = self._satisfy(y, rows, free)
+            if failure is None:
+                # what is left is small, but may be more than round-off
+                return self._satisfy(y, rows, np.ones(len(y), bool))
+        return failure
+
+    def _satisfy(
+        self, y: np.ndarray, rows: np.ndarray, free: np.ndarray, with_more: bool = True
+    ) -> Reason | None:
+        """Satisfy some constraints by changes of what is free."""
+        more = self.more if with_more else None
+
+        def values(x: np.ndarray) -> np.ndarray:
+            own = self._constraints(x)[rows]
+            return own if more is None else np.append(own, more.values(x[self.places]))
+
+        def slopes(x: np.ndarray) -> np.ndarray:
+            own = self.constraint_jacobian(x)[rows]
+            if more is None:
+                return own
+            part = more.slopes(x[self.places])
+            further = np.zeros((len(part), len(x)))
+            further[:, self.places] = part
+            return np.vstack([own, further])
+
+        def rounding(x: np.ndarray) -> np.ndarray:
+            errors = np.zeros(len(values(x)))
+            errors[: len(rows)] = self._rounding("constraints", x, x)[rows]
+            return errors
+
+        y[:], failure = least_change(
+            values, slopes, y.copy(), self.scale(y), determined=False, free=free,
+            rounding=rounding,
+        )
+        if failure is None:
+            return None
+        if failure.row >= len(rows):
+            return Reason(Kind.GIVEN_CANNOT_HOLD)
+        worst = self.reduced.levels[rows[failure.row]]
+        return _cannot_hold(worst.equation, worst.order, failure.value)
+
+    def _constraints(self, y: np.ndarray) -> np.ndarray:
+        return self._run("constraints", y, y)
+
+    def constraint_jacobian(self, y: np.ndarray) -> np.ndarray:
+        """Differentiate the constraints by the unknowns."""
+        return _dense(self.programs.g_y, self._run("constraint_jacobian", y, y))
+
+    # --- equations ------------------------------------------------------------------------
+
+    def solve_equations(self, y: np.ndarray, yp: np.ndarray) -> Reason | None:
+        """Find slopes and what the equations determine of y; return why not, or None."""
+        algebraic = self.stages == 0
+
+        def values(x: np.ndarray) -> np.ndarray:
+            y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
+            return self._residual(y, yp)
+
+        def slopes(x: np.ndarray) -> np.ndarray:
+            y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
+            return self.leading_matrix(y, yp)
+
+        def rounding(x: np.ndarray) -> np.ndarray:
+            return self._rounding(
+                "residual", np.where(algebraic, x, y), np.where(algebraic, yp, x)
+            )
+
+        given, scale = np.where(algebraic, y, yp), self.scale(y)
+        scale = np.where(algebraic, scale, scale / self.units.t)
+        x, failure = least_change(
+            values, slopes, given, scale, determined=True, rounding=rounding
+        )
+        y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
+        if failure and failure.row < self.reduced.n_user:
+            order = self.reduced.source[1].c[failure.row]
+            return _cannot_hold(failure.row, order, failure.value)
+        return Reason(Kind.NO_SLOPES) if failure else None
+
+    def complete_slopes(self, y: np.ndarray, yp: np.ndarray) -> None:
+        """Find slopes of what has none in the equations from their derivative.
+
+        With x the differential and z the algebraic part of y, it is math (16):
+        F_t + F_x x' + (F_x' x'' + F_z z') = 0, for x'' and z'.
+        """
+        algebraic = self.stages == 0
+        if not algebraic.any():
+            return
+        f_y, f_yp = self._jacobians(y, yp)
+        f_t = self._run("rate", y, yp)
+        f_yp[:, algebraic] = f_y[:, algebraic]
+        right = -(f_t + f_y[:, ~algebraic] @ yp[~algebraic])
+        if np.isfinite(right).all():
+            scale = self.scale(y) / self.units.t
+            scale = np.where(algebraic, scale, scale / self.units.t)
+            yp[algebraic] = shortest_solution(f_yp, right, scale)[algebraic]
+
+    def leading_matrix(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """Differentiate the equations by slopes and, where there are none, by values."""
+        f_y, matrix = self._jacobians(y, yp)
+        algebraic = self.stages == 0
+        matrix[:, algebraic] = f_y[:, algebraic]
+        return matrix
+
+    def _jacobians(self, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        programs = self.programs
+        values = self._run("system", y, yp)[self.reduced.n :]
+        count = len(programs.f_y.nodes)
+        return _dense(programs.f_y, values[:count]), _dense(programs.f_yp, values[count:])
+
+    def _residual(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        return self._run("residual", y, yp)
+
+    def _run(self, name: str, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """Run a program at a point."""
+        return self._runner(name).values(self.t, y, yp)
+
+    def _runner(self, name: str) -> Plain:
+        """Program of this name: a search takes too few values to pay for a schedule."""
+        if name not in self._runners:
+            self._runners[name] = Plain(getattr(self.programs, name), self.args)
+        return self._runners[name]
+
+    def _rounding(self, name: str, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """Bounds of the rounding errors that a program makes at a point."""
+        return self._runner(name).values_with_errors(self.t, y, yp)[1]
+
+
+def _cannot_hold(equation: int, order: int, value: float) -> Reason:
+    return Reason(Kind.CANNOT_HOLD, (Row(equation, order),), values=(value,))
+
+
+def _dense(pattern: SparseJacobian, values: np.ndarray) -> np.ndarray:
+    matrix = np.zeros(pattern.shape)
+    matrix[pattern.rows, pattern.cols] = values[: len(pattern.rows)]
+    return matrix
