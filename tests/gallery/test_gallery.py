@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from support.pencil import pencil_index
+from support.pencils import pencil_index
 
 from tether import gallery
 
