@@ -1,29 +1,13 @@
-"""Index 2 and 3 as written: the gallery, the kinds, the estimates, refusals, Newton in trouble."""
+"""Index 2 and 3 as written: the gallery, kinds, starts, refusals, constraints."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
+from support.high_index import DIGITS, PENDULUM, solve, solve_dae
 
-import tether
-from tether import Bdf, Options, Problem, Status, consistent_start, gallery
-from tether.run.condition import condition_number
+from tether import Problem, Status, consistent_start, gallery
 
-solve_dae = partial(tether.solve_dae, form="given")
-GivenOptions = partial(Options, form="given")
-
-# Correct digits at rtol 1e-6 of the best BDF code that finishes, with all its tricks, less 0.3.
-DIGITS = {
-    "pend-i2": 3.4,
-    "pend-ggl": 4.3,
-    "caraxis-i2": 4.8,
-    "andrews-i2": 5.5,
-    "fekete": 6.3,
-    "pend-i3": 4.5,
-    "caraxis-i3": 2.1,
-    "andrews-i3": 3.2,
-}
 # Residuals at rtol 1e-6, as measured, with a margin of a quarter.
 RESIDUALS = {
     "pend-i2": 6500,
@@ -35,16 +19,6 @@ RESIDUALS = {
     "caraxis-i3": 9200,
     "andrews-i3": 6300,
 }
-PENDULUM = gallery.get("pend-i3")
-
-
-def solve(name, rtol, **arguments):
-    problem = gallery.get(name)
-    sol = solve_dae(
-        problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=rtol, atol=problem.atol(rtol),
-        **arguments,
-    )
-    return problem, sol
 
 
 # --- the gallery ---------------------------------------------------------------------------
@@ -229,191 +203,6 @@ def test_dependent_equations_are_named():
     assert sol.status == Status.SINGULAR_SYSTEM
     assert "equations 1, 2" in sol.message
     assert "y[2]" in sol.message
-
-
-# --- estimates ------------------------------------------------------------------------------
-
-
-def steep(delta):
-    def fun(t, y, yp):
-        return [yp[1] - y[0], y[1] - math.tanh((t - 0.5) / delta)]
-
-    def exact(t):
-        return (1 - np.tanh((t - 0.5) / delta) ** 2) / delta
-
-    return fun, exact
-
-
-@pytest.mark.parametrize("delta", [0.1, 0.01, 0.001])
-@pytest.mark.parametrize("estimate", ["local", "auto"])
-def test_steep_gradient_is_finished_within_20_tolerances(delta, estimate):
-    fun, exact = steep(delta)
-    rtol = 1e-6
-    sol = solve_dae(
-        fun, (0, 1), [exact(0.0), math.tanh(-0.5 / delta)], rtol=rtol, atol=rtol,
-        options={"estimate": estimate},
-    )
-    assert sol.success
-    error = np.abs(sol.y[0] - exact(sol.t)) / (1 + exact(sol.t))
-    assert error.max() < 20 * rtol
-    assert sol.stats.steps < 1500
-
-
-@pytest.mark.parametrize("delta", [0.1, 0.01, 0.001])
-def test_steep_gradient_defeats_the_classical_estimate(delta):
-    fun, exact = steep(delta)
-    sol = solve_dae(
-        fun, (0, 1), [exact(0.0), math.tanh(-0.5 / delta)], rtol=1e-6, atol=1e-6,
-        options={"estimate": "classical"}, max_steps=20000,
-    )
-    assert not sol.success
-
-
-@pytest.mark.parametrize("name", ["pend-i2", "pend-i3", "andrews-i3"])
-def test_classical_estimate_fails_at_high_index(name):
-    _, sol = solve(name, 1e-6, options={"estimate": "classical"}, max_steps=20000)
-    assert not sol.success
-
-
-@pytest.mark.parametrize("estimate", ["exclude", "scaled", "local", "mechanical"])
-@pytest.mark.parametrize("name", ["pend-i2", "caraxis-i2"])
-def test_every_other_estimate_solves_index_2(name, estimate):
-    problem, sol = solve(name, 1e-6, options={"estimate": estimate})
-    assert sol.success
-    assert problem.digits(sol.y[:, -1]) > 2.5
-
-
-@pytest.mark.parametrize("estimate", ["exclude", "scaled", "mechanical"])
-def test_estimates_that_leave_multipliers_out_solve_index_3(estimate):
-    for name in ("pend-i3", "caraxis-i3"):
-        problem, sol = solve(name, 1e-6, options={"estimate": estimate})
-        assert sol.success
-        assert problem.digits(sol.y[:, -1]) > 2.0
-
-
-def test_local_estimate_is_that_of_the_theory():
-    """One step of order 1 from an exact start: y1 is off by the truncation error over h."""
-    h = 1e-3
-    problem = Problem(lambda t, y, yp: [yp[1] - y[0], y[1] - math.sin(t)])
-    bdf = Bdf(
-        problem, 0.5, [math.cos(0.5), math.sin(0.5)], [-math.sin(0.5), math.cos(0.5)],
-        GivenOptions(rtol=1e-3, atol=1e-3, first_step=h, estimate="local"), t_bound=1.0,
-    )
-    bdf.step()
-    estimate = bdf._integration.state.array("filtered")
-    error = bdf.y - [math.cos(0.5 + h), math.sin(0.5 + h)]
-    assert error[0] == pytest.approx(estimate[0], rel=0.01)
-    assert abs(estimate[1]) < 1e-12
-
-
-def test_wanted_between_the_steps_multipliers_are_followed_there():
-    problem, _ = solve("pend-i2", 1e-4)
-    times = np.linspace(0.5, 10, 2000)
-    exact = np.array([problem.exact(t)[4] for t in times])
-    errors = {}
-    for wanted in (False, True):
-        bdf = Bdf(
-            problem.fun, 0.0, problem.y0, problem.yp0, GivenOptions(rtol=1e-4, atol=1e-4),
-            t_bound=10.0, dense_output=wanted,
-        )
-        values = np.empty_like(times)
-        while bdf.step() == Status.RUNNING:
-            inside = (times > bdf.t_old) & (times <= bdf.t)
-            values[inside] = bdf.dense_output()(times[inside])[0][4]
-        errors[wanted] = np.abs(values - exact)[:-1].max(), bdf.stats.steps
-    sol = solve_dae(
-        problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=1e-4, atol=1e-4, t_eval=times
-    )
-    assert errors[True][1] >= errors[False][1]
-    assert np.abs(sol.y[4] - exact).max() < 0.05
-    assert sol.stats.steps == errors[True][1]
-
-
-# --- Newton and the matrix -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("scaling", ["rows", "kinds"])
-@pytest.mark.parametrize("name", ["pend-i3", "andrews-i2", "caraxis-i3"])
-def test_scaling_changes_the_matrix_not_the_solution(name, scaling):
-    problem, plain = solve(name, 1e-6)
-    _, scaled = solve(name, 1e-6, options={"scaling": scaling})
-    assert scaled.success
-    assert abs(scaled.stats.steps - plain.stats.steps) < 0.2 * plain.stats.steps
-    assert problem.digits(scaled.y[:, -1]) > DIGITS[name]
-
-
-def test_condition_number_is_that_of_the_factored_matrix():
-    for scaling in ("none", "rows", "kinds"):
-        bdf = Bdf(
-            PENDULUM.fun, 0.0, PENDULUM.y0, PENDULUM.yp0, GivenOptions(scaling=scaling), t_bound=1.0
-        )
-        assert math.isnan(bdf.condition())
-        for _ in range(20):
-            bdf.step()
-        s = bdf._integration.state
-        matrix = (s.array("fy") + s.cj_factored * s.array("fyp")).reshape(5, 5).T
-        if scaling != "none":
-            matrix = s.array("row_scale")[:, None] * matrix * s.array("column_scale")
-        exact = np.linalg.cond(matrix, 1)
-        assert 0.3 * exact < condition_number(s) <= 1.01 * exact
-        assert bdf.condition() == condition_number(s)
-
-
-def test_newton_can_be_held_to_the_derivative():
-    """P82 eq. 5.10 asks for h times the accuracy of eq. 5.9."""
-    iterations = {}
-    for test in ("y", "yp"):
-        _, sol = solve("pend-i2", 1e-4, options={"newton_test": test})
-        assert sol.success
-        iterations[test] = sol.stats.iterations / sol.stats.steps
-    assert iterations["yp"] > 1.2 * iterations["y"]
-
-
-def test_damped_iteration_takes_over_where_smaller_steps_do_not_help():
-    """An algebraic unknown that jumps: the prediction is as bad with any step."""
-
-    def jumping(t, y, yp):
-        target = 0.0 if t < 0.5 else 40.0
-        return [yp[0] - 1.0, math.atan(y[1] - target)]
-
-    bdf = Bdf(
-        jumping, 0.0, [0.0, 0.0], None, {"form": "given", "trace": "never"},
-        t_bound=1.0, dense_output=False,
-    )
-    bdf._integration.state.use_kinds([0, 2], [0, 1], 1)
-    while bdf.step() == Status.RUNNING:
-        pass
-    assert bdf.status == Status.REACHED_END
-    assert bdf._integration.state.damped_steps > 0
-    assert bdf.y[1] == pytest.approx(40.0, rel=1e-5)
-
-
-def test_a_step_too_small_for_index_3_is_told_apart():
-    problem = gallery.get("andrews-i3")
-    sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0, first_step=1e-14)
-    if not sol.success:
-        assert sol.status in (Status.SMALLER_IS_WORSE, Status.NO_CONVERGENCE)
-        assert sol.stats.steps < 50
-
-
-def test_split_residual_gives_the_matrix_of_the_estimate():
-    """P82 section 5: the terms with y' alone are enough for F_y' (Problem.split)."""
-
-    def terms(t, y, yp):
-        return [yp[0], yp[1], (1 + y[0] ** 2) * yp[2], yp[3], 0.0]
-
-    def rest(t, y):
-        x, z, u, v, lam = y
-        return [u, v, -(1 + x * x) * lam * x, -lam * z - 9.8, 1 - x * x - z * z]
-
-    split = Problem.split(terms, rest)
-    sol = solve_dae(split, (0, 2), PENDULUM.y0, rtol=1e-6, atol=1e-6, trace="never")
-    assert sol.success
-    np.testing.assert_allclose(sol.y[:4, -1], PENDULUM.exact(2.0)[:4], atol=1e-4)
-    bdf = Bdf(split, 0.0, PENDULUM.y0, None, {"trace": "never", "form": "given"}, t_bound=1.0)
-    np.testing.assert_array_equal(
-        bdf._integration.state.array("fyp").reshape(5, 5).T, np.diag([1.0, 1.0, 2.0, 1.0, 0.0])
-    )
 
 
 # --- constraints at index 3 as written ------------------------------------------------------------

@@ -1,11 +1,11 @@
-"""Consistent starts: fixed, guessed and free components, and the modes of solve_dae."""
+"""consistent_start: fixed, guessed and free components."""
 
 import math
 
 import numpy as np
 import pytest
 
-from tether import ConsistencyWarning, Status, consistent_start, gallery, solve_dae
+from tether import consistent_start, gallery, solve_dae
 
 G = 9.81
 NAMES = ["x", "z", "u", "w", "lam"]
@@ -204,79 +204,5 @@ def test_users_exception_passes():
         consistent_start(broken, 0.0, [1.0])
 
 
-# --- the modes of solve_dae -------------------------------------------------------------------
-
-
 def circuit(t, y, yp):
     return [yp[0] + y[1], y[0] - 2.0 * y[1]]
-
-
-def test_auto_repairs_and_warns():
-    with pytest.warns(ConsistencyWarning, match=r"y0\[1\]"):
-        sol = solve_dae(circuit, (0, 1), [1.0, 7.0])
-    assert sol.success
-    assert sol.start.fixed == (0,)
-    assert sol.start.moved == {1: pytest.approx(-6.5)}
-    assert sol.start.residual[1] < 1e-12
-
-
-def test_assume_takes_what_is_given():
-    sol = solve_dae(circuit, (0, 1), [1.0, 0.5], [-0.5, -0.25], start="assume")
-    assert sol.success
-    assert "assumed" in sol.start.message
-    without = solve_dae(circuit, (0, 1), [1.0, 0.5], [-0.5, -0.25])
-    assert sol.y[0, -1] == pytest.approx(without.y[0, -1], abs=1e-6)
-    assert sol.nfev < without.nfev + 20
-
-
-def test_check_refuses_what_is_inconsistent():
-    sol = solve_dae(circuit, (0, 1), [1.0, 0.7], start="check")
-    assert sol.status == Status.NO_CONSISTENT_START
-    assert "y0[1] would have to be 0.5" in sol.message
-    sol = solve_dae(circuit, (0, 1), [1.0, 0.5], [3.0, 0.0], start="check")
-    assert sol.status == Status.NO_CONSISTENT_START
-    assert "yp0[0] would have to be -0.5" in sol.message
-
-
-def test_check_accepts_what_is_consistent():
-    for yp0 in (None, [-0.5, -0.25]):
-        assert solve_dae(circuit, (0, 1), [1.0, 0.5], yp0, start="check").success
-
-
-def test_unknown_mode():
-    with pytest.raises(ValueError, match="start"):
-        solve_dae(circuit, (0, 1), [1.0, 0.5], start="maybe")
-
-
-LOW_INDEX = [name for name in gallery.names() if gallery.get(name).index <= 1 and name != "heat1d"]
-
-
-@pytest.mark.parametrize("name", LOW_INDEX)
-def test_first_step_suits_the_gallery(name):
-    """Neither so long that the error test fails often, nor so short that steps are wasted."""
-    problem = gallery.get(name)
-    sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=1e-6,
-                    atol=problem.atol(1e-6), max_steps=25)
-    assert sol.stats.error_test_failures <= 6
-    assert sol.stats.convergence_failures == 0
-    ordinary = np.median(np.abs(sol.stats.h[-5:]))
-    assert np.abs(sol.stats.h[0]) > 1e-9 * ordinary
-
-
-def test_round_off_in_directions_is_no_equation():
-    """Index 2 with a row of F_y that the directions without slopes meet in round-off alone."""
-    def network(t, y, yp):
-        a, b, c, d = y
-        return [-0.25 * yp[2] + 0.48 * yp[3] - 0.07 * a + 0.1 * b + 0.18 * d,
-                3.28 * yp[2] - 2.5 * yp[3] + 0.4 * c,
-                0.15 * a - 0.07 * d - 0.1 * math.sin(t),
-                -100.0 * d + 30.0 * math.cos(t)]
-
-    y0 = [0.14, 0.0, 0.9, 0.3]
-    for options in ({"form": "given"}, {"trace": "never"}):
-        sol = solve_dae(network, (0, 1), y0, **options)
-        assert sol.success, sol.message
-        assert np.abs(sol.yp[:, 0]).max() < 10
-        assert sol.stats.h.min() > 1e-12
-        reduced = solve_dae(network, (0, 1), y0, t_eval=sol.t)
-        np.testing.assert_allclose(sol.y[:, 5:], reduced.y[:, 5:], rtol=1e-3, atol=1e-3)

@@ -1,73 +1,17 @@
-"""Hidden constraints, reduced systems, their starting values, and what their solutions are."""
+"""Hidden constraints, reduced systems, and what their solutions are."""
 
 import math
 
 import numpy as np
 import pytest
+from support.reduced import G, analysis_of, dense, jacobians_at, pendulum, reduced_of, solve
 
-from tether import Constraint, Problem, gallery, solve_dae
-from tether.explain.start_words import start_words
+from tether import gallery
 from tether.gallery import raw_mechanisms as raw
 from tether.structure.analysis import analyze_trace
-from tether.structure.equations import Equations
-from tether.structure.hidden import reduce_index
 from tether.structure.pencil import local_pencil
 from tether.structure.reduced_start import reduced_start
 from tether.trace import evaluate, formula, trace
-
-G = 9.81
-
-
-def pendulum(t, y, yp):
-    x, z, u, w, lam = y
-    return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + G, x * x + z * z - 1]
-
-
-def analysis_of(fun, y0, **options):
-    y0 = np.asarray(y0, float)
-    return analyze_trace(trace(fun, len(y0)), 0.0, y0, **options)
-
-
-def reduced_of(fun, n, form=1):
-    system = Equations.of_trace(trace(fun, n))
-    return reduce_index(system, system.signature, form)
-
-
-def dense(pattern, values):
-    matrix = np.zeros(pattern.shape)
-    matrix[pattern.rows, pattern.cols] = values[: len(pattern.rows)]
-    return matrix
-
-
-def jacobians_at(reduced, t, y, yp):
-    programs = reduced.programs
-    values = evaluate(programs.system, t, y, yp, reduced.args)[reduced.n :]
-    count = len(programs.f_y.nodes)
-    return dense(programs.f_y, values[:count]), dense(programs.f_yp, values[count:])
-
-
-def problem_of(reduced):
-    """The reduced system as a problem in Python."""
-    programs, args = reduced.programs, reduced.args
-    constraints = Constraint(
-        lambda t, y: evaluate(programs.constraints, t, y, y, args),
-        jac=lambda t, y: dense(
-            programs.g_y, evaluate(programs.constraint_jacobian, t, y, y, args)
-        ),
-    )
-    return Problem(
-        lambda t, y, yp: evaluate(programs.residual, t, y, yp, args),
-        jac=lambda t, y, yp: jacobians_at(reduced, t, y, yp),
-        constraints=constraints if reduced.levels else None,
-    )
-
-
-def solve(fun, y0, t_end, form=1, **options):
-    found = analysis_of(fun, y0, form=form)
-    start = reduced_start(found.reduced, 0.0, np.asarray(y0, float))
-    assert start.success, start_words(start.reason)
-    return solve_dae(problem_of(found.reduced), (0.0, t_end), start.y, start.yp, **options), found
-
 
 # --- equations --------------------------------------------------------------------------------
 
@@ -256,106 +200,6 @@ def test_arguments_stay_inputs():
     assert evaluate(programs.constraints, 0.0, y, y, [2.0, 1.5])[0] == pytest.approx(0.29 - 2.25)
     top = [evaluate(programs.residual, 0.0, y, y, [m, 1.1])[4] for m in (1.0, 2.0)]
     assert top[0] - top[1] == pytest.approx(-2 * 3.0 * 0.29 / 2)
-
-
-# --- starting values --------------------------------------------------------------------------
-
-
-def test_a_consistent_start_is_kept():
-    problem = gallery.get("andrews-i3")
-    found = analysis_of(problem.fun, problem.y0)
-    assert found.start.success
-    assert start_words(found.start.reason) == "consistent as given"
-    assert found.start.y == pytest.approx(problem.y0, rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [raw.double_pendulum(), raw.slider_crank(), raw.closed_chain(5), raw.closed_chain(10),
-     raw.fekete_index_3(), raw.prescribed(3), raw.prescribed(4), raw.prescribed(5)],
-    ids=lambda problem: problem.name,
-)
-def test_rough_starts_are_made_consistent(problem):
-    found = analysis_of(problem.fun, problem.rough)
-    assert (found.index, found.dof) == (problem.index, problem.dof)
-    assert len(found.reduced.constraints) == problem.constraints
-    start = found.start
-    assert start.success, start_words(start.reason)
-    assert start.residual[1] < 1e-12 * max(1.0, start.residual[0])
-    assert np.abs(evaluate(found.reduced.programs.constraints, 0.0, start.y, start.y)).max() < 1e-13
-    largest = max(1.0, np.abs(start.yp).max())
-    assert np.abs(problem.fun(0.0, start.y, start.yp)).max() < 1e-12 * largest
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [raw.double_pendulum(), raw.slider_crank(), raw.closed_chain(5), raw.closed_chain(10),
-     raw.fekete_index_3(), raw.duplicated_pendulum(), raw.parallel_cranks(), raw.prescribed(5)],
-    ids=lambda problem: problem.name,
-)
-def test_consistent_starts_are_kept_apart_from_multipliers(problem):
-    found = analysis_of(problem.fun, problem.y0)
-    states = np.array(found.reduced.full.stages)[: problem.n] < 0
-    assert found.start.y[: problem.n][states] == pytest.approx(problem.y0[states], abs=1e-13)
-
-
-def test_slopes_of_multipliers_are_found():
-    problem = gallery.get("pend-i3")
-    y = problem.exact(0.4)
-    start = analysis_of(problem.fun, y).start
-    assert start.y == pytest.approx(y, abs=1e-12)
-    assert start.yp[4] == pytest.approx(-3 * 9.8 * y[3], abs=1e-9)  # lam = -3 g z
-
-
-def test_the_start_moves_as_little_as_possible():
-    found = analysis_of(pendulum, [0.66, -0.88, 1.0, 0.0, 0.0])
-    x, z, u, w, lam = found.start.y
-    assert (x, z) == pytest.approx((0.6, -0.8), abs=1e-14)
-    # the velocity loses its part along the rod
-    assert (u, w) == pytest.approx((0.64, 0.48), abs=1e-14)
-    assert lam == pytest.approx(u * u + w * w - G * z, abs=1e-13)
-    assert set(found.start.moved) == {0, 1, 2, 3, 4}
-
-
-def test_velocities_do_not_move_positions():
-    start = analysis_of(pendulum, [0.6, -0.8, 5.0, -3.0, 0.0]).start
-    assert start.y[:2].tolist() == [0.6, -0.8]
-
-
-def test_an_impossible_start_is_named():
-    def fun(t, y, yp):
-        x, v, f = y
-        return [yp[0] - v, yp[1] - f, x * x + 1.0]
-
-    start = analysis_of(fun, [1.0, 0.0, 0.0]).start
-    assert not start.success
-    assert "equation 2 cannot be satisfied" in start_words(start.reason)
-
-
-# --- redundant constraints ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "problem", [raw.duplicated_pendulum(), raw.parallel_cranks()], ids=lambda problem: problem.name
-)
-def test_redundant_constraints_leave_the_motion_determined(problem):
-    found = analysis_of(problem.fun, problem.rough)
-    assert found.redundant
-    assert (found.index, found.dof) == (problem.index, problem.dof)
-    sol = solve_dae(problem_of(found.reduced), (0.0, 1.0), found.start.y, found.start.yp,
-                    rtol=1e-8, atol=1e-10)
-    assert sol.success
-    assert np.abs(sol.drift).max() < 1e-12
-
-
-def test_the_duplicated_pendulum_moves_as_the_single_one():
-    problem = raw.duplicated_pendulum()
-    twice, _ = solve(problem.fun, problem.y0, 1.0, rtol=1e-9, atol=1e-11)
-    once, _ = solve(pendulum, problem.y0[:5], 1.0, rtol=1e-9, atol=1e-11)
-    assert twice.y[:4, -1] == pytest.approx(once.y[:4, -1], abs=1e-6)
-    lam, mu = twice.y[4:, -1]
-    assert lam + 2 * mu == pytest.approx(once.y[4, -1], abs=1e-5)
-    assert mu == pytest.approx(2 * lam, rel=1e-9)  # the shortest of all
 
 
 # --- solutions --------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Blocks of a function are followed where they have branches, and only there."""
 
-
 import numpy as np
 import pytest
 from support.adder import adder

@@ -1,0 +1,49 @@
+"""Equations solved with as little change as possible."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tether import solve_dae
+from tether.structure.least_change import least_change, shortest
+
+
+def bob(t, y, yp):
+    x, z, u, w, S = y
+    return [yp[0] - u, yp[1] - w, yp[2] + S * x, yp[3] + S * z + 9.81, min(S, 1 - x * x - z * z)]
+
+
+def velocity_after_taut(sol):
+    (first,) = np.flatnonzero(np.diff(sol.t) == 0.0)
+    return sol.y[2:4, first + 1]
+
+
+@pytest.mark.parametrize("u0", [0.0, 1e-12, 1e-9, -1e-9, 1e-6, 1e-3])
+def test_a_string_goes_taut_whatever_the_size_of_a_velocity(u0):
+    sol = solve_dae(bob, (0, 0.5), [0.6, 0, u0, 0, 0])
+    fall = math.sqrt(2 * 9.81 * 0.8)                   # at (0.6, -0.8): only what is along it stays
+    expected = -fall * 0.6 * np.array([0.8, 0.6])
+    assert sol.success
+    assert velocity_after_taut(sol) == pytest.approx(expected, abs=1e-5 + 2 * abs(u0))
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-15, 1e-9, 1e-3])
+def test_a_start_is_continuous_in_the_values(size):
+    x, failure = least_change(
+        lambda x: np.array([0.6 * x[0] + 0.8 * x[1]]), lambda x: np.array([[0.6, 0.8]]),
+        np.array([size, -3.0]), np.ones(2), determined=False,
+    )
+    assert failure is None
+    assert x == pytest.approx([1.44, -1.08], abs=2 * size + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_least_change_does_not_depend_on_units_of_rows_or_unknowns(seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(3, 6)), rng.normal(size=3)
+    expected = shortest(A, b, np.ones(6))
+    rows, unit = (10.0 ** rng.uniform(-12, 12, size) for size in (3, 6))
+    found = shortest(rows[:, None] * A / unit, rows * b, unit)
+    assert found / unit == pytest.approx(expected, rel=1e-6, abs=1e-8)
+    assert expected == pytest.approx(np.linalg.pinv(A) @ b)
