@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike
 from tether.base.capacity import OF_A_SEARCH, require_matrices
 from tether.base.checks import check_time, check_vector
 from tether.explain.start_words import with_words
-from tether.plan.memory import new_state
-from tether.plan.model import AsWritten
 from tether.problem.names import Names, check_names
 from tether.problem.options import Options
 from tether.problem.problem import as_problem, prepared
-from tether.start.search import Roles, Search, derivative_only
+from tether.start.by_roles import find_by_roles
+from tether.start.search import Roles
 from tether.structure.scaling import Units
 from tether.structure.start import Start
 
@@ -43,6 +42,10 @@ def consistent_start(
 ) -> Start:
     """Find starting values y and y' that satisfy the equations and their hidden constraints.
 
+    The equations are looked at as by `solve_dae`: a function that can be traced may have any
+    index, and its hidden constraints are found; those of another one are found by differences, up
+    to index 3. With nothing fixed, free or weighted, the values are those a run would begin with.
+
     Parameters
     ----------
     fun : callable or Problem
@@ -55,13 +58,14 @@ def consistent_start(
         Components of y that keep their value exactly.
     free : indices or names, optional
         Components whose value means nothing: the equations have to determine them. When left
-        out, the unknowns without a derivative in the equations are moved first.
+        out, the unknowns without a derivative in the equations are moved first. Multipliers of a
+        system that was reduced follow from the other unknowns in any case.
     weights : array_like, optional
         How much a change of each guess costs; one over its absolute tolerance when left out, so
         all alike if `atol` is one number. For velocities give the square roots of the masses to
         correct them by an impulse.
     constraints : optional
-        Hidden constraints G(t, y) = 0 of an index-2 or index-3 system, as in `solve_dae`.
+        Constraints G(t, y) = 0 beside those of the equations, as in `solve_dae`.
     names : sequence of str, optional
         Names of the unknowns, for `fixed`, `free` and the messages.
     args, jac, rtol, atol
@@ -85,42 +89,31 @@ def consistent_start(
     >>> def pendulum(t, y, yp):
     ...     x, z, u, w, lam = y
     ...     return [yp[0] - u, yp[1] - w, yp[2] + lam*x, yp[3] + lam*z + 9.81, x*x + z*z - 1]
-    >>> hidden = [lambda t, y: y[0]*y[2] + y[1]*y[3],
-    ...           lambda t, y: y[2]**2 + y[3]**2 - y[4] - 9.81*y[1]]
-    >>> start = consistent_start(pendulum, 0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=[0, 1],
-    ...                          constraints=hidden, weights=[1, 1, 1, 1, 1])
+    >>> start = consistent_start(pendulum, 0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=[0, 1])
     >>> [round(float(v), 3) for v in start.y]
     [0.6, -0.8, 0.64, 0.48, 8.488]
     """
     problem = as_problem(fun, jac, args, constraints)
     t = check_time("t0", t0)
     y = check_vector("y0", y0)
-    yp = np.zeros_like(y) if yp0 is None else check_vector("yp0", yp0, len(y))
+    yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
     n = len(y)
     labels = check_names("names", names, n) or [f"y[{i}]" for i in range(n)]
-    called = Names(tuple(labels))
     options = Options(rtol=rtol, atol=atol)
-    units = Units.of_options(options, y)
+    given = 1.0 / Units.of_options(options, y).y if weights is None else _weights(weights, n)
     roles = Roles(
-        _components("fixed", fixed, labels), _components("free", free, labels),
-        free is None, 1.0 / units.y if weights is None else _weights(weights, n),
+        _components("fixed", fixed, labels), _components("free", free, labels), free is None, given
     )
     both = sorted(set(roles.fixed) & set(roles.free))
     if both:
         raise ValueError(f"fixed and free both name {[labels[i] for i in both]}")
-    require_matrices(len(y), OF_A_SEARCH)
-    problem = prepared(problem, t, y)
-    model = AsWritten(problem, n)
-    state = new_state(model, options)
-    state.given = t, y, np.zeros(n) if yp is None else yp
-    model.constraints.attach(state, t, y, problem.args, options)
-    model.constraints.set_references(state, t, y)
-    state.h = 1.0
-    if len(roles.fixed) == n and not state.n_constraints:
-        return with_words(derivative_only(state, t, y, yp, form, band), called)
-    if form != "dense" or band is not None:
+    if (form != "dense" or band is not None) and (
+        len(roles.fixed) < n or problem.constraints or problem.invariants
+    ):
         raise ValueError("form and band are for a start with all of y fixed and no constraints")
-    return with_words(Search(state, model.constraints, t, roles, units).run(y, yp), called)
+    require_matrices(n, OF_A_SEARCH)
+    found = find_by_roles(prepared(problem, t, y), t, y, yp, roles, options, form, band)
+    return with_words(found, Names(tuple(labels)))
 
 
 def _components(name: str, value: Any, labels: list[str]) -> list[int]:

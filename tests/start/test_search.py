@@ -161,9 +161,14 @@ def test_contradicting_fixed_values_are_named():
 
 
 def test_free_values_that_nothing_determines_are_named():
-    start = consistent_start(pendulum, 0.0, [0.6, -0.8, 0, 0, 0], free=["lam"], names=NAMES)
+    def tank(t, y, yp):
+        level, flow, heat = y
+        return [yp[0] + flow, level - flow**2, yp[2] + heat]
+
+    start = consistent_start(tank, 0.0, [1.0, 1.0, 2.0], free=["flow", "heat"],
+                             names=["level", "flow", "heat"])
     assert not start.success
-    assert "do not determine lam" in start.message
+    assert "do not determine heat;" in start.message
 
 
 def test_equations_without_a_solution_are_named():

@@ -28,7 +28,7 @@ class Kind(Enum):
     MOVED_ONTO_CONSTRAINTS = auto()
     MOVED = auto()
     SLOPES_OPEN = auto()
-    HIDDEN_NOT_FOUND = auto()
+    HIDDEN_UNKNOWN = auto()
     # of solve_fixed
     HISTORY_GIVEN = auto()
     HISTORY_BY_RADAU = auto()
@@ -45,6 +45,7 @@ class Kind(Enum):
     CANNOT_HOLD = auto()
     GIVEN_CANNOT_HOLD = auto()
     HIDDEN_VIOLATED = auto()
+    HIDDEN_CANNOT_HOLD = auto()
     NO_SLOPES = auto()
     Y0_INCONSISTENT = auto()
     YP0_INCONSISTENT = auto()

@@ -81,7 +81,7 @@ def _row(row: Row, names: Names) -> str:
 def _off(reason: Reason, names: Names, most: int) -> str:
     """Name rows with what they are off by, as many as are shown."""
     parts = [
-        f"{_row(row, names).removesuffix(',')} (off by {value:.3g})"
+        f"{_row(row, names).replace(', ', ' ').removesuffix(',')} (off by {value:.3g})"
         for row, value in zip(reason.rows[:most], reason.values, strict=False)
     ]
     return ", ".join(parts)
@@ -174,9 +174,7 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
     Kind.MOVED_ONTO_CONSTRAINTS: "moved {values[0]} values onto the constraints",
     Kind.MOVED: "moved {unknowns}",
     Kind.SLOPES_OPEN: "y' of {unknowns} is not determined (index above 1)",
-    Kind.HIDDEN_NOT_FOUND: (
-        "the index is {index}, and hidden constraints were not looked for"
-    ),
+    Kind.HIDDEN_UNKNOWN: "hidden constraints were not found (local index {index})",
     Kind.HISTORY_GIVEN: "as given",
     Kind.HISTORY_BY_RADAU: "{values[0]} values by Radau IIA with {values[1]} stages",
     Kind.SUITS_DIFFERENCES: "velocities moved to suit the difference equations",
@@ -193,6 +191,10 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
         "a hidden constraint is violated: the derivative of {equation} with respect to time "
         "cannot be brought closer to 0 than {values[0]:.3g} by y' at the starting values; correct "
         "y0, for instance with consistent_start and the derivative as one of its constraints"
+    ),
+    Kind.HIDDEN_CANNOT_HOLD: (
+        "hidden constraints (local index {index}) cannot hold with what is fixed or given: "
+        "{unknowns} would have to change"
     ),
     Kind.NO_SLOPES: "the slopes cannot be found",
     Kind.Y0_INCONSISTENT: _would_have_to_be("y0"),

@@ -29,7 +29,7 @@ from tether.start.consistent import residual_at, time_scale
 from tether.structure.pencil import Pencil
 from tether.structure.scaling import Units
 
-__all__ = ["Settled", "settle"]
+__all__ = ["Keep", "Settled", "settle"]
 
 EPS = 2.0**-52
 TINY = 1e-300
@@ -62,6 +62,14 @@ STILL_GOOD = 0.05
 
 
 @dataclass(frozen=True, eq=False)
+class Keep:
+    """What a search is not to move, and which changes of the other unknowns are alike."""
+
+    fixed: np.ndarray            # of bool
+    lengths: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Settled:
     """Values on all constraints, given and hidden, next to those that were given."""
 
@@ -72,7 +80,7 @@ class Settled:
 
 def settle(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, fy: np.ndarray, fyp: np.ndarray,
-    pencil: Pencil,
+    pencil: Pencil, keep: Keep | None = None,
 ) -> Settled | None:
     """Move y onto its constraints, as little as possible, and find y' to match.
 
@@ -89,19 +97,23 @@ def settle(
         F_y and F_y' there.
     pencil : Pencil
         Index and kinds of the unknowns.
+    keep : Keep, optional
+        What is not to be moved, and what changes of the others are alike.
     """
     assert pencil.index is not None
     if len(y) * pencil.index > MOST_ROWS:
         return None
     terms = np.abs(fy) @ np.abs(y) + np.abs(fyp) @ np.abs(yp)
     free = (fyp == 0.0).all(axis=0)
-    search = _Search(state, t, y, yp, pencil, terms, free)
+    search = _Search(state, t, y, yp, pencil, terms, free, keep)
     counts = np.cumsum(pencil.counts).tolist()
     with np.errstate(all="ignore"):
         for movable in range(1, len(search.groups) + 1):
             if search.run(counts, movable):
                 return search.polished(y)
-            search = _Search(state, t, y, yp, pencil, terms, free)
+            search = _Search(state, t, y, yp, pencil, terms, free, keep)
+        if not search.groups:
+            return None
         # from farther away: what is constrained as written first, hidden constraints later
         for order in range(pencil.index):
             if not search.run(counts[: order + 1], len(search.groups)):
@@ -114,12 +126,14 @@ class _Search:
 
     def __init__(
         self, state: State, t: float, y: np.ndarray, yp: np.ndarray,
-        pencil: Pencil, terms: np.ndarray, free: np.ndarray,
+        pencil: Pencil, terms: np.ndarray, free: np.ndarray, keep: Keep | None,
     ) -> None:
         assert pencil.scales is not None
         self.state, self.t, self.n = state, t, len(y)
         fast = pencil.var_index > 1
         groups = [free, ~free & fast, ~free & ~fast]
+        if keep is not None:
+            groups = [group & ~keep.fixed for group in groups]
         self.groups = [np.flatnonzero(group) for group in groups if group.any()]
         self.free = free
         self.enters = np.maximum(pencil.var_index - 1, 0)      # into constraints, so often derived
@@ -133,6 +147,8 @@ class _Search:
         units = Units.of(state.rtols, state.atols, y)
         self.length = units.largest(y) * units.y
         self.length[free] = self.column[free]
+        if keep is not None:
+            self.length[~free] = keep.lengths[~free]
 
     # --- the equations ------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.base.reason import Kind, Reason, Row
 from tether.base.status import Status
-from tether.start.by_differences import settle
+from tether.start.by_differences import Keep, settle
 from tether.start.consistent import largest, residual_at, time_scale, worst_equation
 from tether.structure.least_change import shortest
 from tether.structure.pencil import Pencil, local_pencil, natural_scales
@@ -138,11 +138,13 @@ def _sizes(
 
 
 def start_above_index_1(
-    state: State, t: float, y: np.ndarray, yp: np.ndarray | None, trust_kinds: bool
+    state: State, t: float, y: np.ndarray, yp: np.ndarray | None, trust_kinds: bool,
+    keep: Keep | None = None,
 ) -> Start:
     """Check the given values and complete y'; refuse what cannot be integrated as written.
 
-    With `trust_kinds` the user has said what the unknowns are, and the index is not questioned.
+    With `trust_kinds` the user has said what the unknowns are, and the index is not questioned;
+    `keep` says what is not to be moved.
     """
     given = np.zeros_like(y) if yp is None else yp
     point = _Linearised.at(state, t, y, given)
@@ -160,7 +162,7 @@ def start_above_index_1(
     holds = _negligible(state, point, y, given, point.r)
     moved: dict[int, float] = {}
     found, r = _complete(state, t, y, given, point)
-    settled = _settle(state, t, y, found, point, pencil)
+    settled = _settle(state, t, y, found, point, pencil, keep)
     if settled is None:
         violated = None
         if not _negligible(state, point, y, found, r):
@@ -186,7 +188,7 @@ def start_above_index_1(
 
 def _settle(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised,
-    pencil: Pencil | None,
+    pencil: Pencil | None, keep: Keep | None,
 ) -> tuple[np.ndarray, np.ndarray, _Linearised, dict[int, float]] | None:
     """Move y onto the constraints, given and hidden; None where that does not work out.
 
@@ -194,7 +196,7 @@ def _settle(
     """
     if pencil is None or pencil.index not in (2, 3):
         return None
-    found = settle(state, t, y, yp, point.fy, point.fyp, pencil)
+    found = settle(state, t, y, yp, point.fy, point.fyp, pencil, keep)
     if found is None:
         return None
     if not np.array_equal(found.y, y):

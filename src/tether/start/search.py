@@ -23,9 +23,10 @@ from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.base.reason import Kind, Reason, Row
-from tether.plan.constraints import Constraints
+from tether.plan.model import Model
 from tether.start.derivative import StateSystem, find_derivative
 from tether.structure.least_change import shortest
+from tether.structure.reduced_start import Search as ReducedSearch
 from tether.structure.scaling import Units, balanced, nonzero, ranges
 from tether.structure.start import Start
 
@@ -72,36 +73,64 @@ class Roles:
 
 
 class Search:
-    """Newton's iteration for one starting point."""
+    """Newton's iteration for one starting point of a model, in its memory.
+
+    Unknowns of a reduced model beyond the user's, which are derivatives of these, and multipliers,
+    which follow from the rest, are always free.
+    """
 
     def __init__(
-        self, state: State, constraints: Constraints, t: float, roles: Roles, units: Units
+        self, model: Model, state: State, t: float, roles: Roles, units: Units
     ) -> None:
-        self.state, self.constraints, self.t = state, constraints, t
-        self.roles, self.units = roles, units
+        self.model, self.state, self.t, self.roles = model, state, t, roles
         self.n, self.m = state.n, state.n_constraints
         self.movable = np.setdiff1d(np.arange(self.n), roles.fixed)
+        self.weights, self.units = roles.weights, units
+        self.before = 0.0                      # largest residual of the values given
+        self.follow: list[int] = []            # from the others, whatever their values are
+        if model.reduced is not None:
+            self.follow = [
+                *np.flatnonzero(model.determined).tolist(), *range(model.n, self.n)
+            ]
+            owner = model.owner
+            self.weights, self.units = roles.weights[owner], Units(units.y[owner], units.t)
 
-    def run(self, y: np.ndarray, yp: np.ndarray) -> Start:
-        """Find a consistent point and the one nearest to the guess on from there."""
-        guess = y.copy()
-        start = self._solve(y, yp, guess)
+    def run(self, y: np.ndarray, yp: np.ndarray, nearby: np.ndarray | None = None) -> Start:
+        """Find a consistent point and the one nearest to the guess on from there.
+
+        With `nearby` there are better values than those given to begin with, and to stay close to.
+        """
+        self.given = self.guess = y
+        if probe.move_to(self.state, self.t, y, yp) != 0:
+            return self._failed(y, yp, Reason(Kind.ZERO_TOLERANCE))
+        r = self._equations(y, yp)
+        if r is None:
+            self.before = np.inf
+            return self._failed(y, yp, Reason(Kind.GUESS_NOT_FINITE))
+        self.before = float(np.abs(r).max())
+        start = None
+        if nearby is not None:
+            self.guess = nearby
+            start = self._solve(nearby, yp)
+        if start is None or not start.success:
+            self.guess = y
+            start = self._solve(y, yp)
         for _ in range(MAX_APPROACHES):
-            if not start.success:
-                return start
-            nearer = self._approach(start, guess)
+            nearer = self._approach(start) if start.success else None
             if nearer is None:
                 break
             start = nearer
-        return start
+        return self._with_guesses_kept(start)
 
-    def _approach(self, start: Start, guess: np.ndarray) -> Start | None:
+    def _approach(self, start: Start) -> Start | None:
         """Go towards the guess along the solutions; None if that brings nothing more."""
+        if not len(self.movable):
+            return None
         point = self._linearise(start.y, start.yp)
         if point is None:
             return None
         metric = self._metric(point)[self.movable]
-        back = (guess - start.y)[self.movable] * metric
+        back = (self.guess - start.y)[self.movable] * metric
         A = point.of_y(np.zeros(self.n + self.m))[0][:, self.movable]
         across = ranges(A, 1.0 / metric, RANK).reached.T @ A / metric
         basis = np.linalg.qr(across.T / nonzero(np.abs(across).max(axis=1)))[0]
@@ -110,27 +139,39 @@ class Search:
             return None
         y = start.y.copy()
         y[self.movable] += along / metric
-        nearer = self._solve(y, start.yp, guess)
-        gained = np.linalg.norm((guess - nearer.y)[self.movable] * metric)
-        if not nearer.success or gained >= 0.999 * np.linalg.norm(back):
-            return None
-        return replace(nearer, residual=(start.residual[0], nearer.residual[1]))
+        nearer = self._solve(y, start.yp)
+        gained = np.linalg.norm((self.guess - nearer.y)[self.movable] * metric)
+        return nearer if nearer.success and gained < 0.999 * np.linalg.norm(back) else None
 
-    def _solve(self, y: np.ndarray, yp: np.ndarray, guess: np.ndarray) -> Start:
-        if probe.move_to(self.state, self.t, y, yp) != 0:
-            return self._failed(y, yp, guess, Reason(Kind.ZERO_TOLERANCE), 0.0)
+    def _with_guesses_kept(self, start: Start) -> Start:
+        """Move free components alone where that is enough: then the guesses stay as they are."""
+        point = self._linearise(start.y, start.yp) if start.success else None
+        if point is None:
+            return start
+        free = np.intersect1d(np.array(self._free(point), int), self.movable)
+        guesses = np.setdiff1d(self.movable, free)
+        if np.array_equal(start.y[guesses], self.guess[guesses]):
+            return start
+        movable, self.movable = self.movable, free
+        y = start.y.copy()
+        y[guesses] = self.guess[guesses]
+        alone = self._solve(y, start.yp)
+        self.movable = movable
+        return alone if alone.success else start
+
+    def _solve(self, y: np.ndarray, yp: np.ndarray) -> Start:
+        probe.move_to(self.state, self.t, y, yp)
         r = self._equations(y, yp)
         if r is None:
-            return self._failed(y, yp, guess, Reason(Kind.GUESS_NOT_FINITE), np.inf)
-        before = float(np.abs(r).max())
+            return self._failed(y, yp, Reason(Kind.GUESS_NOT_FINITE))
         for _ in range(MAX_ITERATIONS):
             linearised = self._linearise(y, yp)
             if linearised is None:
-                return self._failed(y, yp, guess, Reason(Kind.JACOBIAN_NOT_FINITE), before)
+                return self._failed(y, yp, Reason(Kind.JACOBIAN_NOT_FINITE))
             point = linearised
             refusal, dy = self._step_in_y(point, r, y)
             if refusal:
-                return self._failed(y, yp, guess, refusal, before)
+                return self._failed(y, yp, refusal)
             dyp = -point.slopes(r[: self.n] + point.fy @ dy)
             if self._converged(y, yp, dy, dyp):
                 break
@@ -141,20 +182,43 @@ class Search:
         allowed = self._left_over(point, y, yp)
         worst = int(np.argmax(np.abs(r) / nonzero(allowed)))
         if abs(r[worst]) > allowed[worst]:
-            left = Reason(
+            return self._failed(y, yp, Reason(
                 Kind.NO_SOLUTION_NEARBY, (self._row(worst),), values=(float(r[worst]),)
-            )
-            return self._failed(y, yp, guess, left, before)
+            ))
         yp, unseen = self._slopes(point, y, yp)
-        done = self._done(y, guess)
+        done = self._done(y)
         if unseen:
             done = done.then(Reason(Kind.SLOPES_OPEN, columns=tuple(unseen)))
         return Start(
-            y, yp, True, done, moved=self._moved(y, guess),
-            residual=(before, float(np.abs(r).max())), fixed=tuple(self.roles.fixed),
+            y, yp, True, done, moved=self._moved(y),
+            residual=(self.before, float(np.abs(r).max())), fixed=tuple(self.roles.fixed),
         )
 
     # --- equations ------------------------------------------------------------------------
+
+    def largest(self, y: np.ndarray, yp: np.ndarray) -> float:
+        """Largest value of an equation or constraint; infinite where they are not finite."""
+        r = self._equations(y, yp)
+        return np.inf if r is None else float(np.abs(r).max())
+
+    def holds(self, y: np.ndarray, yp: np.ndarray) -> bool:
+        """Whether nothing is left of the equations and constraints that could be told apart."""
+        if probe.move_to(self.state, self.t, y, yp) != 0:
+            return False
+        r, point = self._equations(y, yp), self._linearise(y, yp)
+        if r is None or point is None:
+            return False
+        return bool(np.all(np.abs(r) <= self._left_over(point, y, yp)))
+
+    def moved_on(self, start: Start, y: np.ndarray, yp: np.ndarray) -> Start:
+        """Return a start at values that were found on from another one."""
+        reason = self._done(y)
+        if start.reason.kind is Kind.SLOPES_OPEN:
+            reason = reason.then(replace(start.reason, earlier=None))
+        residual = self.before, self.largest(y, yp)
+        return replace(
+            start, y=y, yp=yp, reason=reason, moved=self._moved(y), residual=residual
+        )
 
     def _equations(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
         """F and G stacked, or None where they are not finite."""
@@ -179,7 +243,8 @@ class Search:
             return None
         return _Point(fy, fyp, gy, self.units.y)
 
-    def _step_in_y(self, point: _Point, r: np.ndarray, y: np.ndarray
+    def _step_in_y(
+        self, point: _Point, r: np.ndarray, y: np.ndarray
     ) -> tuple[Reason | None, np.ndarray]:
         """Least weighted change that solves the linearised equations of y, or why there is none."""
         E, e = point.of_y(r)
@@ -198,23 +263,28 @@ class Search:
         return missing, dy
 
     def _metric(self, point: _Point) -> np.ndarray:
-        metric = self.roles.weights.copy()
+        metric = self.weights.copy()
+        metric[np.array(self._free(point), int)] *= FREE
+        return metric
+
+    def _free(self, point: _Point) -> list[int]:
+        """Components that are moved first: free ones, and those that follow from the others."""
         free = self.roles.free
         if self.roles.automatic:
             share = np.abs(point.fyp) * self.units.y
             share = share / nonzero(share.max(axis=1))[:, None]
-            free = list(np.flatnonzero(np.all(share <= ABSENT, axis=0)))
+            free = np.flatnonzero(np.all(share <= ABSENT, axis=0)).tolist()
             if len(free) == self.n:            # nothing but algebraic equations: all alike
                 free = []
-        metric[free] *= FREE
-        return metric
+        return sorted({*free, *self.follow})
 
     def _undetermined(self, null: np.ndarray) -> Reason | None:
         """Name the free components that the equations leave open."""
         if not self.roles.free or not len(null):
             return None
         position = {int(c): k for k, c in enumerate(self.movable)}
-        columns = [position[c] for c in self.roles.free if c in position]
+        free = {*self.roles.free, *self.follow}
+        columns = [position[c] for c in sorted(free) if c in position]
         others = [k for k in range(len(self.movable)) if k not in columns]
         # combinations of the null vectors that move free components only
         null = np.linalg.qr(null.T)[0].T
@@ -223,8 +293,8 @@ class Search:
             _, s, vt = np.linalg.svd(null[:, others].T)
         only_free = vt[int(np.sum(s > 1e-7)) :] @ null[:, columns]
         open_ones = [
-            int(self.movable[columns[k]])
-            for k in range(len(columns)) if np.any(np.abs(only_free[:, k]) > 1e-6)
+            int(self.movable[place]) for k, place in enumerate(columns)
+            if self.movable[place] in self.roles.free and np.any(np.abs(only_free[:, k]) > 1e-6)
         ]
         if not open_ones:
             return None
@@ -294,14 +364,10 @@ class Search:
         N = point.null_of_fyp()
         if N.shape[1] == 0:
             return yp, []
-        dt = ROOT_EPS * max(abs(self.t), 1.0)
-        self.t += dt
-        ahead = self._equations(y, yp)
-        self.t -= dt
-        here = self._equations(y, yp)
-        if ahead is None or here is None:
+        rates = self._rates(y, yp)
+        if rates is None:
             return yp, []
-        E, rate = point.of_y((ahead - here) / dt)
+        E, rate = point.of_y(rates)
         E_N = E @ N
         row, column = balanced(E_N)
         u, s, vt = np.linalg.svd(row[:, None] * E_N * column)
@@ -311,32 +377,56 @@ class Search:
         open_directions = N @ (column[:, None] * vt[rank:].T) / self.units.y[:, None]
         length = nonzero(np.abs(open_directions).max(axis=0, initial=0.0))
         share = np.abs(open_directions / length).max(axis=1, initial=0.0)
-        unseen = np.flatnonzero(share > 1e-6).tolist()
+        unseen = np.flatnonzero(share[: self.model.n] > 1e-6).tolist()
         return yp + N @ slopes, unseen
+
+    def _rates(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
+        """Differentiate F and G by t: exactly what was traced, the rest by differences."""
+        rates = np.zeros(self.n + self.m)
+        analysis = None if self.model.plan is None else self.model.plan.analysis
+        known = None if analysis is None else analysis.reduced
+        given = self.n + self.model.constraints.n_found
+        if known is None or given < len(rates):
+            dt = ROOT_EPS * max(abs(self.t), 1.0)
+            self.t += dt
+            ahead = self._equations(y, yp)
+            self.t -= dt
+            here = self._equations(y, yp)
+            if ahead is None or here is None:
+                return None
+            rates = (ahead - here) / dt
+        if known is not None:
+            exact = ReducedSearch(known, self.t, self.model.values).rates(y, yp)
+            rates[:given] = np.concatenate(exact)
+        return rates if np.isfinite(rates).all() else None
 
     # --- what came of it --------------------------------------------------------------------
 
     def _row(self, row: int) -> Row:
-        if row < self.n:
-            return Row(int(row))
-        return Row(constraint=self.constraints.name_of(self.state, row - self.n))
+        """Tell which equation, differentiated or not, or which constraint a row is."""
+        reduced, number = self.model.reduced, int(row) - self.n
+        if number >= self.model.constraints.n_found:
+            return Row(constraint=self.model.constraints.name_of(self.state, number))
+        if number >= 0:
+            assert reduced is not None
+            level = reduced.levels[number]
+            return Row(level.equation, level.order)
+        return Row(int(row)) if reduced is None else reduced.origin(int(row))
 
-    def _moved(self, y: np.ndarray, guess: np.ndarray) -> dict[int, float]:
-        return {int(i): float(y[i] - guess[i]) for i in np.flatnonzero(y != guess)}
+    def _moved(self, y: np.ndarray) -> dict[int, float]:
+        return {int(i): float(y[i] - self.given[i]) for i in np.flatnonzero(y != self.given)}
 
-    def _done(self, y: np.ndarray, guess: np.ndarray) -> Reason:
-        moved = np.flatnonzero(np.abs(y - guess) * self.state.weights > 1.0)
+    def _done(self, y: np.ndarray) -> Reason:
+        beyond = np.abs(y - self.given) * self.state.weights > 1.0
+        moved = np.flatnonzero(beyond[: self.model.n])
         if not len(moved):
             return Reason(Kind.FOUND_SLOPES)
         return Reason(Kind.MOVED, columns=tuple(moved.tolist()))
 
-    def _failed(
-        self, y: np.ndarray, yp: np.ndarray, guess: np.ndarray, reason: Reason, before: float
-    ) -> Start:
-        r = self._equations(y, yp)
-        after = float(np.abs(r).max()) if r is not None else np.inf
+    def _failed(self, y: np.ndarray, yp: np.ndarray, reason: Reason) -> Start:
+        residual = self.before, self.largest(y, yp)
         return Start(
-            y, yp, False, reason, moved=self._moved(y, guess), residual=(before, after),
+            y, yp, False, reason, moved=self._moved(y), residual=residual,
             fixed=tuple(self.roles.fixed),
         )
 

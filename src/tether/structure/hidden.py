@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from tether.base.reason import Row
 from tether.structure.equations import Equations
 from tether.structure.sigma import Signature
 from tether.trace import Program, SparseJacobian, directional, emit, jacobian, substitute
@@ -164,6 +165,14 @@ class Reduced:
     def constraints(self) -> tuple[int, ...]:
         """Expressions of the constraints."""
         return tuple(level.node for level in self.levels)
+
+    def origin(self, row: int) -> Row:
+        """Tell which equation of the user's an equation is, and how often differentiated."""
+        if row >= self.n_user:                 # of a derivative: what defines it
+            return Row(self.unknowns[row][0])
+        system, signature = self.source
+        same = self.equations[row] == system.rows[row]
+        return Row(row, 0 if same else signature.c[row])
 
     def names(self, names: Sequence[str]) -> list[str]:
         """Names of all unknowns, from those of the user's variables."""

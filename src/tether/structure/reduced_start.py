@@ -8,7 +8,7 @@ and multipliers, which the equations determine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Protocol
@@ -144,8 +144,10 @@ class Search:
         t: float,
         args: np.ndarray | None = None,
         units: Units | None = None,
+        fixed: Sequence[int] = (),
     ) -> None:
         self.reduced, self.t = reduced, t
+        self.fixed = list(fixed)               # these keep their values
         self.units = units or Units.alike(reduced.n_user)
         self.args = reduced.args if args is None else args
         self.programs = reduced.programs
@@ -222,6 +224,8 @@ class Search:
         self, y: np.ndarray, rows: np.ndarray, free: np.ndarray, with_more: bool = True
     ) -> Reason | None:
         """Satisfy some constraints by changes of what is free."""
+        free = free.copy()
+        free[self.fixed] = False
         more = self.more if with_more else None
 
         def values(x: np.ndarray) -> np.ndarray:
@@ -307,6 +311,11 @@ class Search:
             scale = self.scale(y) / self.units.t
             scale = np.where(algebraic, scale, scale / self.units.t)
             yp[algebraic] = shortest_solution(f_yp, right, scale)[algebraic]
+
+    def rates(self, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Differentiate equations and constraints by t alone."""
+        entries = self._run("constraint_jacobian", y, y)
+        return self._run("rate", y, yp), entries[len(self.programs.g_y.nodes) :]
 
     def leading_matrix(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         """Differentiate the equations by slopes and, where there are none, by values."""

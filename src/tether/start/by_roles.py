@@ -1,0 +1,191 @@
+"""Starting values of which some are fixed and some are free: the model, and the search on it.
+
+A function that can be traced is analysed as for a run, and the search is on what a run would
+integrate: equations of index 1 with all constraints, given and hidden.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tether._core.state import State
+from tether.base.reason import Kind, Reason
+from tether.plan.choose import find_model
+from tether.plan.memory import new_state
+from tether.plan.model import AsWritten, Model, TracedModel
+from tether.problem.options import Options
+from tether.problem.problem import Problem
+from tether.start.by_differences import Keep
+from tether.start.find import kinds_at
+from tether.start.high_index import HIGHEST_INDEX, start_above_index_1
+from tether.start.search import FREE, Roles, Search, derivative_only
+from tether.structure.modes import Sides
+from tether.structure.reduced_start import Search as ReducedSearch
+from tether.structure.scaling import Units
+from tether.structure.start import Start
+
+__all__ = ["find_by_roles"]
+
+# So often the values found may lie where the equations have another structure.
+MOST_MODES = 4
+
+
+def find_by_roles(
+    problem: Problem,
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray | None,
+    roles: Roles,
+    options: Options,
+    form: str = "dense",
+    band: Any = None,
+) -> Start:
+    """Find consistent values near the given ones; `form` and `band` as in `consistent_start`."""
+    finder = _Finder(problem, t, y, yp, roles, options)
+    if len(roles.fixed) == len(y) and not problem.constraints and not problem.invariants:
+        model = finder.model()
+        if model.reduced is None or form != "dense":
+            return finder.derivative(model, form, band)
+    return finder.run()
+
+
+class _Finder:
+    """Searches for one start, on one model after another where that takes it."""
+
+    def __init__(
+        self, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, roles: Roles,
+        options: Options,
+    ) -> None:
+        self.problem, self.t, self.y, self.yp = problem, t, y, yp
+        self.roles, self.options, self.n = roles, options, len(y)
+        self.units = Units.of_options(options, y)
+        self.slopes = np.zeros_like(y) if yp is None else yp
+        self.as_written = AsWritten(problem, self.n)
+
+    def model(self, found: Start | None = None, sides: Sides | None = None) -> Model:
+        """Choose what is searched on: for the values given, or where others were found."""
+        y, yp = (self.y, self.yp) if found is None else (found.y, found.yp)
+        model, _ = find_model(self.problem, self.t, y, yp, "auto", "machine", self.units, sides)
+        return model if _agrees(model, self.t, y, yp) else self.as_written
+
+    def run(self) -> Start:
+        """Search where the values are; look again if what was found has another structure."""
+        model = self.model()
+        for _ in range(MOST_MODES):
+            found = self.search(model)
+            if model.modes is None or (found.success and self._holds(found)):
+                break
+            seen = found if found.success else self.search(self.as_written)
+            sides = model.sides_at(self.t, seen.y, seen.yp)
+            if not seen.success or sides == model.sides:
+                break
+            model = self.model(seen, sides)
+        if found.success and not self._can_be_trusted(model, found):
+            return self.search(self.as_written)
+        return found
+
+    def _can_be_trusted(self, model: Model, found: Start) -> bool:
+        """Ask the function itself, where a program or one of its branches was searched on."""
+        if model.modes is not None and not self._holds(found):
+            return False
+        return _agrees(model, self.t, found.y, found.yp)
+
+    def _holds(self, found: Start) -> bool:
+        """Whether the equations hold as they were given."""
+        return self._plain.holds(found.y, found.yp)
+
+    @cached_property
+    def _plain(self) -> Search:
+        state = self._state(self.as_written, self.y)
+        return Search(self.as_written, state, self.t, self.roles, self.units)
+
+    def search(self, model: Model) -> Start:
+        """Search on one model; return the user's part of what is found."""
+        y, yp = self.y, self.slopes
+        if model.reduced is not None:
+            y, yp = model.reduced.lift(self.y, self.yp)
+        state = self._state(model, y)
+        search = Search(model, state, self.t, self.roles, self.units)
+        if model.reduced is None:
+            found = search.run(y, yp)
+            return self._onto_hidden(model, search, found) if found.success else found
+        found = search.run(y, yp, self._by_stages(model, y)).restricted(self.n)
+        given = self._plain.largest(self.y, self.slopes), self._plain.largest(found.y, found.yp)
+        return replace(found, residual=given)
+
+    def _by_stages(self, model: Model, y: np.ndarray) -> np.ndarray | None:
+        """Satisfy the constraints as a run does: positions first, then velocities, and so on.
+
+        None where that is not possible with what is fixed.
+        """
+        assert model.reduced is not None
+        search = ReducedSearch(
+            model.reduced, self.t, model.values, Units(self._lengths), self.roles.fixed
+        )
+        found = y.copy()
+        return found if search.satisfy_constraints(found) is None else None
+
+    def _onto_hidden(self, model: Model, search: Search, found: Start) -> Start:
+        """Above index 1 as written: go on to the hidden constraints, found by differences."""
+        state, t = search.state, self.t
+        pencil = None if _is_index_1(model) else kinds_at(state, model, t, found.y, found.yp)
+        if pencil is None:
+            return found
+        index = pencil.index
+        assert index is not None
+        fixed = np.isin(np.arange(self.n), self.roles.fixed)
+        above = start_above_index_1(
+            state, t, found.y, found.yp, True, Keep(fixed, self._lengths)
+        )
+        if not above.success:
+            return replace(found, success=False, reason=above.reason)
+        moved = above.moved
+        if moved and search.holds(above.y, above.yp):
+            found, moved = search.moved_on(found, above.y, above.yp), {}
+        if not moved and fixed.any():
+            moved = start_above_index_1(state, t, found.y, found.yp, True).moved
+        if moved:
+            violated = Reason(Kind.HIDDEN_CANNOT_HOLD, columns=tuple(moved), index=index)
+            return replace(found, success=False, reason=violated)
+        if index > HIGHEST_INDEX:
+            unknown = Reason(Kind.HIDDEN_UNKNOWN, index=index)
+            return replace(found, reason=found.reason.then(unknown))
+        return found
+
+    @property
+    def _lengths(self) -> np.ndarray:
+        """Changes of the unknowns that cost the same."""
+        lengths = 1.0 / self.roles.weights
+        lengths[self.roles.free] /= FREE
+        return lengths
+
+    def derivative(self, model: Model, form: str, band: Any) -> Start:
+        """Find y' alone, HK Appendix II."""
+        if model.reduced is not None:
+            model = self.as_written
+        return derivative_only(self._state(model, self.y), self.t, self.y, self.slopes, form, band)
+
+    def _state(self, model: Model, y: np.ndarray) -> State:
+        state = new_state(model, self.options)
+        state.given = self.t, self.y, self.slopes
+        model.constraints.attach(state, self.t, self.y, self.problem.args, self.options)
+        model.constraints.set_references(state, self.t, y)
+        state.h = 1.0
+        return state
+
+
+def _is_index_1(model: Model) -> bool:
+    """Whether the analysis of the equations says that nothing is hidden."""
+    found = None if model.plan is None else model.plan.analysis
+    return found is not None and found.index is not None and found.index <= 1
+
+
+def _agrees(model: Model, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
+    """Compare what was traced, if anything was, with the function."""
+    if not isinstance(model, TracedModel):
+        return True
+    return model.pair().difference(t, y, np.zeros_like(y) if yp is None else yp) is None
