@@ -44,7 +44,8 @@ def consistent_start(
 
     The equations are looked at as by `solve_dae`: a function that can be traced may have any
     index, and its hidden constraints are found; those of another one are found by differences, up
-    to index 3. With nothing fixed, free or weighted, the values are those a run would begin with.
+    to index 3. With nothing fixed, free or weighted, a traced system of index 2 or more gets the
+    values a run would begin with.
 
     Parameters
     ----------
