@@ -70,3 +70,10 @@ def test_plain_runs_refuse_points_of_another_size():
     program = trace(lambda t, y, yp: [yp[0] + y[0]], 1).program()
     with pytest.raises(ValueError, match="has 1 unknowns"):
         Plain(program).values(0.0, [1.0, 2.0], [0.0])
+
+
+def test_values_that_cannot_be_written_are_read():
+    program = trace(lambda t, y, yp: [yp[0] + t * y[0]], 1).program()
+    y = np.array([3.0])
+    y.flags.writeable = False
+    assert Plain(program).values(2.0, y, y).tolist() == [9.0]

@@ -169,7 +169,7 @@ def test_events_notice_changes_by_a_callback(trace):
 @pytest.mark.parametrize("trace", ["never", "auto"])
 def test_events_that_read_what_others_write(who, trace):
     """Where a function with effects is called, the events are called as well."""
-    calls, limit = dict.fromkeys(("fun", "jac", "constraints"), 0), 6 if who == "jac" else 40
+    calls, limit = dict.fromkeys(("fun", "jac", "constraints"), 0), 3 if who == "jac" else 40
 
     def fun(t, y, yp):
         if who == "fun":

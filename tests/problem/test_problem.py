@@ -202,8 +202,13 @@ def test_one_problem_serves_many_runs(reference, called):
 def test_forms_of_the_jacobian(jac, called, trace):
     sol = solve_dae(relax, SPAN, RELAX_START, jac=jac, trace=trace)
     assert_same(sol, called, 1e-6)
-    assert sol.nfev < called.nfev
+    assert beside_iterations(sol) < beside_iterations(called)
     assert sol.njev > 0
+
+
+def beside_iterations(sol):
+    """Residuals that were not evaluated for an iteration: for differences, and at the start."""
+    return sol.nfev - sol.stats.iterations
 
 
 def test_jacobian_saves_residuals_of_a_nonlinear_problem():
@@ -215,7 +220,7 @@ def test_jacobian_saves_residuals_of_a_nonlinear_problem():
     traced = solve_dae(van_der_pol, (0, 100), [2.0, 0.0], trace="always")
     assert differences.njev > 10
     for exact in (given, traced):
-        assert exact.nfev < differences.nfev - differences.njev
+        assert beside_iterations(exact) < beside_iterations(differences) - differences.njev
         np.testing.assert_allclose(exact.y[:, -1], differences.y[:, -1], rtol=1e-2)
 
 
@@ -269,7 +274,7 @@ def test_mass_matrix_with_jac_and_args():
         for trace in ("never", "auto"):
             given = solve_dae(problem, SPAN, RELAX_START, trace=trace)
             assert error_at_steps(given, relax_exact) < 2e-5
-            assert given.nfev < differences.nfev
+            assert beside_iterations(given) < beside_iterations(differences)
 
 
 def test_mass_matrix_that_changes():

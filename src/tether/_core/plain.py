@@ -138,14 +138,11 @@ class Plain:
         """Run the program at one point."""
         i: cython.int
         first: cython.int = self.n_constants
-        y_view: cython.double[::1] = np.ascontiguousarray(y, float)
-        yp_view: cython.double[::1] = np.ascontiguousarray(yp, float)
-        if len(y_view) != self.n or len(yp_view) != self.n:
+        if len(y) != self.n or len(yp) != self.n:
             raise ValueError(f"the program has {self.n} unknowns, got {len(y)} and {len(yp)}")
         self.w[0, first] = t
-        for i in range(self.n):
-            self.w[0, first + 1 + i] = y_view[i]
-            self.w[0, first + 1 + self.n + i] = yp_view[i]
+        self.slots[0, first + 1 : first + 1 + self.n] = y
+        self.slots[0, first + 1 + self.n : first + 1 + 2 * self.n] = yp
         self.run()
         found = np.empty(len(self.outputs))
         found_view: cython.double[::1] = found

@@ -26,10 +26,11 @@ def held_off() -> Iterator[None]:
     --------
     >>> import gc
     >>> from tether.base.collector import held_off
+    >>> before = gc.isenabled()
     >>> with held_off():
     ...     gc.isenabled()
     False
-    >>> gc.isenabled()
+    >>> gc.isenabled() == before
     True
     """
     global _holders, _was_on
