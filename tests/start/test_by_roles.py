@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -185,6 +186,31 @@ def test_all_of_y_is_checked_against_hidden_constraints():
         off = consistent_start(pendulum, 0.0, exact + 0.1 * np.eye(5)[j], fixed=range(5))
         assert off.reason.kind is Kind.TOO_MUCH_FIXED
         assert set(off.reason.equations) == {4}
+
+
+SETS = [fixed for count in range(5) for fixed in combinations(range(5), count)]
+
+
+@pytest.mark.parametrize(("fixed", "traced"), [
+    *((fixed, True) for fixed in SETS),
+    *((fixed, False) for fixed in SETS if 4 not in fixed),       # a tension: see below
+])
+def test_any_exact_values_may_be_fixed(fixed, traced):
+    """Also more of them than there is freedom: then they contradict each other until the end."""
+    exact, fixed = np.array([0.6, -0.8, 1.6, 1.2, 11.848]), list(fixed)
+    y0 = [*exact, 0.05, -0.03, 0.08, 0.04, -0.2]
+    y0[fixed] = exact[fixed]
+    start = consistent_start(pendulum if traced else called(pendulum), 0.0, y0, fixed=fixed)
+    assert start.success, start.message
+    np.testing.assert_array_equal(start.y[fixed], exact[fixed])
+    assert np.abs(hidden(start.y)).max() < (1e-9 if traced else 1e-6)
+
+
+def test_a_tension_that_is_fixed_in_a_called_function_is_never_accepted_wrongly():
+    for fixed in SETS:
+        y0 = np.array([0.65, -0.83, 1.68, 1.24, 11.648])
+        start = consistent_start(called(pendulum), 0.0, y0, fixed=fixed)
+        assert not start.success or np.abs(hidden(start.y)).max() < 1e-6
 
 
 def test_positions_give_way_to_fixed_velocities():

@@ -147,7 +147,11 @@ class _Finder:
         if moved and search.holds(above.y, above.yp):
             found, moved = search.moved_on(found, above.y, above.yp), {}
         if not moved and fixed.any():
-            moved = start_above_index_1(state, t, found.y, found.yp, True).moved
+            beyond = start_above_index_1(state, t, found.y, found.yp, True)
+            moved = beyond.moved
+            y = np.where(fixed, found.y, beyond.y)
+            if moved and not fixed[list(moved)].any() and search.holds(y, beyond.yp):
+                found, moved = search.moved_on(found, y, beyond.yp), {}
         if moved:
             violated = Reason(Kind.HIDDEN_CANNOT_HOLD, columns=tuple(moved), index=index)
             return replace(found, success=False, reason=violated)

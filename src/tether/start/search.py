@@ -35,6 +35,7 @@ __all__ = ["Roles", "Search", "derivative_only"]
 MAX_ITERATIONS = 500                   # a diode takes one for each thermal voltage
 MAX_HALVINGS = 60
 MAX_APPROACHES = 20
+MAX_REFUSALS = 20                      # so often more equations than can be solved may go on
 RANK = 1e-9                            # relative singular value of a dependent equation
 REACHED = 1e-7                         # relative singular value of what y' reaches
 ABSENT = 1e-14                         # share of a derivative that does not occur
@@ -164,19 +165,25 @@ class Search:
         r = self._equations(y, yp)
         if r is None:
             return self._failed(y, yp, Reason(Kind.GUESS_NOT_FINITE))
+        refused, attempts = None, MAX_REFUSALS
         for _ in range(MAX_ITERATIONS):
             linearised = self._linearise(y, yp)
             if linearised is None:
                 return self._failed(y, yp, Reason(Kind.JACOBIAN_NOT_FINITE))
             point = linearised
             refusal, dy = self._step_in_y(point, r, y)
-            if refusal:
-                return self._failed(y, yp, refusal)
+            if refusal is not None:
+                refused = refused or self._failed(y, yp, refusal)
+                attempts -= 1
+                if refusal.kind is Kind.TOO_LITTLE_KNOWN or attempts == 0:
+                    return refused
             dyp = -point.slopes(r[: self.n] + point.fy @ dy)
-            if self._converged(y, yp, dy, dyp):
-                break
-            stepped = self._damped(point, y, yp, r, dy, dyp)
+            stepped = None
+            if not self._converged(y, yp, dy, dyp):
+                stepped = self._damped(point, y, yp, r, dy, dyp)
             if stepped is None:
+                if refusal is not None and refused is not None:
+                    return refused
                 break
             y, yp, r = stepped
         allowed = self._left_over(point, y, yp)
@@ -246,7 +253,11 @@ class Search:
     def _step_in_y(
         self, point: _Point, r: np.ndarray, y: np.ndarray
     ) -> tuple[Reason | None, np.ndarray]:
-        """Least weighted change that solves the linearised equations of y, or why there is none."""
+        """Least weighted change that solves the linearised equations of y, or why there is none.
+
+        Where there are more equations than can be solved they may still hold farther on: then the
+        change solves them as far as that is possible.
+        """
         E, e = point.of_y(r)
         metric = self._metric(point)[self.movable]
         A = E[:, self.movable]
@@ -254,13 +265,14 @@ class Search:
         found = ranges(A, 1.0 / metric, RANK)
         left = found.left.T @ e
         size = np.abs(found.left.T) @ (np.abs(E) @ np.abs(y) + np.abs(e))
+        refusal = self._undetermined(found.right.T * metric)
         if np.any(np.abs(left) > 1e-6 * size):
-            return self._too_much(point, found.left, left), dy
-        missing = self._undetermined(found.right.T * metric)
-        if not missing:
-            combined = found.reached.T
-            dy[self.movable] = -shortest(combined @ A, combined @ e, 1.0 / metric)
-        return missing, dy
+            refusal = self._too_much(point, found.left, left)
+        elif refusal is not None:
+            return refusal, dy
+        combined = found.reached.T
+        dy[self.movable] = -shortest(combined @ A, combined @ e, 1.0 / metric)
+        return refusal, dy
 
     def _metric(self, point: _Point) -> np.ndarray:
         metric = self.weights.copy()
