@@ -198,7 +198,7 @@ SETS = [fixed for count in range(5) for fixed in combinations(range(5), count)]
 def test_any_exact_values_may_be_fixed(fixed, traced):
     """Also more of them than there is freedom: then they contradict each other until the end."""
     exact, fixed = np.array([0.6, -0.8, 1.6, 1.2, 11.848]), list(fixed)
-    y0 = [*exact, 0.05, -0.03, 0.08, 0.04, -0.2]
+    y0 = np.add(exact, [0.05, -0.03, 0.08, 0.04, -0.2])
     y0[fixed] = exact[fixed]
     start = consistent_start(pendulum if traced else called(pendulum), 0.0, y0, fixed=fixed)
     assert start.success, start.message
