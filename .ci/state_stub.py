@@ -13,12 +13,15 @@ CORE = Path(__file__).parents[1] / "src" / "tether" / "_core"
 TYPES = {
     "int": "int", "long long": "int", "unsigned long long": "int", "bint": "bool",
     "double": "float", "object": "Any", "list": "list[Any]", "dict": "dict[str, Any]",
+    "Matrix": "Matrix",
 }
 HEAD = '''"""Types of the core's State; written by .ci/state_stub.py from state.pxd and state.py."""
 
 from typing import Any
 
 import numpy as np
+
+from tether._core.matrix import Matrix
 
 class State:
 '''
@@ -28,7 +31,7 @@ def attributes() -> list[str]:
     """Public attributes with their types, in the order of the .pxd."""
     lines = []
     for kind, names in re.findall(
-        r"^    cdef (?:public|readonly) ([a-z ]+?) (\w+(?:, \w+)*)\s*(?:#.*)?$",
+        r"^    cdef (?:public|readonly) ([A-Za-z ]+?) (\w+(?:, \w+)*)\s*(?:#.*)?$",
         (CORE / "state.pxd").read_text(), flags=re.M,
     ):
         lines += [f"    {name}: {TYPES[kind]}" for name in names.split(", ")]

@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.measure import conditions
 from tether import Bdf, Problem, Status, gallery
 from tether._core import adapters, jacobian, probe
+from tether._core.dense import Dense
 from tether._core.state import State
 from tether.trace import trace
 from tether.trace.backend import Backend, prepare_system
@@ -74,7 +75,7 @@ def nanoseconds(state: State, y: np.ndarray, residuals: bool, rounds: int) -> fl
 
 
 def new_state(n: int) -> State:
-    state = State(n, np.full(n, 1e-6), np.full(n, 1e-6))
+    state = State(Dense(n), np.full(n, 1e-6), np.full(n, 1e-6))
     state.h = 1e-3
     return state
 

@@ -20,6 +20,7 @@ from support.programs import (
 import tether
 from tether import Problem, Status, gallery
 from tether._core import events, machine, probe
+from tether._core.dense import Dense
 from tether._core.schedule import schedule
 from tether._core.state import State
 from tether.plan.shelf import shelf
@@ -78,7 +79,7 @@ def test_memory_of_the_wrong_size_is_refused():
 
 
 def new_state(n):
-    return State(n, np.full(n, 1e-6), np.full(n, 1e-6))
+    return State(Dense(n), np.full(n, 1e-6), np.full(n, 1e-6))
 
 
 # F = (arg * yp0 - y0 * y1, y1 - sin(t) + yp1): F_y = [[-y1, -y0], [0, 1]], F_y' = diag(arg, 1)

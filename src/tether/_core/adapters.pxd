@@ -1,6 +1,6 @@
 cimport numpy as cnp
 
-from tether._core.codes cimport NON_FINITE, OK, USER_EXCEPTION
+from tether._core.codes cimport NON_FINITE, OF_Y, OF_YP, OK, USER_EXCEPTION
 from tether._core.guess cimport use_guesses
 from tether._core.state cimport State
 
@@ -26,8 +26,9 @@ cdef class PythonJacobian:
     cdef int call(self, State s, double t, double* y, double* yp) except -1
 
 cdef class PythonTerms:
-    cdef object fun, y, yp, args
+    cdef object fun, y, yp, column, args
     cdef double* y_data
+    cdef double* column_data
     cdef int n
     cdef int call(self, State s, double t, double* y) except -1
 

@@ -6,6 +6,7 @@ Only the `python_*` functions take the GIL. They catch whatever the user's code 
 
 import cython
 import numpy as np
+from cython.cimports.libc.math import isfinite
 
 if cython.compiled:
     from cython.cimports.cpython.pycapsule import (
@@ -14,7 +15,7 @@ if cython.compiled:
         PyCapsule_GetPointer,
     )
 else:
-    from tether._core.codes import NON_FINITE, OK, USER_EXCEPTION
+    from tether._core.codes import NON_FINITE, OF_Y, OF_YP, OK, USER_EXCEPTION
     from tether._core.guess import use_guesses
     from tether._core.state import State
 
@@ -156,7 +157,7 @@ class PythonJacobian:
         self.yp_data = address(self.yp)
 
     def call(self, s, t, y, yp):
-        """Evaluate into the state's F_y and F_y', which are stored by columns."""
+        """Evaluate into the state's F_y and F_y'."""
         i: cython.int
         for i in range(self.n):
             self.y_data[i] = y[i]
@@ -164,16 +165,16 @@ class PythonJacobian:
         result = self.fun(t, self.y, self.yp, *self.args)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError("jac must return the pair (F_y, F_yp)")
-        for name, matrix in zip(("fy", "fyp"), result, strict=True):
-            dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
-            if dense.shape != (self.n, self.n):
+        for which, given in zip((OF_Y, OF_YP), result, strict=True):
+            matrix = given if hasattr(given, "toarray") else np.asarray(given)
+            if matrix.shape != (self.n, self.n):
                 raise WrongResult(
                     f"jac must return two matrices of shape {(self.n, self.n)}, "
-                    f"got one of shape {dense.shape}"
+                    f"got one of shape {matrix.shape}"
                 )
-            if dense.dtype.kind not in REAL:
+            if matrix.dtype.kind not in REAL:
                 raise TypeError("jac must return matrices of real numbers")
-            s.array(name).reshape(self.n, self.n)[:] = dense.T
+            s.matrix.put(which, matrix)
         return 0
 
 
@@ -186,21 +187,34 @@ class PythonTerms:
         self.args = args
         self.y = np.zeros(n)
         self.yp = np.zeros(n)
+        self.column = np.zeros(n)
         self.y_data = address(self.y)
+        self.column_data = address(self.column)
 
     def call(self, s, t, y):
         """Evaluate F_y' column by column, as the terms for unit vectors."""
         i: cython.int
-        matrix = np.zeros((self.n, self.n))
+        j: cython.int
+        count: cython.int
+        constant: cython.bint = s.fyp_exists
+        s.fyp_constant = False
         for i in range(self.n):
             self.y_data[i] = y[i]
-        for i in range(self.n):
+        for j in range(self.n):
             self.yp[:] = 0.0
-            self.yp[i] = 1.0
-            matrix[i] = self.fun(t, self.y, self.yp, *self.args)
-        known = s.array("fyp")
-        s.fyp_constant = s.fyp_exists and np.array_equal(known, matrix.ravel())
-        known[:] = matrix.ravel()
+            self.yp[j] = 1.0
+            self.column[:] = self.fun(t, self.y, self.yp, *self.args)
+            count = 0
+            for i in range(self.n):
+                if self.column_data[i] != 0.0:
+                    s.column_rows[count] = i
+                    s.column_values[count] = self.column_data[i]
+                    count += 1
+                    if not isfinite(self.column_data[i]):
+                        constant = False
+            if s.matrix.put_column(OF_YP, j, s.column_rows, s.column_values, count) != 0.0:
+                constant = False
+        s.fyp_constant = constant
         s.fyp_exists = True
         return 0
 

@@ -1,5 +1,5 @@
 from tether._core.adapters cimport evaluate
-from tether._core.codes cimport COLUMNS, ERROR_TEST, OK
+from tether._core.codes cimport COLUMNS, ERROR_TEST, OF_Y, OK
 from tether._core.linear cimport solve_scaled
 from tether._core.state cimport State
 

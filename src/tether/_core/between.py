@@ -12,7 +12,7 @@ from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import COLUMNS, ERROR_TEST, OK
+    from tether._core.codes import COLUMNS, ERROR_TEST, OF_Y, OK
     from tether._core.linear import solve_scaled
 
 # Between the last two points a polynomial of degree k is off by a quarter of alpha_(k+1) times
@@ -205,23 +205,16 @@ def determine(s):
     c F_y' d + F_z z = F_y dy - r for some change c d of the slopes, with the residual r in
     `s.increment`. The factors at hand are those of c F_y' + F_y: a second turn makes up for F_y d.
     """
-    n: cython.int = s.n
     i: cython.int
-    j: cython.int
     turn: cython.int
-    for i in range(n):
-        s.scratch[i] = s.filtered[i]
+    for i in range(s.n):
+        s.r[i] = 0.0
     for turn in range(2):
-        for i in range(n):
+        for i in range(s.n):
+            s.scratch[i] = s.filtered[i] + s.r[i] if s.kind[i] != 2 else 0.0
             s.r[i] = -s.increment[i]
-        for j in range(n):
-            if s.kind[j] == 2 or s.scratch[j] == 0.0:
-                continue
-            for i in range(n):
-                s.r[i] += s.fy[j * n + i] * s.scratch[j]
+        s.matrix.add_product(OF_Y, s.scratch, s.r)
         solve_scaled(s, s.r)
-        for i in range(n):
-            s.scratch[i] = s.filtered[i] + s.r[i]
 
 
 def begin_behind_jump(s):

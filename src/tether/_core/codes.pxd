@@ -51,6 +51,13 @@ cdef enum:
     ROWS = 1
     KINDS = 2
 
+# Matrices and patterns behind the seam (matrix.py).
+cdef enum:
+    OF_Y = 0
+    OF_YP = 1
+    ITERATION = 2
+    CANDIDATES = 2
+
 # The ring of the last attempts (ring.py).
 cdef enum:
     RING_ROWS = 64

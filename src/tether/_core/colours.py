@@ -12,8 +12,8 @@ from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import NO_CONVERGENCE, OK
-    from tether._core.state import flags, integers, open_block, take
+    from tether._core.codes import NO_CONVERGENCE, OF_Y, OF_YP, OK
+    from tether._core.state import integers, open_block, take
 
 # How many times the round-off a change must be: to be trusted in a column, to count as unforeseen.
 CLEAR = cython.declare(cython.double, 1e5)
@@ -29,9 +29,7 @@ EPS = cython.declare(cython.double, 2.220446049250313e-16)
 def use_colours(s):
     """Make the memory for the groups of the columns of F_y and F_y'; nothing is known yet."""
     n = s.n
-    s.fy_rows = flags(s, "fy_rows", np.zeros(n * n, np.int8))
-    s.fyp_rows = flags(s, "fyp_rows", np.zeros(n * n, np.int8))
-    s.candidates = flags(s, "candidates", np.zeros(n * n, np.int8))
+    s.matrix.open_patterns()
     s.fy_colour = integers(s, "fy_colour", np.zeros(n, np.intc))
     s.fyp_colour = integers(s, "fyp_colour", np.zeros(n, np.intc))
     open_block(s, 4 * n)
@@ -55,16 +53,23 @@ def grouping_pays(s, colours):
     return s.correcting and colours > 0 and s.newton_failures == 0 and s.calls_saved >= -s.n
 
 
-def note_rows(s, rows, j):
+def note_rows(s, pattern, j):
     """Mark the rows in which the residual moved in column `j` differs from the one in `s.r`."""
-    n: cython.int = s.n
+    s.matrix.mark_rows(pattern, j, s.column_rows, changed_rows(s))
+
+
+def changed_rows(s):
+    """List in `s.column_rows` where the residual moved differs from the one in `s.r`."""
     i: cython.int
-    for i in range(n):
+    count: cython.int = 0
+    for i in range(s.n):
         if s.scratch[i] != s.r[i]:
-            rows[j * n + i] = 1
+            s.column_rows[count] = i
+            count += 1
+    return count
 
 
-def group_columns(s, rows, colour):
+def group_columns(s, pattern, colour):
     """Put every column into the first group that has none of its rows; return how many there are.
 
     Zero if they are too many to pay.
@@ -80,7 +85,7 @@ def group_columns(s, rows, colour):
         for i in range(n):
             s.scratch[i] = 0.0             # 1 where a column of this group stands
         for j in range(n):
-            if colour[j] < 0 and fits(s, rows, j):
+            if colour[j] < 0 and fits(s, pattern, j):
                 colour[j] = group
                 left -= 1
         if left == 0:
@@ -88,16 +93,13 @@ def group_columns(s, rows, colour):
     return 0
 
 
-def fits(s, rows, j):
+def fits(s, pattern, j):
     """Take the rows of a column unless one of them is taken already."""
-    n: cython.int = s.n
-    i: cython.int
-    for i in range(n):
-        if rows[j * n + i] and s.scratch[i] != 0.0:
-            return False
-    for i in range(n):
-        if rows[j * n + i]:
-            s.scratch[i] = 1.0
+    k: cython.int
+    if s.matrix.meets(pattern, j, s.scratch):
+        return False
+    for k in range(s.matrix.rows_of(pattern, j, s.column_rows)):
+        s.scratch[s.column_rows[k]] = 1.0
     return True
 
 
@@ -110,29 +112,30 @@ def difference_groups(s, t, y, yp, slopes):
     colours: cython.int = s.fyp_colours if slopes else s.fy_colours
     s.calls_saved -= colours + 1
     if slopes:
-        status = try_groups(s, t, y, yp, yp, s.fyp, s.fyp_rows, s.fyp_colour, colours, slopes)
+        status = try_groups(s, t, y, yp, yp, OF_YP, OF_YP, s.fyp_colour, colours)
     else:
-        status = try_groups(s, t, y, yp, y, s.fy, s.fy_rows, s.fy_colour, colours, slopes)
+        status = try_groups(s, t, y, yp, y, OF_Y, OF_Y, s.fy_colour, colours)
     if status == OK:
         s.calls_saved += s.n
     return status
 
 
-def try_groups(s, t, y, yp, v, matrix, rows, colour, colours, slopes):
+def try_groups(s, t, y, yp, v, which, pattern, colour, colours):
     """Difference with respect to `v` by groups, and see whether the matrix foretells changes."""
     group: cython.int
+    slopes: cython.bint = which == OF_YP
     status: cython.int = OK
     for group in range(colours):
         status = move_group(s, t, y, yp, v, colour, group)
         if status == OK and slopes:
-            status = move_farther(s, t, y, yp, v, rows, colour, group)
+            status = move_farther(s, t, y, yp, v, pattern, colour, group)
         if status != OK:
             break
-        take_group(s, matrix, rows, colour, group, slopes)
+        take_group(s, which, pattern, colour, group)
     if status == OK:
         if not slopes:
             estimate_noise(s, y)
-        status = foretell(s, t, y, yp, v, matrix, rows, slopes)
+        status = foretell(s, t, y, yp, v, which, pattern)
     if slopes and status != OK:
         s.fyp_constant = False             # there is nothing left to compare the next with
     return status
@@ -152,7 +155,7 @@ def move_group(s, t, y, yp, v, colour, group):
     return status
 
 
-def move_farther(s, t, y, yp, v, rows, colour, group):
+def move_farther(s, t, y, yp, v, pattern, colour, group):
     """Move again, with larger increments, the columns of a group whose change drowns."""
     j: cython.int
     trial: cython.int
@@ -161,7 +164,7 @@ def move_farther(s, t, y, yp, v, rows, colour, group):
     for trial in range(ENLARGEMENTS):
         any_drowned = False
         for j in range(s.n):
-            if colour[j] == group and not is_empty(s, rows, j) and drowned(s, rows, j):
+            if colour[j] == group and not is_empty(s, pattern, j) and drowned(s, pattern, j):
                 s.delta[j] *= LARGER
                 any_drowned = True
         if not any_drowned:
@@ -172,49 +175,47 @@ def move_farther(s, t, y, yp, v, rows, colour, group):
     return status
 
 
-def is_empty(s, rows, j):
+def is_empty(s, pattern, j):
     """Tell whether a column stands in no row."""
-    i: cython.int
-    for i in range(s.n):
-        if rows[j * s.n + i]:
-            return False
-    return True
+    return s.matrix.rows_of(pattern, j, s.column_rows) == 0
 
 
-def drowned(s, rows, j):
+def drowned(s, pattern, j):
     """Tell whether there is no row in which the change stands out from the round-off."""
     i: cython.int
-    for i in range(s.n):
-        if rows[j * s.n + i] and fabs(s.scratch[i] - s.r[i]) > CLEAR * s.noise[i]:
+    k: cython.int
+    for k in range(s.matrix.rows_of(pattern, j, s.column_rows)):
+        i = s.column_rows[k]
+        if fabs(s.scratch[i] - s.r[i]) > CLEAR * s.noise[i]:
             return False
     return True
 
 
-def take_group(s, matrix, rows, colour, group, slopes):
+def take_group(s, which, pattern, colour, group):
     """Turn the moved residual into the columns of a group."""
     j: cython.int
     for j in range(s.n):
         if colour[j] == group:
-            if take_column(s, matrix, rows, j) and slopes:
+            if take_column(s, which, pattern, j) and which == OF_YP:
                 s.fyp_constant = False
 
 
-def take_column(s, matrix, rows, j):
+def take_column(s, which, pattern, j):
     """Turn the moved residual into a column; tell whether it is another one than before."""
-    n: cython.int = s.n
     i: cython.int
-    entry: cython.double
-    change: cython.double = 0.0
+    k: cython.int
+    count: cython.int = s.matrix.rows_of(pattern, j, s.column_rows)
     size: cython.double = 0.0
-    for i in range(n):
-        entry = (s.scratch[i] - s.r[i]) / s.delta[j] if rows[j * n + i] else 0.0
-        change = max(change, fabs(entry - matrix[j * n + i]))
-        size = max(size, fabs(entry))
-        matrix[j * n + i] = entry
-    return change > UNCHANGED * size
+    for k in range(count):
+        i = s.column_rows[k]
+        s.column_values[k] = (s.scratch[i] - s.r[i]) / s.delta[j]
+        size = max(size, fabs(s.column_values[k]))
+    return s.matrix.put_column(
+        which, j, s.column_rows, s.column_values, count
+    ) > UNCHANGED * size
 
 
-def foretell(s, t, y, yp, v, matrix, rows, slopes):
+def foretell(s, t, y, yp, v, which, pattern):
     """Tell by NO_CONVERGENCE that the matrix does not foretell a move of all unknowns.
 
     Each is moved by a share of its increment that is drawn by lot: with the increments themselves
@@ -224,6 +225,7 @@ def foretell(s, t, y, yp, v, matrix, rows, slopes):
     n: cython.int = s.n
     i: cython.int
     j: cython.int
+    k: cython.int
     status: cython.int
     move: cython.double
     change: cython.double
@@ -232,13 +234,14 @@ def foretell(s, t, y, yp, v, matrix, rows, slopes):
         s.expected_size[i] = 0.0
     for j in range(n):
         move = s.delta[j] * draw(s)
-        if slopes and is_empty(s, rows, j):
+        if which == OF_YP and is_empty(s, pattern, j):
             move *= LARGER
         s.unmoved[j] = v[j]
         v[j] += move
         move = v[j] - s.unmoved[j]
-        for i in range(n):
-            change = matrix[j * n + i] * move
+        for k in range(s.matrix.column(which, j, s.column_rows, s.column_values)):
+            i = s.column_rows[k]
+            change = s.column_values[k] * move
             s.expected[i] += change
             s.expected_size[i] += fabs(change)
     status = evaluate(s, t, y, yp, s.scratch)
@@ -261,11 +264,11 @@ def draw(s):
 
 def estimate_noise(s, y):
     """Round-off of each residual, from its value and the terms that F_y shows in it."""
-    n: cython.int = s.n
     i: cython.int
     j: cython.int
-    for i in range(n):
+    k: cython.int
+    for i in range(s.n):
         s.noise[i] = EPS * fabs(s.r[i])
-    for j in range(n):
-        for i in range(n):
-            s.noise[i] += EPS * fabs(s.fy[j * n + i] * y[j])
+    for j in range(s.n):
+        for k in range(s.matrix.column(OF_Y, j, s.column_rows, s.column_values)):
+            s.noise[s.column_rows[k]] += EPS * fabs(s.column_values[k] * y[j])

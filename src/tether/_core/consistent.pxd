@@ -1,6 +1,7 @@
 from tether._core.adapters cimport evaluate
 from tether._core.codes cimport (
-    AS_GIVEN, MAX_NORM, NO_CONVERGENCE, NON_FINITE, OK, SINGULAR, USER_EXCEPTION,
+    AS_GIVEN, ITERATION, MAX_NORM, NO_CONVERGENCE, NON_FINITE, OF_Y, OF_YP, OK, SINGULAR,
+    USER_EXCEPTION,
 )
 from tether._core.jacobian cimport largest
 from tether._core.norms cimport set_weights, weighted_norm
@@ -33,9 +34,8 @@ cdef class Completion:
 cdef int complete(Completion c, State s, bint slopes_given) noexcept nogil
 cdef int split(Completion c, State s) noexcept nogil
 cdef bint renew_jacobian(Completion c, State s) noexcept nogil
+cdef bint is_finite(State s, int which) noexcept nogil
 cdef void tell_apart(Completion c, State s) noexcept nogil
-cdef void fill_matrix(Completion c, State s) noexcept nogil
-cdef void add_column(Completion c, State s, double* matrix, int j) noexcept nogil
 cdef double equilibrate(Completion c, State s) noexcept nogil
 cdef double unit_of(Completion c, State s, int j) noexcept nogil
 cdef double largest_response(Completion c, State s) noexcept nogil

@@ -18,9 +18,12 @@ if not cython.compiled:
     from tether._core.adapters import evaluate
     from tether._core.codes import (
         AS_GIVEN,
+        ITERATION,
         MAX_NORM,
         NO_CONVERGENCE,
         NON_FINITE,
+        OF_Y,
+        OF_YP,
         OK,
         SINGULAR,
         USER_EXCEPTION,
@@ -78,7 +81,7 @@ class Completion:
         else:
             (self.y, self.yp, self.ypp, self.r, self.dy, self.dyp, self.x, self.y_tried,
              self.yp_tried, self.rows, self.columns) = numbers
-            self.algebraic = marks
+            self.algebraic, self.basis = marks, cython.NULL
 
     def split_by(self, basis, dual, algebraic):
         """Use the columns of a basis for R and N instead of unit vectors; mark those of N.
@@ -106,10 +109,9 @@ class Completion:
     @property
     def jacobian(self):
         """F_y and F_y' at the present values; None where they are not known."""
-        n = self.n
         if not self.fresh:
             return None
-        return tuple([self.s.array(name).reshape(n, n).T for name in ("fy", "fyp")])
+        return self.s.matrix.get(OF_Y), self.s.matrix.get(OF_YP)
 
     def values(self):
         """Return y, y', y'' (NaN where it could not be found) and the residual."""
@@ -175,9 +177,9 @@ def split(c, s):
         return SINGULAR
     if not c.with_basis:
         tell_apart(c, s)
-    fill_matrix(c, s)
+    s.matrix.assemble_split(c.algebraic, c.basis)
     size: cython.double = equilibrate(c, s)
-    if s.factor(s) != OK or not size * largest_response(c, s) < LARGEST_CONDITION:
+    if s.matrix.factor() != OK or not size * largest_response(c, s) < LARGEST_CONDITION:
         return SINGULAR
     return OK
 
@@ -194,10 +196,18 @@ def renew_jacobian(c, s):
     s.jacobian_step = s.steps
     if not s.jacobian_exists:
         return False
-    for i in range(c.n * c.n):
-        if not (isfinite(s.fy[i]) and isfinite(s.fyp[i])):
-            return False
-    c.fresh = True
+    c.fresh = is_finite(s, OF_Y) and is_finite(s, OF_YP)
+    return c.fresh
+
+
+def is_finite(s, which):
+    """Tell whether all entries of F_y or F_y' are numbers."""
+    j: cython.int
+    k: cython.int
+    for j in range(s.n):
+        for k in range(s.matrix.column(which, j, s.column_rows, s.column_values)):
+            if not isfinite(s.column_values[k]):
+                return False
     return True
 
 
@@ -206,47 +216,12 @@ def tell_apart(c, s):
 
     Whether it appears is a matter of its share in each equation, not of the equations' units.
     """
-    n: cython.int = c.n
-    i: cython.int
     j: cython.int
-    for i in range(n):
-        c.rows[i] = 0.0
-    for j in range(n):
-        for i in range(n):
-            c.rows[i] = max(c.rows[i], fabs(s.fyp[j * n + i]) * s.tolerance[j])
-    for j in range(n):
-        c.algebraic[j] = True
-        for i in range(n):
-            if fabs(s.fyp[j * n + i]) * s.tolerance[j] > ABSENT * c.rows[i]:
-                c.algebraic[j] = False
-
-
-def fill_matrix(c, s):
-    """Put B = [F_y' R, F_y N] where the iteration matrix will be."""
-    n: cython.int = c.n
-    i: cython.int
-    j: cython.int
-    for j in range(n):
-        for i in range(n):
-            s.lu[j * n + i] = 0.0
-        add_column(c, s, s.fy if c.algebraic[j] else s.fyp, j)
-
-
-def add_column(c, s, matrix, j):
-    """Add a matrix times column j of the basis to that column of B."""
-    n: cython.int = c.n
-    i: cython.int
-    k: cython.int
     share: cython.double
-    if not c.with_basis:
-        for i in range(n):
-            s.lu[j * n + i] = matrix[j * n + i]
-        return
-    for k in range(n):
-        share = c.basis[j * n + k]
-        if share != 0.0:
-            for i in range(n):
-                s.lu[j * n + i] += share * matrix[k * n + i]
+    s.matrix.largest_in_rows(OF_YP, s.tolerance, c.rows)
+    for j in range(c.n):
+        share = s.matrix.largest_in_column(OF_YP, j, c.rows) * s.tolerance[j]
+        c.algebraic[j] = not share > ABSENT
 
 
 def equilibrate(c, s):
@@ -258,31 +233,17 @@ def equilibrate(c, s):
     n: cython.int = c.n
     i: cython.int
     j: cython.int
-    unit: cython.double
-    total: cython.double
-    norm: cython.double = 0.0
-    for i in range(n):
-        c.rows[i] = 0.0
     for j in range(n):
-        unit = unit_of(c, s, j)
-        for i in range(n):
-            c.rows[i] = max(c.rows[i], fabs(s.lu[j * n + i]) * unit)
+        c.x[j] = unit_of(c, s, j)
+    s.matrix.largest_in_rows(ITERATION, c.x, c.rows)
     for i in range(n):
         if c.rows[i] == 0.0:
             c.rows[i] = 1.0
     for j in range(n):
-        c.columns[j] = 0.0
-        for i in range(n):
-            s.lu[j * n + i] /= c.rows[i]
-            c.columns[j] = max(c.columns[j], fabs(s.lu[j * n + i]))
+        c.columns[j] = s.matrix.largest_in_column(ITERATION, j, c.rows)
         if c.columns[j] == 0.0:
             c.columns[j] = 1.0
-        total = 0.0
-        for i in range(n):
-            s.lu[j * n + i] /= c.columns[j]
-            total += fabs(s.lu[j * n + i])
-        norm = max(norm, total)
-    return norm
+    return s.matrix.divide(c.rows, c.columns)
 
 
 def unit_of(c, s, j):
@@ -306,7 +267,7 @@ def largest_response(c, s):
     for probe in range(PROBES):
         for i in range(c.n):
             c.x[i] = sin(1.0 + (1.0 + 0.7 * probe) * i + probe)
-        s.solve(s, c.x)
+        s.matrix.solve(c.x)
         total = 0.0
         for i in range(c.n):
             total += fabs(c.x[i])
@@ -320,7 +281,7 @@ def solve_split(c, s):
     i: cython.int
     for i in range(c.n):
         c.x[i] /= c.rows[i]
-    s.solve(s, c.x)
+    s.matrix.solve(c.x)
     for i in range(c.n):
         c.x[i] /= c.columns[i]
         c.dy[i] = c.x[i] if c.algebraic[i] else 0.0
@@ -403,7 +364,6 @@ def find_slopes(c, s):
     """Solve math (16) for what F does not fix: y' of the algebraic part, with y'' of the rest."""
     n: cython.int = c.n
     i: cython.int
-    j: cython.int
     dt: cython.double = ROOT_EPS * max(fabs(c.t), c.scale) * s.direction
     forget_algebraic_slopes(c)
     if evaluate(s, c.t + dt, c.y, c.yp, s.r) != OK:
@@ -414,9 +374,8 @@ def find_slopes(c, s):
             return
     for i in range(n):
         c.x[i] = -(s.r[i] - c.r[i]) / dt
-    for j in range(n):
-        for i in range(n):
-            c.x[i] -= s.fy[j * n + i] * c.yp[j]
+        c.dyp[i] = -c.yp[i]
+    s.matrix.add_product(OF_Y, c.dyp, c.x)
     solve_split(c, s)
     for i in range(n):
         c.yp[i] += c.dy[i]

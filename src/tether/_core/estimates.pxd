@@ -1,5 +1,5 @@
 from tether._core.between cimport weight_between
-from tether._core.codes cimport CLASSICAL, LOCAL, MECHANICAL, SCALED
+from tether._core.codes cimport CLASSICAL, LOCAL, MECHANICAL, OF_Y, OF_YP, SCALED
 from tether._core.linear cimport solve_scaled
 from tether._core.state cimport State
 

@@ -9,7 +9,7 @@ from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.between import weight_between
-    from tether._core.codes import CLASSICAL, LOCAL, MECHANICAL, SCALED
+    from tether._core.codes import CLASSICAL, LOCAL, MECHANICAL, OF_Y, OF_YP, SCALED
     from tether._core.linear import solve_scaled
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
@@ -190,26 +190,16 @@ def find_noise(s):
 
 def find_noise_of_kind(s, v, h):
     """Turn the round-off of the lower kinds, in `s.scratch`, into that of kind v."""
-    n: cython.int = s.n
-    i: cython.int
     j: cython.int
     noise: cython.double
-    for i in range(n):
-        s.increment[i] = 0.0                   # of what is differenced in the equation
-    for j in range(n):
-        if s.kind[j] < v:
-            for i in range(n):
-                noise = fabs(s.fyp[j * n + i]) * s.scratch[j]
-                s.increment[i] = max(s.increment[i], noise)
-    for j in range(n):
-        if s.kind[j] != v:
-            continue
-        noise = 0.0
-        for i in range(n):                     # the equation that shows the unknown best
-            if s.increment[i] > 0.0:
-                noise = max(noise, fabs(s.fy[j * n + i]) / s.increment[i])
-        if noise > 0.0:
-            s.scratch[j] = 1.0 / (noise * h)
+    for j in range(s.n):
+        s.r[j] = s.scratch[j] if s.kind[j] < v else 0.0
+    s.matrix.largest_in_rows(OF_YP, s.r, s.increment)      # of what is differenced in the equation
+    for j in range(s.n):
+        if s.kind[j] == v:                     # the equation that shows the unknown best
+            noise = s.matrix.largest_in_column(OF_Y, j, s.increment)
+            if noise > 0.0:
+                s.scratch[j] = 1.0 / (noise * h)
 
 
 def change_of_step(s):
@@ -249,12 +239,9 @@ def spread(s, d):
     """Replace d by T d, with the factors of the iteration matrix, math (20)."""
     n: cython.int = s.n
     i: cython.int
-    j: cython.int
     for i in range(n):
         s.r[i] = 0.0
-    for j in range(n):
-        for i in range(n):
-            s.r[i] += s.fyp[j * n + i] * d[j]
+    s.matrix.add_product(OF_YP, d, s.r)
     for i in range(n):
         s.r[i] *= s.cj_factored
     solve_scaled(s, s.r)

@@ -10,4 +10,3 @@ cdef double miss(State s) noexcept nogil
 cdef void find_guess(State s, int extra) noexcept nogil
 cdef void extrapolate(State s, int m) noexcept nogil
 cdef double share_of(State s, int j, int m) noexcept nogil
-cdef void find_gap(State s) noexcept nogil

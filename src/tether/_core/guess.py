@@ -87,12 +87,16 @@ def find_guess(s, extra):
     for i in range(n):
         s.guess[i] = 0.0
     for sweep in range(1 if s.cj == s.cj_factored else SWEEPS):
-        find_gap(s)
+        for i in range(n):
+            s.gap[i] = 0.0
+        s.matrix.add_linear(s.beside_y, s.beside_yp, s.gap)    # residual of the model
         for i in range(n):
             s.gap[i] *= -damping
         solve_scaled(s, s.gap)
         for i in range(n):
             s.guess[i] += s.gap[i]
+            s.beside_y[i] += s.gap[i]
+            s.beside_yp[i] += s.cj * s.gap[i]
 
 
 def extrapolate(s, m):
@@ -127,19 +131,3 @@ def share_of(s, j, m):
             above *= (s.t_new - there) * per_step
             below *= (here - there) * per_step
     return above / below
-
-
-def find_gap(s):
-    """Put the residual of the model at the guess into `s.gap`."""
-    n: cython.int = s.n
-    i: cython.int
-    j: cython.int
-    y: cython.double
-    yp: cython.double
-    for i in range(n):
-        s.gap[i] = 0.0
-    for j in range(n):
-        y = s.beside_y[j] + s.guess[j]
-        yp = s.beside_yp[j] + s.cj * s.guess[j]
-        for i in range(n):
-            s.gap[i] += s.fy[j * n + i] * y + s.fyp[j * n + i] * yp

@@ -1,5 +1,5 @@
 from tether._core.adapters cimport evaluate
-from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OK
+from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OF_Y, OF_YP, OK
 from tether._core.colours cimport (
     difference_groups,
     drowned,

@@ -10,7 +10,7 @@ from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import NO_CONVERGENCE, NON_FINITE, OK
+    from tether._core.codes import NO_CONVERGENCE, NON_FINITE, OF_Y, OF_YP, OK
     from tether._core.colours import (
         difference_groups,
         drowned,
@@ -94,9 +94,9 @@ def difference_fy(s, t, y, yp):
             status = move(s, t, y, yp, y, j)
         if status != OK:
             return status
-        note_rows(s, s.fy_rows, j)
-        take_column(s, s.fy, s.fy_rows, j)
-    s.fy_colours = group_columns(s, s.fy_rows, s.fy_colour)
+        note_rows(s, OF_Y, j)
+        take_column(s, OF_Y, OF_Y, j)
+    s.fy_colours = group_columns(s, OF_Y, s.fy_colour)
     return OK
 
 
@@ -126,6 +126,7 @@ def refine_fy(s, t, y, yp, y_size):
     n: cython.int = s.n
     i: cython.int
     j: cython.int
+    count: cython.int
     status: cython.int
     saved: cython.double
     increment: cython.double
@@ -150,15 +151,18 @@ def refine_fy(s, t, y, yp, y_size):
             continue
         if status != OK:
             return status
+        count = 0
         for i in range(n):
             change = s.scratch[i] - s.r[i]
             if fabs(change) > SEEN * s.noise[i]:
-                s.fy[j * n + i] = change / increment
-                if not s.fy_rows[j * n + i]:
-                    s.fy_rows[j * n + i] = 1
-                    grown = True
+                s.column_rows[count] = i
+                s.column_values[count] = change / increment
+                count += 1
+        s.matrix.put_entries(OF_Y, j, s.column_rows, s.column_values, count)
+        if s.matrix.mark_rows(OF_Y, j, s.column_rows, count):
+            grown = True
     if grown:
-        s.fy_colours = group_columns(s, s.fy_rows, s.fy_colour)
+        s.fy_colours = group_columns(s, OF_Y, s.fy_colour)
     return OK
 
 
@@ -194,10 +198,10 @@ def difference_slopes(s, t, y, yp):
         status = move_slope(s, t, y, yp, j)
         if status != OK:
             return status
-        if is_empty(s, s.fyp_rows, j):
+        if is_empty(s, OF_YP, j):
             absent += 1
             continue
-        if drowned(s, s.fyp_rows, j):
+        if drowned(s, OF_YP, j):
             status = move_slope_farther(s, t, y, yp, j)
             if status != OK:
                 return status
@@ -206,12 +210,12 @@ def difference_slopes(s, t, y, yp):
     if status < OK:
         return status
     for j in range(s.n):
-        if is_empty(s, s.fyp_rows, j):
+        if is_empty(s, OF_YP, j):
             seen = move_slope_farther(s, t, y, yp, j) if status > OK else OK
             if seen != OK:
                 return seen
             take_slope(s, j)
-    s.fyp_colours = group_columns(s, s.fyp_rows, s.fyp_colour)
+    s.fyp_colours = group_columns(s, OF_YP, s.fyp_colour)
     return OK
 
 
@@ -222,7 +226,7 @@ def move_slope(s, t, y, yp, j):
         s.delta[j] = -s.delta[j]
         status = move(s, t, y, yp, yp, j)
     if status == OK:
-        note_rows(s, s.fyp_rows, j)
+        note_rows(s, OF_YP, j)
     return status
 
 
@@ -240,15 +244,15 @@ def move_slope_farther(s, t, y, yp, j):
             return move_slope(s, t, y, yp, j)
         if status != OK:
             break
-        note_rows(s, s.fyp_rows, j)
-        if not drowned(s, s.fyp_rows, j):
+        note_rows(s, OF_YP, j)
+        if not drowned(s, OF_YP, j):
             break
     return status
 
 
 def take_slope(s, j):
     """Take a column of F_y' from the moved residual, and notice when it is not what it was."""
-    if take_column(s, s.fyp, s.fyp_rows, j):
+    if take_column(s, OF_YP, OF_YP, j):
         s.fyp_constant = False
 
 

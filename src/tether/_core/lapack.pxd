@@ -1,7 +1,7 @@
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 
 from tether._core.codes cimport OK, SINGULAR
-from tether._core.state cimport State
+from tether._core.dense cimport Dense
 
 ctypedef void (*dgetrf_t)(int*, int*, double*, int*, int*, int*) noexcept nogil
 ctypedef void (*dgetrs_t)(char*, int*, int*, double*, int*, int*, double*, int*,
@@ -10,7 +10,7 @@ ctypedef void (*dgetrs_t)(char*, int*, int*, double*, int*, int*, double*, int*,
 cdef dgetrf_t dgetrf
 cdef dgetrs_t dgetrs
 
+cdef class Lapack(Dense):
+    pass
+
 cdef void* address_in(object capsule, bytes signature) except NULL
-cdef int lapack_factor(State s) noexcept nogil
-cdef void lapack_solve(State s, double* b) noexcept nogil
-cpdef void use_lapack(State s)

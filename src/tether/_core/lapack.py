@@ -1,9 +1,10 @@
-"""Dense LU by LAPACK, for systems beyond the reach of `linear.py`.
+"""Dense LU by LAPACK, for systems beyond the reach of the loop in `dense.py`.
 
 An extension of its own, imported only when needed: SciPy's LAPACK takes as long to load as tether.
 """
 
 import cython
+from cython.cimports.libc.math import fabs
 
 from tether.base.lapack import capsules
 
@@ -12,6 +13,7 @@ if not cython.compiled:
     from scipy.linalg.lapack import dgetrs as scipy_dgetrs
 
     from tether._core.codes import OK, SINGULAR
+    from tether._core.dense import Dense
 
 
 def address_in(capsule, signature):
@@ -30,36 +32,32 @@ if cython.compiled:
         b"void (char *, int *, int *, double *, int *, int *, double *, int *, int *)")))
 
 
-def use_lapack(s):
-    """Install this file's factorisation."""
-    s.factor = lapack_factor
-    s.solve = lapack_solve
+class Lapack(Dense):
+    """Dense matrices with factors by LAPACK."""
 
+    def factor(self):
+        """Factor in place; a zero or non-finite pivot makes the matrix singular."""
+        n: cython.int = self.n
+        info: cython.int = 0
+        i: cython.int
+        if cython.compiled:
+            dgetrf(cython.address(n), cython.address(n), self.lu, cython.address(n), self.pivot,
+                   cython.address(info))
+        else:
+            factors, pivot, info = scipy_dgetrf(self.lu.reshape(n, n).T)
+            self.lu[:], self.pivot[:] = factors.T.ravel(), pivot
+        for i in range(n):
+            if not fabs(self.lu[i * n + i]) < 1e300:
+                return SINGULAR
+        return OK if info == 0 else SINGULAR
 
-def lapack_factor(s):
-    """Factor in place; a zero or non-finite pivot makes the matrix singular."""
-    n: cython.int = s.n
-    info: cython.int = 0
-    i: cython.int
-    if cython.compiled:
-        dgetrf(cython.address(n), cython.address(n), s.lu, cython.address(n), s.pivot,
-               cython.address(info))
-    else:
-        factors, pivot, info = scipy_dgetrf(s.lu.reshape(n, n).T)
-        s.lu[:], s.pivot[:] = factors.T.ravel(), pivot
-    for i in range(n):
-        if not abs(s.lu[i * n + i]) < 1e300:
-            return SINGULAR
-    return OK if info == 0 else SINGULAR
-
-
-def lapack_solve(s, b):
-    """Solve in place with the factors of `lapack_factor`."""
-    n: cython.int = s.n
-    one: cython.int = 1
-    info: cython.int = 0
-    if cython.compiled:
-        dgetrs("N", cython.address(n), cython.address(one), s.lu, cython.address(n), s.pivot, b,
-               cython.address(n), cython.address(info))
-    else:
-        b[:] = scipy_dgetrs(s.lu.reshape(n, n).T, s.pivot, b)[0]
+    def solve(self, b):
+        """Solve in place with the factors."""
+        n: cython.int = self.n
+        one: cython.int = 1
+        info: cython.int = 0
+        if cython.compiled:
+            dgetrs("N", cython.address(n), cython.address(one), self.lu, cython.address(n),
+                   self.pivot, b, cython.address(n), cython.address(info))
+        else:
+            b[:] = scipy_dgetrs(self.lu.reshape(n, n).T, self.pivot, b)[0]

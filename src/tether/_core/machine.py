@@ -479,7 +479,7 @@ def machine_residual(s, t, y, yp, out):
 
 def machine_jacobian(s, t, y, yp):
     """F_y and F_y' by the machine in `s.jacobian_adapter`; NaN is for the factorisation to find."""
-    entries_at(cython.cast(Machine, s.jacobian_adapter), t, y, yp, s.fy, s.fyp)
+    entries_at(cython.cast(Machine, s.jacobian_adapter), t, y, yp, s.matrix.fy, s.matrix.fyp)
     return OK
 
 
@@ -519,8 +519,7 @@ def rows_at(m, t, y, gy):
 
 def check_fit(s: State, runner, n_values):
     """Refuse a program that was made for another number of unknowns or values."""
-    room = len(s.array("fy"))
-    if runner.n != s.n or runner.n_values != n_values or runner.reach > room:
+    if runner.n != s.n or runner.n_values != n_values or runner.reach > s.matrix.room:
         raise ValueError(
             f"a program of {runner.n} unknowns and {runner.n_values} values does not fit a state "
             f"that asks for {s.n} and {n_values}"
@@ -542,9 +541,8 @@ def use_machine_jacobian(s: State, machine: Machine):
     check_fit(s, machine, machine.n_values)
     s.jacobian_adapter = machine
     s.jacobian = machine_jacobian
-    s.array("fy")[:] = 0.0
-    s.array("fyp")[:] = 0.0
-    write_static(machine, s.fy, s.fyp)
+    s.matrix.clear()
+    write_static(machine, s.matrix.fy, s.matrix.fyp)
     s.fyp_known = s.fyp_exists = s.fyp_constant = machine.fyp_is_static
 
 

@@ -127,7 +127,9 @@ def native_residual(s, t, y, yp, out):
 
 def native_jacobian(s, t, y, yp):
     """F_y and F_y' by the compiled program in `s.jacobian_adapter`."""
-    native_entries(cython.cast(Native, s.jacobian_adapter), t, y, yp, s.fy, s.fyp)
+    native_entries(
+        cython.cast(Native, s.jacobian_adapter), t, y, yp, s.matrix.fy, s.matrix.fyp
+    )
     return OK
 
 
@@ -162,9 +164,8 @@ def use_native_jacobian(s: State, native: Native):
     check_fit(s, native, native.n_values)
     s.jacobian_adapter = native
     s.jacobian = native_jacobian
-    s.array("fy")[:] = 0.0
-    s.array("fyp")[:] = 0.0
-    native.static_entries(native.w, s.fy, s.fyp)
+    s.matrix.clear()
+    native.static_entries(native.w, s.matrix.fy, s.matrix.fyp)
     s.fyp_known = s.fyp_exists = s.fyp_constant = native.fyp_is_static
 
 

@@ -262,7 +262,7 @@ def find_increment(s, damping):
     for i in range(s.n):
         s.r[i] = -s.r[i] * damping
     if s.scaling_mode == UNSCALED:
-        s.solve(s, s.r)
+        s.matrix.solve(s.r)
     else:
         solve_scaled(s, s.r)
     return measure(s, s.r)

@@ -5,7 +5,7 @@ import numpy as np
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import MAX_NORM, OK
+    from tether._core.codes import MAX_NORM, OF_Y, OF_YP, OK
     from tether._core.linear import solve_scaled
     from tether._core.norms import set_weights, weighted_norm
     from tether._core.state import State
@@ -35,7 +35,6 @@ def jacobian_at(s: State, t, y, yp, r=None):
     `r` is the residual at the point, evaluated here when left out.
     """
     status: cython.int = OK
-    n: cython.int = s.n
     s.array("y")[:] = y
     s.array("yp")[:] = yp
     if r is None:
@@ -47,11 +46,7 @@ def jacobian_at(s: State, t, y, yp, r=None):
         status = s.jacobian(s, t, s.y, s.yp)
         s.jacobian_exists = status == OK
         s.jacobian_step = s.steps
-    return (
-        status,
-        np.array(s.array("fy").reshape(n, n).T),
-        np.array(s.array("fyp").reshape(n, n).T),
-    )
+    return status, np.array(s.matrix.get(OF_Y)), np.array(s.matrix.get(OF_YP))
 
 
 def change_left(s: State):

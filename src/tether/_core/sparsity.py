@@ -11,8 +11,9 @@ from cython.cimports.libc.math import sqrt
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import NO_CONVERGENCE, OK
+    from tether._core.codes import CANDIDATES, NO_CONVERGENCE, OF_Y, OF_YP, OK
     from tether._core.colours import (
+        changed_rows,
         draw,
         group_columns,
         is_empty,
@@ -37,45 +38,43 @@ def difference_sparse(s, t, y, yp, slopes):
         return status
     if slopes:
         if s.fyp_sparse:
-            status = find_and_difference(
-                s, t, y, yp, yp, s.fyp, s.fyp_rows, s.fyp_colour, slopes
-            )
+            status = find_and_difference(s, t, y, yp, yp, OF_YP, s.fyp_colour)
             if status == OK:
                 status = look_for_absent(s, t, y, yp)
             s.fyp_sparse = status == OK
             if status == OK:
-                s.fyp_colours = group_columns(s, s.fyp_rows, s.fyp_colour)
+                s.fyp_colours = group_columns(s, OF_YP, s.fyp_colour)
     elif s.fy_sparse:
-        status = find_and_difference(s, t, y, yp, y, s.fy, s.fy_rows, s.fy_colour, slopes)
+        status = find_and_difference(s, t, y, yp, y, OF_Y, s.fy_colour)
         s.fy_sparse = status == OK
         if status == OK:
-            s.fy_colours = group_columns(s, s.fy_rows, s.fy_colour)
+            s.fy_colours = group_columns(s, OF_Y, s.fy_colour)
     return status
 
 
-def find_and_difference(s, t, y, yp, v, matrix, rows, colour, slopes):
+def find_and_difference(s, t, y, yp, v, which, colour):
     """Difference in the groups of what the divisions leave, and note the rows that are left."""
-    i: cython.int
+    j: cython.int
+    count: cython.int
     status: cython.int = find_rows(s, t, y, yp, v, colour)
     colours: cython.int
     if status == OK:
-        colours = group_columns(s, s.candidates, colour)
-        status = try_groups(s, t, y, yp, v, matrix, s.candidates, colour, colours, slopes)
+        colours = group_columns(s, CANDIDATES, colour)
+        status = try_groups(s, t, y, yp, v, which, CANDIDATES, colour, colours)
     if status == OK:
-        for i in range(s.n * s.n):
-            if matrix[i] != 0.0:
-                rows[i] = 1
+        for j in range(s.n):
+            count = s.matrix.column(which, j, s.column_rows, s.column_values)
+            s.matrix.mark_rows(which, j, s.column_rows, count)
     return status
 
 
 def find_rows(s, t, y, yp, v, colour):
-    """Mark in `s.candidates` the rows in which the columns may stand.
+    """Mark as candidates the rows in which the columns may stand.
 
     The increments are multiplied by numbers drawn by lot, since equal ones would cancel in the
     difference of two unknowns.
     """
     n: cython.int = s.n
-    i: cython.int
     j: cython.int
     division: cython.int
     groups: cython.int = 0
@@ -83,20 +82,18 @@ def find_rows(s, t, y, yp, v, colour):
     parts: cython.int = cython.cast(cython.int, sqrt(n)) | 1
     if parts * (parts + 1) < n:
         parts += 2         # three numbers from an odd one on have no divisors in common
-    for i in range(n * n):
-        s.candidates[i] = 1
     for j in range(n):
         s.expected[j] = s.delta[j]
         s.delta[j] *= draw(s)
     for division in range(DIVISIONS):
         for j in range(n):
             colour[j] = j % parts
-        status = divide(s, t, y, yp, v, colour, parts)
+        status = divide(s, t, y, yp, v, colour, parts, division == 0)
         if status != OK:
             break
         parts += 1
         if division > 0:
-            groups = group_columns(s, s.candidates, colour)
+            groups = group_columns(s, CANDIDATES, colour)
             if 0 < groups <= parts:        # another division would cost as much as it can save
                 break
     for j in range(n):
@@ -104,12 +101,16 @@ def find_rows(s, t, y, yp, v, colour):
     return NO_CONVERGENCE if status == OK and groups == 0 else status
 
 
-def divide(s, t, y, yp, v, colour, parts):
-    """Strike the candidates that a division rules out; give up on a row that is too full."""
+def divide(s, t, y, yp, v, colour, parts, first):
+    """Strike the candidates that a division rules out; give up on a row that is too full.
+
+    The first division has none to strike: whatever changes is a candidate.
+    """
     n: cython.int = s.n
     i: cython.int
     j: cython.int
     part: cython.int
+    changed: cython.int = 0
     status: cython.int
     for i in range(n):
         s.expected_size[i] = 0.0           # parts in which a row has changed
@@ -122,12 +123,27 @@ def divide(s, t, y, yp, v, colour, parts):
                 s.expected_size[i] += 1.0
                 if 2.0 * s.expected_size[i] > parts:
                     return NO_CONVERGENCE
+        if first:
+            changed = changed_rows(s)
         for j in range(n):
             if colour[j] == part:
-                for i in range(n):
-                    if s.scratch[i] == s.r[i]:
-                        s.candidates[j * n + i] = 0
+                if not first:
+                    changed = changed_among(s, j)
+                s.matrix.set_rows(CANDIDATES, j, s.column_rows, changed)
     return OK
+
+
+def changed_among(s, j):
+    """List in `s.column_rows` the candidates of a column that have changed; return how many."""
+    k: cython.int
+    i: cython.int
+    left: cython.int = 0
+    for k in range(s.matrix.rows_of(CANDIDATES, j, s.column_rows)):
+        i = s.column_rows[k]
+        if s.scratch[i] != s.r[i]:
+            s.column_rows[left] = i
+            left += 1
+    return left
 
 
 def look_for_absent(s, t, y, yp):
@@ -144,7 +160,7 @@ def look_for_absent(s, t, y, yp):
         farther *= LARGER
         for j in range(s.n):
             s.unmoved[j] = yp[j]
-            if is_empty(s, s.fyp_rows, j):
+            if is_empty(s, OF_YP, j):
                 yp[j] += farther * draw(s) * s.delta[j]
         status = evaluate(s, t, y, yp, s.scratch)
         for j in range(s.n):

@@ -1,10 +1,9 @@
-from tether._core.codes cimport COLUMNS, RING_COLUMNS, RING_ROWS
+from tether._core.codes cimport COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
+from tether._core.matrix cimport Matrix
 
 # The seams of the core: anything that differs from problem to problem is one of these.
 ctypedef int (*residual_t)(State s, double t, double* y, double* yp, double* out) noexcept nogil
 ctypedef int (*jacobian_t)(State s, double t, double* y, double* yp) noexcept nogil
-ctypedef int (*factor_t)(State s) noexcept nogil
-ctypedef void (*solve_t)(State s, double* b) noexcept nogil
 ctypedef int (*piece_t)(State s, int piece, double t, double* y) noexcept nogil
 ctypedef void (*project_t)(State s) noexcept nogil
 ctypedef int (*linearise_t)(State s) noexcept nogil
@@ -82,17 +81,13 @@ cdef class State:
     cdef double* increment            # of the damped iteration
     cdef double* noise                # round-off of each residual
 
-    # --- iteration matrix F_y + cj F_y' and its factors, column by column
-    cdef double* fy
-    cdef double* fyp
-    cdef double* lu
-    cdef double* pivot_inverse
+    # --- iteration matrix F_y + cj F_y' and its factors
+    cdef public Matrix matrix         # all of them, however they are stored
+    cdef int* column_rows             # the entries of a column, on their way to it or from it
+    cdef double* column_values
     cdef public int scaling_mode      # of the rows and columns of the matrix, math (25)
     cdef double* row_scale
     cdef double* column_scale
-    cdef int* pivot
-    cdef factor_t factor
-    cdef solve_t solve
     cdef public double condition      # of the factored matrix, a lower estimate; -1: singular
     cdef public double cj_factored    # 0: nothing factored yet
     cdef public bint jacobian_exists
@@ -122,9 +117,6 @@ cdef class State:
 
     # --- groups of columns for differences (colours.py)
     cdef public bint correcting       # the Jacobian is wanted by Newton's iteration
-    cdef signed char* fy_rows         # rows in which a column has been seen so far
-    cdef signed char* fyp_rows
-    cdef signed char* candidates      # rows in which it may be seen (sparsity.py)
     cdef public bint fy_sparse        # as far as is known
     cdef public bint fyp_sparse
     cdef int* fy_colour               # the group of each column
@@ -272,5 +264,4 @@ cdef int set_units(State s) except -1
 cdef double* take(State s, str name, long long size) except? NULL
 cdef double* doubles(State s, str name, object array) except? NULL
 cdef int* integers(State s, str name, object array) except? NULL
-cdef signed char* flags(State s, str name, object array) except? NULL
 cdef long long* long_integers(State s, str name, object array) except? NULL

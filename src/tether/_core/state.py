@@ -4,7 +4,7 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from tether._core.codes import COLUMNS, RING_COLUMNS, RING_ROWS
+    from tether._core.codes import COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
 
 VECTORS = cython.declare(cython.int, 16)   # of length n in the block
 
@@ -32,15 +32,6 @@ def integers(s, name, array):
     s.arrays[name] = array
     if cython.compiled:
         view: cython.int[::1] = array
-        return cython.address(view[0])
-    return array
-
-
-def flags(s, name, array):
-    """As `doubles`, for bytes."""
-    s.arrays[name] = array
-    if cython.compiled:
-        view: cython.schar[::1] = array
         return cython.address(view[0])
     return array
 
@@ -89,12 +80,15 @@ def set_units(s):
 
 
 class State:
-    """Memory of one integration of `n` unknowns; tolerances are numbers or vectors."""
+    """Memory of one integration of as many unknowns as the matrix has columns.
 
-    def __init__(self, n, rtol, atol):
-        self.arrays = {}
-        self.n = n
-        open_block(self, (COLUMNS + VECTORS) * n + 3 * n * n + RING_ROWS * (RING_COLUMNS + n))
+    `matrix` is a `Matrix`, for this state alone; tolerances are numbers or vectors.
+    """
+
+    def __init__(self, matrix, rtol, atol):
+        n: cython.int = matrix.n
+        self.n, self.matrix, self.arrays = n, matrix, dict(matrix.arrays)
+        open_block(self, (COLUMNS + VECTORS) * n + RING_ROWS * (RING_COLUMNS + n))
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
                 setattr(self, name, np.zeros(COLUMNS + 1))
@@ -128,11 +122,8 @@ class State:
         self.place = self.looked_at = 0.0
         self.round_off_step = self.shorter_at_jump = 0
         self.jump_step = self.jump_size = 0.0
-        self.fy = take(self, "fy", n * n)
-        self.fyp = take(self, "fyp", n * n)
-        self.lu = take(self, "lu", n * n)
-        self.pivot_inverse = take(self, "pivot_inverse", n)
-        self.pivot = integers(self, "pivot", np.zeros(n, np.intc))
+        self.column_rows = integers(self, "column_rows", np.zeros(n, np.intc))
+        self.column_values = take(self, "column_values", n)
         self.error = self.given = self.outside = None
         self.retries, self.outside_step = True, -1
         self.residual_adapter = self.jacobian_adapter = self.events_adapter = None
@@ -238,7 +229,7 @@ class State:
     @property
     def with_slopes(self):
         """Which unknowns have a derivative in the equations, by the last Jacobian."""
-        return self.array("fyp").reshape(self.n, self.n).any(axis=1)
+        return self.matrix.get(OF_YP).any(axis=0)
 
     @property
     def constraint_slopes(self):

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from tether._core.matrix import Matrix
+
 class State:
     n: int
     t_end: float
@@ -38,6 +40,7 @@ class State:
     t_new: float
     cj: float
     y_norm: float
+    matrix: Matrix
     scaling_mode: int
     condition: float
     cj_factored: float
@@ -135,7 +138,7 @@ class State:
     branch: int
     n_branches: int
     most_branches: int
-    def __init__(self, n: Any, rtol: Any, atol: Any) -> None: ...
+    def __init__(self, matrix: Any, rtol: Any, atol: Any) -> None: ...
     def array(self, name: Any) -> np.ndarray: ...
     @property
     def y_now(self) -> np.ndarray: ...

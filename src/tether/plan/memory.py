@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tether._core import linear
+from tether._core.dense import Dense
+from tether._core.matrix import Matrix
 from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.plan.model import Model
@@ -22,11 +23,11 @@ def new_state(model: Model, options: Options) -> State:
         rtol, atol = options.tolerances(model.n)
         owner, slack = model.owner, model.slack
         require_matrices(n, OF_A_RUN)
-        state = State(n, np.minimum(slack * rtol[owner], 1.0), slack * atol[owner])
+        state = State(new_matrix(n), np.minimum(slack * rtol[owner], 1.0), slack * atol[owner])
     elif options.same_for_all:
-        state = State(n, options.rtol, options.atol)
+        state = State(new_matrix(n), options.rtol, options.atol)
     else:
-        state = State(n, *options.tolerances(n))
+        state = State(new_matrix(n), *options.tolerances(n))
     state.max_order = options.max_order
     state.max_step = options.max_step
     state.controller = CONTROLLERS.index(options.controller)
@@ -37,10 +38,13 @@ def new_state(model: Model, options: Options) -> State:
     if options.scaling != "none":
         state.scale_matrix(SCALINGS.index(options.scaling))
     model.attach(state)
-    if n <= SMALL:
-        linear.use_small_factor(state)
-    else:
-        from tether._core import lapack  # late, to save time
-
-        lapack.use_lapack(state)
     return state
+
+
+def new_matrix(n: int) -> Matrix:
+    """Choose how F_y, F_y' and the factors of the iteration matrix are stored and made."""
+    if n <= SMALL:
+        return Dense(n)
+    from tether._core.lapack import Lapack  # late, to save time
+
+    return Lapack(n)

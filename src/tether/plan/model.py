@@ -10,7 +10,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from tether._core import adapters, jacobian
+from tether._core import adapters, codes, jacobian
 from tether._core.state import State
 from tether.plan.constraints import Constraints
 from tether.plan.plan import Plan
@@ -182,7 +182,7 @@ class AsWritten(Model):
         if problem.terms is not None:
             adapters.use_python_terms(state, problem.terms, problem.args)
         if problem.fyp is not None:
-            state.array("fyp")[:] = problem.fyp.T.ravel()
+            state.matrix.put(codes.OF_YP, problem.fyp)
             state.fyp_known = True
 
     @property

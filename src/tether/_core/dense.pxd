@@ -1,0 +1,13 @@
+from tether._core.codes cimport OF_Y, OF_YP, OK, ROWS, SINGULAR
+from tether._core.matrix cimport Matrix
+
+cdef class Dense(Matrix):
+    cdef object memory                # F_y, F_y', the iteration matrix, and what solving needs
+    cdef object pivots
+    cdef object marks
+    cdef double* lu
+    cdef double* pivot_inverse
+    cdef int* pivot
+    cdef signed char* stands
+
+cdef double* storage(Dense d, int which) noexcept nogil

@@ -1,0 +1,350 @@
+"""Dense matrices, stored column by column, and their LU for small systems.
+
+Up to about twenty unknowns this loop beats a call of LAPACK; above, `lapack.py` takes over.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs
+
+if not cython.compiled:
+    from tether._core.codes import OF_Y, OF_YP, OK, ROWS, SINGULAR
+    from tether._core.matrix import Matrix
+
+PATTERNS = cython.declare(cython.int, 3)
+
+
+def storage(d, which):
+    """Memory of one of the matrices."""
+    if which == OF_Y:
+        return d.fy
+    return d.fyp if which == OF_YP else d.lu
+
+
+class Dense(Matrix):
+    """The n-by-n arrays of a state: F_y, F_y', and the iteration matrix, which LU overwrites."""
+
+    def __init__(self, n):
+        size: cython.longlong = n * n
+        self.n, self.room = n, size
+        self.memory = np.zeros(3 * size + n)
+        self.pivots = np.zeros(n, np.intc)
+        self.arrays = {
+            "fy": (self.memory, 0, size), "fyp": (self.memory, size, 2 * size),
+            "lu": (self.memory, 2 * size, 3 * size),
+        }
+        if cython.compiled:
+            view: cython.double[::1] = self.memory
+            integers: cython.int[::1] = self.pivots
+            block: cython.p_double = cython.address(view[0])
+            self.fy, self.fyp, self.lu = block, block + size, block + 2 * size
+            self.pivot_inverse = block + 3 * size
+            self.pivot = cython.address(integers[0])
+        else:
+            self.fy, self.fyp, self.lu, self.pivot_inverse = np.split(
+                self.memory, (size, 2 * size, 3 * size)
+            )
+            self.pivot = self.pivots
+
+    # --- the Jacobians as a whole
+
+    def clear(self):
+        """Make all entries of F_y and F_y' zero."""
+        self.memory[: 2 * self.room] = 0.0
+
+    def put(self, which, matrix):
+        """Take all entries of F_y or F_y'."""
+        self.get(which)[:] = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+
+    def get(self, which):
+        """F_y or F_y': the memory itself."""
+        start = self.room if which == OF_YP else 0
+        return self.memory[start : start + self.room].reshape(self.n, self.n).T
+
+    # --- their columns
+
+    def put_column(self, which, j, rows, values, count):
+        """Replace column j; return the largest change."""
+        n: cython.int = self.n
+        i: cython.int
+        k: cython.int = 0
+        entry: cython.double
+        change: cython.double = 0.0
+        matrix: cython.p_double = storage(self, which)
+        for i in range(n):
+            entry = 0.0
+            if k < count and rows[k] == i:
+                entry = values[k]
+                k += 1
+            change = max(change, fabs(entry - matrix[j * n + i]))
+            matrix[j * n + i] = entry
+        return change
+
+    def put_entries(self, which, j, rows, values, count):
+        """Replace the entries of column j in these rows."""
+        k: cython.int
+        matrix: cython.p_double = storage(self, which)
+        for k in range(count):
+            matrix[j * self.n + rows[k]] = values[k]
+
+    def column(self, which, j, rows, values):
+        """List the entries of column j that are not zero."""
+        n: cython.int = self.n
+        i: cython.int
+        count: cython.int = 0
+        entry: cython.double
+        matrix: cython.p_double = storage(self, which)
+        for i in range(n):
+            entry = matrix[j * n + i]
+            if entry != 0.0:
+                rows[count] = i
+                values[count] = entry
+                count += 1
+        return count
+
+    # --- products and sizes
+
+    def add_product(self, which, x, out):
+        """Add the matrix times x to `out`."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        matrix: cython.p_double = storage(self, which)
+        for j in range(n):
+            if x[j] != 0.0:
+                for i in range(n):
+                    out[i] += matrix[j * n + i] * x[j]
+
+    def add_linear(self, y, yp, out):
+        """Add F_y y + F_y' yp to `out`."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        for j in range(n):
+            for i in range(n):
+                out[i] += self.fy[j * n + i] * y[j] + self.fyp[j * n + i] * yp[j]
+
+    def largest_in_rows(self, which, x, out):
+        """Set `out` to the largest of |entry| x[column] in each row."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        matrix: cython.p_double = storage(self, which)
+        for i in range(n):
+            out[i] = 0.0
+        for j in range(n):
+            if x[j] != 0.0:
+                for i in range(n):
+                    out[i] = max(out[i], fabs(matrix[j * n + i]) * x[j])
+
+    def largest_in_column(self, which, j, rows):
+        """Return the largest of |entry| / rows[row] in column j."""
+        n: cython.int = self.n
+        i: cython.int
+        size: cython.double = 0.0
+        matrix: cython.p_double = storage(self, which)
+        for i in range(n):
+            if rows[i] > 0.0:
+                size = max(size, fabs(matrix[j * n + i]) / rows[i])
+        return size
+
+    # --- patterns: bytes, 1 where a column stands
+
+    def open_patterns(self):
+        """Make memory for the patterns."""
+        self.marks = np.zeros(PATTERNS * self.room, np.int8)
+        if cython.compiled:
+            view: cython.schar[::1] = self.marks
+            self.stands = cython.address(view[0])
+        else:
+            self.stands = self.marks
+
+    def rows_of(self, pattern, j, rows):
+        """List the rows in which column j stands."""
+        n: cython.int = self.n
+        i: cython.int
+        count: cython.int = 0
+        first: cython.longlong = pattern * self.room + j * n
+        for i in range(n):
+            if self.stands[first + i]:
+                rows[count] = i
+                count += 1
+        return count
+
+    def set_rows(self, pattern, j, rows, count):
+        """Let column j stand in these rows alone."""
+        n: cython.int = self.n
+        i: cython.int
+        first: cython.longlong = pattern * self.room + j * n
+        for i in range(n):
+            self.stands[first + i] = 0
+        for i in range(count):
+            self.stands[first + rows[i]] = 1
+
+    def mark_rows(self, pattern, j, rows, count):
+        """Let column j stand in these rows too."""
+        k: cython.int
+        new: cython.bint = False
+        first: cython.longlong = pattern * self.room + j * self.n
+        for k in range(count):
+            if not self.stands[first + rows[k]]:
+                self.stands[first + rows[k]] = 1
+                new = True
+        return new
+
+    def meets(self, pattern, j, marks):
+        """Tell whether column j stands in a row that is marked."""
+        n: cython.int = self.n
+        i: cython.int
+        first: cython.longlong = pattern * self.room + j * n
+        for i in range(n):
+            if self.stands[first + i] and marks[i] != 0.0:
+                return True
+        return False
+
+    # --- the iteration matrix
+
+    def assemble(self, c):
+        """Make F_y + c F_y'."""
+        i: cython.longlong
+        for i in range(self.room):
+            self.lu[i] = self.fy[i] + c * self.fyp[i]
+
+    def scale(self, mode, c, rows, columns):
+        """Find the factors of the rows and multiply by both, math (25)."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        power: cython.double
+        for i in range(n):
+            rows[i] = 0.0
+        for j in range(n):
+            for i in range(n):
+                if mode == ROWS:
+                    power = fabs(self.lu[j * n + i])
+                elif self.fyp[j * n + i] != 0.0:
+                    power = c * columns[j]
+                else:
+                    power = columns[j] if self.fy[j * n + i] != 0.0 else 0.0
+                rows[i] = max(rows[i], power)
+        for i in range(n):
+            rows[i] = 1.0 / rows[i] if rows[i] > 0.0 else 1.0
+        for j in range(n):
+            for i in range(n):
+                self.lu[j * n + i] *= rows[i] * columns[j]
+
+    def assemble_split(self, of_y, basis):
+        """Make B = [F_y' R, F_y N] of math (15)."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        k: cython.int
+        share: cython.double
+        matrix: cython.p_double
+        for j in range(n):
+            matrix = self.fy if of_y[j] else self.fyp
+            if basis is cython.NULL:
+                for i in range(n):
+                    self.lu[j * n + i] = matrix[j * n + i]
+                continue
+            for i in range(n):
+                self.lu[j * n + i] = 0.0
+            for k in range(n):
+                share = basis[j * n + k]
+                if share != 0.0:
+                    for i in range(n):
+                        self.lu[j * n + i] += share * matrix[k * n + i]
+
+    def divide(self, rows, columns):
+        """Divide by both; return the 1-norm."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        total: cython.double
+        norm: cython.double = 0.0
+        for j in range(n):
+            total = 0.0
+            for i in range(n):
+                self.lu[j * n + i] = self.lu[j * n + i] / rows[i] / columns[j]
+                total += fabs(self.lu[j * n + i])
+            norm = max(norm, total)
+        return norm
+
+    # --- its factors
+
+    def factor(self):
+        """Factor in place with row exchanges."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        k: cython.int
+        row: cython.int
+        largest: cython.double
+        x: cython.double
+        lu: cython.p_double = self.lu
+        for k in range(n):
+            row = k
+            largest = fabs(lu[k * n + k])
+            for i in range(k + 1, n):
+                if fabs(lu[k * n + i]) > largest:
+                    largest = fabs(lu[k * n + i])
+                    row = i
+            self.pivot[k] = row
+            if not largest > 0.0:          # also true of NaN
+                return SINGULAR
+            if row != k:
+                for j in range(n):
+                    x = lu[j * n + k]
+                    lu[j * n + k] = lu[j * n + row]
+                    lu[j * n + row] = x
+            x = 1.0 / lu[k * n + k]
+            self.pivot_inverse[k] = x
+            for i in range(k + 1, n):
+                lu[k * n + i] *= x
+            for j in range(k + 1, n):
+                x = lu[j * n + k]
+                if x != 0.0:
+                    for i in range(k + 1, n):
+                        lu[j * n + i] -= x * lu[k * n + i]
+        return OK
+
+    def solve(self, b):
+        """Solve in place with the factors."""
+        n: cython.int = self.n
+        i: cython.int
+        k: cython.int
+        x: cython.double
+        lu: cython.p_double = self.lu
+        for k in range(n):
+            i = self.pivot[k]
+            x = b[i]
+            b[i] = b[k]
+            b[k] = x
+        for k in range(n - 1):
+            x = b[k]
+            for i in range(k + 1, n):
+                b[i] -= x * lu[k * n + i]
+        for k in range(n - 1, -1, -1):
+            x = b[k] * self.pivot_inverse[k]
+            b[k] = x
+            for i in range(k):
+                b[i] -= x * lu[k * n + i]
+
+    def pivot_ratio(self):
+        """Ratio of the largest to the smallest pivot, which are on the diagonal."""
+        i: cython.int
+        pivot: cython.double = fabs(self.lu[0])
+        largest: cython.double = pivot
+        smallest: cython.double = pivot
+        for i in range(1, self.n):
+            pivot = fabs(self.lu[i * (self.n + 1)])
+            largest = max(largest, pivot)
+            smallest = min(smallest, pivot)
+        return largest / smallest
+
+    def reciprocal_condition(self, norm):
+        """Estimate it by LAPACK's gecon."""
+        from scipy.linalg.lapack import dgecon  # late, to save time
+
+        factors = self.memory[2 * self.room : 3 * self.room].reshape(self.n, self.n).T
+        return float(dgecon(factors, norm)[0])

@@ -1,0 +1,28 @@
+from tether._core.codes cimport SINGULAR
+
+cdef class Matrix:
+    cdef public int n
+    cdef public long long room
+    cdef public dict arrays
+    cdef double* fy
+    cdef double* fyp
+    cdef double put_column(self, int which, int j, int* rows, double* values,
+                           int count) noexcept nogil
+    cdef void put_entries(self, int which, int j, int* rows, double* values,
+                          int count) noexcept nogil
+    cdef int column(self, int which, int j, int* rows, double* values) noexcept nogil
+    cdef void add_product(self, int which, double* x, double* out) noexcept nogil
+    cdef void add_linear(self, double* y, double* yp, double* out) noexcept nogil
+    cdef void largest_in_rows(self, int which, double* x, double* out) noexcept nogil
+    cdef double largest_in_column(self, int which, int j, double* rows) noexcept nogil
+    cdef int rows_of(self, int pattern, int j, int* rows) noexcept nogil
+    cdef void set_rows(self, int pattern, int j, int* rows, int count) noexcept nogil
+    cdef bint mark_rows(self, int pattern, int j, int* rows, int count) noexcept nogil
+    cdef bint meets(self, int pattern, int j, double* marks) noexcept nogil
+    cdef void assemble(self, double c) noexcept nogil
+    cdef void scale(self, int mode, double c, double* rows, double* columns) noexcept nogil
+    cdef void assemble_split(self, int* of_y, double* basis) noexcept nogil
+    cdef double divide(self, double* rows, double* columns) noexcept nogil
+    cdef int factor(self) noexcept nogil
+    cdef void solve(self, double* b) noexcept nogil
+    cdef double pivot_ratio(self) noexcept nogil
