@@ -43,8 +43,9 @@ HOT = {
                  "move_slope_farther", "take_slope", "largest"],
     "dense": ["storage", *(f"5Dense_{name}" for name in (
         "put_column", "put_entries", "column", "add_product", "add_linear",
-        "largest_in_rows", "largest_in_column", "rows_of", "set_rows", "mark_rows", "meets",
-        "assemble", "scale", "assemble_split", "divide", "factor", "solve", "pivot_ratio"))],
+        "add_sizes", "largest_in_rows", "largest_in_column", "rows_of", "set_rows", "mark_rows",
+        "meets", "assemble", "scale", "assemble_split", "divide", "factor", "solve",
+        "pivot_ratio"))],
     "lapack": ["6Lapack_factor", "6Lapack_solve"],
     "linear": ["assemble_and_factor", "scale_matrix", "solve_scaled"],
     "machine": ["run_segment", "powi", "modulo", "smaller", "larger", "sign", "piecewise",

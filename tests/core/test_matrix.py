@@ -72,6 +72,9 @@ class Toy(Matrix):
     def add_linear(self, y, yp, out):
         out += self.get(OF_Y) @ y + self.get(OF_YP) @ yp
 
+    def add_sizes(self, which, x, out):
+        out += np.abs(self.of(which) * x).sum(axis=1)
+
     def largest_in_rows(self, which, x, out):
         out[:] = (np.abs(self.of(which)) * x).max(axis=1)
 

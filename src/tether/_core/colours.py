@@ -225,7 +225,6 @@ def foretell(s, t, y, yp, v, which, pattern):
     n: cython.int = s.n
     i: cython.int
     j: cython.int
-    k: cython.int
     status: cython.int
     move: cython.double
     change: cython.double
@@ -238,12 +237,9 @@ def foretell(s, t, y, yp, v, which, pattern):
             move *= LARGER
         s.unmoved[j] = v[j]
         v[j] += move
-        move = v[j] - s.unmoved[j]
-        for k in range(s.matrix.column(which, j, s.column_rows, s.column_values)):
-            i = s.column_rows[k]
-            change = s.column_values[k] * move
-            s.expected[i] += change
-            s.expected_size[i] += fabs(change)
+        s.scratch[j] = v[j] - s.unmoved[j]
+    s.matrix.add_product(which, s.scratch, s.expected)
+    s.matrix.add_sizes(which, s.scratch, s.expected_size)
     status = evaluate(s, t, y, yp, s.scratch)
     for j in range(n):
         v[j] = s.unmoved[j]
@@ -265,10 +261,8 @@ def draw(s):
 def estimate_noise(s, y):
     """Round-off of each residual, from its value and the terms that F_y shows in it."""
     i: cython.int
-    j: cython.int
-    k: cython.int
     for i in range(s.n):
-        s.noise[i] = EPS * fabs(s.r[i])
-    for j in range(s.n):
-        for k in range(s.matrix.column(OF_Y, j, s.column_rows, s.column_values)):
-            s.noise[s.column_rows[k]] += EPS * fabs(s.column_values[k] * y[j])
+        s.noise[i] = fabs(s.r[i])
+    s.matrix.add_sizes(OF_Y, y, s.noise)
+    for i in range(s.n):
+        s.noise[i] *= EPS

@@ -67,17 +67,18 @@ class Dense(Matrix):
         """Replace column j; return the largest change."""
         n: cython.int = self.n
         i: cython.int
-        k: cython.int = 0
-        entry: cython.double
+        k: cython.int
         change: cython.double = 0.0
         matrix: cython.p_double = storage(self, which)
-        for i in range(n):
-            entry = 0.0
-            if k < count and rows[k] == i:
-                entry = values[k]
-                k += 1
-            change = max(change, fabs(entry - matrix[j * n + i]))
-            matrix[j * n + i] = entry
+        for k in range(count):
+            change = max(change, fabs(values[k] - matrix[j * n + rows[k]]))
+            matrix[j * n + rows[k]] = 0.0
+        for i in range(n):                     # in other rows there is seldom anything
+            if matrix[j * n + i] != 0.0:
+                change = max(change, fabs(matrix[j * n + i]))
+                matrix[j * n + i] = 0.0
+        for k in range(count):
+            matrix[j * n + rows[k]] = values[k]
         return change
 
     def put_entries(self, which, j, rows, values, count):
@@ -109,33 +110,56 @@ class Dense(Matrix):
         n: cython.int = self.n
         i: cython.int
         j: cython.int
+        factor: cython.double
         matrix: cython.p_double = storage(self, which)
         for j in range(n):
-            if x[j] != 0.0:
+            factor = x[j]
+            if factor != 0.0:
                 for i in range(n):
-                    out[i] += matrix[j * n + i] * x[j]
+                    out[i] += matrix[j * n + i] * factor
 
     def add_linear(self, y, yp, out):
         """Add F_y y + F_y' yp to `out`."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
+        value: cython.double
+        slope: cython.double
+        fy: cython.p_double = self.fy
+        fyp: cython.p_double = self.fyp
         for j in range(n):
+            value = y[j]
+            slope = yp[j]
             for i in range(n):
-                out[i] += self.fy[j * n + i] * y[j] + self.fyp[j * n + i] * yp[j]
+                out[i] += fy[j * n + i] * value + fyp[j * n + i] * slope
+
+    def add_sizes(self, which, x, out):
+        """Add to `out` the sum of |entry x[column]| in each row."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        factor: cython.double
+        matrix: cython.p_double = storage(self, which)
+        for j in range(n):
+            factor = x[j]
+            if factor != 0.0:
+                for i in range(n):
+                    out[i] += fabs(matrix[j * n + i] * factor)
 
     def largest_in_rows(self, which, x, out):
         """Set `out` to the largest of |entry| x[column] in each row."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
+        factor: cython.double
         matrix: cython.p_double = storage(self, which)
         for i in range(n):
             out[i] = 0.0
         for j in range(n):
-            if x[j] != 0.0:
+            factor = x[j]
+            if factor != 0.0:
                 for i in range(n):
-                    out[i] = max(out[i], fabs(matrix[j * n + i]) * x[j])
+                    out[i] = max(out[i], fabs(matrix[j * n + i]) * factor)
 
     def largest_in_column(self, which, j, rows):
         """Return the largest of |entry| / rows[row] in column j."""
@@ -207,8 +231,11 @@ class Dense(Matrix):
     def assemble(self, c):
         """Make F_y + c F_y'."""
         i: cython.longlong
+        fy: cython.p_double = self.fy
+        fyp: cython.p_double = self.fyp
+        lu: cython.p_double = self.lu
         for i in range(self.room):
-            self.lu[i] = self.fy[i] + c * self.fyp[i]
+            lu[i] = fy[i] + c * fyp[i]
 
     def scale(self, mode, c, rows, columns):
         """Find the factors of the rows and multiply by both, math (25)."""
@@ -260,13 +287,15 @@ class Dense(Matrix):
         n: cython.int = self.n
         i: cython.int
         j: cython.int
+        entry: cython.double
         total: cython.double
         norm: cython.double = 0.0
         for j in range(n):
             total = 0.0
             for i in range(n):
-                self.lu[j * n + i] = self.lu[j * n + i] / rows[i] / columns[j]
-                total += fabs(self.lu[j * n + i])
+                entry = self.lu[j * n + i] / rows[i] / columns[j]
+                self.lu[j * n + i] = entry
+                total += fabs(entry)
             norm = max(norm, total)
         return norm
 

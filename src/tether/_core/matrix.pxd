@@ -13,6 +13,7 @@ cdef class Matrix:
     cdef int column(self, int which, int j, int* rows, double* values) noexcept nogil
     cdef void add_product(self, int which, double* x, double* out) noexcept nogil
     cdef void add_linear(self, double* y, double* yp, double* out) noexcept nogil
+    cdef void add_sizes(self, int which, double* x, double* out) noexcept nogil
     cdef void largest_in_rows(self, int which, double* x, double* out) noexcept nogil
     cdef double largest_in_column(self, int which, int j, double* rows) noexcept nogil
     cdef int rows_of(self, int pattern, int j, int* rows) noexcept nogil

@@ -84,6 +84,9 @@ class Matrix:
     def add_linear(self, y, yp, out):
         """Add F_y y + F_y' yp to `out`."""
 
+    def add_sizes(self, which, x, out):
+        """Add to `out` the sum of |entry x[column]| in each row."""
+
     def largest_in_rows(self, which, x, out):
         """Set `out` to the largest of |entry| x[column] in each row."""
 
