@@ -12,7 +12,8 @@ from tether import gallery, solve_dae
 from tether._core import schedule
 from tether.plan import choose
 from tether.plan.shelf import shelf
-from tether.structure import array, equations, hidden, start
+from tether.structure import array, equations, hidden
+from tether.structure import reduced_start as start
 from tether.structure.scaling import Units
 from tether.trace import backend, compile_c, evaluate, trace, tracer
 from tether.trace.emit import emit
