@@ -250,8 +250,11 @@ def test_multipliers_behind_a_jump_are_right_or_doubted(wind, rtol):
 
 
 def test_doubts_name_multipliers_that_a_jump_makes_rough():
-    winds = np.linspace(5, 20, 16)
-    runs = [solve_dae(pendulum(wind=w), (0, 2), START, form="given") for w in winds]
+    # which runs are rough is a matter of the last digits; that none is would be a wonder
+    runs = [
+        solve_dae(pendulum(wind=wind), (0, 2), START, rtol=rtol, atol=0.1 * rtol, form="given")
+        for wind in np.linspace(5, 100, 12) for rtol in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+    ]
     said = [text for sol in runs for text in sol.warnings if "of the largest value" in text]
     assert said
     assert all("the error of reaction may be" in text and "t_breaks" in text for text in said)
