@@ -52,7 +52,8 @@ def test_opcodes_are_the_same_everywhere():
 
     interpreted = {name: value for name, value in vars(opcodes).items() if name.isupper()}
     assert in_c(CORE) == interpreted
-    assert in_c(Path(op.__file__).parent) == {name: code for code, name in NAMES.items()}
+    leaves = {name: code for code, name in NAMES.items() if code < 0}
+    assert in_c(Path(op.__file__).parent) == leaves        # all others are the core's
     traced = {name: code for code, name in NAMES.items() if code >= 0}
     assert traced == {name: interpreted[name] for name in traced}
     assert len(traced) == 43

@@ -1,48 +1,11 @@
-# Operations and leaves; opcodes.py says what they mean, and a test compares the two.
+# Operations have the numbers of the core; leaves and opaque calls have their own, as in opcodes.py.
+from tether._core.opcodes cimport (
+    ADD, SUB, MUL, DIV, NEG, POW, POWI, SQRT, EXP, LOG, SIN, COS, TAN, ASIN, ACOS, ATAN,
+    SINH, COSH, TANH, ASINH, ACOSH, ATANH, ATAN2, ABS, SIGN, FLOOR, CEIL, MIN, MAX, LOG1P,
+    EXPM1, ERF, LT, LE, EQ, NE, AND, OR, NOT, SELECT, MOD, TABLE, HYPOT,
+)
+
 cdef enum:
-    ADD = 0
-    SUB = 1
-    MUL = 2
-    DIV = 3
-    NEG = 4
-    POW = 5
-    POWI = 6
-    SQRT = 7
-    EXP = 8
-    LOG = 9
-    SIN = 10
-    COS = 11
-    TAN = 12
-    ASIN = 13
-    ACOS = 14
-    ATAN = 15
-    SINH = 16
-    COSH = 17
-    TANH = 18
-    ASINH = 19
-    ACOSH = 20
-    ATANH = 21
-    ATAN2 = 22
-    ABS = 23
-    SIGN = 24
-    FLOOR = 25
-    CEIL = 26
-    MIN = 27
-    MAX = 28
-    LOG1P = 29
-    EXPM1 = 30
-    ERF = 31
-    LT = 32
-    LE = 33
-    EQ = 34
-    NE = 35
-    AND = 36
-    OR = 37
-    NOT = 38
-    SELECT = 39
-    MOD = 40
-    TABLE = 41
-    HYPOT = 42
     CONST = -1
     TIME = -2
     Y = -3
