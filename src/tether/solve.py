@@ -247,11 +247,10 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
     history: dict[str, Any] = {}
     interpolant = None
     if record.keep_steps:
-        t, y, yp, k = record.steps()
-        history = _history(t, k)
+        steps = record.steps()
+        t, y, yp, history = steps.t, steps.y, steps.yp, steps.history()
         if dense_output and len(history["t"]):
-            values = np.ascontiguousarray(y[:, : run.n])
-            interpolant = run.method.interpolant(t, values, k)
+            interpolant = run.method.interpolant(steps.restricted(run.n))
     if record.t_eval is not None:
         t, y, yp = record.outputs()
     run.model.count(run.state)
@@ -274,15 +273,6 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver),
         verdict=diagnosis or partial(_all_is_well, driver), warnings=found + differences,
     )
-
-
-def _history(t: np.ndarray, k: np.ndarray) -> dict[str, np.ndarray]:
-    """End, size and order of every step, of rows some of which end none."""
-    ends = k > 0
-    if np.count_nonzero(ends) == len(k) - 1 and not ends[0]:   # all but the start
-        return {"t": t[1:].copy(), "h": t[1:] - t[:-1], "order": k[1:].copy()}
-    rows = np.flatnonzero(ends)
-    return {"t": t[rows], "h": t[rows] - t[rows - 1], "order": k[rows]}
 
 
 def _report(run: Integration, driver: Driver) -> IndexReport:

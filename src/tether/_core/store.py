@@ -43,7 +43,7 @@ def project_output(s, base):
 
 
 def store_row(s, k):
-    """Append y and y' to the stored steps; `k` is the degree of the polynomial that ends here."""
+    """Append y and y' to the stored steps; `k` is the order of the step that ends here."""
     i: cython.int
     base: cython.longlong = s.stored * s.n
     s.store_t[s.stored] = s.t
@@ -57,9 +57,9 @@ def store_row(s, k):
 
 
 def store_start(s: State):
-    """Keep the current point as one where no polynomial ends."""
+    """Keep the point where the run begins, with the order that it begins at."""
     if s.keep_steps:
-        store_row(s, 0)
+        store_row(s, s.k)
 
 
 def store_step(s: State):

@@ -8,6 +8,7 @@ from tether._core import begin, interpolate, step
 from tether._core.state import State
 from tether.run.interpolant import Interpolant, LocalInterpolant
 from tether.run.method import Polynomial
+from tether.run.steps import Steps
 from tether.start.high_index import curvature
 from tether.structure.start import Start
 
@@ -38,9 +39,9 @@ class _Bdf:
         """Return the polynomial through the last points."""
         return LocalInterpolant(*interpolate.last_step_polynomial(state))
 
-    def interpolant(self, t: np.ndarray, y: np.ndarray, k: np.ndarray) -> Interpolant:
+    def interpolant(self, steps: Steps) -> Interpolant:
         """Rebuild the polynomials from the points they went through."""
-        return Interpolant(t, y, k)
+        return Interpolant(steps)
 
     def add_past(self, state: State, times: np.ndarray, values: np.ndarray) -> None:
         """Let the run begin at the order that the times allow."""

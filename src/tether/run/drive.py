@@ -15,7 +15,7 @@ from tether.run.integration import Integration
 from tether.run.method import Polynomial
 from tether.run.pace import Pace, Storm
 from tether.run.progress import ProgressBar
-from tether.run.record import GOES_ON, RESTART, Record
+from tether.run.record import Record
 from tether.run.replan import begin_anew, keep_history, next_turn, switches
 from tether.run.watch import EPS, Event, EventFunctions, Switch, locate
 
@@ -77,9 +77,7 @@ class Driver:
 
     def run(self) -> Status:
         """Integrate until the end, a failure or somebody's wish to stop."""
-        store.store_start(self.state)
-        if self.record.keep_steps:
-            self.record.t[0] = self.t_start    # which a change of structure may have left behind
+        self.record.begin(self.t_start)        # which a change of structure may have left behind
         store.store_outputs_until(self.state, self.t_start)
         self._arm_events([])
         try:
@@ -197,7 +195,7 @@ class Driver:
         begin_anew(run, behind, y, yp)
         self._follow()
         goes_on = run.model is not before and keep_history(run, last_step, run.t)
-        self.record.append(t, run.start.y, run.start.yp, GOES_ON if goes_on else RESTART)
+        self.record.begin_part(t, run.start.y, run.start.yp, smooth=goes_on)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events([])
         if values is not None:
@@ -255,7 +253,7 @@ class Driver:
     def _note_restart(self) -> None:
         """Keep the point where the run begins anew by itself."""
         start = self.integration.start
-        self.record.append(self.integration.t, start.y, start.yp, RESTART)
+        self.record.begin_part(self.integration.t, start.y, start.yp)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events([])
 
@@ -352,14 +350,14 @@ class Driver:
         if t == polynomial.t_old:              # nothing is left of it
             self.integration.take_back_step()
         else:
-            self.record.append(t, y, yp, self.state.last_k)
+            self.record.end_step(t, y, yp)
         self.t_reached = t
         turned = [e.surface for e in (self.watched[k] for k in acting) if isinstance(e, Switch)]
         acting = [number for number in acting if number < len(self.events)]
         self._act(t, acting, y, yp, t, turned)
         run = self.integration
         if turned and run.status == Status.RUNNING and keep_history(run, polynomial, t):
-            self.record.mark_as_going_on()
+            self.record.join_last_part()
 
     def _act(
         self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
@@ -385,7 +383,7 @@ class Driver:
             self._refresh_events()
             self._blur(at_zero, ahead, t, y, yp)
             self._note_change(t)
-            self.record.append(t, self.integration.start.y, self.integration.start.yp, RESTART)
+            self.record.begin_part(t, self.integration.start.y, self.integration.start.yp)
             self.segment_t, self.segment_step = resume, self.state.steps
             self._arm_events([])
             g = self.state.event_values

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether._core import interpolate
+from tether.run.steps import Steps
 
 __all__ = ["Interpolant", "LocalInterpolant"]
 
@@ -41,6 +42,19 @@ class LocalInterpolant:
         return (y[0], yp[0]) if np.ndim(t) == 0 else (y.T, yp.T)
 
 
+def _without_joints(steps: Steps) -> Steps:
+    """Leave out the rows where the solution goes on smoothly: polynomials reach back over them."""
+    if not steps.smooth.any():
+        return steps
+    joints = steps.begins[steps.smooth]
+    begins = steps.begins[~steps.smooth]
+    t, y, yp, order = (
+        np.delete(rows, joints, axis=0) for rows in (steps.t, steps.y, steps.yp, steps.order)
+    )
+    begins = begins - np.searchsorted(joints, begins)
+    return Steps(t, y, yp, order, begins, np.zeros(len(begins), bool))
+
+
 class Interpolant:
     """The solution between the steps: ``sol(t) -> (y, yp)``.
 
@@ -50,13 +64,8 @@ class Interpolant:
 
     Parameters
     ----------
-    t : ndarray, shape (nt,)
-        Times of the steps.
-    y : ndarray, shape (nt, n)
-        Solution there.
-    k : ndarray, shape (nt,)
-        Degree of the polynomial that ends there; zero where the integration (re)started, negative
-        where it went on smoothly with other equations from the point before.
+    steps : Steps
+        What was kept of a run (`tether.run.steps`).
 
     Examples
     --------
@@ -69,15 +78,14 @@ class Interpolant:
     (1, 3)
     """
 
-    def __init__(self, t: np.ndarray, y: np.ndarray, k: np.ndarray) -> None:
-        kept = k >= 0                  # polynomials reach back over a smooth change
-        self._t, self._y, self._k = t, y, k
-        if not kept.all():
-            self._t, self._y, self._k = t[kept], np.ascontiguousarray(y[kept]), k[kept]
-        rows = np.arange(len(self._k))
-        since = rows - np.maximum.accumulate(np.where(self._k == 0, rows, 0))
-        self._k = np.minimum(self._k, since)           # a start may have a history of its own
-        self._direction = 1.0 if t[-1] >= t[0] else -1.0
+    def __init__(self, steps: Steps) -> None:
+        steps = _without_joints(steps)
+        self._t, self._y = steps.t, np.ascontiguousarray(steps.y)
+        rows = np.arange(len(self._t))
+        since = rows - steps.begins[np.searchsorted(steps.begins, rows, side="right") - 1]
+        # A start may have a history of its own; and where a part begins, no polynomial ends.
+        self._degree = np.minimum(steps.order, since)
+        self._direction = 1.0 if self._t[-1] >= self._t[0] else -1.0
         self._forward = self._direction * self._t
 
     @property
@@ -103,12 +111,13 @@ class Interpolant:
         by_row = np.argsort(rows, kind="stable")
         for inside in np.split(by_row, np.flatnonzero(np.diff(rows[by_row])) + 1):
             end = int(rows[inside[0]]) if len(inside) else 1
-            if self._k[end] == 0:      # a restart ends no step; none may follow it
+            if self._degree[end] == 0:     # a beginning ends no step; none may follow it
                 end += 1 if end + 1 < len(self._t) else -1
-            psi, phi = interpolate.polynomial_through(self._t, self._y, end, int(self._k[end]))
+            degree = int(self._degree[end])
+            psi, phi = interpolate.polynomial_through(self._t, self._y, end, degree)
             y_part, yp_part = np.empty((2, len(inside), y.shape[1]))
             interpolate.evaluate_at(
-                times[inside], self._t[end], int(self._k[end]), psi, phi, y_part, yp_part
+                times[inside], self._t[end], degree, psi, phi, y_part, yp_part
             )
             y[inside], yp[inside] = y_part, yp_part
         return (y[0], yp[0]) if np.ndim(t) == 0 else (y.T, yp.T)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether._core.state import State
+from tether.run.steps import Steps
 from tether.structure.start import Start
 
 __all__ = ["DenseOutput", "Method", "Polynomial"]
@@ -70,12 +71,8 @@ class Method(Protocol):
     def polynomial(self, state: State) -> Polynomial:
         """Return the polynomial over the last step, of all unknowns."""
 
-    def interpolant(self, t: np.ndarray, y: np.ndarray, k: np.ndarray) -> DenseOutput:
-        """Return the solution between the points of a run that is over.
-
-        `t`, `y` and `k` are the rows that `Record` has kept: time, values, and the order of the
-        step that ends there, or a mark of `record.py` where none does.
-        """
+    def interpolant(self, steps: Steps) -> DenseOutput:
+        """Return the solution between the points of a run that is over."""
 
     def add_past(self, state: State, times: np.ndarray, values: np.ndarray) -> None:
         """After `begin`: use the solution at times before, oldest first, as columns."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+from tether._core import store
 from tether._core.constraints import constraints_at
 from tether._core.state import State
 from tether.base.capacity import fits, free_memory, in_words
+from tether.run.steps import Steps, joined
 from tether.start.references import References
 
 FIRST_CAPACITY = 256
-# In place of the degree of a polynomial, for rows that end no step: the integration began anew
-# there, or went on smoothly with other equations.
-RESTART, GOES_ON = 0, -1
+Outputs: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]     # t, y, y', one row per time
 
 
 class Record:
@@ -37,8 +37,10 @@ class Record:
             values = state.kept_values.copy()
             self._references.append(_Reference(0, 0, values, np.zeros_like(values)))
         n = state.n
+        self._begins: list[int] = []           # rows where parts begin ...
+        self._smooth: list[bool] = []          # ... and whether they go on from the row before
         if self.keep_steps:
-            self.t, self.k = np.empty(FIRST_CAPACITY), np.empty(FIRST_CAPACITY, np.intc)
+            self.t, self.order = np.empty(FIRST_CAPACITY), np.empty(FIRST_CAPACITY, np.intc)
             self.y, self.yp = np.empty((FIRST_CAPACITY, n)), np.empty((FIRST_CAPACITY, n))
             self.g = np.zeros((FIRST_CAPACITY, state.n_constraints))
             self._hand_over()
@@ -79,14 +81,14 @@ class Record:
     @property
     def size(self) -> int:
         """Bytes of the steps that were kept so far."""
-        return sum(part.nbytes for part in (self.t, self.k, self.y, self.yp, self.g))
+        return sum(part.nbytes for part in (self.t, self.order, self.y, self.yp, self.g))
 
     def reserve(self, rows: int) -> None:
         """Make sure that `rows` more steps fit."""
         if not self.keep_steps or self._state.stored + rows <= len(self.t):
             return
         used = self._state.stored
-        for name in ("t", "k", "y", "yp", "g"):
+        for name in ("t", "order", "y", "yp", "g"):
             old = getattr(self, name)
             new = np.empty((2 * len(old), *old.shape[1:]), old.dtype)
             new[:used] = old[:used]
@@ -95,36 +97,59 @@ class Record:
 
     def _hand_over(self) -> None:
         self._state.keep_steps_in(
-            self.t, self.y.ravel(), self.yp.ravel(), self.k, self.g.ravel()
+            self.t, self.y.ravel(), self.yp.ravel(), self.order, self.g.ravel()
         )
 
-    def append(self, t: float, y: np.ndarray, yp: np.ndarray, k: int) -> None:
-        """Add a row by hand: the point where an event cut a step, or a new start."""
-        if not self.keep_steps:
-            return
+    def begin(self, t: float) -> None:
+        """Keep the point where the state stands as the beginning of the run, at `t`."""
+        if self.keep_steps:
+            self._note_beginning(smooth=False)
+            store.store_start(self._state)
+            self.t[self._begins[-1]] = t
+
+    def begin_part(self, t: float, y: np.ndarray, yp: np.ndarray, smooth: bool = False) -> None:
+        """Keep the point where the integration begins anew, or goes on smoothly."""
+        if self.keep_steps:
+            self._note_beginning(smooth)
+            self._append(t, y, yp, self._state.k)
+
+    def end_step(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
+        """Keep the point where an event cut the last step."""
+        if self.keep_steps:
+            self._append(t, y, yp, self._state.last_k)
+
+    def _note_beginning(self, smooth: bool) -> None:
+        self._begins.append(self._state.stored)
+        self._smooth.append(smooth)
+
+    def _append(self, t: float, y: np.ndarray, yp: np.ndarray, order: int) -> None:
         self.reserve(1)
         row = self._state.stored
         if self._state.n_constraints:
             self.g[row] = constraints_at(self._state, t, y)[1]
-        self.t[row], self.y[row], self.yp[row], self.k[row] = t, y, yp, k
+        self.t[row], self.y[row], self.yp[row], self.order[row] = t, y, yp, order
         self._state.stored = row + 1
 
-    def mark_as_going_on(self) -> None:
-        """Take the last row for a point from where the integration goes on smoothly."""
+    def join_last_part(self) -> None:
+        """Note that the part begun last goes on smoothly from the one before."""
         if self.keep_steps:
-            self.k[self._state.stored - 1] = GOES_ON
+            self._smooth[-1] = True
 
-    def steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return t, y, y', k of the steps kept so far, one row per step."""
-        if self._earlier:
-            return self._joined("steps")
-        return self._steps()
+    def steps(self) -> Steps:
+        """Return the steps kept so far."""
+        if not self._earlier:
+            return self._steps()
+        earlier = [part.steps for part in self._earlier if part.steps is not None]
+        return joined([*earlier, self._steps().restricted(earlier[0].y.shape[1])])
 
-    def outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def outputs(self) -> Outputs:
         """Return t, y, y' at the output times reached so far."""
-        if self._earlier:
-            return self._joined("outputs")
-        return self._outputs()
+        if not self._earlier:
+            return self._outputs()
+        earlier = [part.outputs for part in self._earlier if part.outputs is not None]
+        parts = [*earlier, _restricted(self._outputs(), earlier[0][1].shape[1])]
+        t, y, yp = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return t, y, yp
 
     def drift(self) -> np.ndarray | None:
         """Return the constraints' residual at what `solve_dae` returns, one row per constraint.
@@ -148,11 +173,14 @@ class Record:
 
     # --- of the present state -----------------------------------------------------------------
 
-    def _steps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _steps(self) -> Steps:
         used = self._state.stored
-        return self.t[:used], self.y[:used], self.yp[:used], self.k[:used]
+        return Steps(
+            self.t[:used], self.y[:used], self.yp[:used], self.order[:used],
+            np.array(self._begins, int), np.array(self._smooth, bool),
+        )
 
-    def _outputs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _outputs(self) -> Outputs:
         done = self._state.next_eval
         assert self._times is not None
         return self._times[:done], self.y_eval[:done], self.yp_eval[:done]
@@ -183,16 +211,10 @@ class Record:
 
     def _part(self, n_user: int) -> _Part:
         return _Part(
-            _cut(self._steps(), n_user) if self.keep_steps else None,
-            _cut(self._outputs(), n_user) if self._times is not None else None,
+            self._steps().restricted(n_user) if self.keep_steps else None,
+            _restricted(self._outputs(), n_user) if self._times is not None else None,
             self._drift(), self._n_found,
         )
-
-    def _joined(self, name: str) -> Any:
-        n_user = getattr(self._earlier[0], name)[1].shape[1]
-        parts = [*self._earlier, self._part(n_user)]
-        columns = zip(*(getattr(part, name) for part in parts), strict=True)
-        return tuple(np.concatenate(column) for column in columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +231,8 @@ class _Reference:
 class _Part:
     """What was recorded of one state, the user's variables only."""
 
-    steps: tuple[np.ndarray, ...] | None
-    outputs: tuple[np.ndarray, ...] | None
+    steps: Steps | None
+    outputs: Outputs | None
     drift: np.ndarray
     n_found: int                       # constraints that come from the equations
 
@@ -225,7 +247,7 @@ def _require_outputs(count: int, n: int) -> None:
         )
 
 
-def _cut(rows: tuple[np.ndarray, ...], n: int) -> tuple[np.ndarray, ...]:
-    """Leave of y and y' what belongs to the first n unknowns."""
-    t, y, yp, *more = rows
-    return (t, y[:, :n], yp[:, :n], *more)
+def _restricted(outputs: Outputs, n: int) -> Outputs:
+    """Return the outputs of the first n unknowns."""
+    t, y, yp = outputs
+    return t, y[:, :n], yp[:, :n]

@@ -1,0 +1,56 @@
+"""Steps: the points that were kept of a run, and where its parts begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+__all__ = ["Steps", "joined"]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """One row for the end of every step, and one for the beginning of every part.
+
+    A part begins where the integration starts, starts anew, or goes on smoothly with other
+    equations. Its first row ends no step.
+    """
+
+    t: np.ndarray
+    y: np.ndarray                      # one row per time
+    yp: np.ndarray
+    order: np.ndarray                  # of the step that ends there; of the next one at a beginning
+    begins: np.ndarray                 # rows where parts begin, in order ...
+    smooth: np.ndarray                 # ... and whether the solution goes on smoothly there
+
+    def restricted(self, n: int) -> Steps:
+        """Return the steps of the first n unknowns."""
+        return replace(self, y=self.y[:, :n], yp=self.yp[:, :n])
+
+    @property
+    def ends(self) -> np.ndarray:
+        """Rows that end a step."""
+        inside = np.ones(len(self.t), bool)
+        inside[self.begins] = False
+        return np.flatnonzero(inside)
+
+    def history(self) -> dict[str, np.ndarray]:
+        """Return end, size and order of every step."""
+        if len(self.begins) == 1 and self.begins[0] == 0:
+            return {"t": self.t[1:].copy(), "h": np.diff(self.t), "order": self.order[1:].copy()}
+        ends = self.ends
+        return {"t": self.t[ends], "h": self.t[ends] - self.t[ends - 1], "order": self.order[ends]}
+
+
+def joined(parts: Sequence[Steps]) -> Steps:
+    """Return steps one after the other as one run."""
+    offsets = np.cumsum([0, *(len(part.t) for part in parts[:-1])])
+    begins = [part.begins + offset for part, offset in zip(parts, offsets, strict=True)]
+    return Steps(
+        np.concatenate([part.t for part in parts]), np.concatenate([part.y for part in parts]),
+        np.concatenate([part.yp for part in parts]),
+        np.concatenate([part.order for part in parts]),
+        np.concatenate(begins), np.concatenate([part.smooth for part in parts]),
+    )
