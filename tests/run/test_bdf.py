@@ -12,6 +12,7 @@ from tether.plan.memory import new_state
 from tether.plan.model import AsWritten
 from tether.problem.options import Options
 from tether.run.bdf import BDF
+from tether.run.steps import Steps
 from tether.start.consistent import Start, make_consistent
 
 
@@ -122,16 +123,18 @@ def test_the_polynomial_covers_the_last_step():
 def test_the_interpolant_of_a_run_is_made_of_the_polynomials():
     state, start = memory(circle, 0.0, [1.0, 0.0], 2.0, rtol=1e-6)
     BDF.begin(state, 0.0, start, 1e-4)
-    t, y, k, middles = [0.0], [start.y.copy()], [0], []
+    t, y, yp, k, middles = [0.0], [start.y.copy()], [start.yp.copy()], [1], []
     while BDF.advance(state, 1) in (codes.PAUSED, codes.REACHED_END) and len(t) < 1000:
         t.append(state.t)
         y.append(state.y_now.copy())
+        yp.append(state.yp_now.copy())
         k.append(state.last_k)
         middle = 0.5 * (t[-1] + t[-2])
         middles.append((middle, *BDF.polynomial(state)(middle)))
         if state.t == 2.0:
             break
-    whole = BDF.interpolant(np.array(t), np.array(y), np.array(k))
+    begins, smooth = np.array([0]), np.array([False])
+    whole = BDF.interpolant(Steps(*map(np.array, (t, y, yp, k)), begins, smooth))
     assert (whole.t_min, whole.t_max) == (0.0, 2.0)
     for middle, values, slopes in middles:
         np.testing.assert_allclose(whole(middle)[0], values, rtol=1e-9, atol=1e-12)

@@ -59,6 +59,7 @@ class PythonPiece:
     def call_jacobian(self, s, start, t, y):
         """Evaluate into the rows of `s.gy` from `start` on."""
         i: cython.int
+        entries: cython.p_double
         for i in range(self.n):
             self.y_data[i] = y[i]
         result = self.jac(t, self.y, *self.args)
@@ -68,7 +69,10 @@ class PythonPiece:
                 f"jac of a constraint must return a real matrix of shape {(self.size, self.n)}, "
                 f"got shape {dense.shape}"
             )
-        s.array("gy")[start * self.n:(start + self.size) * self.n] = dense.reshape(-1)
+        dense = np.ascontiguousarray(dense, float).reshape(-1)
+        entries = address(dense)
+        for i in range(self.size * self.n):
+            s.gy[start * self.n + i] = entries[i]
         return 0
 
 
@@ -181,19 +185,31 @@ def difference_constraints(s, t, y):
     return OK
 
 
-def jacobian_of_constraints_at(s: State, t, y):
-    """Return a status and the constraints' Jacobian at (t, y), one row per constraint."""
-    status: cython.int
-    s.array("y")[:] = y
-    status = evaluate_constraints(s, t, s.y)
-    if status == OK:
-        status = linearise_constraints(s, t, s.y)
-    return status, s.array("gy").reshape(s.n_constraints, s.n).copy()
+# --- queries: they write into memory of their own ---------------------------------------------
 
 
 def constraints_at(s: State, t, y):
     """Return a status and the constraints' residual at (t, y)."""
     status: cython.int
-    s.array("y")[:] = y
-    status = evaluate_constraints(s, t, s.y)
-    return status, s.array("g").copy()
+    g: cython.p_double = s.g
+    point, values = np.array(y, float), np.zeros(s.n_constraints)
+    s.g = address(values)
+    status = evaluate_constraints(s, t, address(point))
+    s.g = g
+    return status, values
+
+
+def jacobian_of_constraints_at(s: State, t, y):
+    """Return a status and the constraints' Jacobian at (t, y), one row per constraint."""
+    status: cython.int
+    g: cython.p_double = s.g
+    g_saved: cython.p_double = s.g_saved
+    gy: cython.p_double = s.gy
+    point, slopes = np.array(y, float), np.zeros(s.n_constraints * s.n)
+    values, saved = np.zeros(s.n_constraints), np.zeros(s.n_constraints)
+    s.g, s.g_saved, s.gy = address(values), address(saved), address(slopes)
+    status = evaluate_constraints(s, t, address(point))
+    if status == OK:
+        status = linearise_constraints(s, t, address(point))
+    s.g, s.g_saved, s.gy = g, g_saved, gy
+    return status, slopes.reshape(s.n_constraints, s.n)

@@ -1,4 +1,4 @@
-from tether._core.adapters cimport evaluate
+from tether._core.adapters cimport address, evaluate
 from tether._core.codes cimport MAX_NORM, OF_Y, OF_YP, OK
 from tether._core.linear cimport solve_scaled
 from tether._core.norms cimport set_weights, weighted_norm

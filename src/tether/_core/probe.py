@@ -1,10 +1,15 @@
-"""Residual and Jacobian at a point of one's choice, through the state's own seams."""
+"""Residual and Jacobian at a point of one's choice, through the state's own seams.
+
+`residual_at`, `change_left` and `weighted_size` are queries: they count what they evaluate and
+leave all else of the state alone. `move_to` and `jacobian_at` write into it. They are for a state
+that is about to begin, and for one that the caller has made for the purpose.
+"""
 
 import cython
 import numpy as np
 
 if not cython.compiled:
-    from tether._core.adapters import evaluate
+    from tether._core.adapters import address, evaluate
     from tether._core.codes import MAX_NORM, OF_Y, OF_YP, OK
     from tether._core.linear import solve_scaled
     from tether._core.norms import set_weights, weighted_norm
@@ -23,16 +28,16 @@ def move_to(s: State, t, y, yp):
 def residual_at(s: State, t, y, yp):
     """Return a status and the residual."""
     status: cython.int
-    s.array("y")[:] = y
-    s.array("yp")[:] = yp
-    status = evaluate(s, t, s.y, s.yp, s.r)
-    return status, s.array("r").copy()
+    y, yp, r = np.array(y, float), np.array(yp, float), np.zeros(s.n)
+    status = evaluate(s, t, address(y), address(yp), address(r))
+    return status, r
 
 
 def jacobian_at(s: State, t, y, yp, r=None):
-    """Return a status, F_y and F_y' (weights must have been set by `move_to`).
+    """Evaluate the state's matrices; return a status, F_y and F_y'.
 
-    `r` is the residual at the point, evaluated here when left out.
+    Differences need weights (`move_to`). `r` is the residual at the point, evaluated here when left
+    out.
     """
     status: cython.int = OK
     s.array("y")[:] = y
@@ -51,15 +56,11 @@ def jacobian_at(s: State, t, y, yp, r=None):
 
 def change_left(s: State):
     """Return a status and Newton's next change of y where the run stands, with its last factors."""
-    i: cython.int
     status: cython.int
-    for i in range(s.n):
-        s.y[i] = s.phi[i]
-        s.yp[i] = s.yp_n[i]
-    status = evaluate(s, s.t, s.y, s.yp, s.r)
+    status, change = residual_at(s, s.t, s.y_now, s.yp_now)
     if status == OK:
-        solve_scaled(s, s.r)
-    return status, s.array("r")
+        solve_scaled(s, address(change))
+    return status, change
 
 
 def weighted_size(s: State, v):

@@ -423,10 +423,26 @@ def use_sparse(s: State, adapter):
 # --- outside a step ---------------------------------------------------------------------------
 
 
-def project_point(s: State):
-    """Project the state's present point (`y` at `t_new`) without limit; return a status."""
-    i: cython.int
-    for i in range(s.n):
-        s.correction[i] = 0.0
+# What a projection outside a step has to put back: the step that was tried last.
+OF_THE_STEP = ("y", "correction", "g")
+
+
+def projected(s: State, t, y):
+    """Return a status and the point on the constraints next to (t, y), however far away.
+
+    What the projection finds out about the constraints stays in the state: their derivatives, with
+    factors, and their rank.
+    """
+    status: cython.int
+    t_new: cython.double = s.t_new
+    kept = [s.array(name).copy() for name in OF_THE_STEP]
+    s.array("y")[:] = y
+    s.array("correction")[:] = 0.0
+    s.t_new = t
     s.contradictions = 0
-    return move_onto(s, 1e300)
+    status = move_onto(s, 1e300)
+    found = s.array("y").copy()
+    for name, values in zip(OF_THE_STEP, kept):
+        s.array(name)[:] = values
+    s.t_new = t_new
+    return status, found

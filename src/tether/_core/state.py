@@ -128,7 +128,7 @@ class State:
         self.retries, self.outside_step = True, -1
         self.residual_adapter = self.jacobian_adapter = self.events_adapter = None
         self.slopes_adapter = None
-        self.t_end = np.inf
+        self.t_end, self.t_new = np.inf, 0.0
         self.direction = 1.0
         self.max_step = np.inf
         self.fyp_known = False
@@ -173,6 +173,11 @@ class State:
             memory, start, stop = array
             array = self.arrays[name] = memory[start:stop]
         return array
+
+    @property
+    def array_names(self):
+        """Names of all arrays of the state."""
+        return tuple(self.arrays)
 
     # --- what others may look at: the same memory, not a copy ----------------------------------
 

@@ -56,12 +56,6 @@ def store_row(s, k):
     s.stored += 1
 
 
-def store_start(s: State):
-    """Keep the point where the run begins, with the order that it begins at."""
-    if s.keep_steps:
-        store_row(s, s.k)
-
-
 def store_step(s: State):
     """Keep the accepted step (for the caller that looked at its events first)."""
     store(s)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tether._core import codes, probe
 from tether._core.adapters import raise_users
+from tether._core.constraints import constraints_at
 from tether.explain.examine.case import Case
 from tether.explain.examine.failure import noise
 from tether.explain.examine.jacobian import wrong_jacobian
@@ -78,10 +79,9 @@ def _residual(driver: Driver) -> str:
     raise_users(s)
     if status != 0:
         return "the residual is not finite at the end"
-    if driver.integration.model.plan is None:
-        change = change.copy()
-        if not np.array_equal(change, probe.change_left(s)[1]):
-            return _noise(driver)
+    called = driver.integration.model.plan is None
+    if called and not np.array_equal(change, probe.change_left(s)[1]):
+        return _noise(driver)
     beyond = abs(change) * s.array("newton_weight" if s.highest_kind > 1 else "weight")
     worst = int(beyond.argmax())
     if not beyond[worst] > RESIDUAL * (1.0 + s.projection_size):
@@ -121,11 +121,13 @@ def _drift(driver: Driver) -> str:
     allowed = np.abs(s.constraint_slopes) @ s.tolerances
     if s.worst_drift <= DRIFT * allowed.max():
         return ""
-    worst = int(np.argmax(np.abs(s.array("g"))))
+    _, left = constraints_at(s, s.t, s.y_now)
+    raise_users(s)
+    worst = int(np.argmax(np.abs(left)))
     name = driver.integration.model.constraints.name_of(s, worst)
     text = (
         f"a constraint was left with {s.worst_drift:.2g} where the tolerance allows "
-        f"{allowed.max():.2g}; at the end the largest is {name}, {s.array('g')[worst]:.2g}"
+        f"{allowed.max():.2g}; at the end the largest is {name}, {left[worst]:.2g}"
     )
     with np.errstate(all="ignore"):
         jump = Case(driver.integration, driver).constraint_break(abs(s.t - driver.t_start))

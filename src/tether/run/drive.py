@@ -77,7 +77,8 @@ class Driver:
 
     def run(self) -> Status:
         """Integrate until the end, a failure or somebody's wish to stop."""
-        self.record.begin(self.t_start)        # which a change of structure may have left behind
+        # at a time that a change of structure may have left behind
+        self.record.begin_part(self.t_start, self.state.y_now, self.state.yp_now)
         store.store_outputs_until(self.state, self.t_start)
         self._arm_events([])
         try:

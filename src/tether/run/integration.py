@@ -40,6 +40,7 @@ from tether.start.find import StartFinder, kinds_at
 from tether.start.first_step import first_step as choose_first_step
 from tether.start.high_index import refuse_pencil
 from tether.start.references import References
+from tether.structure.pencil import Pencil
 from tether.structure.scaling import Units
 from tether.structure.start import Start
 
@@ -326,11 +327,9 @@ class Integration:
         s = self.state
         if s.n_constraints == 0:
             return y
-        s.y_tried[:] = y
-        s.t_new = t
-        status = project_core.project_point(s)
+        status, found = project_core.projected(s, t, y)
         raise_users(s)
-        return s.y_tried.copy() if status == codes.OK else y
+        return found if status == codes.OK else y
 
     def step(self) -> Status:
         """Take one step and return the status; a finished or failed run stays where it is."""
@@ -381,7 +380,8 @@ class Integration:
             return False                       # its kinds follow from the reduction
         t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
         s.look_after = 2 * s.steps + 100
-        pencil = kinds_at(s, self.model, t, y, yp)
+        pencil = self._kinds_here()
+        s.jacobian_exists = False              # it has failed, whatever the kinds are
         if pencil is None or refuse_pencil(pencil) is not None:
             return False
         if not use_kinds(s, self.model, self.options, pencil):
@@ -389,6 +389,16 @@ class Integration:
         probe.move_to(s, t, y, yp)
         as_it_is = Start(y, yp, True, Reason(Kind.NOTHING))
         return self.method.begin(self.state, t, as_it_is, 0.0) == codes.OK
+
+    def _kinds_here(self) -> Pencil | None:
+        """Find out the kinds of the unknowns where the run stands, in a memory of its own."""
+        s = self.state
+        aside = new_state(self.model, self.options)
+        aside.t_end, aside.direction, aside.h = s.t_end, s.direction, s.h
+        pencil = kinds_at(aside, self.model, s.t, s.y_now.copy(), s.yp_now.copy())
+        s.nfev += aside.nfev
+        s.njev += aside.njev
+        return pencil
 
     def _begin_here(self) -> bool:
         """After failures at index 3 as written: go on from consistent values next to the last.

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tether._core import store
 from tether._core.constraints import constraints_at
 from tether._core.state import State
 from tether.base.capacity import fits, free_memory, in_words
@@ -100,27 +99,17 @@ class Record:
             self.t, self.y.ravel(), self.yp.ravel(), self.order, self.g.ravel()
         )
 
-    def begin(self, t: float) -> None:
-        """Keep the point where the state stands as the beginning of the run, at `t`."""
-        if self.keep_steps:
-            self._note_beginning(smooth=False)
-            store.store_start(self._state)
-            self.t[self._begins[-1]] = t
-
     def begin_part(self, t: float, y: np.ndarray, yp: np.ndarray, smooth: bool = False) -> None:
-        """Keep the point where the integration begins anew, or goes on smoothly."""
+        """Keep a point where the integration begins, begins anew, or goes on smoothly."""
         if self.keep_steps:
-            self._note_beginning(smooth)
+            self._begins.append(self._state.stored)
+            self._smooth.append(smooth)
             self._append(t, y, yp, self._state.k)
 
     def end_step(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
         """Keep the point where an event cut the last step."""
         if self.keep_steps:
             self._append(t, y, yp, self._state.last_k)
-
-    def _note_beginning(self, smooth: bool) -> None:
-        self._begins.append(self._state.stored)
-        self._smooth.append(smooth)
 
     def _append(self, t: float, y: np.ndarray, yp: np.ndarray, order: int) -> None:
         self.reserve(1)

@@ -38,10 +38,8 @@ def start_on_constraints(
     raise_users(state)
     if status != 0:
         return _refusal(y, Reason(Kind.CONSTRAINT_NOT_FINITE))
-    state.t_new = t
-    status = project.project_point(state)
+    status, projected = project.projected(state, t, y)
     raise_users(state)
-    projected = state.y_tried.copy()
     worst = int(abs(before).argmax())
     if status != 0 or _is_stuck(state, t, before, projected):
         row = Row(constraint=constraints.name_of(state, worst))

@@ -189,10 +189,8 @@ class Case:
     def constraint_values(self, t: float, y: np.ndarray) -> np.ndarray | None:
         """Return what is left of the constraints; None if one of them raises."""
         s = self.state
-        kept = s.array("g").copy()
         _, values = constraints_at(s, t, y)
         error, s.error = s.error, None
-        s.array("g")[:] = kept
         if error is not None and not isinstance(error, Exception):
             raise error
         return values if error is None and take_refusal(s) is None else None
