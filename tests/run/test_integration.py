@@ -115,17 +115,17 @@ def test_limits_end_a_run_that_is_running():
 def test_changes_of_what_the_function_reads_are_noticed():
     table = {"k": 1.0}
     run = Integration(lambda t, y, yp: [yp[0] + table["k"] * y[0]], 0.0, [1.0], t_bound=1.0)
-    key = run.model.key
+    reading = run.model.reading
     assert run.is_current
     run.refresh()
-    assert run.model.key == key
+    assert run.model.reading == reading
     assert not run.changed
     table["k"] = 3.0
     assert not run.is_current
     run.refresh()
     assert run.is_current
     assert run.changed
-    assert run.model.key != key
+    assert run.model.reading != reading
     assert finish(run).y[0] == pytest.approx(math.exp(-3.0), rel=1e-4)
 
 

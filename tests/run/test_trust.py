@@ -19,21 +19,23 @@ from tether.trace.verify import Pair
 def misread(monkeypatch):
     """Let the tracer see other functions than those that are called, and no change in them."""
     seen = {}
-    real_trace, real_key = choose.trace, choose.cache_key
+    real_trace, real_read = choose.trace, choose.read_function
 
     def traced(fun, *args, **options):
         return real_trace(_read_as(fun, seen), *args, **options)
 
-    def key(fun, n, args=(), *more):
+    def read(fun, n, args=(), *more):
         inner = _read_as(fun, seen)
-        found = real_key(inner, n, args, *more)
-        return found if inner is fun else ("misread", fun.__name__, found)
+        found = real_read(inner, n, args, *more)
+        if inner is not fun:
+            found.key = "misread", fun.__name__, found.key
+        return found
 
     shelf.empty()
     for module in (choose, functions):
         monkeypatch.setattr(module, "trace", traced)
     for module in (choose, constraints, functions, model):
-        monkeypatch.setattr(module, "cache_key", key)
+        monkeypatch.setattr(module, "read_function", read)
     return seen
 
 

@@ -51,10 +51,10 @@ def test_many_names_need_longer_arguments():
 
 
 def test_what_is_known_of_code_is_forgotten_with_it():
-    from tether.trace import cache, code
+    from tether.trace import code, reading
 
     def sizes():
-        return len(code._facts), len(code._living), len(cache._hopeless)
+        return len(code._facts), len(code._living), len(reading._hopeless)
 
     much = [[float(i)] for i in range(20_000)]
     before = sizes()

@@ -21,6 +21,7 @@ from support.helpers import count_entries
 
 from tether import analyze, solve_dae
 from tether.trace import (
+    cache_key,
     evaluate,
     formula,
     jacobian,
@@ -30,7 +31,6 @@ from tether.trace import (
     verify,
 )
 from tether.trace.backend import prepare
-from tether.trace.cache import cache_key
 from tether.trace.compile_c import find_compiler
 from tether.trace.derive import switches
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from tether.plan.model import AsWritten, Model, ReducedModel, TracedModel
 from tether.plan.plan import Plan, with_rows
-from tether.plan.shelf import shelf
+from tether.plan.shelf import InputsRefused, shelf
 from tether.problem.problem import Problem
 from tether.structure.analysis import analyze_trace
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Sides, find_modes
 from tether.structure.scaling import Units
 from tether.trace.backend import Backend, prepare
-from tether.trace.cache import cache_key, value_key
 from tether.trace.emit import NoProgram, check_runs_alone, emit
-from tether.trace.tracer import TraceFailure, trace
+from tether.trace.reading import Reading, read_function, value_key
+from tether.trace.tracer import Trace, TraceFailure, trace
 from tether.trace.verify import verify
 
 __all__ = ["find_model"]
@@ -50,36 +50,37 @@ def find_model(
     if problem.var_index is not None:
         form = "given"
     make = _once(partial(_make_plan, problem, n, t, y, yp, form, units))
-    key = cache_key(problem.fun, n, problem.args, problem.fills)
-    if key is None:
+    plan, reading = shelf.find_for(
+        partial(read_function, problem.fun, n, problem.args, problem.fills), form, make
+    )
+    if plan is None or reading is None:
         return AsWritten(problem, n), "what it depends on cannot be compared from call to call"
-    plan = shelf.find((key, form), make)
     if plan.modes is not None:
         if sides is None:
             slopes = np.zeros(n) if yp is None else yp
-            sides = plan.modes.sides(t, y, slopes, plan.args(problem.args))
+            sides = plan.modes.sides(t, y, slopes, plan.args(problem.args, reading.hidden))
         make = _once(partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units))
-        plan = shelf.find((key, form, sides), make)
+        plan = shelf.find((reading.key, form, sides), partial(make, reading))
     if plan.only_here or anew:
         here = (
             t, y.tobytes(), None if yp is None else yp.tobytes(), value_key(problem.args),
-            units.y.tobytes(), units.t,
+            reading.hidden.tobytes(), units.y.tobytes(), units.t,
         )
-        plan = shelf.find((key, form, sides, here), make)
+        plan = shelf.find((reading.key, form, sides, here), partial(make, reading))
     if plan.system is None:
         return AsWritten(problem, n), plan.note
     if plan.reduced is None:
-        return TracedModel(problem, n, plan, key, backend), ""
-    return ReducedModel(problem, n, plan, key, backend, units), ""
+        return TracedModel(problem, n, plan, reading, backend), ""
+    return ReducedModel(problem, n, plan, reading, backend, units), ""
 
 
-def _once(make: Callable[[], Plan]) -> Callable[[], Plan]:
+def _once(make: Callable[[Reading], Plan]) -> Callable[[Reading], Plan]:
     """Make a plan at the first call; one that was made here just now serves here."""
     made: list[Plan] = []
 
-    def plan() -> Plan:
+    def plan(reading: Reading) -> Plan:
         if not made:
-            made.append(make())
+            made.append(make(reading))
         return made[0]
 
     return plan
@@ -87,35 +88,48 @@ def _once(make: Callable[[], Plan]) -> Callable[[], Plan]:
 
 def _make_plan(
     problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
-    units: Units,
+    units: Units, reading: Reading,
 ) -> Plan:
-    slopes = np.zeros(n) if yp is None else yp
     try:
-        traced = trace(problem.fun, n, problem.args, problem.fills)
-        if len(traced.graph.nodes) > MOST_NODES:
-            return Plan(note=f"it has {len(traced.graph.nodes)} operations: arrays are faster")
-        verify(traced, problem.fun, t, y, slopes, problem.args, problem.fills)
+        traced = _trace(problem, n, t, y, yp, reading)
     except TraceFailure as failure:
+        if len(reading.hidden):
+            raise InputsRefused(str(failure)) from failure
         return Plan(note=str(failure))
     plan = Plan(traced)
     if form != "given":
         plan.modes = find_modes(traced, 1 if form == "auto" else form)
-    return plan if plan.modes is not None else _prepare(plan, problem, t, y, yp, form, units)
+    if plan.modes is not None:
+        return plan
+    return _prepare(plan, problem, t, y, yp, form, units, reading)
+
+
+def _trace(
+    problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, reading: Reading
+) -> Trace:
+    """Trace a residual and compare it with the function."""
+    fun, args, fills = problem.fun, problem.args, problem.fills
+    traced = trace(fun, n, args, fills, hidden=reading.places())
+    if len(traced.graph.nodes) > MOST_NODES:
+        raise TraceFailure(f"it has {len(traced.graph.nodes)} operations: arrays are faster")
+    slopes = np.zeros(n) if yp is None else yp
+    verify(traced, fun, t, y, slopes, args, fills, reading.hidden)
+    return traced
 
 
 def _make_plan_of_mode(
     whole: Plan, sides: Sides, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None,
-    form: Any, units: Units,
+    form: Any, units: Units, reading: Reading,
 ) -> Plan:
     assert whole.modes is not None
     with whole.modes.lock:                     # the modes share a graph, which grows
         plan = Plan(whole.modes.equations(sides), modes=whole.modes, sides=sides)
-        return _prepare(plan, problem, t, y, yp, form, units)
+        return _prepare(plan, problem, t, y, yp, form, units, reading)
 
 
 def _prepare(
     plan: Plan, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
-    units: Units,
+    units: Units, reading: Reading,
 ) -> Plan:
     """Analyse traced equations and make the programs that will be run."""
     traced = plan.traced
@@ -123,7 +137,8 @@ def _prepare(
     try:
         if form != "given":
             plan.analysis = analyze_trace(
-                traced, t, y, yp, problem.args, form=1 if form == "auto" else form, units=units
+                traced, t, y, yp, problem.args, form=1 if form == "auto" else form,
+                units=units, hidden=reading.hidden,
             )
             found = plan.analysis.reduced
             if found is not None and not found.as_given:

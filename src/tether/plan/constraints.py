@@ -17,7 +17,7 @@ from tether.plan.functions import TracedValues, traced_values
 from tether.problem.constraint import Constraint
 from tether.problem.lowlevel import capsule_address
 from tether.problem.options import Options
-from tether.trace.cache import cache_key
+from tether.trace.reading import Reading, read_function
 
 __all__ = ["Constraints", "GivenRows"]
 
@@ -94,12 +94,12 @@ class Constraints:
 
             project.use_sparse(state, CompoundSystem())
 
-    def key(self, n: int, args: tuple) -> tuple:
-        """Key of all that the user's functions depend on."""
+    def read(self, n: int, args: tuple) -> tuple[Reading | None, ...]:
+        """Read all that the user's functions depend on."""
         if not self.all:
             return ()
         return tuple(
-            cache_key(item.fun, n, args) for item in self.all if item.low_level is None
+            read_function(item.fun, n, args) for item in self.all if item.low_level is None
         )
 
     def set_references(

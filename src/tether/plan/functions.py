@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tether._core.state import State
 from tether.plan.plan import Plan, with_rows
-from tether.plan.shelf import shelf
+from tether.plan.shelf import InputsRefused, shelf
 from tether.trace.backend import Backend, prepare
-from tether.trace.cache import cache_key
-from tether.trace.emit import NoProgram
-from tether.trace.tracer import TraceFailure, trace
+from tether.trace.emit import NoProgram, Program
+from tether.trace.reading import Reading, read_function
+from tether.trace.tracer import Trace, TraceFailure, trace
 from tether.trace.verify import Pair, verify
 
-__all__ = ["TracedEvents", "TracedValues", "events_key", "traced_events", "traced_values"]
+__all__ = ["TracedEvents", "TracedValues", "read_events", "traced_events", "traced_values"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class TracedValues:
     """A function of (t, y, *args) as a program, with its derivative."""
 
     plan: Plan
-    key: Hashable
+    reading: Reading
     fun: Callable[..., Any]
     args: Sequence[Any]
 
@@ -38,7 +39,7 @@ class TracedValues:
     @property
     def inputs(self) -> np.ndarray:
         """Values of its inputs."""
-        return self.plan.args(self.args)
+        return self.plan.args(self.args, self.reading.hidden)
 
     def pair(self) -> Pair:
         """Set it beside the function."""
@@ -47,7 +48,7 @@ class TracedValues:
         def values(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
             return np.atleast_1d(fun(t, y, *args))
 
-        return self.plan.pair(values, self.args)
+        return self.plan.pair(values, self.args, hidden=self.reading.hidden)
 
 
 def traced_values(
@@ -59,23 +60,36 @@ def traced_values(
     """
     n = len(y)
 
-    def make() -> Plan:
+    def make(reading: Reading) -> Plan:
         residual = _as_residual(fun, np.ndim(fun(t, y.copy(), *args)) == 0)
-        try:
-            traced = trace(residual, n, args, size=size)
-            verify(traced, residual, t, y, np.zeros(n), args)
-            program = traced.program(traced.outputs + traced.f_y.nodes)
-        except (TraceFailure, NoProgram) as failure:
-            return Plan(note=str(failure))
+        made = _program(residual, (t, y, np.zeros(n)), size, args, reading, with_slopes=True)
+        if isinstance(made, Plan):
+            return made
+        traced, program = made
         return Plan(traced, constraints=with_rows(program, traced.f_y))
 
-    key = cache_key(fun, n, args)
-    if key is None:
+    plan, reading = shelf.find_for(partial(read_function, fun, n, args), size, make)
+    if plan is None or reading is None:
         return None
-    plan = shelf.find((key, size), make)
     if plan.constraints is None or plan.traced is None or plan.traced.args.fixed:
         return None
-    return TracedValues(plan, key, fun, args)
+    return TracedValues(plan, reading, fun, args)
+
+
+def _program(
+    fun: Callable[..., Any], point: tuple[float, np.ndarray, np.ndarray], size: int,
+    args: Sequence[Any], reading: Reading, with_slopes: bool = False,
+) -> tuple[Trace, Program] | Plan:
+    """Trace a function, compare it and make its program; or a plan that says why not."""
+    try:
+        traced = trace(fun, len(point[1]), args, size=size, hidden=reading.places())
+        verify(traced, fun, *point, args, hidden=reading.hidden)
+        slopes = traced.f_y.nodes if with_slopes else []
+        return traced, traced.program(traced.outputs + slopes)
+    except (TraceFailure, NoProgram) as failure:
+        if len(reading.hidden):
+            raise InputsRefused(str(failure)) from failure
+        return Plan(note=str(failure))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,23 +97,24 @@ class TracedEvents:
     """Event functions as one program."""
 
     plan: Plan
-    key: Hashable
+    reading: Reading
     values: np.ndarray
     functions: Sequence[Callable[..., Any]]
     together: Callable[..., Any]               # all of them in one
 
     def pair(self, args: Sequence[Any]) -> Pair:
         """Set the program beside the functions."""
-        return self.plan.pair(self.together, args)
+        return self.plan.pair(self.together, args, hidden=self.reading.hidden)
 
     def unknowns(self, n: int) -> np.ndarray:
         """Mark the first n unknowns on which some of the functions depend."""
         assert self.plan.traced is not None
         return self.plan.traced.depends_on(self.plan.traced.outputs, n)
 
-    def is_current(self, key: Hashable, args: Sequence[Any]) -> bool:
+    def is_current(self, now: Reading | None, args: Sequence[Any]) -> bool:
         """Whether what the functions read is still what it was when they were traced."""
-        return key == self.key and np.array_equal(self.values, self.plan.args(args))
+        values = self.plan.args(args, self.reading.hidden)
+        return now == self.reading and np.array_equal(self.values, values)
 
     def attach(self, state: State, backend: str) -> None:
         """Put the program behind the core's seam."""
@@ -115,39 +130,39 @@ def traced_events(
 
     None where one of them cannot be traced.
     """
-    n = len(y)
+    together = _in_one(functions, n_user)
 
-    def together(t: float, y: Any, yp: Any, *args: Any) -> list[Any]:
-        return [fun(t, y[:n_user], yp[:n_user], *args) for fun in functions]
-
-    def make() -> Plan:
-        try:
-            traced = trace(together, n, args, size=len(functions))
-            verify(traced, together, t, y, yp, args)
-            program = traced.program()
-        except (TraceFailure, NoProgram) as failure:
-            return Plan(note=str(failure))
+    def make(reading: Reading) -> Plan:
+        made = _program(together, (t, y, yp), len(functions), args, reading)
+        if isinstance(made, Plan):
+            return made
+        traced, program = made
 
         def values(wanted: str, otherwise: Backend | None = None) -> Backend:
             return prepare(program, backend=wanted, otherwise=otherwise)
 
         return Plan(traced, make_system=values, system=values("machine"))
 
-    key = events_key(functions, n, args)
-    if key is None:
+    plan, reading = shelf.find_for(partial(read_function, together, len(y), args), "events", make)
+    if plan is None or reading is None or plan.system is None or plan.only_here:
         return None
-    plan = shelf.find((key, n_user, "events"), make)
-    if plan.system is None or plan.only_here:
-        return None
-    return TracedEvents(plan, key, plan.args(args), functions, together)
+    return TracedEvents(plan, reading, plan.args(args, reading.hidden), functions, together)
 
 
-def events_key(
-    functions: Sequence[Callable[..., Any]], n: int, args: Sequence[Any]
-) -> Hashable | None:
-    """Key of all that event functions depend on; None if that cannot be compared."""
-    keys = tuple(cache_key(fun, n, args) for fun in functions)
-    return None if None in keys else keys
+def read_events(
+    functions: Sequence[Callable[..., Any]], n_user: int, n: int, args: Sequence[Any]
+) -> Reading | None:
+    """Read all that event functions depend on now; None if that cannot be compared."""
+    return read_function(_in_one(functions, n_user), n, args)
+
+
+def _in_one(functions: Sequence[Callable[..., Any]], n_user: int) -> Callable[..., list[Any]]:
+    """Make one function of event functions of the first n_user unknowns."""
+
+    def together(t: float, y: Any, yp: Any, *args: Any) -> list[Any]:
+        return [fun(t, y[:n_user], yp[:n_user], *args) for fun in functions]
+
+    return together
 
 
 def _as_residual(fun: Callable[..., Any], single: bool) -> Callable[..., Any]:

@@ -6,8 +6,6 @@ A model has the problem that the user wrote. It is integrated as written, with t
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 import numpy as np
 
 from tether._core import adapters, codes, jacobian
@@ -21,7 +19,7 @@ from tether.structure.modes import Modes, Sides
 from tether.structure.reduced_start import Search
 from tether.structure.scaling import Units
 from tether.trace.backend import Backend
-from tether.trace.cache import cache_key
+from tether.trace.reading import Reading, read_function
 from tether.trace.verify import Pair
 
 __all__ = ["AsWritten", "Given", "Model", "Point", "ReducedModel", "Tolerance", "TracedModel"]
@@ -49,8 +47,8 @@ class Model:
         Those of the user, and those found in the equations.
     plan : Plan or None
         What the trace has told; None where the functions are called.
-    key : hashable
-        Of all that the functions depend on; None where they are called.
+    reading : Reading or None
+        All that the residual depended on when the model was made; None where it is called.
     reduced : Reduced or None
         The equations of lower index that are integrated in place of the user's.
     modes, sides : Modes or None, tuple of bool
@@ -58,7 +56,7 @@ class Model:
     """
 
     plan: Plan | None = None
-    key: Hashable = None
+    reading: Reading | None = None
     reduced: Reduced | None = None
     modes: Modes | None = None
     sides: Sides = ()
@@ -195,11 +193,14 @@ class TracedModel(Model):
     """The user's equations and their Jacobian, run as a program in the core."""
 
     plan: Plan
+    reading: Reading
 
-    def __init__(self, problem: Problem, n: int, plan: Plan, key: Hashable, backend: str) -> None:
+    def __init__(
+        self, problem: Problem, n: int, plan: Plan, reading: Reading, backend: str
+    ) -> None:
         super().__init__(problem, n)
-        self.plan, self.key, self.wanted = plan, key, backend
-        self.values = plan.args(problem.args)
+        self.plan, self.reading, self.wanted = plan, reading, backend
+        self.values = plan.args(problem.args, reading.hidden)
         self.backend: Backend | None = None    # what runs it, once it is attached
         self.modes, self.sides = plan.modes, plan.sides or ()
 
@@ -234,8 +235,10 @@ class TracedModel(Model):
     def is_current(self) -> bool:
         """Whether what the residual reads is still what it was when it was traced."""
         problem = self.problem
-        key = cache_key(problem.fun, self.n, problem.args, problem.fills)
-        return key == self.key and np.array_equal(self.values, self.plan.args(problem.args))
+        now = read_function(problem.fun, self.n, problem.args, problem.fills)
+        if now != self.reading:
+            return False
+        return np.array_equal(self.values, self.plan.args(problem.args, self.reading.hidden))
 
     def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
         """On which sides of the surfaces that matter a point lies."""
@@ -262,7 +265,8 @@ class TracedModel(Model):
 
     def pair(self) -> Pair:
         """Set the program of the user's equations beside the function they come from."""
-        return self.plan.pair(self.problem.fun, self.problem.args, self.problem.fills)
+        problem = self.problem
+        return self.plan.pair(problem.fun, problem.args, problem.fills, self.reading.hidden)
 
     def count(self, state: State) -> None:
         """Take notice of the work of a run."""
@@ -278,9 +282,9 @@ class ReducedModel(TracedModel):
     reduced: Reduced
 
     def __init__(
-        self, problem: Problem, n: int, plan: Plan, key: Hashable, backend: str, units: Units
+        self, problem: Problem, n: int, plan: Plan, reading: Reading, backend: str, units: Units
     ) -> None:
-        super().__init__(problem, n, plan, key, backend)
+        super().__init__(problem, n, plan, reading, backend)
         assert plan.reduced is not None
         self.reduced = plan.reduced
         self.best = 0.0              # of the derivatives' matrix so far, 1 at most

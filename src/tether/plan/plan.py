@@ -24,6 +24,8 @@ from tether.trace.verify import Pair
 
 __all__ = ["Plan", "with_rows"]
 
+NOTHING = np.zeros(0)
+
 
 @dataclass(eq=False)
 class Plan:
@@ -80,19 +82,22 @@ class Plan:
         except NoProgram:
             return None
 
-    def pair(self, fun: Callable[..., Any], args: Sequence[Any], fills: bool = False) -> Pair:
+    def pair(
+        self, fun: Callable[..., Any], args: Sequence[Any], fills: bool = False,
+        hidden: np.ndarray = NOTHING,
+    ) -> Pair:
         """Set the program beside the function that it was made of."""
         if self.reduced is None and self.modes is None:
             backend = self.system or self.constraints
         else:                                  # made ready where it will be needed often
             backend = self._original_alone if self.ledger.runs > 1 else None
-        runner = None if backend is None else backend.new(self.args(args))
-        return Pair(self.original, runner, fun, args, fills)
+        runner = None if backend is None else backend.new(self.args(args, hidden))
+        return Pair(self.original, runner, fun, args, fills, hidden)
 
-    def args(self, args: Sequence[Any]) -> np.ndarray:
+    def args(self, args: Sequence[Any], hidden: np.ndarray = NOTHING) -> np.ndarray:
         """Values of the programs' inputs."""
         assert self.traced is not None
-        return self.traced.args.flatten(args)
+        return self.traced.args.flatten(args, hidden)
 
     def backend(self, wanted: str) -> Backend:
         """Program of the system; compiled to C when the runs so far say that it pays.

@@ -8,11 +8,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 
 from tether.base.collector import held_off
 from tether.plan.plan import Plan
+from tether.trace.reading import Reading
+from tether.trace.tracer import TraceFailure
 
-__all__ = ["Shelf", "shelf"]
+__all__ = ["InputsRefused", "Shelf", "shelf"]
 
 # Plans are kept up to this number and, together, about this size in bytes ...
 MOST_PLANS = 256
@@ -21,6 +24,10 @@ MOST_BYTES = 2**28
 BYTES_A_NODE = 400
 # Functions that are not to be traced again.
 MOST_REFUSED = 1024
+
+
+class InputsRefused(TraceFailure):
+    """A function cannot be traced with all of its inputs; with constants it may."""
 
 
 class Shelf:
@@ -45,6 +52,23 @@ class Shelf:
             self._refused[key] = Plan(note=note)
             while len(self._refused) > MOST_REFUSED:
                 self._refused.popitem(last=False)
+
+    def find_for(
+        self,
+        read: Callable[[], Reading | None],
+        kind: Hashable,
+        make: Callable[[Reading], Plan],
+    ) -> tuple[Plan | None, Reading | None]:
+        """Return the plan for what a function reads now; None if that cannot be compared.
+
+        Where it cannot be made with the inputs that have changed so far, they are constants.
+        """
+        while (reading := read()) is not None:
+            try:
+                return self.find((reading.key, kind), partial(make, reading)), reading
+            except InputsRefused:
+                reading.keep_constant()
+        return None, None
 
     def find(self, key: tuple, make: Callable[[], Plan]) -> Plan:
         """Return the plan of this key, which begins with that of the function.

@@ -156,7 +156,7 @@ class Integration:
             longest = abs(t_bound - t) / LOOKS
             self.state.max_step = min(self.options.max_step, longest)
         self._attach_constraints(t, y)
-        self._constraint_key = self.model.constraints.key(self.n, self.problem.args)
+        self._constraints_read = self.model.constraints.read(self.n, self.problem.args)
         self.restart(t, y, yp, self.options.first_step, self.options.start)
         if not self.start.success and self.options.start == "auto":
             replan.try_another_plan(self, t, y, yp)
@@ -202,17 +202,17 @@ class Integration:
 
     def adopt(self, model: Model) -> None:
         """Integrate this from now on."""
-        self.changed |= model.key != self.model.key
+        self.changed |= model.reading != self.model.reading
         self.model = model
         self.trust.adopt(model)
-        self._constraint_key = model.constraints.key(self.n, self.problem.args)
+        self._constraints_read = model.constraints.read(self.n, self.problem.args)
         self.watched = None
 
     @property
     def is_current(self) -> bool:
         """Whether functions and arguments are what they were when the plan was made."""
-        key = self.model.constraints.key(self.n, self.problem.args)
-        return self.model.is_current and key == self._constraint_key
+        now = self.model.constraints.read(self.n, self.problem.args)
+        return self.model.is_current and now == self._constraints_read
 
     @cached_property
     def names(self) -> Names:

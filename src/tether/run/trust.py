@@ -71,7 +71,7 @@ def _residual(model: TracedModel, run: Integration) -> _Program:
     def value(row: int) -> tuple[str, str]:
         return run.names.equation(row), place_of_value(model.problem.fun, row)
 
-    return _Program(model.pair(), model.key, value)
+    return _Program(model.pair(), model.reading.key, value)
 
 
 def _constraint(name: str, fun: Callable[..., Any], traced: TracedValues) -> _Program:
@@ -82,14 +82,14 @@ def _constraint(name: str, fun: Callable[..., Any], traced: TracedValues) -> _Pr
             return name, place_of_value(fun)
         return f"{name}, value {row}", place_of_value(fun, row)
 
-    return _Program(traced.pair(), traced.key, value)
+    return _Program(traced.pair(), traced.reading.key, value)
 
 
 def _events(events: TracedEvents, args: Sequence[Any]) -> _Program:
     def value(row: int) -> tuple[str, str]:
         return f"events[{row}]", place_of_value(events.functions[row])
 
-    return _Program(events.pair(args), events.key, value)
+    return _Program(events.pair(args), events.reading.key, value)
 
 
 class Trust:

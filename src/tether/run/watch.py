@@ -10,7 +10,7 @@ import numpy as np
 
 from tether._core import adapters
 from tether._core import events as core_events
-from tether.plan.functions import TracedEvents, events_key, traced_events
+from tether.plan.functions import TracedEvents, read_events, traced_events
 from tether.problem.problem import check_signature
 from tether.run.method import Polynomial
 
@@ -165,7 +165,7 @@ class EventFunctions:
             called = [restricted(fun, self.run.n, s.n) for fun in self.functions]
             adapters.use_python_events(s, called, self.args)
         else:
-            self.keys.add(self.program.key)
+            self.keys.add(self.program.reading.key)
             self.program.attach(s, self.run.options.backend)
         self.run.ask(self._unknowns(self.program))
 
@@ -173,12 +173,13 @@ class EventFunctions:
         """Take notice if somebody's code has changed what the functions read."""
         if self.program is None:
             return
-        key = events_key(self.functions, self.state.n, self.args)
+        now = read_events(self.functions, self.run.n, self.state.n, self.args)
+        key = None if now is None else now.key
         if self.run.model.calls_back or (key not in self.keys and len(self.keys) == MOST_PROGRAMS):
             self.run.trust.forget_events()
             self.program = None
             self._put()
-        elif not self.program.is_current(key, self.args):
+        elif not self.program.is_current(now, self.args):
             self._attach()
 
     def evaluate(self) -> None:

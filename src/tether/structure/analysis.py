@@ -113,6 +113,7 @@ def analyze_trace(
     form: int = 1,
     thorough: bool = False,
     units: Units | None = None,
+    hidden: Sequence[float] | np.ndarray = (),
 ) -> Analysis:
     """Analyse and reduce a traced system.
 
@@ -133,6 +134,8 @@ def analyze_trace(
         where the system is left as it is.
     units : Units, optional
         Units of the unknowns; all alike by default.
+    hidden : sequence of float
+        Values of the inputs that are not floats of `args`.
 
     Returns
     -------
@@ -149,7 +152,7 @@ def analyze_trace(
     """
     y = np.asarray(y0, float)
     yp = None if yp0 is None else np.asarray(yp0, float)
-    given = Equations.of_trace(traced, args)
+    given = Equations.of_trace(traced, args, hidden)
     found = Analysis(traced, float(t0), given, names=names, units=units)
     if isinstance(found.given.signature, Unmatched):
         return found

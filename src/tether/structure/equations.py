@@ -156,14 +156,16 @@ class Equations:
     depth: tuple[int, ...]
 
     @classmethod
-    def of_trace(cls, trace: Trace, args: Sequence = ()) -> Equations:
-        """Make the equations of a traced residual."""
+    def of_trace(
+        cls, trace: Trace, args: Sequence = (), hidden: Sequence[float] | np.ndarray = ()
+    ) -> Equations:
+        """Make the equations of a traced residual; `hidden` are inputs outside `args`."""
         entries = [
             (i, j, k, node)
             for k, part in enumerate((trace.f_y, trace.f_yp))
             for i, j, node in zip(part.rows, part.cols, part.nodes, strict=True)
         ]
-        rows, inputs = tuple(trace.outputs), trace.args.flatten(args)
+        rows, inputs = tuple(trace.outputs), trace.args.flatten(args, hidden)
         return cls(trace.graph, rows, trace.n, inputs, entries, rows, (0,) * trace.n)
 
     def replaced(self, rows: dict[int, int], depth: dict[int, int]) -> Equations:

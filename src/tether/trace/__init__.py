@@ -3,7 +3,6 @@
 `trace` runs a function on symbols; `Trace` holds its expressions, their Jacobians and programs.
 """
 
-from tether.trace.cache import cache_key
 from tether.trace.derive import (
     SparseJacobian,
     directional,
@@ -16,6 +15,7 @@ from tether.trace.emit import NoProgram, Program, emit
 from tether.trace.formula import formula
 from tether.trace.graph import Graph
 from tether.trace.interpret import evaluate
+from tether.trace.reading import cache_key
 from tether.trace.rewrite import substitute
 from tether.trace.tracer import Trace, TraceFailure, trace
 from tether.trace.verify import verify

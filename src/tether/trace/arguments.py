@@ -4,11 +4,15 @@ Floats and arrays of floats are inputs, also inside lists, tuples and dictionari
 them needs one trace. Everything else is part of the function, also objects of classes derived
 from these types, but for named tuples. Integers are too, because they
 serve as sizes and indices: a traced integer could not.
+
+Floats that a function reaches in other ways can be inputs as well (`tether.trace.reading`); these
+are called hidden.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,11 +30,13 @@ class ArgumentLayout:
         Arguments of the residual.
     fixed : bool
         Take all of them as constants.
+    hidden : sequence of str
+        Names of the inputs that are not floats of the arguments; these come last.
 
     Attributes
     ----------
-    size : int
-        Number of inputs.
+    own, size : int
+        Number of inputs among the arguments, and of all.
     names : list of str
         ``args[0]``, ``args[1][2]``, ``args[2]['k']``, ...
 
@@ -42,23 +48,50 @@ class ArgumentLayout:
     (['args[0]', "args[1]['k']"], array([3., 5.]))
     """
 
-    def __init__(self, args: Sequence[Any] = (), fixed: bool = False) -> None:
+    def __init__(
+        self, args: Sequence[Any] = (), fixed: bool = False, hidden: Sequence[str] = ()
+    ) -> None:
         self.fixed = fixed
         self.names = [] if fixed else [name for name, _ in _floats(tuple(args), "args")]
+        self.own = len(self.names)
+        self.names += hidden
         self.size = len(self.names)
 
-    def flatten(self, args: Sequence[Any]) -> np.ndarray:
+    def flatten(self, args: Sequence[Any], hidden: Sequence[float] | np.ndarray = ()) -> np.ndarray:
         """Values of the inputs, in order."""
         if not self.size:
             return np.zeros(0)
-        return np.array([value for _, value in _floats(tuple(args), "args")], dtype=float)
+        own = [value for _, value in _floats(tuple(args), "args")] if self.own else []
+        return np.array([*own, *hidden], dtype=float)
 
     def replace(self, args: Sequence[Any], make: Callable[[int], Any]) -> tuple:
         """Arguments with each input replaced by what `make` gives for its number."""
         if self.fixed:
             return tuple(args)
-        numbers = iter(range(self.size))
+        numbers = iter(range(self.own))
         return _Replacement(lambda: make(next(numbers))).of(tuple(args))
+
+
+Place = tuple[int, int | str]          # identity of what holds a float, and where it holds it
+
+
+@dataclass(frozen=True)
+class HiddenInputs:
+    """Where the inputs of a program lie that are not floats of `args`.
+
+    Attributes
+    ----------
+    numbers : dict
+        By place. A place within a container is that in its `content`.
+    arrays : dict
+        By identity: the number of every element that is an input.
+    names : list of str
+        What a reader of a formula would call them.
+    """
+
+    numbers: dict[Place, int]
+    arrays: dict[int, dict[int, int]]
+    names: list[str]
 
 
 def _is_float_array(value: Any) -> bool:

@@ -1,9 +1,9 @@
-"""Keys under which traces are kept: the same function is traced once (`tether.plan.model`).
+"""Read all that a function depends on, so that it is traced once (`tether.trace.reading`).
 
-The key of a function is made of all that its expressions can depend on: its code, its defaults,
-the values in its closure and those of the global names it uses, the same for every function it
-reaches, and the shapes of its arguments. A changed number, list or array gives another key. What
-tracing does not understand counts by identity, since a function that uses it is not traced.
+That is all that its expressions can depend on: its code, its defaults, the values in its closure
+and those of the global names it uses, the same for every function it reaches, and the shapes of
+its arguments. What tracing does not understand counts by identity, since a function that uses it
+is not traced.
 
 Of a module, and of a class, only those members count whose names are written somewhere in the
 code that is reached: a method that nobody calls may depend on anything. The private copy that is
@@ -21,6 +21,7 @@ import operator
 import sys
 import types
 import weakref
+from array import array
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -55,6 +56,7 @@ from tether.trace.known import (
     is_record,
     is_sparse,
     jitted_function,
+    layout,
     module_of,
     slots,
     why_unknown,
@@ -63,6 +65,7 @@ from tether.trace.splines import content as content_of_spline
 
 _MOST_PARTS = 5_000
 _LONGEST_BYTES = 4096
+_HOLDING_NUMBERS = frozenset((list, tuple, dict, np.ndarray))
 
 
 class TooLarge(Exception):  # noqa: N818
@@ -106,46 +109,10 @@ class _Unknown:
         return thing is not None and thing is other.thing()
 
 
-def cache_key(
-    fun: Callable[..., Any], n: int, args: Sequence[Any] = (), fills: bool = False
-) -> Hashable | None:
-    """Key under which the trace of a function can be kept; None if it cannot.
-
-    Examples
-    --------
-    >>> from tether.trace import cache_key
-    >>> def make(k):
-    ...     return lambda t, y, yp: [yp[0] + k * y[0]]
-    >>> cache_key(make(2.0), 1) == cache_key(make(2.0), 1)
-    True
-    >>> cache_key(make(2.0), 1) == cache_key(make(3.0), 1)
-    False
-    """
-    code = getattr(fun, "__code__", None)
-    if code is not None and id(code) in _hopeless:
-        return None
-    reader = Reader()
-    try:
-        return n, fills, reader.read_call(fun, args)
-    except (TooLarge, RecursionError):
-        # wrappers of our own are the same code for all functions
-        if isinstance(fun, types.FunctionType) and not (home(fun) or "").startswith("tether."):
-            number = id(fun.__code__)
-            _hopeless[number] = weakref.ref(fun.__code__, lambda _: _hopeless.pop(number, None))
-        return None
-
-
-def value_key(args: Sequence[Any]) -> Hashable | None:
-    """Key of arguments by their values; None if they cannot be compared."""
-    try:
-        reader = Reader()
-        return reader.read(tuple(args)), reader.read_by_name()
-    except (TooLarge, RecursionError):
-        return None
-
-
 class Reader:
     """Turns values into something that compares and hashes by content.
+
+    Floats are not part of it where a private copy can have a symbol in their place.
 
     Attributes
     ----------
@@ -153,11 +120,20 @@ class Reader:
         Names written in the code that was reached, in order.
     asks : bool
         That code may ask for members whose names are not written in it.
+    floats : array of float
+        Those left out, in the order in which they were read.
+    groups : list of int
+        Where among them those of another object begin.
     """
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
         self.asks = False
+        self.floats = array("d")
+        self.groups: list[int] = []
+        self._variables: dict[tuple[int, str], int] = {}   # floats that several functions may share
+        self._by_value = False                 # whether floats count by value for the time being
+        self._arguments: set[int] = set()      # that may hold floats, which are inputs already
         self._makes = False                    # objects of the classes of others
         self._open: dict[int, int] = {}
         self._given: dict[int, int] = {}       # arguments that hold floats
@@ -168,8 +144,20 @@ class Reader:
 
     def read_call(self, fun: Callable[..., Any], args: Sequence[Any]) -> Hashable:
         """Token of a function with its further arguments, floats among them by their place."""
+        for value in args:
+            self._note_argument(value)
         own = self.read(fun), tuple([self.read_argument(x) for x in args])
         return own, self.read_by_name()
+
+    def _note_argument(self, value: Any) -> None:
+        kind = type(value)
+        if kind in FLOATS or kind in BY_VALUE or id(value) in self._arguments:
+            return
+        if kind in (list, tuple, dict, np.ndarray) or is_record(kind):
+            self._arguments.add(id(value))
+            if kind is not np.ndarray:
+                for part in value.values() if kind is dict else value:
+                    self._note_argument(part)
 
     def has_read(self, value: Any) -> bool:
         """Tell whether a value that is more than a number or a text is part of the key."""
@@ -192,11 +180,41 @@ class Reader:
             raise TooLarge
         number = id(value)
         if number in self._open:
-            return "again", self._open[number]
-        self._open[number] = len(self._open)
-        self._kept.append(value)  # a new object must not get the identity of one seen before
+            if not (self._by_value and kind in _HOLDING_NUMBERS):
+                return "again", self._open[number]
+        else:
+            self._open[number] = len(self._open)
+            self._kept.append(value)  # a new object must not get the identity of one seen before
         read = _READERS.get(kind)
         return self._other(value) if read is None else read(self, value)
+
+    def part(self, holder: Any, place: int | str, value: Any) -> Hashable:
+        """Token of what an object holds in a place of which the private copy has its own."""
+        kind: Any = type(value)
+        if kind not in FLOATS or self._by_value or id(holder) in self._arguments:
+            return self.read(value)
+        self.floats.append(value)
+        return kind
+
+    def _variable(self, space: Any, name: str, value: Any) -> Hashable:
+        """Token of a variable, which may be read on behalf of several functions."""
+        if type(value) not in FLOATS:
+            return self.part(space, name, value)
+        place = id(space), name
+        found = self._variables.get(place)
+        if found is not None:
+            return "again", found
+        self._variables[place] = len(self.floats)
+        self.groups.append(len(self.floats))
+        return self.part(space, name, value)
+
+    def _values(self, values: Any) -> list[Hashable]:
+        """Tokens of values that a library computes with: floats among them by value."""
+        before, self._by_value = self._by_value, True
+        try:
+            return [self.read(value) for value in values]
+        finally:
+            self._by_value = before
 
     def read_by_name(self) -> Hashable:
         """Token of what the code asks modules, classes and functions for; it may show more code."""
@@ -210,7 +228,11 @@ class Reader:
         ]:
             for number, space, name in found:
                 space.read.add(name)
-                tokens.append((number, name, self.read(space.members[name])))
+                value = space.members[name]
+                if space.holder is None:
+                    tokens.append((number, name, self.read(value)))
+                else:
+                    tokens.append((number, name, self._variable(space.holder, name, value)))
         return tuple(tokens)
 
     def read_argument(self, value: Any) -> Hashable:
@@ -245,13 +267,16 @@ class Reader:
         self.names.update(facts.names)
         self.asks = self.asks or facts.asks
         self._makes = self._makes or facts.makes
-        used = [self.read(variables[k]) for k in facts.globals_read if k in variables]
+        used = [
+            self._variable(variables, k, variables[k]) for k in facts.globals_read
+            if k in variables
+        ]
         if facts.imports:
             used += [self.read(sys.modules[k]) for k in facts.imports if k in sys.modules]
         cells = function.__closure__
         around = tuple(map(self._cell, code.co_freevars, cells)) if cells else ()
         if function.__dict__:
-            self._spaces.append(_Namespace(function.__dict__))
+            self._spaces.append(_Namespace(function.__dict__, function))
         extra = self.read(function.__defaults__), self.read(function.__kwdefaults__)
         return (_Same(code), tuple(used), around, *extra)
 
@@ -262,7 +287,7 @@ class Reader:
             return "empty"
         if name == "__class__" and type(value) in METACLASSES:
             return self._class_of_objects(value)
-        return self.read(value)
+        return self._variable(cell, name, value)
 
     def _method(self, method: types.MethodType) -> Hashable:
         return "method", self.read(method.__func__), self.read(method.__self__)
@@ -284,22 +309,45 @@ class Reader:
     def _module(self, module: types.ModuleType) -> Hashable:
         top = module.__name__.partition(".")[0]
         if module is not math and top not in ("numpy", "numba"):
-            self._spaces.append(_Namespace(vars(module), by_written_name=True))
+            space = None if is_library(module.__name__) else vars(module)
+            self._spaces.append(_Namespace(vars(module), space, by_written_name=True))
         return _Same(module)
 
     # --- containers and numbers -----------------------------------------------------------
 
     def _sequence(self, value: Any) -> Hashable:
+        self.groups.append(len(self.floats))
+        part = self.part
+        return type(value), tuple([part(value, i, held) for i, held in enumerate(value)])
+
+    def _set(self, value: Any) -> Hashable:
         return type(value), tuple([self.read(part) for part in value])
 
     def _mapping(self, value: Any) -> Hashable:
-        return type(value), tuple([(self.read(k), self.read(v)) for k, v in value.items()])
+        self.groups.append(len(self.floats))
+        return type(value), tuple(
+            [(self.read(k), self.part(value, 2 * i + 1, v))
+             for i, (k, v) in enumerate(value.items())]
+        )
 
     def _holder(self, value: Any) -> Hashable:
-        return type(value), tuple([self.read(part) for part in content(value)])
+        return type(value), self._content(value)
+
+    def _content(self, value: Any) -> Hashable:
+        """Tokens of what an object holds as one of a builtin type; keys and elements by value."""
+        kind, held = layout(type(value)), content(value)
+        if issubclass(kind, dict):
+            values = range(len(held) % 2 + 1, len(held), 2)
+        else:
+            values = range(len(held) if kind in (list, tuple, collections.deque) else 0)
+        self.groups.append(len(self.floats))
+        return tuple(
+            [self.part(value, i, part) if i in values else self.read(part)
+             for i, part in enumerate(held)]
+        )
 
     def _namespace(self, value: Any) -> Hashable:
-        return type(value), self.read(dictionary(value))
+        return type(value), self._attributes(value, dictionary(value))
 
     def _slice(self, value: slice) -> Hashable:
         return slice, self.read(value.start), self.read(value.stop), self.read(value.step)
@@ -308,6 +356,14 @@ class Reader:
         if values.dtype.hasobject:
             return str(values.dtype), values.shape, tuple(self.read(x) for x in values.flat)
         found = values.tobytes()
+        if (
+            values.dtype == np.float64 and values.dtype.isnative and values.ndim
+            and not self._by_value and values.size <= _MOST_PARTS
+            and id(values) not in self._arguments
+        ):
+            self.groups.append(len(self.floats))
+            self.floats.frombytes(found)
+            return values.dtype.str, values.shape
         if len(found) > _LONGEST_BYTES:
             found = hashlib.blake2b(found, digest_size=16).digest()
         return values.dtype.str, values.shape, found
@@ -334,7 +390,7 @@ class Reader:
             if is_followed(base):
                 space = self._classes.get(id(base))
                 if space is None:
-                    space = _Members(vars(base))
+                    space = _Members(vars(base), base)
                     self._classes[id(base)] = space
                     self._spaces.append(space)
                     self._kept.append(base)
@@ -348,19 +404,19 @@ class Reader:
     def _enumeration(self, cls: Any) -> Hashable:
         if is_library(cls.__module__) or why_unknown_enumeration(cls):
             return _Same(cls)
-        space = _Members(own_members(cls), complete=True)
+        space = _Members(own_members(cls), complete=True)       # its floats count by value
         self._classes[id(cls)] = space
         self._spaces.append(space)
         bases = [self.read(base) for base in cls.__bases__ if not is_library(base.__module__)]
         members = [
-            (name, self.read(member._value_), self.read(attributes_of_member(member)))
+            (name, *self._values((member._value_, attributes_of_member(member))))
             for name, member in cls._member_map_.items()
         ]
         return _Same(cls), tuple(bases), tuple(members)
 
     def _enumerated(self, member: enum.Enum) -> Hashable:
         token = self.read(type(member))
-        return token, member._name_, self.read(member._value_)
+        return token, member._name_, *self._values([member._value_])
 
     def _other(self, value: Any) -> Hashable:
         """Token of what is not of a listed type; by identity where tracing does not know it."""
@@ -371,12 +427,13 @@ class Reader:
             return self._enumerated(value)
         if why_unknown(kind):
             return _Unknown(value)
-        parts = [slots(value), dictionary(value)]
-        own = tuple([self.read(part) for part in content(value)])
-        return "object", self._class_of_objects(kind), tuple(map(self._attributes, parts)), own
+        own = [self._attributes(value, held) for held in (slots(value), dictionary(value))]
+        return "object", self._class_of_objects(kind), *own, self._content(value)
 
-    def _attributes(self, values: dict[str, Any]) -> Hashable:
-        return tuple([(name, self.read(value)) for name, value in values.items()])
+    def _attributes(self, holder: Any, values: dict[str, Any]) -> Hashable:
+        self.groups.append(len(self.floats))
+        part = self.part
+        return tuple([(name, part(holder, name, value)) for name, value in values.items()])
 
     def _of_library(self, value: Any) -> Hashable:
         kind = type(value)
@@ -389,16 +446,22 @@ class Reader:
         if is_interpolant(value):
             numbers = content_of_spline(value)
             if numbers is not None:
-                return tuple([self.read(part) for part in numbers])
-            return kind, self._attributes(dictionary(value))
-        if is_sparse(value) or is_numpy_polynomial(value) or is_holder(value):
-            return kind, self._attributes(dictionary(value))
+                return tuple(self._values(numbers))
+            return self._by_attributes(value)
+        if is_sparse(value) or is_numpy_polynomial(value):
+            return self._by_attributes(value)
+        if is_holder(value):
+            return kind, self._attributes(value, dictionary(value))
         if kind is np.vectorize:
             parts = value.pyfunc, value.otypes, value.excluded, value.signature, value.cache
             return (kind, *(self.read(part) for part in parts))
         if kind is types.MethodWrapperType:
             return "method", value.__name__, self.read(value.__self__)
         return _Unknown(value)
+
+    def _by_attributes(self, value: Any) -> Hashable:
+        held = dictionary(value)
+        return type(value), tuple(zip(held, self._values(held.values()), strict=True))
 
 
 _READERS: dict[type, Callable[[Reader, Any], Hashable]] = {
@@ -410,8 +473,8 @@ _READERS: dict[type, Callable[[Reader, Any], Hashable]] = {
     types.ModuleType: Reader._module,
     list: Reader._sequence,
     tuple: Reader._sequence,
-    set: Reader._sequence,                 # equal sets may have another order
-    frozenset: Reader._sequence,
+    set: Reader._set,                      # equal sets may have another order
+    frozenset: Reader._set,
     dict: Reader._mapping,
     collections.OrderedDict: Reader._mapping,
     collections.Counter: Reader._mapping,
@@ -434,10 +497,13 @@ _READERS: dict[type, Callable[[Reader, Any], Hashable]] = {
 class _Namespace:
     """Members of which only those count that somebody asks for."""
 
-    __slots__ = ("by_written_name", "complete", "members", "read")
+    __slots__ = ("by_written_name", "complete", "holder", "members", "read")
 
-    def __init__(self, members: Mapping[str, Any], by_written_name: bool = False) -> None:
+    def __init__(
+        self, members: Mapping[str, Any], holder: Any = None, by_written_name: bool = False
+    ) -> None:
         self.members, self.by_written_name = members, by_written_name
+        self.holder = holder                   # None: floats among them count by value
         self.read: set[str] = set()
         self.complete = True
 
@@ -454,8 +520,10 @@ class _Members(_Namespace):
 
     __slots__ = ()
 
-    def __init__(self, members: Mapping[str, Any], complete: bool = False) -> None:
-        super().__init__(members)
+    def __init__(
+        self, members: Mapping[str, Any], holder: Any = None, complete: bool = False
+    ) -> None:
+        super().__init__(members, holder)
         self.complete = complete
 
     def wanted(self, names: Mapping[str, None], asks: bool, makes: bool) -> list[str]:
@@ -483,7 +551,5 @@ _UNUSED_TEXT = """
 """
 _UNUSED_BY_OBJECTS = frozenset(_UNUSED_TEXT.split())
 _OF_NAMED_TUPLES = frozenset(("_make", "_replace", "_asdict"))      # which call one another
-# Code of functions that depend on too much; an entry lives as long as the code.
-_hopeless: dict[int, weakref.ref[types.CodeType]] = {}
 
-__all__ = ["Reader", "TooLarge", "cache_key", "value_key"]
+__all__ = ["Reader", "TooLarge"]

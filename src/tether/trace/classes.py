@@ -59,8 +59,8 @@ class PrivateClasses:
 
     Parameters
     ----------
-    copier : callable
-        Gives the private copy of a value.
+    copier, part : callable
+        Give the private copy of a value, and of one that an object holds in some place.
     wanted : callable
         Names of the members of a class that are read, None if nothing is known about the class.
     remember : callable
@@ -72,11 +72,13 @@ class PrivateClasses:
     def __init__(
         self,
         copier: Callable[[Any], Any],
+        part: Callable[[Any, str, Any], Any],
         wanted: Callable[[type], set[str] | None],
         remember: Callable[[Any, Any], Any],
         watch: Watch,
     ) -> None:
-        self._copy, self._wanted, self._remember, self._watch = copier, wanted, remember, watch
+        self._copy, self._part = copier, part
+        self._wanted, self._remember, self._watch = wanted, remember, watch
         self._building = 0
 
     def make(self, cls: type) -> Any:
@@ -132,7 +134,7 @@ class PrivateClasses:
             return Forbidden(
                 f"enters a {cls.__name__}, which may swallow exceptions, and a program raises none"
             )
-        return member if type(member) in DESCRIPTORS else self._copy(member)
+        return member if type(member) in DESCRIPTORS else self._part(cls, name, member)
 
     def _refuse_subclass(self, cls: type, **options: Any) -> None:
         if not self._building:

@@ -21,15 +21,19 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tether.trace.arguments import HiddenInputs
+from tether.trace.arrays import TracedArray
 from tether.trace.blocks import JOIN, Blocks
 from tether.trace.cache import Reader
 from tether.trace.classes import PrivateClasses, members_of
 from tether.trace.code import facts_of, line_of_name
 from tether.trace.float_types import TYPE_SHIMS
 from tether.trace.identity import HARMLESS, OF_CONDITIONS, OF_NAMES, identity_tests
+from tether.trace.kinds import NP_FLOAT, OF_TYPE
 from tether.trace.known import (
     CACHED,
     DESCRIPTORS,
+    FLOATS,
     IMMUTABLE,
     METACLASSES,
     NUMPY_FUNCTION,
@@ -87,6 +91,8 @@ class PrivateCopy:
         Has read all that may be copied.
     blocks, join : Blocks, callable, optional
         Mark the blocks of all functions, and hand them to `join` when they are run.
+    hidden, symbol : HiddenInputs, callable, optional
+        Floats that are inputs, and what stands for one of given number and kind.
 
     Attributes
     ----------
@@ -97,17 +103,23 @@ class PrivateCopy:
     """
 
     def __init__(
-        self, reader: Reader, blocks: Blocks | None = None, join: Callable[..., Any] | None = None
+        self,
+        reader: Reader,
+        blocks: Blocks | None = None,
+        join: Callable[..., Any] | None = None,
+        hidden: HiddenInputs | None = None,
+        symbol: Callable[[int, int], Any] | None = None,
     ) -> None:
         self.codes: set[types.CodeType] = set()
         self.watch = Watch()
         self._reader, self._blocks = reader, blocks
+        self._hidden, self._symbol = hidden or HiddenInputs({}, {}, []), symbol
         self._memo: dict[int, tuple[Any, Any]] = {}
         self._globals: dict[int, tuple[dict, dict]] = {}
         self._cells: dict[int, tuple[types.CellType, types.CellType]] = {}
         self._filled: set[tuple[int, str]] = set()
         self._classes = PrivateClasses(
-            self.copy, reader.members_read, self._remember, self.watch
+            self.copy, self.part, reader.members_read, self._remember, self.watch
         )
         self._builtins = self._known_builtins()
         if join is not None:
@@ -125,6 +137,18 @@ class PrivateCopy:
             return Forbidden(f"reaches a {kind.__name__} by a name that is not in the code")
         make = _MAKERS.get(kind)
         return self._remember(value, self._other(value) if make is None else make(self, value))
+
+    def part(self, holder: Any, place: int | str, value: Any) -> Any:
+        """Give what stands for a value that an object holds in some place."""
+        if type(value) in FLOATS and self._symbol is not None:
+            number = self._hidden.numbers.get((id(holder), place))
+            if number is not None:
+                return self._symbol(number, OF_TYPE[type(value)])
+        return self.copy(value)
+
+    def _parts(self, value: Any) -> list[Any]:
+        """Give what stands for the content of an object."""
+        return [self.part(value, i, part) for i, part in enumerate(content(value))]
 
     def refuse_questions_about_memory(self) -> None:
         """Refuse attributes that nothing but an array has: its copy lies elsewhere, read-only."""
@@ -194,6 +218,8 @@ class PrivateCopy:
         if facts.trouble:
             return Forbidden(f"{function.__name__} {facts.trouble}", (code, facts.line))
         tests = identity_tests(function)
+        if tests != HARMLESS and self._symbol is not None:
+            return Forbidden(f"{function.__name__} tests by `is` what may be an input")
         if tests == OF_CONDITIONS:
             return Forbidden(f"{function.__name__} tests by `is` what may be a condition")
         if tests == OF_NAMES:           # `min` gives an operand back, traced it does not
@@ -218,7 +244,8 @@ class PrivateCopy:
         result.__doc__ = function.__doc__ if type(function.__doc__) is str else None
         names, asks = self._reader.names, self._reader.asks
         result.__dict__.update(
-            {k: self.copy(v) for k, v in vars(function).items() if asks or k in names}
+            {k: self.part(function, k, v) for k, v in vars(function).items()
+             if asks or k in names}
         )
         self.watch.mapping(vars(result), f"an attribute of {function.__name__}")
         self.watch.add(lambda: [result.__code__, result.__defaults__, result.__kwdefaults__],
@@ -244,7 +271,7 @@ class PrivateCopy:
             return
         self._filled.add(key)
         if name in original:
-            namespace[name] = self.copy(original[name])
+            namespace[name] = self.part(original, name, original[name])
         self.watch.add(lambda: [namespace.get(name, _ABSENT)], f"the global variable {name!r}")
 
     def _cell(self, name: str, original: types.CellType) -> types.CellType:
@@ -260,7 +287,7 @@ class PrivateCopy:
         self._filled.add(key)
         value = _content(original)
         if value is not _ABSENT:
-            cell.cell_contents = self.copy(value)
+            cell.cell_contents = self.part(original, name, value)
         self.watch.add(lambda: [_content(cell)], f"the variable {name!r} of the function around it")
 
     def _method(self, method: types.MethodType) -> Any:
@@ -271,13 +298,19 @@ class PrivateCopy:
         function = self.copy(value.func)
         if type(function) is Forbidden:
             return function
-        keywords = {k: self.copy(v) for k, v in value.keywords.items()}
-        result = functools.partial(function, *map(self.copy, value.args), **keywords)
-        result.__dict__.update({k: self.copy(v) for k, v in value.__dict__.items()})
+        result = functools.partial(
+            function, *self._parts(value.args), **self._items(value.keywords)
+        )
+        result.__dict__.update(self._items(value.__dict__))
         self.watch.add(lambda: [result.func, result.args, result.keywords], "a partial function")
         self.watch.mapping(result.keywords, "the keywords of a partial function")
         self.watch.mapping(result.__dict__, "an attribute of a partial function")
         return result
+
+    def _items(self, value: dict) -> dict:
+        """Copy a dictionary that nobody else can reach."""
+        parts = self._parts(value)
+        return dict(zip(parts[::2], parts[1::2], strict=True))
 
     def _builtin(self, function: types.BuiltinFunctionType) -> Any:
         owner = function.__self__
@@ -313,12 +346,12 @@ class PrivateCopy:
         if module is math:
             return Frozen(MATH)
         shim = LibraryModule if is_library(module.__name__) else UserModule
-        return shim(module, self.copy, self._reader.names)
+        return shim(module, self.part, self._reader.names)
 
     # --- containers -----------------------------------------------------------------------
 
     def _tuple(self, value: tuple) -> tuple:
-        parts = tuple(map(self.copy, value))
+        parts = tuple(self._parts(value))
         return value if all(x is y for x, y in zip(parts, value, strict=True)) else parts
 
     def _frozenset(self, value: frozenset) -> Any:
@@ -334,7 +367,7 @@ class PrivateCopy:
         if kind is collections.Counter:
             kind = self._library_class(kind)
         result = self._remember(value, build(kind, []))
-        parts = [self.copy(part) for part in content(value)]
+        parts = self._parts(value)
         fill(result, parts)
         if kind is set and type(_in_order(result, parts)) is Forbidden:
             return _in_order(result, parts)
@@ -344,12 +377,18 @@ class PrivateCopy:
 
     def _simple_namespace(self, value: types.SimpleNamespace) -> Any:
         result = self._remember(value, types.SimpleNamespace())
-        vars(result).update({k: self.copy(v) for k, v in vars(value).items()})
+        vars(result).update(self._attributes(value))
         self.watch.mapping(vars(result), "an attribute of a SimpleNamespace")
         return result
 
+    def _attributes(self, value: Any) -> dict[str, Any]:
+        return {k: self.part(value, k, v) for k, v in dictionary(value).items()}
+
     def _array(self, values: np.ndarray) -> Any:
-        if values.dtype == object:
+        if id(values) in self._hidden.arrays:
+            result = self._array_of_inputs(values)
+            self.watch.array(result, "an array from outside the function")
+        elif values.dtype == object:
             result = np.empty_like(values)
             self._remember(values, result)
             result.reshape(-1)[:] = [self.copy(x) for x in values.flat]
@@ -365,6 +404,14 @@ class PrivateCopy:
         self.watch.add(lambda: [repr((result.shape, result.strides, result.dtype)).encode()],
                        "the shape of an array from outside the function")
         return result
+
+    def _array_of_inputs(self, values: np.ndarray) -> np.ndarray:
+        assert self._symbol is not None
+        elements: list[Any] = values.ravel().tolist()
+        for place, number in self._hidden.arrays[id(values)].items():
+            elements[place] = self._symbol(number, NP_FLOAT)
+        result = np.fromiter(elements, object, len(elements)).reshape(values.shape)
+        return (np.asfortranarray(result) if values.flags.fnc else result).view(TracedArray)
 
     # --- classes and objects --------------------------------------------------------------
 
@@ -438,14 +485,14 @@ class PrivateCopy:
             return cls
         if id(value) in self._memo:      # its class refers to it
             return self._memo[id(value)][1]
-        first = list(map(self.copy, content(value))) if issubclass(type(value), _MADE_WHOLE) else []
+        first = self._parts(value) if issubclass(type(value), _MADE_WHOLE) else []
         result = self._remember(value, build(cls, first))
-        fill(result, list(map(self.copy, content(value))))
+        fill(result, self._parts(value))
         for name, part in slots(value).items():
-            _set_slot(result, name, self.copy(part))
+            _set_slot(result, name, self.part(value, name, part))
         own = dictionary(result)
         for name, part in dictionary(value).items():
-            own[name] = self.copy(part)
+            own[name] = self.part(value, name, part)
         self.watch.add(lambda: held_by(result), f"an attribute of a {type(value).__name__}")
         return result
 
@@ -483,7 +530,7 @@ class PrivateCopy:
         cls = self._library_class(kind) if is_holder(value) else kind
         result = self._remember(value, object.__new__(cls))
         own = dictionary(result)
-        own.update({name: self.copy(part) for name, part in dictionary(value).items()})
+        own.update(self._attributes(value))
         self.watch.mapping(own, f"an attribute of a {type(value).__name__}")
         return result
 

@@ -78,17 +78,19 @@ class UserModule:
     compared from call to call (`tether.trace.cache`).
     """
 
-    __slots__ = ("_copy", "_module", "_names")
+    __slots__ = ("_module", "_names", "_part")
 
     def __init__(
-        self, module: types.ModuleType, copier: Callable[[Any], Any], names: dict[str, None]
+        self, module: types.ModuleType, part: Callable[[Any, str, Any], Any],
+        names: dict[str, None],
     ) -> None:
         object.__setattr__(self, "_module", module)
-        object.__setattr__(self, "_copy", copier)
+        object.__setattr__(self, "_part", part)
         object.__setattr__(self, "_names", names)
 
     def __getattr__(self, name: str) -> Any:
-        return self._copy(_member(self._module, name, self._names))
+        value = _member(self._module, name, self._names)
+        return self._part(vars(self._module), name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         refuse(f"writes the global variable {self._module.__name__}.{name}")
@@ -104,7 +106,7 @@ class LibraryModule(UserModule):
 
     def __getattr__(self, name: str) -> Any:
         value = _member(self._module, name, self._names)
-        result = value if type(value) in IMMUTABLE else self._copy(value)
+        result = value if type(value) in IMMUTABLE else self._part(None, name, value)
         if type(result) is Forbidden:
             refuse(f"uses {self._module.__name__}.{name}, which is not known to tracing")
         return result

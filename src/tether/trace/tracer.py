@@ -16,7 +16,7 @@ import numpy as np
 
 from tether.problem.naming import code_of, guess_names
 from tether.trace import opcodes as op
-from tether.trace.arguments import ArgumentLayout
+from tether.trace.arguments import ArgumentLayout, HiddenInputs
 from tether.trace.arrays import TracedArray
 from tether.trace.blame import LineOfWrite
 from tether.trace.blocks import Blocks
@@ -180,6 +180,7 @@ def trace(
     fills: bool = False,
     max_paths: int = 64,
     size: int | None = None,
+    hidden: HiddenInputs | None = None,
 ) -> Trace:
     """Trace a residual, or another function of the same arguments.
 
@@ -199,6 +200,8 @@ def trace(
         to its end or, where its blocks can be joined, through one block.
     size : int, optional
         Number of values it returns, `n` by default.
+    hidden : HiddenInputs, optional
+        Floats outside `args` that become inputs too.
 
     Raises
     ------
@@ -213,14 +216,14 @@ def trace(
     ([0, 1], [1, 0])
     """
     try:
-        return _trace(fun, n, args, fills, max_paths, size or n, fixed=False)
+        return _trace(fun, n, args, fills, max_paths, size or n, False, hidden)
     except TraceFailure as failure:
         layout = ArgumentLayout(args)
         if not layout.size:
             raise
         # an argument may be needed as a number, say for the size of an array
         try:
-            result = _trace(fun, n, args, fills, max_paths, size or n, fixed=True)
+            result = _trace(fun, n, args, fills, max_paths, size or n, True, hidden)
         except TraceFailure:
             raise failure from None
         result.notes.append(f"traced for these arguments only: {failure}")
@@ -235,12 +238,13 @@ def _trace(
     max_paths: int,
     size: int,
     fixed: bool,
+    hidden: HiddenInputs | None,
 ) -> Trace:
     """Follow a few ways from the beginning to the end; where there are more, join blocks."""
     if max_paths <= FEW_WAYS:
-        return _follow(fun, n, args, fills, max_paths, size, fixed)
+        return _follow(fun, n, args, fills, max_paths, size, fixed, hidden)
     try:
-        return _follow(fun, n, args, fills, FEW_WAYS, size, fixed)
+        return _follow(fun, n, args, fills, FEW_WAYS, size, fixed, hidden)
     except TraceFailure as failure:
         if not isinstance(failure.cause, TooManyWays):
             raise
@@ -249,12 +253,12 @@ def _trace(
     while attempts < MOST_ATTEMPTS:
         ordinary, branching = len(blocks.ordinary), len(blocks.branching)
         try:
-            return _follow(fun, n, args, fills, max_paths, size, fixed, blocks)
+            return _follow(fun, n, args, fills, max_paths, size, fixed, hidden, blocks)
         except TraceFailure:
             if (len(blocks.ordinary), len(blocks.branching)) == (ordinary, branching):
                 break
             attempts += len(blocks.ordinary) > ordinary
-    return _follow(fun, n, args, fills, max_paths, size, fixed)
+    return _follow(fun, n, args, fills, max_paths, size, fixed, hidden)
 
 
 def _follow(
@@ -265,6 +269,7 @@ def _follow(
     max_paths: int,
     size: int,
     fixed: bool,
+    hidden: HiddenInputs | None,
     blocks: Blocks | None = None,
     blame: bool = False,
 ) -> Trace:
@@ -274,10 +279,14 @@ def _follow(
     """
     graph = Graph()
     recorder = BranchRecorder(graph)
-    layout = ArgumentLayout(args, fixed)
+    layout = ArgumentLayout(args, fixed, () if hidden is None else hidden.names)
     reader = Reader()
+
+    def symbol(number: int, kind: int) -> Scalar:
+        return Scalar(recorder, graph.arg(layout.own + number), kind)
+
     joins = None if blocks is None else Joins(recorder, blocks)
-    private = PrivateCopy(reader, blocks, joins)
+    private = PrivateCopy(reader, blocks, joins, hidden, None if hidden is None else symbol)
     if joins is not None:
         joins.changed = private.watch.changed
 
@@ -319,7 +328,7 @@ def _follow(
         if not isinstance(problem, (Exception, Untraceable)) and not raised_on_purpose(problem):
             raise
         if isinstance(problem, Write) and not blame and blocks is None:
-            return _follow(fun, n, args, fills, max_paths, size, fixed, blame=True)
+            return _follow(fun, n, args, fills, max_paths, size, fixed, hidden, blame=True)
         if joins is not None and blocks is not None:
             blocks.ordinary.update({id(code): code for code in joins.blocks_behind(problem)})
         raise _failure(problem, private.codes) from None

@@ -25,6 +25,7 @@ def verify(
     yp: Any,
     args: Sequence[Any] = (),
     fills: bool = False,
+    hidden: Sequence[float] | np.ndarray = (),
 ) -> None:
     """Compare a trace with its function at the start and around it.
 
@@ -40,6 +41,9 @@ def verify(
         As given to `trace`.
     t, y, yp : float, array_like, array_like
         The start.
+    hidden : sequence of float
+        Values of the inputs that are not floats of `args`. They stay as they are, since others
+        would have to be written to what the function reads.
 
     Raises
     ------
@@ -55,7 +59,8 @@ def verify(
     >>> verify(trace(fun, 1), fun, 0.0, [1.0], [0.0])
     """
     program = trace.reference
-    points = list(_points(t, np.asarray(y, float), np.asarray(yp, float), trace.args.flatten(args)))
+    given, own = trace.args.flatten(args, hidden), trace.args.own
+    points = list(_points(t, np.asarray(y, float), np.asarray(yp, float), given, own))
     times, *columns = (np.stack(part, axis=-1) for part in zip(*points, strict=True))
     values = Plain(program, columns.pop(), len(points)).values_at_points(times, *columns).T
     for k, (time, unknowns, slopes, inputs) in enumerate(points):
@@ -86,14 +91,15 @@ def verify(
 
 
 def _points(
-    t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray
+    t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray, own: int
 ) -> Iterator[tuple[float, np.ndarray, np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(20)
     yield t, y, yp, args
     for size in _SIZES:
         dy, dyp = (rng.uniform(-size, size, x.shape) * (np.abs(x) + 0.5) for x in (y, yp))
         # arguments are often lengths or masses: keep their sign
-        inputs = args * rng.uniform(1 - 0.3 * size, 1 + 0.3 * size, args.shape)
+        inputs = args.copy()
+        inputs[:own] *= rng.uniform(1 - 0.3 * size, 1 + 0.3 * size, own)
         yield t + size * rng.uniform(), y + dy, yp + dyp, inputs
         yield t + size * rng.uniform(), y - dy, yp - dyp, inputs
 
@@ -164,6 +170,8 @@ class Pair:
         The user's arguments.
     fills : bool
         As given to `trace`.
+    hidden : sequence of float
+        As given to `verify`.
 
     Examples
     --------
@@ -184,10 +192,10 @@ class Pair:
 
     def __init__(
         self, traced: Trace, runner: Any, fun: Callable[..., Any], args: Sequence[Any] = (),
-        fills: bool = False,
+        fills: bool = False, hidden: Sequence[float] | np.ndarray = (),
     ) -> None:
         self.traced, self.runner = traced, runner
-        self.fun, self.args, self.fills = fun, tuple(args), fills
+        self.fun, self.args, self.fills, self.hidden = fun, tuple(args), fills, hidden
 
     def difference(self, t: float, y: Any, yp: Any) -> Difference | None:
         """Compare at a point, within the rounding errors that the program can make.
@@ -196,7 +204,7 @@ class Pair:
         """
         n, size = self.traced.n, len(self.traced.outputs)
         y, yp = np.array(y[:n], float), np.array(yp[:n], float)
-        inputs = self.traced.args.flatten(self.args)
+        inputs = self.traced.args.flatten(self.args, self.hidden)
         runner = self.runner or Plain(self.traced.reference, inputs)
         values = runner.values(t, y, yp)
         try:

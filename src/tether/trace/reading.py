@@ -1,0 +1,301 @@
+"""What a function depends on at one moment: a key for its trace, and the values of its inputs.
+
+Floats that a function reaches through closures, attributes, containers, arrays and global names
+are constants of its first trace, which makes the simplest program. Those that turn out to have
+changed since become inputs of the next trace, like the floats in `args`: a controller that writes
+to an attribute, or a fit that makes a new object for every run, then needs no third one.
+
+Functions that differ in nothing but such floats are a family, and the family knows which of them
+have changed so far. A key holds the rest of the values, so that nothing depends on what the
+family knows but the number of traces.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tether.trace.arguments import HiddenInputs, Place
+from tether.trace.cache import Reader, TooLarge
+from tether.trace.known import FLOATS, content, home
+from tether.trace.tracer import TraceFailure
+
+__all__ = ["Reading", "cache_key", "read_function", "value_key"]
+
+# Families that are remembered.
+MOST_FAMILIES = 512
+# A value that is zero may decide about the structure: up to so many sets of zeros are constants.
+MOST_PATTERNS = 8
+# After so many times that others have changed: all floats of the same object are inputs ...
+FEW_GROWTHS = 3
+# ... and after so many all floats whatever.
+MANY_GROWTHS = 8
+# So often a function may need inputs as numbers before all are constants.
+MOST_REFUSALS = 3
+
+
+def cache_key(
+    fun: Callable[..., Any], n: int, args: Sequence[Any] = (), fills: bool = False
+) -> Hashable | None:
+    """Key of all that a function depends on, by value; None if that cannot be compared.
+
+    Examples
+    --------
+    >>> from tether.trace import cache_key
+    >>> def make(k):
+    ...     return lambda t, y, yp: [yp[0] + k * y[0]]
+    >>> cache_key(make(2.0), 1) == cache_key(make(2.0), 1)
+    True
+    >>> cache_key(make(2.0), 1) == cache_key(make(3.0), 1)
+    False
+    """
+    reader = Reader()
+    shape = _read(reader, fun, n, args, fills)
+    return None if shape is None else (shape, reader.floats.tobytes())
+
+
+def value_key(args: Sequence[Any]) -> Hashable | None:
+    """Key of arguments by their values; None if they cannot be compared."""
+    try:
+        reader = Reader()
+        return reader.read(tuple(args)), reader.read_by_name(), reader.floats.tobytes()
+    except (TooLarge, RecursionError):
+        return None
+
+
+def read_function(
+    fun: Callable[..., Any], n: int, args: Sequence[Any] = (), fills: bool = False
+) -> Reading | None:
+    """Read what a function depends on now; None if that cannot be compared.
+
+    Examples
+    --------
+    >>> from tether.trace.reading import read_function
+    >>> def make(k):
+    ...     return lambda t, y, yp: [yp[0] + k * y[0]]
+    >>> first, second, third = (read_function(make(k), 1) for k in (2.0, 3.0, 4.0))
+    >>> first.hidden, second.hidden, third.hidden
+    (array([], dtype=float64), array([3.]), array([4.]))
+    >>> second.key == third.key, second == third
+    (True, False)
+    """
+    reader = Reader()
+    shape = _read(reader, fun, n, args, fills)
+    if shape is None:
+        return None
+    floats = np.array(reader.floats)
+    family, inputs = _families.look_up(shape, floats, reader.groups)
+    return Reading(family, floats, inputs, (fun, n, args, fills))
+
+
+def _read(
+    reader: Reader, fun: Callable[..., Any], n: int, args: Sequence[Any], fills: bool
+) -> Hashable | None:
+    code = getattr(fun, "__code__", None)
+    if code is not None and id(code) in _hopeless:
+        return None
+    try:
+        return n, fills, reader.read_call(fun, args)
+    except (TooLarge, RecursionError):
+        # wrappers of our own are the same code for all functions
+        if isinstance(fun, types.FunctionType) and not (home(fun) or "").startswith("tether."):
+            number = id(fun.__code__)
+            _hopeless[number] = weakref.ref(fun.__code__, lambda _: _hopeless.pop(number, None))
+        return None
+
+
+class Reading:
+    """All that a function depended on at one moment; equal if nothing of it has changed.
+
+    Attributes
+    ----------
+    key : hashable
+        Of everything but the inputs: plans are kept under it.
+    hidden : ndarray
+        Values of the inputs that are not floats of `args`.
+    """
+
+    __slots__ = ("_call", "_family", "_floats", "_inputs", "hidden", "key")
+
+    def __init__(
+        self, family: _Family, floats: np.ndarray, inputs: np.ndarray, call: tuple
+    ) -> None:
+        self._family, self._inputs, self._call = family, inputs, call
+        self._floats = floats.tobytes()
+        self.hidden, rest = floats[inputs], self._floats
+        if len(inputs):
+            floats[inputs] = 0.0
+            rest = floats.tobytes()
+        self.key: Hashable = family, inputs.tobytes(), rest
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reading) or self._floats != other._floats:
+            return False
+        return self._family is other._family or self._family.shape == other._family.shape
+
+    def __hash__(self) -> int:
+        return hash((self._floats, self._family.shape))
+
+    def places(self) -> HiddenInputs | None:
+        """Where the inputs lie; None if there are none.
+
+        Raises
+        ------
+        TraceFailure
+            Where somebody has changed them in the meantime.
+        """
+        if not len(self._inputs):
+            return None
+        locator = _Locator()
+        _read(locator, *self._call)
+        if locator.floats.tobytes() != self._floats:
+            raise TraceFailure("what it reads changes while it is traced")
+        return locator.hidden_inputs(self._inputs.tolist())
+
+    def keep_constant(self) -> None:
+        """Take the inputs as constants from now on: the function cannot be traced with them."""
+        _families.refuse(self._family, self._inputs)
+
+
+class _Family:
+    """Functions that differ in nothing but the floats they reach."""
+
+    def __init__(self, shape: Hashable, floats: np.ndarray, groups: list[int]) -> None:
+        self.shape = shape
+        self._first = floats.copy()
+        self._groups = np.array(groups, np.intp)
+        self._changing = np.zeros(len(floats), bool)
+        self._constant = np.zeros(len(floats), bool)
+        self._patterns: set[bytes] = set()
+        self._growths = self._refusals = 0
+
+    def inputs(self, floats: np.ndarray) -> np.ndarray:
+        """Numbers of the floats that are inputs, with these values."""
+        changed = floats.view(np.int64) != self._first.view(np.int64)
+        if np.any(changed > self._changing):
+            self._grow(changed | self._changing)
+        if not self._growths:
+            return _NONE
+        inputs = self._changing & ~self._constant & np.isfinite(floats)
+        zeros = inputs & (floats == 0.0)
+        if zeros.any():
+            pattern = zeros.tobytes()
+            if pattern in self._patterns or len(self._patterns) < MOST_PATTERNS:
+                self._patterns.add(pattern)
+                inputs &= ~zeros
+        return np.flatnonzero(inputs)
+
+    def _grow(self, changing: np.ndarray) -> None:
+        self._growths += 1
+        if self._growths > MANY_GROWTHS:
+            changing[:] = True
+        elif self._growths > FEW_GROWTHS:
+            group = np.searchsorted(self._groups, np.arange(len(changing)), side="right")
+            changing = np.isin(group, group[changing])
+        self._changing = changing
+
+    def refuse(self, inputs: np.ndarray) -> None:
+        """Take some as constants from now on."""
+        self._refusals += 1
+        self._constant[inputs if self._refusals < MOST_REFUSALS else slice(None)] = True
+
+
+class _Families:
+    """The families used last; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._by_shape: OrderedDict[Hashable, _Family] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def look_up(
+        self, shape: Hashable, floats: np.ndarray, groups: list[int]
+    ) -> tuple[_Family, np.ndarray]:
+        """Return a family, and which of these floats are inputs."""
+        with self._lock:
+            family = self._by_shape.get(shape)
+            if family is None:
+                family = self._by_shape[shape] = _Family(shape, floats, groups)
+                if len(self._by_shape) > MOST_FAMILIES:
+                    self._by_shape.popitem(last=False)
+                return family, _NONE
+            self._by_shape.move_to_end(shape)
+            return family, family.inputs(floats) if len(floats) else _NONE
+
+    def refuse(self, family: _Family, inputs: np.ndarray) -> None:
+        """Take some floats of a family as constants from now on."""
+        with self._lock:
+            family.refuse(inputs)
+
+    def empty(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._by_shape.clear()
+
+
+# --- where the floats lie -----------------------------------------------------------------------
+
+class _Locator(Reader):
+    """Notes where the floats lie that a `Reader` leaves out, and what they are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: list[tuple[Place, str]] = []
+        self._names: dict[int, str] = {}
+
+    def hidden_inputs(self, inputs: list[int]) -> HiddenInputs:
+        """Places of some of the floats that were read."""
+        found = HiddenInputs({}, {}, [])
+        for number, slot in enumerate(inputs):
+            (holder, place), name = self._places[slot]
+            if name:
+                found.numbers[holder, place] = number
+            else:
+                found.arrays.setdefault(holder, {})[int(place)] = number
+                name = f"{self._names.get(holder, 'array')}[{place}]"
+            found.names.append(name)
+        return found
+
+    def read(self, value: Any) -> Hashable:
+        """Token of a value."""
+        before = len(self.floats)
+        token = super().read(value)
+        if type(value) is np.ndarray and not value.dtype.hasobject:
+            count = len(self.floats) - before
+            self._places += [((id(value), i), "") for i in range(count)]
+        return token
+
+    def part(self, holder: Any, place: int | str, value: Any) -> Hashable:
+        """Token of what an object holds in a place of which the private copy has its own."""
+        before, name = len(self.floats), self._name(holder, place)
+        is_float = type(value) in FLOATS
+        if not is_float:
+            self._names.setdefault(id(value), name)
+        token = super().part(holder, place, value)
+        if is_float and len(self.floats) > before:
+            self._places.append(((id(holder), place), name))
+        return token
+
+    def _name(self, holder: Any, place: int | str) -> str:
+        kind = type(holder)
+        if isinstance(place, str):
+            if kind is types.CellType or kind is dict:         # of a function, of a module
+                return place
+            own = getattr(holder, "__name__", "self") if callable(holder) else "self"
+            return f"{self._names.get(id(holder), own)}.{place}"
+        key: Any = place
+        if issubclass(kind, dict):
+            key = content(holder)[place - 1]
+            key = repr(key) if type(key) in (str, int, bool) else f"value {place // 2}"
+        return f"{self._names.get(id(holder), kind.__name__)}[{key}]"
+
+
+_NONE = np.zeros(0, np.intp)
+_families = _Families()
+# Code of functions that depend on too much; an entry lives as long as the code.
+_hopeless: dict[int, weakref.ref[types.CodeType]] = {}
