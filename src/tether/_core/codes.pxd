@@ -37,14 +37,6 @@ cdef enum:
     H211B = 0
     DASSL = 1
 
-# Error estimates (error.py); from LOCAL on the differences are filtered (estimates.py).
-cdef enum:
-    CLASSICAL = 0
-    EXCLUDING = 1
-    SCALED = 2
-    LOCAL = 3
-    MECHANICAL = 4
-
 # Scaling of the iteration matrix (linear.py).
 cdef enum:
     UNSCALED = 0

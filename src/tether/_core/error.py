@@ -10,9 +10,8 @@ if not cython.compiled:
         only_between,
         passes_jump,
     )
-    from tether._core.codes import CLASSICAL, ERROR_TEST, LOCAL, MAX_NORM, OK
-    from tether._core.estimates import filter_error, interpolation_error
-    from tether._core.norms import weighted_norm
+    from tether._core.codes import ERROR_TEST, MAX_NORM, OK
+    from tether._core.estimates import apply_estimate
     from tether._core.terms import set_terms
 
 
@@ -38,44 +37,7 @@ def judge_orders(s):
     set_terms(s)
     for q in range(max(s.k - 2, 1), s.k + 2):
         s.order_error[q] = s.error_constant[q] * s.difference_norm[q]
-    if s.estimate >= LOCAL:
-        replace_error(s)
-    elif s.interpolated and not s.exact_at_steps and s.estimate != CLASSICAL:
-        raise_error(s, interpolation_error(s))
-
-
-def raise_error(s, error):
-    """Let the error be at least this, at the other orders in proportion."""
-    q: cython.int
-    before: cython.double = s.order_error[s.k]
-    if error <= before:
-        return
-    for q in range(max(s.k - 2, 1), s.k + 2):
-        s.order_error[q] = s.order_error[q] * error / before if before > 0.0 else error
-    s.order_error[s.k] = error
-
-
-def replace_error(s):
-    """Put the filtered error in place of the plain one, at the other orders in proportion.
-
-    The terms that choose the order stay those of the plain differences, math (9).
-    """
-    k: cython.int = s.k
-    q: cython.int
-    i: cython.int
-    error: cython.double
-    plain: cython.double = s.order_error[k]
-    for i in range(s.n):
-        s.filtered[i] = s.correction[i]
-    filter_error(s)
-    error = s.error_constant[k] * weighted_norm(s, s.filtered, s.filtered_weight, s.error_norm)
-    if s.interpolated:
-        error = max(error, interpolation_error(s))
-    if s.starting:                     # too early to know what the filter may take away
-        error = max(error, plain)
-    for q in range(max(k - 2, 1), k + 2):
-        s.order_error[q] = s.order_error[q] * error / plain if plain > 0.0 else error
-    s.order_error[k] = error
+    apply_estimate(s)
 
 
 def measure_differences(s):

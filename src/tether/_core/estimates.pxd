@@ -1,8 +1,13 @@
 from tether._core.between cimport weight_between
-from tether._core.codes cimport CLASSICAL, LOCAL, MECHANICAL, OF_Y, OF_YP, SCALED
+from tether._core.codes cimport OF_Y, OF_YP
 from tether._core.linear cimport solve_scaled
+from tether._core.norms cimport weighted_norm
 from tether._core.state cimport State
 
+cdef bint filters(State s) noexcept nogil
+cdef void apply_estimate(State s) noexcept nogil
+cdef void raise_error(State s, double error) noexcept nogil
+cdef void replace_error(State s) noexcept nogil
 cdef void set_test_weights(State s) noexcept nogil
 cdef bint is_shaken(State s) noexcept nogil
 cdef bint drowns(State s) noexcept nogil

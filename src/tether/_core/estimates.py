@@ -9,8 +9,16 @@ from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.between import weight_between
-    from tether._core.codes import CLASSICAL, LOCAL, MECHANICAL, OF_Y, OF_YP, SCALED
+    from tether._core.codes import OF_Y, OF_YP
     from tether._core.linear import solve_scaled
+    from tether._core.norms import weighted_norm
+
+# The estimates, by their places in the table of `problem/options.py`. Place 1, "exclude", has all
+# that they have in common and is asked for nowhere.
+CLASSICAL = cython.declare(cython.int, 0)
+SCALED = cython.declare(cython.int, 2)
+LOCAL = cython.declare(cython.int, 3)
+MECHANICAL = cython.declare(cython.int, 4)
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 # Of the round-off of a velocity or a reaction: what differences of order k make of it in the error
@@ -25,6 +33,53 @@ LEAST_CHANGE = cython.declare(cython.double, 1e-2)
 SETTLED = cython.declare(cython.int, 2)
 # Failures of a step after which something jumps in it that no shorter one makes less.
 AT_JUMP = cython.declare(cython.int, 6)
+
+
+def filters(s):
+    """Whether the estimate looks at T d instead of d."""
+    return s.estimate == LOCAL or s.estimate == MECHANICAL
+
+
+def apply_estimate(s):
+    """Turn the plain errors at all orders into those that the estimate looks at."""
+    if filters(s):
+        replace_error(s)
+    elif s.interpolated and not s.exact_at_steps and s.estimate != CLASSICAL:
+        raise_error(s, interpolation_error(s))
+
+
+def raise_error(s, error):
+    """Let the error be at least this, at the other orders in proportion."""
+    q: cython.int
+    before: cython.double = s.order_error[s.k]
+    if error <= before:
+        return
+    for q in range(max(s.k - 2, 1), s.k + 2):
+        s.order_error[q] = s.order_error[q] * error / before if before > 0.0 else error
+    s.order_error[s.k] = error
+
+
+def replace_error(s):
+    """Put the filtered error in place of the plain one, at the other orders in proportion.
+
+    The terms that choose the order stay those of the plain differences, math (9).
+    """
+    k: cython.int = s.k
+    q: cython.int
+    i: cython.int
+    error: cython.double
+    plain: cython.double = s.order_error[k]
+    for i in range(s.n):
+        s.filtered[i] = s.correction[i]
+    filter_error(s)
+    error = s.error_constant[k] * weighted_norm(s, s.filtered, s.filtered_weight, s.error_norm)
+    if s.interpolated:
+        error = max(error, interpolation_error(s))
+    if s.starting:                     # too early to know what the filter may take away
+        error = max(error, plain)
+    for q in range(max(k - 2, 1), k + 2):
+        s.order_error[q] = s.order_error[q] * error / plain if plain > 0.0 else error
+    s.order_error[k] = error
 
 
 def set_test_weights(s):
@@ -129,7 +184,7 @@ def note_reactions(s):
     """
     i: cython.int
     error: cython.double = 0.0
-    if s.estimate < LOCAL:              # which do not filter
+    if not filters(s):
         return
     for i in range(s.n):
         if s.kind[i] > 2 and s.reaction[i]:

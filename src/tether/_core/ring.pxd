@@ -1,4 +1,5 @@
-from tether._core.codes cimport ERROR_TEST, LOCAL, OK, RING_COLUMNS, RING_ROWS
+from tether._core.codes cimport ERROR_TEST, OK, RING_COLUMNS, RING_ROWS
+from tether._core.estimates cimport filters
 from tether._core.state cimport State
 
 cdef void remember(State s, int outcome) noexcept nogil

@@ -4,13 +4,8 @@ import cython
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
-    from tether._core.codes import (
-        ERROR_TEST,
-        LOCAL,
-        OK,
-        RING_COLUMNS,
-        RING_ROWS,
-    )
+    from tether._core.codes import ERROR_TEST, OK, RING_COLUMNS, RING_ROWS
+    from tether._core.estimates import filters
 
 
 def remember(s, outcome):
@@ -41,7 +36,7 @@ def worst_component(s):
     worst: cython.int = 0
     largest: cython.double = -1.0
     for i in range(s.n):
-        if s.estimate >= LOCAL:
+        if filters(s):
             x = fabs(s.filtered[i]) * s.filtered_weight[i]
         else:
             x = fabs(s.correction[i]) * s.error_weight[i]

@@ -18,8 +18,18 @@ __all__ = ["Options"]
 
 CONTROLLERS = ("h211b", "dassl")
 NORMS = ("max", "rms")
+# Which systems an error estimate may be used for: those of index 0 and 1 as they are written, those
+# reduced to index 1, those of index 2 and 3 as they are written.
+PLAIN, REDUCED, HIGH = "plain", "reduced", "high"
+ESTIMATES_FOR = {
+    "classical": (PLAIN, REDUCED, HIGH),
+    "exclude": (REDUCED, HIGH),
+    "scaled": (HIGH,),
+    "local": (PLAIN, HIGH),
+    "mechanical": (HIGH,),
+}
 # The codes of the core are the places in these.
-ESTIMATES = ("classical", "exclude", "scaled", "local", "mechanical")
+ESTIMATES = tuple(ESTIMATES_FOR)
 SCALINGS = ("none", "rows", "kinds")
 NEWTON_TESTS = ("y", "yp")
 FORMS = ("auto", "given", 2)

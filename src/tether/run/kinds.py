@@ -6,7 +6,7 @@ import numpy as np
 
 from tether._core.state import State
 from tether.plan.model import Model
-from tether.problem.options import ESTIMATES, Options
+from tether.problem.options import ESTIMATES, ESTIMATES_FOR, HIGH, PLAIN, REDUCED, Options
 from tether.structure.pencil import Pencil
 
 __all__ = ["use_kinds"]
@@ -14,6 +14,7 @@ __all__ = ["use_kinds"]
 # At index 2 and 3 ordinary unknowns are held to this share of the tolerance; measured,
 # docs/high_index.md.
 HIGH_INDEX_SHARE = 2.0**-7
+USUAL_ESTIMATE = {PLAIN: "classical", REDUCED: "exclude", HIGH: "mechanical"}
 
 
 def use_kinds(state: State, model: Model, options: Options, pencil: Pencil | None) -> bool:
@@ -44,25 +45,22 @@ def use_kinds(state: State, model: Model, options: Options, pencil: Pencil | Non
 
 def _estimate(s: State, options: Options, high: bool, reduced: bool) -> str:
     """Return the error estimate to use; at the start of a run refuse one without a meaning."""
-    others: tuple[str, ...]
-    if high:
-        usual, others = "mechanical", ESTIMATES
-    elif reduced:
-        usual, others = "exclude", ("classical", "exclude")
-    else:
-        usual, others = "classical", ("classical", "local")
+    system = HIGH if high else REDUCED if reduced else PLAIN
     wish = options.estimate
-    if wish in others:
+    if wish == "auto":
+        return USUAL_ESTIMATE[system]
+    if system in ESTIMATES_FOR[wish]:
         return wish
     known = options.start != "assume"     # otherwise nobody has looked at the index yet
-    if wish != "auto" and known and s.steps == 0:
+    if known and s.steps == 0:
+        others = tuple(name for name in ESTIMATES if system in ESTIMATES_FOR[name])
         raise ValueError(
             f"estimate={wish!r} is for unknowns of index 2 and 3 as they are written, and here "
             + ("the system is integrated reduced to index 1" if reduced else "there are none")
             + f": use one of {others}"
             + (", or form='given'" if reduced else "")
         )
-    return usual
+    return USUAL_ESTIMATE[system]
 
 
 def _leave_multipliers_out(s: State, model: Model) -> bool:
