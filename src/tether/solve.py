@@ -272,6 +272,7 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         start=start_of_run(run, driver.start),
         stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver),
         verdict=diagnosis or partial(_all_is_well, driver), warnings=found + differences,
+        jumps=tuple(run.jumps),
     )
 
 

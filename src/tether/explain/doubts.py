@@ -32,6 +32,8 @@ FAILING = 0.3
 NOT_CONVERGING = 0.02
 # Of the largest value: an error of a multiplier of index 3 as written that is worth a word.
 ROUGH = 0.03
+# So many jumps that are not determined are told one by one.
+MOST_JUMPS = 5
 
 
 def doubts(driver: Driver) -> tuple[str, ...]:
@@ -39,9 +41,33 @@ def doubts(driver: Driver) -> tuple[str, ...]:
     found = [
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
         _untested(driver), _rough_reactions(driver), _jacobian(driver),
-        *driver.integration.references.jumps,
+        *driver.integration.references.jumps, *_jumps(driver),
     ]
     return tuple([text for text in found if text])
+
+
+def _jumps(driver: Driver) -> list[str]:
+    """Say where the equations do not determine how something jumps."""
+    run = driver.integration
+    doubtful = [jump for jump in run.jumps if not jump.by_law or jump.open_equations]
+    words = []
+    for jump in doubtful[:MOST_JUMPS]:
+        unknowns = listed([run.names.variable(j) for j in jump.changes])
+        if jump.by_law:
+            why = listed([run.names.equation(i) for i in jump.open_equations])
+            how = (
+                f"the law of the jump is not unique: in {why} coefficients change with what jumps. "
+                "They were taken along the straight way from the old to the new values"
+            )
+        else:
+            how = (
+                "no values that the equations lead to satisfy the constraints. The change is the "
+                "smallest with which they hold, and what the equations conserve may be lost"
+            )
+        words.append(f"{unknowns} jumped at t = {jump.t:.10g}, and {how}")
+    if len(doubtful) > MOST_JUMPS:
+        words.append(f"so did unknowns {len(doubtful) - MOST_JUMPS} more times")
+    return words
 
 
 def _start(driver: Driver) -> str:

@@ -14,6 +14,7 @@ from tether.base.status import Status
 from tether.explain.diagnosis import Diagnosis
 from tether.result.plot import plot_solution
 from tether.result.summary import summary
+from tether.run.jumps import Jumped
 from tether.run.method import DenseOutput
 from tether.run.statistics import Statistics
 from tether.structure.start import Start
@@ -57,6 +58,9 @@ class DaeResult:
     warnings : tuple of str
         What is doubtful about a result that was reached, and where a trace turned out to differ
         from its function, so that the run was repeated; empty for almost all.
+    jumps : tuple of Jumped
+        Where unknowns with a derivative jumped, at the start or on the way: when, by how much, and
+        the impulses that go with it.
     drift : ndarray, shape (m, nt) or None
         Residual of the constraints, and of the invariants less their starting values, at `t`. First
         those found in the equations, then those given. Where the structure of the equations
@@ -88,6 +92,7 @@ class DaeResult:
     analysis: Callable[[], IndexReport] | None = field(default=None, repr=False)
     verdict: Diagnosis | Callable[[], Diagnosis] | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = ()
+    jumps: tuple[Jumped, ...] = ()
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:

@@ -366,18 +366,19 @@ class Driver:
     ) -> None:
         """Let events at `t` change the state, from which the run resumes, and end the run."""
         n = self.integration.n
-        changing, applied = bool(turned), False
+        changing, before = bool(turned), None
         self.far_side = {number: -np.sign(self.state.event_values[number]) for number in acting}
         at_zero = {number: self._event_value(number, t, y, yp) for number in acting}
         ahead = self.state.event_values.copy() if acting else np.empty(0)
         for number in acting:
             if (apply := self.events[number].apply) is not None:
                 self.had_effects = True
+                before = y[:n].copy() if before is None else before
                 changed = apply(t, y[:n].copy(), yp[:n].copy(), *self.args)
                 y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
-                changing = applied = True
+                changing = True
         if changing:
-            begin_anew(self.integration, resume, y[:n].copy(), yp[:n], turned, applied)
+            begin_anew(self.integration, resume, y[:n].copy(), yp[:n], turned, before)
             if self.integration.status == Status.EQUATIONS_CHANGED:
                 return
             self._follow()

@@ -32,6 +32,7 @@ from tether.problem.options import Options, merge
 from tether.problem.problem import Problem, as_problem, prepared
 from tether.run import replan
 from tether.run.bdf import BDF
+from tether.run.jumps import Jumped, jumped
 from tether.run.kinds import use_kinds
 from tether.run.method import Method, Polynomial
 from tether.run.trust import Trust
@@ -79,6 +80,8 @@ class Integration:
         How things stand; what a function raised where the step that failed was tried.
     references : References
         The values that invariants are to keep.
+    jumps : list of Jumped
+        Where unknowns have jumped so far.
     trust : Trust
         Comparisons of what was traced with the functions themselves.
     """
@@ -134,11 +137,12 @@ class Integration:
         self.changed = False                   # whether what the residual reads was
         self.trust = Trust(self)
         self.references = References()
+        self.jumps: list[Jumped] = []
         self._begin(t0, y, yp, t_bound)
         if not self.start.success and self.trust.starts_wrong(t0, y, yp):
             self._begin(t0, y, yp, t_bound)
         self.plans = 1
-        self.settle_references()
+        self.settle()
         if self.state.highest_kind > 2 and self.state.n_constraints and self.start.success:
             self._refuse_constraints(t0)
         if history is not None:
@@ -289,8 +293,17 @@ class Integration:
     def _finder(self) -> StartFinder:
         return StartFinder(self.model, self.state, self.options, self.references)
 
-    def settle_references(self) -> None:
-        """Go on with what the last start has made of the invariants."""
+    def settle(self, before: np.ndarray | None = None, on_purpose: bool = False) -> None:
+        """Go on from the last start: note what has jumped, and what it has made of the invariants.
+
+        `before` are the values before, where they are not those that the start was made from;
+        somebody may have changed them `on_purpose`.
+        """
+        if self.start.success:
+            t, y, _ = self.given
+            found = jumped(t, y if before is None else before, self.start, on_purpose)
+            if found is not None:
+                self.jumps.append(found)
         if self.references.values is None:
             self.references.keep(self.model.constraints.references(self.state))
         self.references.settle()
@@ -320,7 +333,7 @@ class Integration:
             self.restart(t, y, yp)
         else:
             self._finder.set_references(t, self.state.y_now.copy())
-        self.settle_references()
+        self.settle()
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
         """Return the point on the constraints next to (t, y); where there is none, y itself."""

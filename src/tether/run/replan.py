@@ -64,17 +64,17 @@ def begin_anew(
     y: np.ndarray,
     yp: np.ndarray,
     turned: Sequence[int] = (),
-    on_purpose: bool = False,
+    before: np.ndarray | None = None,
 ) -> None:
     """Begin anew at a point where the equations may have another structure.
 
     `turned` are the surfaces that the solution passes here. Invariants keep their values, unless
-    the state was changed `on_purpose`, or what the functions read was.
+    the state was changed on purpose, from what it was `before`, or what the functions read was.
     """
-    if on_purpose or not run.is_current:
+    if before is not None or not run.is_current:
         run.references.forget()
     _begin_anew(run, t, y, yp, turned)
-    run.settle_references()
+    run.settle(y if before is None else before, before is not None)
 
 
 def _begin_anew(
@@ -185,7 +185,7 @@ def choose_again(run: Integration, failed: bool = False) -> bool:
         return False
     _stay(run, other, *point[:2])
     run.restart(*point)
-    run.settle_references()
+    run.settle()
     return run.status == Status.RUNNING
 
 
@@ -237,7 +237,7 @@ def try_another_plan(run: Integration, t: float, y: np.ndarray, yp: np.ndarray |
     _move(run, model, t, y)
     run.restart(t, y, yp)
     if run.start.success:
-        run.settle_references()
+        run.settle()
         return True
     run.state, run.start, run.status, run.given, run.plans = kept
     run.adopt(before)
@@ -360,10 +360,12 @@ def _settle(run: Integration) -> None:
         sides = model.sides_after(run.given, point, _tolerance(run))
         if sides == model.sides:
             return
+        earlier = run.start
         replan(run, point, sides)
         run.restart(*point)
         if not run.start.success:
             return
+        run.start = run.start.after(earlier)
 
 
 def _avoid_jump(run: Integration, point: Point, turned: Sequence[int] = ()) -> None:
@@ -385,6 +387,7 @@ def _avoid_jump(run: Integration, point: Point, turned: Sequence[int] = ()) -> N
     else:
         if others:
             _begin_in(run, model.sides, point[0], start.y[: run.n], start.yp[: run.n])
+            run.start = run.start.after(start)
     run.plans = plans
 
 

@@ -18,7 +18,7 @@ there are is known from the linearised system (`structure/pencil.py`): no rank i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from tether._core import probe
 from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.start.consistent import residual_at, time_scale
+from tether.start.law_of_values import law_of_values
+from tether.structure.jump import Jump, Jumping, find_jump
 from tether.structure.pencil import Pencil
 from tether.structure.scaling import Units
 
@@ -76,6 +78,8 @@ class Settled:
     y: np.ndarray
     yp: np.ndarray
     moved: np.ndarray            # which of y were changed by more than next to nothing
+    jump: Jump | None = None     # of what evolves, by the law that the equations have for it
+    lawful: bool = True          # whether it was found, where there is one
 
 
 def settle(
@@ -85,7 +89,8 @@ def settle(
     """Move y onto its constraints, as little as possible, and find y' to match.
 
     Multipliers and what else occurs without its derivative are moved first, then velocities, then
-    the rest. None where no such values are found.
+    the rest; how what evolves is moved is the affair of the equations (`structure/jump.py`). None
+    where no such values are found.
 
     Parameters
     ----------
@@ -103,22 +108,92 @@ def settle(
     assert pencil.index is not None
     if len(y) * pencil.index > MOST_ROWS:
         return None
-    terms = np.abs(fy) @ np.abs(y) + np.abs(fyp) @ np.abs(yp)
-    free = (fyp == 0.0).all(axis=0)
-    search = _Search(state, t, y, yp, pencil, terms, free, keep)
-    counts = np.cumsum(pencil.counts).tolist()
+    point = _Point(state, t, y, yp, fy, fyp, pencil, keep)
     with np.errstate(all="ignore"):
-        for movable in range(1, len(search.groups) + 1):
-            if search.run(counts, movable):
-                return search.polished(y)
-            search = _Search(state, t, y, yp, pencil, terms, free, keep)
-        if not search.groups:
+        found = _least(point)
+        if found is None or not np.any(found.moved & ~point.free):
+            return found
+        return _by_law(point, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Where a search begins, and what is known there; as in `settle`."""
+
+    state: State
+    t: float
+    y: np.ndarray
+    yp: np.ndarray
+    fy: np.ndarray
+    fyp: np.ndarray
+    pencil: Pencil
+    keep: Keep | None
+
+    @property
+    def free(self) -> np.ndarray:
+        """Mark unknowns that have no derivative in the equations."""
+        return np.asarray((self.fyp == 0.0).all(axis=0))
+
+    @property
+    def counts(self) -> list[int]:
+        """Numbers of constraints on y after so many differentiations."""
+        return np.cumsum(self.pencil.counts).tolist()
+
+    def search(self) -> _Search:
+        terms = np.abs(self.fy) @ np.abs(self.y) + np.abs(self.fyp) @ np.abs(self.yp)
+        return _Search(
+            self.state, self.t, self.y, self.yp, self.pencil, terms, self.free, self.keep
+        )
+
+
+def _least(point: _Point) -> Settled | None:
+    """Change the values as little as possible."""
+    search = point.search()
+    for movable in range(1, len(search.groups) + 1):
+        if search.run(point.counts, movable):
+            return search.polished(point.y)
+        search = point.search()
+    if not search.groups:
+        return None
+    # from farther away: what is constrained as written first, hidden constraints later
+    for order in range(len(point.counts)):
+        if not search.run(point.counts[: order + 1], len(search.groups)):
             return None
-        # from farther away: what is constrained as written first, hidden constraints later
-        for order in range(pencil.index):
-            if not search.run(counts[: order + 1], len(search.groups)):
-                return None
-        return search.polished(y)
+    return search.polished(point.y)
+
+
+def _by_law(point: _Point, nearby: Settled) -> Settled:
+    """Let the equations say where what evolves jumps to; as little as possible, where they do not.
+
+    Unknowns without a derivative, which are nothing but guesses, begin where they are found.
+    """
+    pencil, free = point.pencil, point.free
+    assert pencil.index is not None and pencil.scales is not None
+    scales, settled = pencil.scales, [nearby]
+
+    def onto_constraints(start: np.ndarray, directions: np.ndarray) -> np.ndarray | None:
+        begin = np.where(free, nearby.y, start)
+        search = replace(point, y=begin, yp=nearby.yp).search()
+        search.directions = directions
+        if not search.run(point.counts, len(search.groups)):
+            return None
+        settled.append(search.polished(begin))
+        return np.where(free, start, settled[-1].y)
+
+    fixed = np.zeros(len(free), bool) if point.keep is None else point.keep.fixed
+    matrices = law_of_values(
+        point.state, point.t, nearby.yp, scales.columns, scales.columns / abs(scales.time)
+    )
+    early = ~free & (pencil.var_index < 2) if pencil.index > 2 else np.zeros(len(free), bool)
+    before = np.where(free, nearby.y, point.y)
+    jump = find_jump(
+        Jumping(matrices, onto_constraints, scales.columns, ~fixed, early, pencil.index - 2),
+        before, nearby.y,
+    )
+    if jump is None:
+        return replace(nearby, lawful=False)
+    found = settled[-1]
+    return replace(found, moved=found.moved | nearby.moved, jump=jump)
 
 
 class _Search:
@@ -143,6 +218,7 @@ class _Search:
         self.c[0], self.c[1] = y, self.unit * yp
         self.noise = EPS * self.row * terms    # round-off of the values
         self.moved, self.choices = False, 0
+        self.directions: np.ndarray | None = None      # y may only be moved along these
         # lengths in which changes are measured: multipliers in those of the equations
         units = Units.of(state.rtols, state.atols, y)
         self.length = units.largest(y) * units.y
@@ -346,6 +422,8 @@ class _Search:
         self.shift = self.levels[-1].needed
         if self.movable < len(self.groups):
             self.shift = self._shift(rest, J, self.movable)
+        if self.directions is not None:
+            self.shift = self._shift_along(rest, J, self.directions / self.column[:, None])
         return all(np.isfinite(level.needed).all() for level in self.levels)
 
     def _shift(self, rest: _MinimumNorm, J: np.ndarray, movable: int) -> np.ndarray:
@@ -355,6 +433,13 @@ class _Search:
             C, np.eye(len(C)), self.groups[:movable], self.length / self.column,
             RANK * float(np.linalg.norm(C, 2)),
         )
+
+    def _shift_along(
+        self, rest: _MinimumNorm, J: np.ndarray, directions: np.ndarray
+    ) -> np.ndarray:
+        """Find the same for changes that are combinations of some directions."""
+        C = rest.left.T @ J[:, : self.n]
+        return directions @ np.linalg.pinv(C @ directions, rcond=RANK)
 
     def _step(self, r: np.ndarray, order: int) -> np.ndarray:
         """Change of all coefficients, in units of the columns; note whether y would stay."""
@@ -400,7 +485,8 @@ class _Search:
         and multipliers of those, by dividing by its length once and twice.
         """
         order = len(self.counts) - 1
-        self.shift = self.levels[-1].needed
+        if self.directions is None:
+            self.shift = self.levels[-1].needed
         for _ in range(MAX_POLISHING):
             kept, excess = self.c.copy(), self.excess
             r = self._residual(order)

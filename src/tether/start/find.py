@@ -103,14 +103,17 @@ class StartFinder:
             self.set_references(t, lifted.y)
         found = self._from_constraints(t, lifted.y, lifted.yp, lifted=True)
         if found.success:
-            found = replace(found, moved=lifted.moved, reason=lifted.reason)
+            found = replace(
+                found, moved=lifted.moved, reason=lifted.reason, jump=lifted.jump,
+                lawful=lifted.lawful,
+            )
         if mode == "check":
             return refuse_changes(s, found, np.append(y, found.y[len(y):]), None)
         return found
 
     def _is_far(self, found: np.ndarray, y: np.ndarray) -> bool:
-        """Whether a run that goes on would jump: then the least change may be another."""
-        if self.references.values is None:
+        """Whether the values would jump: then it is for the equations to say how."""
+        if self.references.values is None and not self.options.accept_projected_start:
             return False
         return probe.weighted_size(self.state, found - y) > 1.0
 
@@ -122,13 +125,16 @@ class StartFinder:
             return lift(model, t, y, yp)
         self.set_references(t, y)
         given = model.constraints.of_user(self.state, t)
-        lifted = Start(y, np.zeros_like(y), False, Reason(Kind.NOTHING))
-        for number, more in enumerate(given):
-            lifted = lift(model, t, y, yp, more)
-            if lifted.success:
-                if number:
-                    self._let_invariants_jump(t, lifted.y)
+        lifted, number = Start(y, np.zeros_like(y), False, Reason(Kind.NOTHING)), 0
+        for place, more in enumerate(given):
+            tried = lift(model, t, y, yp, more)
+            # how the equations say that the state jumps counts for more than an invariant
+            if tried.success and (tried.lawful or not lifted.success):
+                lifted, number = tried, place
+            if lifted.success and lifted.lawful:
                 break
+        if lifted.success and number:
+            self._let_invariants_jump(t, lifted.y)
         return lifted
 
     def set_references(self, t: float, y: np.ndarray) -> None:

@@ -21,6 +21,7 @@ from tether.base.reason import Kind, Reason, Row
 from tether.base.status import Status
 from tether.start.by_differences import Keep, settle
 from tether.start.consistent import largest, residual_at, time_scale, worst_equation
+from tether.structure.jump import Jump
 from tether.structure.least_change import shortest
 from tether.structure.pencil import Pencil, local_pencil, natural_scales
 from tether.structure.scaling import Units, nonzero, ranges
@@ -161,6 +162,7 @@ def start_above_index_1(
         )
     holds = _negligible(state, point, y, given, point.r)
     moved: dict[int, float] = {}
+    jump, lawful = None, True
     found, r = _complete(state, t, y, given, point)
     settled = _settle(state, t, y, found, point, pencil, keep)
     if settled is None:
@@ -174,7 +176,7 @@ def start_above_index_1(
                 y, found, False, violated, residual=(before, largest(r)), pencil=pencil
             )
     else:
-        y, found, point, moved = settled
+        y, found, point, moved, jump, lawful = settled
         r = point.r
     kind = Kind.CHANGED if moved else (
         Kind.AS_GIVEN if holds and yp is not None else Kind.FOUND_SLOPES_ONLY
@@ -182,17 +184,19 @@ def start_above_index_1(
     done = Reason(kind, values=(len(moved),), index=None if pencil is None else pencil.index)
     ypp = None if pencil is None else _curvature(state, t, y, found, point, pencil.var_index)
     return Start(
-        y, found, True, done, moved=moved, residual=(before, largest(r)), ypp=ypp, pencil=pencil
+        y, found, True, done, moved=moved, residual=(before, largest(r)), ypp=ypp, pencil=pencil,
+        jump=jump, lawful=lawful,
     )
 
 
 def _settle(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised,
     pencil: Pencil | None, keep: Keep | None,
-) -> tuple[np.ndarray, np.ndarray, _Linearised, dict[int, float]] | None:
+) -> tuple[np.ndarray, np.ndarray, _Linearised, dict[int, float], Jump | None, bool] | None:
     """Move y onto the constraints, given and hidden; None where that does not work out.
 
-    Returns y, y', what belongs to them, and changes of y that are worth telling.
+    Returns y, y', what belongs to them, changes of y that are worth telling, and what became of the
+    law that the equations have for them.
     """
     if pencil is None or pencil.index not in (2, 3):
         return None
@@ -208,7 +212,7 @@ def _settle(
     if not _negligible(state, there, found.y, slopes, r):
         return None
     moved = {int(j): float(found.y[j] - y[j]) for j in np.flatnonzero(found.moved)}
-    return found.y, slopes, replace(there, r=r), moved
+    return found.y, slopes, replace(there, r=r), moved, found.jump, found.lawful
 
 
 def refuse_pencil(pencil: Pencil) -> Reason | None:

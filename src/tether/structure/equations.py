@@ -178,6 +178,19 @@ class Equations:
             entries=kept + self._derivatives(rows),
         )
 
+    @cached_property
+    def entries_given(self) -> list[Entry]:
+        """Derivatives of the equations as the user wrote them, like `entries`."""
+        changed = {i: node for i, node in enumerate(self.given) if node != self.rows[i]}
+        kept = [entry for entry in self.entries if entry[0] not in changed]
+        return kept + self._derivatives(changed)
+
+    @cached_property
+    def program_given(self) -> Program:
+        """Program of these."""
+        nodes = [entry[3] for entry in self.entries_given]
+        return emit(self.graph, nodes, self.n, len(self.args), opaque=True)
+
     def index(self, signature: Signature) -> int:
         """Count the differentiations of the given equations that determine all slopes."""
         counts = zip(signature.differentiations, self.depth, strict=True)

@@ -51,6 +51,7 @@ def least_change(
     determined: bool,
     free: np.ndarray | None = None,
     rounding: Callable[[np.ndarray], np.ndarray] | None = None,
+    directions: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Failure | None]:
     """Solve equations near given values by damped Gauss-Newton steps.
 
@@ -69,6 +70,9 @@ def least_change(
     rounding : callable, optional
         Errors that rounding makes in the equations, as a function of the unknowns: asked for
         where an equation cannot be made smaller, although its linearised terms say that it could.
+    directions : ndarray, optional
+        Vectors, one in each column, that the change is to be a combination of, each as good as
+        the other; then `scale` only says what is small.
 
     Returns
     -------
@@ -103,7 +107,7 @@ def least_change(
             return x, None
         new, close = None, bool(np.all(np.abs(r) <= LEFT_OVER * terms))
         weight = 1.0 / nonzero(np.abs(A) @ (np.abs(x) + scale))
-        for step in _steps(A, -r, metric, determined):
+        for step in _steps_along(A, -r, metric, determined, directions):
             candidate = _damped(values, x, r, step, weight, close)
             if candidate is not None and (new is None or candidate.ratio < new.ratio):
                 new = candidate
@@ -160,6 +164,18 @@ def shortest_solution(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.nda
     """Solve A x = b, square, by the x that is shortest in units of `scale` if A is singular."""
     *_, x = _steps(A, b, scale, determined=True)
     return x
+
+
+def _steps_along(
+    A: np.ndarray, b: np.ndarray, scale: np.ndarray, determined: bool,
+    directions: np.ndarray | None,
+) -> Iterator[np.ndarray]:
+    """Solutions of A x = b as in `_steps`, or those that are combinations of directions."""
+    if directions is None:
+        yield from _steps(A, b, scale, determined)
+        return
+    for step in _steps(A @ directions, b, np.ones(directions.shape[1]), determined):
+        yield directions @ step
 
 
 def _steps(

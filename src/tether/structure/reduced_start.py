@@ -2,8 +2,9 @@
 
 The constraints are solved stage by stage, as a series of the solution would be found: positions
 from the position constraints, then velocities from those differentiated once, with the positions
-already fixed, and so on. In each stage the change is the smallest that will do. Last come slopes
-and multipliers, which the equations determine.
+already fixed, and so on. In each stage the change is the smallest that will do. Where that has moved
+what evolves by itself, the equations have a law for it, which then decides (`jump.py`). Last come
+slopes and multipliers, which the equations determine.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from tether._core.plain import Plain
 from tether.base.reason import Kind, Reason, Row
 from tether.structure.hidden import Reduced
+from tether.structure.jump import Jump, Jumping, Matrices, find_jump
 from tether.structure.least_change import jet_scale, least_change, movable, shortest_solution
 from tether.structure.scaling import Units
 from tether.structure.start import Start
@@ -27,6 +29,8 @@ __all__ = ["Search", "reduced_start"]
 
 # A change below this, of the size of the value, is no change.
 NO_CHANGE = 1e-13
+# ... and one below this no jump.
+NO_JUMP = 1e-10
 MADE_CONSISTENT, AS_GIVEN = Reason(Kind.MADE_CONSISTENT), Reason(Kind.AS_GIVEN)
 
 
@@ -106,7 +110,12 @@ def _find_start(
     if more is not None:
         search.add(more, places)
     before = search.largest(y, yp)
-    failure = search.satisfy_constraints(y) or search.solve_equations(y, yp)
+    given = y.copy()
+    failure, jump, lawful = search.satisfy_constraints(y), None, True
+    if failure is None and search.has_jumped(given, y):
+        jump = search.follow_law(given, y, yp)
+        lawful = jump is not None
+    failure = failure or search.solve_equations(y, yp)
     if failure is None:
         search.complete_slopes(y, yp)
     after = search.largest(y, yp)
@@ -114,7 +123,8 @@ def _find_start(
     moved = _moved(np.asarray(y0, float), y[: reduced.n_user], search.units)
     done = MADE_CONSISTENT if moved else AS_GIVEN
     return Start(
-        y, yp, failure is None, failure or done, moved=moved, residual=(before, after)
+        y, yp, failure is None, failure or done, moved=moved, residual=(before, after), jump=jump,
+        lawful=lawful,
     )
 
 
@@ -220,8 +230,73 @@ class Search:
                 return self._satisfy(y, rows, np.ones(len(y), bool))
         return failure
 
+    # --- jumps ----------------------------------------------------------------------------
+
+    def has_jumped(self, before: np.ndarray, after: np.ndarray) -> bool:
+        """Whether a variable that evolves by the equations was moved."""
+        n = self.reduced.n_user
+        size = np.maximum(np.abs(before), np.abs(after))[:n]
+        beside = self.units.y * np.max(size / self.units.y, initial=0.0)
+        jumped = np.abs(after - before)[:n] > NO_JUMP * (size + beside)
+        jumped[list(self.reduced.without_slopes)] = False
+        return bool(jumped.any())
+
+    def follow_law(self, before: np.ndarray, y: np.ndarray, yp: np.ndarray) -> Jump | None:
+        """Let y be what the equations lead to from the values before; None if that is nowhere.
+
+        On the constraints, y itself is what they may lead to.
+        """
+        reduced, n = self.reduced, self.reduced.n_user
+        full, everything = y.copy(), np.arange(len(self.level_stages))
+        scale = self.scale(y)
+
+        def onto_constraints(start: np.ndarray, directions: np.ndarray) -> np.ndarray | None:
+            x = y.copy()
+            x[:n] = start
+            along = np.zeros((len(y), directions.shape[1] + len(y) - n))
+            along[:n, : directions.shape[1]] = directions
+            along[n:, directions.shape[1] :] = np.diag(scale[n:])
+            if self._satisfy(x, everything, np.ones(len(y), bool), directions=along) is not None:
+                return None
+            full[:] = x
+            return x[:n]
+
+        movable = np.ones(n, bool)
+        movable[self.fixed] = False
+        stages = self.stages[:n]
+        early = stages < -1
+        if reduced.enters:
+            early = np.array(reduced.enters) < max(reduced.enters) - 1
+        jump = find_jump(
+            Jumping(
+                self._law(yp[:n]), onto_constraints, self.units.y, movable, early,
+                depth=max(-int(self.level_stages.min(initial=0)), max(reduced.enters, default=0)),
+            ),
+            before[:n], y[:n],
+        )
+        if jump is not None:
+            y[:] = full
+        return jump
+
+    def _law(self, slopes: np.ndarray) -> Matrices:
+        """F_y' and F_y of the equations as they were written."""
+        system, n = self.reduced.source[0], self.reduced.n_user
+        entries = system.entries_given
+        runner = Plain(system.program_given, self.args)
+
+        def matrices(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = np.zeros((2, n, n))
+            for (i, j, k, _), value in zip(
+                entries, runner.values(self.t, y, slopes), strict=True
+            ):
+                found[k, i, j] = value
+            return found[1], found[0]
+
+        return matrices
+
     def _satisfy(
-        self, y: np.ndarray, rows: np.ndarray, free: np.ndarray, with_more: bool = True
+        self, y: np.ndarray, rows: np.ndarray, free: np.ndarray, with_more: bool = True,
+        directions: np.ndarray | None = None,
     ) -> Reason | None:
         """Satisfy some constraints by changes of what is free."""
         free = free.copy()
@@ -248,7 +323,7 @@ class Search:
 
         y[:], failure = least_change(
             values, slopes, y.copy(), self.scale(y), determined=False, free=free,
-            rounding=rounding,
+            rounding=rounding, directions=directions,
         )
         if failure is None:
             return None

@@ -8,6 +8,7 @@ import numpy as np
 
 from tether.base.reason import Reason
 from tether.base.status import Status
+from tether.structure.jump import Jump
 from tether.structure.pencil import Pencil
 
 __all__ = ["Start"]
@@ -39,6 +40,11 @@ class Start:
         False if the values were refused because they violate the constraints.
     pencil : Pencil or None
         Local index and kinds of the unknowns, where the index is above 1.
+    jump : Jump or None
+        Where variables that evolve had to jump: what the equations say about it.
+    lawful : bool
+        False if they had to, and no values that the equations lead to were found: then the change
+        is the smallest that will do.
     status : Status
         How a run that cannot begin here ends.
 
@@ -61,7 +67,14 @@ class Start:
     on_constraints: bool = True
     fixed: tuple[int, ...] = ()
     pencil: Pencil | None = field(default=None, repr=False)
+    jump: Jump | None = field(default=None, repr=False)
+    lawful: bool = True
     status: Status = Status.NO_CONSISTENT_START     # of a run from here, if there was no success
+
+    def after(self, earlier: Start) -> Start:
+        """Return the same with the jump to where it was made from."""
+        jump = earlier.jump if self.jump is None else self.jump.after(earlier.jump)
+        return replace(self, jump=jump, lawful=self.lawful and earlier.lawful)
 
     def restricted(self, n: int) -> Start:
         """Return the part of the first n unknowns."""

@@ -1,0 +1,84 @@
+"""Jumped: where unknowns jump in a run, by how much, and the impulses that make them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tether.structure.start import Start
+
+__all__ = ["Jumped", "jumped"]
+
+# Relative: a change below this is round-off.
+ROUND_OFF = 1e-12
+
+
+@dataclass(frozen=True)
+class Jumped:
+    """A place where unknowns jump that have a derivative in the equations.
+
+    Attributes
+    ----------
+    t : float
+        When.
+    changes : dict
+        By how much every unknown jumped, by index.
+    impulses : dict
+        Integrals over the moment of the jump of unknowns that are infinite there, such as
+        reactions and currents, by index; those that the equations ask for, beside what an event
+        did.
+    by_law : bool
+        Whether the equations say how the unknowns jump; otherwise their change is the smallest
+        with which the constraints hold.
+    open_equations : tuple of int
+        Equations whose coefficients change with what jumps: they do not say how, and were taken
+        along the straight way from the old to the new values.
+
+    Examples
+    --------
+    A capacitor of 1 F at 10 V is connected to an empty one of 4 F; the charge is kept:
+
+    >>> from tether import solve_dae
+    >>> def circuit(t, y, yp):
+    ...     v1, v2, i = y
+    ...     return [yp[0] + i, 4 * yp[1] - i, v1 - v2 if t > 1 else i]
+    >>> jump = solve_dae(circuit, (0, 2), [10, 0, 0]).jumps[0]
+    >>> round(jump.t, 9), {j: round(v, 9) for j, v in jump.changes.items()}
+    (1.0, {0: -8.0, 1: 2.0})
+    >>> {j: round(p, 9) for j, p in jump.impulses.items()}
+    {2: 8.0}
+    """
+
+    t: float
+    changes: dict[int, float]
+    impulses: dict[int, float] = field(default_factory=dict)
+    by_law: bool = True
+    open_equations: tuple[int, ...] = ()
+
+
+def jumped(t: float, before: np.ndarray, start: Start, on_purpose: bool) -> Jumped | None:
+    """Describe a new start, if anything jumps there.
+
+    Parameters
+    ----------
+    t : float
+        When.
+    before : ndarray
+        The user's unknowns before.
+    start : Start
+        Values from which the run goes on.
+    on_purpose : bool
+        Whether somebody has changed the state.
+    """
+    jump = start.jump
+    if jump is None and start.lawful and not on_purpose:
+        return None
+    after = start.y[: len(before)]
+    large = np.abs(after - before) > ROUND_OFF * np.maximum(np.abs(after), np.abs(before))
+    changes = {int(j): float(after[j] - before[j]) for j in np.flatnonzero(large)}
+    if not changes:
+        return None
+    if jump is None:
+        return Jumped(float(t), changes, by_law=start.lawful)
+    return Jumped(float(t), changes, jump.impulses, True, jump.open_rows)
