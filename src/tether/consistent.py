@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from numpy.typing import ArrayLike
 
 from tether.base.capacity import OF_A_SEARCH, require_matrices
 from tether.base.checks import check_time, check_vector
+from tether.base.reason import Kind, Reason
 from tether.explain.start_words import with_words
 from tether.problem.names import Names, check_names
 from tether.problem.options import Options
 from tether.problem.problem import as_problem, prepared
+from tether.run.integration import Integration
 from tether.start.by_roles import find_by_roles
 from tether.start.search import Roles
 from tether.structure.scaling import Units
@@ -44,8 +47,12 @@ def consistent_start(
 
     The equations are looked at as by `solve_dae`: a function that can be traced may have any
     index, and its hidden constraints are found; those of another one are found by differences, up
-    to index 3. With nothing fixed, free or weighted, a traced system of index 2 or more gets the
-    values a run would begin with.
+    to index 3. With nothing fixed, free or weighted they are the values a run would begin with, if
+    it could.
+
+    Variables that evolve by the equations are moved where constraints ask for it, and in the way
+    that the equations have for it: velocities by impulses, voltages by charges that flow. Free
+    components and weights ask for the smallest change instead.
 
     Parameters
     ----------
@@ -103,7 +110,8 @@ def consistent_start(
     options = Options(rtol=rtol, atol=atol)
     given = 1.0 / Units.of_options(options, y).y if weights is None else _weights(weights, n)
     roles = Roles(
-        _components("fixed", fixed, labels), _components("free", free, labels), free is None, given
+        _components("fixed", fixed, labels), _components("free", free, labels), free is None, given,
+        by_law=free is None and weights is None,
     )
     both = sorted(set(roles.fixed) & set(roles.free))
     if both:
@@ -113,8 +121,24 @@ def consistent_start(
     ):
         raise ValueError("form and band are for a start with all of y fixed and no constraints")
     require_matrices(n, OF_A_SEARCH)
+    called = Names(tuple(labels))
+    if roles.by_law and not roles.fixed and not problem.constraints:
+        run = Integration(problem, t, y, yp, options)
+        if run.start.success:
+            return with_words(_told(run, y), called)
     found = find_by_roles(prepared(problem, t, y), t, y, yp, roles, options, form, band)
-    return with_words(found, Names(tuple(labels)))
+    return with_words(found, called)
+
+
+def _told(run: Integration, y: np.ndarray) -> Start:
+    """Return the start of a run; say which unknowns were moved by more than their tolerance."""
+    start, s, n = run.start.restricted(run.n), run.state, run.n
+    moved = np.flatnonzero(np.abs(start.y - y) * s.weights[:n] > 1.0).tolist()
+    reason = Reason(Kind.MOVED, columns=tuple(moved)) if moved else Reason(Kind.FOUND_SLOPES)
+    if start.pencil is not None and s.n == n:
+        open_slopes = np.flatnonzero((start.pencil.var_index > 1) & ~s.with_slopes).tolist()
+        reason = reason.then(Reason(Kind.SLOPES_OPEN, columns=tuple(open_slopes)))
+    return replace(start, reason=reason)
 
 
 def _components(name: str, value: Any, labels: list[str]) -> list[int]:

@@ -74,7 +74,8 @@ def begin_anew(
     if before is not None or not run.is_current:
         run.references.forget()
     _begin_anew(run, t, y, yp, turned)
-    run.settle(y if before is None else before, before is not None)
+    changed = before is not None and not np.array_equal(before, y)
+    run.settle(y if before is None else before, changed)
 
 
 def _begin_anew(

@@ -69,6 +69,7 @@ class Keep:
 
     fixed: np.ndarray            # of bool
     lengths: np.ndarray
+    by_law: bool = True          # what evolves is moved in the way the equations have for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +113,8 @@ def settle(
     with np.errstate(all="ignore"):
         found = _least(point)
         if found is None or not np.any(found.moved & ~point.free):
+            return found
+        if keep is not None and not keep.by_law:
             return found
         return _by_law(point, found)
 
@@ -168,7 +171,8 @@ def _by_law(point: _Point, nearby: Settled) -> Settled:
     Unknowns without a derivative, which are nothing but guesses, begin where they are found.
     """
     pencil, free = point.pencil, point.free
-    assert pencil.index is not None and pencil.scales is not None
+    assert pencil.index is not None
+    assert pencil.scales is not None
     scales, settled = pencil.scales, [nearby]
 
     def onto_constraints(start: np.ndarray, directions: np.ndarray) -> np.ndarray | None:
@@ -187,8 +191,7 @@ def _by_law(point: _Point, nearby: Settled) -> Settled:
     early = ~free & (pencil.var_index < 2) if pencil.index > 2 else np.zeros(len(free), bool)
     before = np.where(free, nearby.y, point.y)
     jump = find_jump(
-        Jumping(matrices, onto_constraints, scales.columns, ~fixed, early, pencil.index - 2),
-        before, nearby.y,
+        Jumping(matrices, onto_constraints, scales.columns, ~fixed, early), before, nearby.y
     )
     if jump is None:
         return replace(nearby, lawful=False)
@@ -231,7 +234,7 @@ class _Search:
     def _farthest(self) -> float:
         """Longest distance of the points of a difference formula, in units of time."""
         slope = np.abs(self.c[1]) / (np.abs(self.c[0]) + self.column)
-        left = abs(self.state.t_end - self.t) / POINTS
+        left = (abs(self.state.t_end - self.t) or abs(self.state.last_h)) / POINTS
         reach = min(4.0 * time_scale(self.state, self.t), left) / abs(self.unit)
         return min(reach, FARTHEST / max(slope.max(), 1e-300))
 

@@ -113,11 +113,13 @@ class _Finder:
         if model.reduced is None:
             found = search.run(y, yp)
             return self._onto_hidden(model, search, found) if found.success else found
-        found = search.run(y, yp, self._by_stages(model, y)).restricted(self.n)
+        found = search.run(y, yp, self._by_stages(model, y, yp)).restricted(self.n)
         given = self._plain.largest(self.y, self.slopes), self._plain.largest(found.y, found.yp)
         return replace(found, residual=given)
 
-    def _by_stages(self, model: Model, y: np.ndarray) -> np.ndarray | None:
+    def _by_stages(
+        self, model: Model, y: np.ndarray, slopes: np.ndarray
+    ) -> np.ndarray | None:
         """Satisfy the constraints as a run does: positions first, then velocities, and so on.
 
         None where that is not possible with what is fixed.
@@ -127,7 +129,11 @@ class _Finder:
             model.reduced, self.t, model.values, Units(self._lengths), self.roles.fixed
         )
         found = y.copy()
-        return found if search.satisfy_constraints(found) is None else None
+        if search.satisfy_constraints(found) is not None:
+            return None
+        if self.roles.by_law and search.has_jumped(y, found):
+            search.follow_law(y, found, slopes)
+        return found
 
     def _onto_hidden(self, model: Model, search: Search, found: Start) -> Start:
         """Above index 1 as written: go on to the hidden constraints, found by differences."""
@@ -139,7 +145,7 @@ class _Finder:
         assert index is not None
         fixed = np.isin(np.arange(self.n), self.roles.fixed)
         above = start_above_index_1(
-            state, t, found.y, found.yp, True, Keep(fixed, self._lengths)
+            state, t, found.y, found.yp, True, Keep(fixed, self._lengths, self.roles.by_law)
         )
         if not above.success:
             return replace(found, success=False, reason=above.reason)

@@ -147,5 +147,6 @@ def residual_at(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.nda
 
 
 def time_scale(state: State, t: float) -> float:
-    span = abs(state.t_end - t)
+    """Time in which something may happen; at the very end of a run, that of its last step."""
+    span = abs(state.t_end - t) or 1e3 * abs(state.last_h)
     return 1e-3 * span if math.isfinite(span) else 1.0

@@ -56,7 +56,7 @@ def law_of_values(
 def _column(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, step: float, j: int, of_slope: bool
 ) -> np.ndarray:
-    """Derivative by one unknown: over a large step if that is as good as over a small one."""
+    """Differentiate by one unknown: over a large step if that is as good as over a small one."""
     small = _difference(state, t, y, yp, SMALL * step, j, of_slope)
     large = _difference(state, t, y, yp, step, j, of_slope)
     near = np.abs(large - small) <= SAME * np.maximum(np.abs(large), np.abs(small))

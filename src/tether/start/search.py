@@ -71,6 +71,7 @@ class Roles:
     free: list[int]
     automatic: bool
     weights: np.ndarray
+    by_law: bool = False               # what evolves is moved in the way the equations have for it
 
 
 class Search:

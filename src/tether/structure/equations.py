@@ -182,12 +182,16 @@ class Equations:
     def entries_given(self) -> list[Entry]:
         """Derivatives of the equations as the user wrote them, like `entries`."""
         changed = {i: node for i, node in enumerate(self.given) if node != self.rows[i]}
+        if not changed:
+            return self.entries
         kept = [entry for entry in self.entries if entry[0] not in changed]
         return kept + self._derivatives(changed)
 
     @cached_property
     def program_given(self) -> Program:
         """Program of these."""
+        if self.entries_given is self.entries:
+            return self._program
         nodes = [entry[3] for entry in self.entries_given]
         return emit(self.graph, nodes, self.n, len(self.args), opaque=True)
 

@@ -6,10 +6,10 @@ satisfy
 
     E (y+ - y-) + A p_0 = 0,   E p_0 + A p_1 = 0,   ...,      E = F_y', A = F_y,
 
-so the jump lies in W_k for some k, with W_0 = {0} and W_(i+1) = {w: E w in A W_i}. In a mechanism W_2
-has what impulses of the reactions do to the velocities: momentum is kept. In a circuit it has what
-impulses of currents do to voltages: charge is kept. W_1 is the null space of E: unknowns without a
-derivative jump as they like.
+so the jump lies in W_k for some k, with W_0 = {0} and W_(i+1) = {w: E w in A W_i}. In a mechanism
+W_2 has what impulses of the reactions do to the velocities: momentum is kept. In a circuit it has
+what impulses of currents do to voltages: charge is kept. W_1 is the null space of E: unknowns
+without a derivative jump as they like.
 """
 
 from __future__ import annotations
@@ -23,13 +23,19 @@ from tether.structure.scaling import balanced, nonzero
 
 __all__ = ["Jump", "Jumping", "Matrices", "find_jump"]
 
+# Relative: what is left of terms that cancel.
+ROUND_OFF = 1e-13
 # Relative: singular values of matrices in natural units below this are zero.
 RANK = 1e-9
 # Of the size of the unknowns: what is left when the mean of E along a jump is found.
 SETTLED = 1e-14
 MAX_ROUNDS = 60
+# A change that is small and not smaller than this, of the one before, is round-off.
+STILL_SETTLING = 0.5
 # Relative: terms that differ by less than this are the same.
 SAME = 1e-6
+# Relative: coefficients that differ by less than this are constant.
+CONSTANT = 1e-9
 # Of the largest: an impulse below this is round-off.
 NO_IMPULSE = 1e-12
 
@@ -53,8 +59,6 @@ class Jumping:
         Unknowns that may change.
     early : ndarray of bool
         Unknowns that could only jump by derivatives of impulses, such as positions.
-    depth : int
-        So many derivatives of impulses, and no more, may occur.
     """
 
     matrices: Matrices
@@ -62,7 +66,6 @@ class Jumping:
     unit: np.ndarray
     movable: np.ndarray
     early: np.ndarray
-    depth: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +128,7 @@ def find_jump(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> Jump |
     ...     gap = np.array([1.0, -1.0, 0.0])
     ...     return y - directions @ np.linalg.lstsq((gap @ directions)[None], [gap @ y])[0]
     >>> cars = Jumping(lambda y: (E, A), onto_constraints, np.ones(3), np.ones(3, bool),
-    ...                np.zeros(3, bool), depth=0)
+    ...                np.zeros(3, bool))
     >>> jump = find_jump(cars, np.array([10.0, 0, 0]), np.array([5.0, 5, 0]))
     >>> jump.y.round(12), {j: round(p, 12) for j, p in jump.impulses.items()}
     (array([1., 1., 0.]), {2: 9.0})
@@ -133,8 +136,8 @@ def find_jump(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> Jump |
     found = _follow(system, before, nearby, 0, system.movable)
     if found is not None:
         return found
-    if system.depth > 0 and _is_linear(system, before, nearby):
-        for order in range(1, system.depth + 1):
+    if _is_linear(system, before, nearby):
+        for order in range(1, _highest_order(system, nearby) + 1):
             found = _follow(system, before, nearby, order, system.movable)
             if found is not None:
                 return found
@@ -150,9 +153,20 @@ def _is_linear(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> bool:
     return all(_same(one, other) for one, other in zip(first, last, strict=True))
 
 
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
+def _highest_order(system: Jumping, y: np.ndarray) -> int:
+    """So many derivatives of impulses, and no more, may occur: the spaces grow no further."""
+    E, A = system.matrices(y)
+    everything, sizes = np.ones(len(y), bool), [0]
+    W = np.zeros((len(y), 0))
+    while len(sizes) < 2 or sizes[-1] > sizes[-2]:
+        W = _next_space(E, A, system.unit, W, everything)
+        sizes.append(W.shape[1])
+    return max(len(sizes) - 4, 0)
+
+
+def _same(one: np.ndarray, other: np.ndarray, tolerance: float = SAME) -> bool:
     size = np.maximum(np.abs(one), np.abs(other))
-    return bool(np.all(np.abs(one - other) <= SAME * size))
+    return bool(np.all(np.abs(one - other) <= tolerance * size))
 
 
 def _follow(
@@ -164,6 +178,7 @@ def _follow(
     equation are the rate of: of a charge that is no linear function of the voltage, say.
     """
     after, size = nearby, system.unit + np.abs(before) + np.abs(nearby)
+    last = np.inf
     for _ in range(MAX_ROUNDS):
         E, A, constant = _mean(system.matrices, before, after)
         if not (np.isfinite(E).all() and np.isfinite(A).all()):
@@ -175,8 +190,10 @@ def _follow(
         if found is None:
             return None
         change, after = np.max(np.abs(found - after) / size), found
-        if constant or change <= SETTLED:
+        # what is found by differences never settles
+        if constant or change <= SETTLED or last * STILL_SETTLING <= change <= SAME:
             break
+        last = change
     impulses = _impulses(E, A, impulsive, after - before, system.unit)
     return Jump(after, impulses, _open_rows(system.matrices, before, after, impulses))
 
@@ -186,8 +203,8 @@ def _mean(
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """Mean of E on the straight way, A behind the jump, and whether both are constant."""
     (first, A_first), (last, A) = matrices(before), matrices(after)
-    if np.array_equal(first, last):
-        return last, A, np.array_equal(A_first, A)
+    if _same(first, last, CONSTANT):
+        return last, A, _same(A_first, A, CONSTANT)
     places, shares = np.polynomial.legendre.leggauss(8)
     E = np.zeros_like(last)
     for place, share in zip(places, shares, strict=True):
@@ -212,6 +229,7 @@ def _next_space(
     """All w with E w in the range of A W; columns of about one unit."""
     columns, n = np.flatnonzero(movable), len(unit)
     right = A @ W
+    right[np.abs(right) <= ROUND_OFF * (np.abs(A) @ np.abs(W))] = 0.0
     row, column = balanced(np.hstack([E[:, columns] * unit[columns], right]))
     right = row[:, None] * right * column[len(columns) :]
     left = row[:, None] * E[:, columns] * unit[columns]
@@ -223,6 +241,7 @@ def _next_space(
     scale = nonzero(np.abs(row[:, None] * E[:, columns] * unit[columns]).max(axis=0, initial=0.0))
     _, s, vt = np.linalg.svd(left / scale)
     rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > RANK else 0
+    vt[np.abs(vt) <= ROUND_OFF] = 0.0
     space = np.zeros((n, len(columns) - rank))
     basis = vt[rank:].T / scale[:, None]
     space[columns] = unit[columns, None] * basis / nonzero(np.abs(basis).max(axis=0, initial=0.0))
@@ -258,7 +277,7 @@ def _open_rows(
     for other in (A, A_shifted):
         differs |= np.abs((other - A_last) @ impulse) > SAME * size
     differs |= np.abs((E_shifted - E_last) @ change) > SAME * size
-    if not np.array_equal(E, E_last):
+    if not _same(E, E_last, CONSTANT):
         bend = np.linspace(-0.7, 0.7, len(after))
         one, other = (_along(matrices, before, after, way * bend) for way in (0.0, 1.0))
         differs |= np.abs(one - other) > SAME * size

@@ -2,8 +2,8 @@
 
 The constraints are solved stage by stage, as a series of the solution would be found: positions
 from the position constraints, then velocities from those differentiated once, with the positions
-already fixed, and so on. In each stage the change is the smallest that will do. Where that has moved
-what evolves by itself, the equations have a law for it, which then decides (`jump.py`). Last come
+already fixed, and so on. In each stage the change is the smallest that will do. Where that has
+moved what evolves, the equations have a law for it, which then decides (`jump.py`). Last come
 slopes and multipliers, which the equations determine.
 """
 
@@ -268,10 +268,7 @@ class Search:
         if reduced.enters:
             early = np.array(reduced.enters) < max(reduced.enters) - 1
         jump = find_jump(
-            Jumping(
-                self._law(yp[:n]), onto_constraints, self.units.y, movable, early,
-                depth=max(-int(self.level_stages.min(initial=0)), max(reduced.enters, default=0)),
-            ),
+            Jumping(self._law(yp[:n]), onto_constraints, self.units.y, movable, early),
             before[:n], y[:n],
         )
         if jump is not None:

@@ -68,7 +68,7 @@ class Start:
     fixed: tuple[int, ...] = ()
     pencil: Pencil | None = field(default=None, repr=False)
     jump: Jump | None = field(default=None, repr=False)
-    lawful: bool = True
+    lawful: bool = field(default=True, repr=False)
     status: Status = Status.NO_CONSISTENT_START     # of a run from here, if there was no success
 
     def after(self, earlier: Start) -> Start:
