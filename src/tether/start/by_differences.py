@@ -112,11 +112,9 @@ def settle(
     point = _Point(state, t, y, yp, fy, fyp, pencil, keep)
     with np.errstate(all="ignore"):
         found = _least(point)
-        if found is None or not np.any(found.moved & ~point.free):
+        if found is None or (keep is not None and not keep.by_law):
             return found
-        if keep is not None and not keep.by_law:
-            return found
-        return _by_law(point, found)
+        return _by_law(point, found) if _jumps(point, found) else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +145,15 @@ class _Point:
         return _Search(
             self.state, self.t, self.y, self.yp, self.pencil, terms, self.free, self.keep
         )
+
+
+def _jumps(point: _Point, found: Settled) -> bool:
+    """Whether something that evolves was moved, by more than what a step may leave behind."""
+    state, y, evolves = point.state, point.y, ~point.free
+    units = Units.of(state.rtols, state.atols, y)
+    beside = units.y * np.max((np.abs(y) / units.y)[evolves], initial=0.0)
+    change = np.abs(found.y - y) > state.rtols * (np.abs(y) + beside) + state.atols
+    return bool(np.any(change & evolves))
 
 
 def _least(point: _Point) -> Settled | None:
