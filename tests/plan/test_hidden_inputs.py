@@ -1,7 +1,10 @@
 """Floats that change between calls and during runs are inputs of a program."""
 
+import copy
+import dataclasses
 import functools
 import math
+import operator
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 
@@ -480,3 +483,117 @@ def test_formulas_name_hidden_inputs():
         run = Integration(plant.fun, 0.0, [1.0], t_bound=1.0)
     names = run.model.plan.traced.args.names
     assert set(names) == {"self.table['tau']", "self.gains[1]", "self.u"}
+
+
+# --- what nobody reads ----------------------------------------------------------------------------
+
+
+class Logger:
+    """A controller that takes notes."""
+
+    def __init__(self):
+        self.u, self.count, self.log, self.mode, self.last = 1.0, 0, [], "auto", None
+
+    def fun(self, t, y, yp):
+        return [yp[0] + self.u * y[0]]
+
+    def act(self, u):
+        self.u, self.last = u, object()
+        self.count += 1
+        self.log.append((self.count, u))
+        self.mode = f"step {self.count}"
+
+
+class Slots(Logger):
+    __slots__ = ("count", "last", "log", "mode", "u")
+
+
+@pytest.mark.parametrize("kind", [Logger, Slots])
+def test_attributes_that_no_code_names_do_not_count(kind, traces):
+    controller = kind()
+    for i in range(6):
+        controller.act(1.0 + 0.1 * i)
+        found = solve(controller.fun)
+        assert found.how.startswith("traced"), found.how
+        assert last(found)[0] == pytest.approx(math.exp(-controller.u), rel=1e-6)
+    assert len(traces) == 2
+
+
+@dataclasses.dataclass
+class Two:
+    a: float
+    b: float
+
+
+def by_getattr(two):
+    return getattr(two, "".join("b"))
+
+
+def by_vars(two):
+    return vars(two)["b"]
+
+
+def by_dictionary(two):
+    return two.__dict__["b"]
+
+
+def as_a_dictionary(two):
+    return dataclasses.asdict(two)["b"]
+
+
+def as_a_tuple(two):
+    return dataclasses.astuple(two)[1]
+
+
+def by_a_pattern(two):
+    match two:
+        case Two(_, value):
+            return value
+
+
+def by_a_named_pattern(two):
+    match two:
+        case Two(b=value):
+            return value
+
+
+def in_a_copy(two):
+    return copy.copy(two).b
+
+
+def in_a_deep_copy(two):
+    return copy.deepcopy(two).__dict__["b"]
+
+
+def replaced(two):
+    return dataclasses.replace(two, a=3.0).b
+
+
+GET_B = operator.attrgetter("b")
+
+
+def by_a_getter(two):
+    return GET_B(two)
+
+
+def by_equality(two):
+    return 2.0 if two == Two(1.0, 2.0) else 3.0 if two == Two(1.0, 3.0) else 5.0
+
+
+@pytest.mark.parametrize(
+    "read",
+    [by_getattr, by_vars, by_dictionary, as_a_dictionary, as_a_tuple, by_a_pattern,
+     by_a_named_pattern, in_a_copy, in_a_deep_copy, replaced, by_a_getter, by_equality],
+    ids=lambda read: read.__name__,
+)
+def test_attributes_that_are_reached_without_their_names(read):
+    two = Two(1.0, 2.0)
+
+    def fun(t, y, yp):
+        return [yp[0] + read(two) * y[0]]
+
+    for value in (2.0, 3.0, 5.0, 2.0):
+        two.b = value
+        found = solve(fun)
+        assert last(found)[0] == pytest.approx(math.exp(-value), rel=1e-6)
+        assert found.how.startswith("traced") or read in (by_vars, by_a_getter), found.how

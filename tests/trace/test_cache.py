@@ -185,7 +185,7 @@ class Slotted:
 )
 def test_key_notices_changes_inside_captured_objects(make, change):
     def capture(thing):
-        return lambda t, y, yp: [yp[0] + y[0], thing]
+        return lambda t, y, yp: [yp[0] + y[0], thing, lambda x: x.k]
 
     thing = make()
     before = cache_key(capture(thing), 1)

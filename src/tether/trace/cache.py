@@ -5,14 +5,17 @@ and those of the global names it uses, the same for every function it reaches, a
 its arguments. What tracing does not understand counts by identity, since a function that uses it
 is not traced.
 
-Of a module, and of a class, only those members count whose names are written somewhere in the
-code that is reached: a method that nobody calls may depend on anything. The private copy that is
-traced (`tether.trace.private`) has nothing but what was read here.
+Of a module, a class and an object only those members count whose names are written somewhere in
+the code that is reached: a method that nobody calls may depend on anything, and an attribute may
+be the log of a controller. The private copy that is traced (`tether.trace.private`) has nothing
+but what was read here.
 """
 
 from __future__ import annotations
 
 import collections
+import copy
+import dataclasses
 import enum
 import functools
 import hashlib
@@ -141,6 +144,8 @@ class Reader:
         self._count = 0
         self._spaces: list[_Namespace] = []    # whose members count if they are asked for
         self._classes: dict[int, _Namespace] = {}
+        self._objects: dict[int, _Namespace] = {}
+        self._holder_of_last: Any = None       # of the last float that was a member of something
 
     def read_call(self, fun: Callable[..., Any], args: Sequence[Any]) -> Hashable:
         """Token of a function with its further arguments, floats among them by their place."""
@@ -167,6 +172,11 @@ class Reader:
         """Names of the members of a class that are part of the key; None for unknown classes."""
         space = self._classes.get(id(cls))
         return None if space is None else space.read
+
+    def attributes_read(self, value: Any) -> set[str]:
+        """Names of the attributes of an object that are part of the key."""
+        space = self._objects.get(id(value))
+        return set() if space is None else space.read
 
     def read(self, value: Any) -> Hashable:
         """Token of a value, without what the code may ask it for by name."""
@@ -198,14 +208,15 @@ class Reader:
 
     def _variable(self, space: Any, name: str, value: Any) -> Hashable:
         """Token of a variable, which may be read on behalf of several functions."""
-        if type(value) not in FLOATS:
-            return self.part(space, name, value)
-        place = id(space), name
-        found = self._variables.get(place)
-        if found is not None:
-            return "again", found
-        self._variables[place] = len(self.floats)
-        self.groups.append(len(self.floats))
+        if type(value) in FLOATS:
+            place = id(space), name
+            found = self._variables.get(place)
+            if found is not None:
+                return "again", found
+            self._variables[place] = len(self.floats)
+            if space is not self._holder_of_last:
+                self.groups.append(len(self.floats))
+                self._holder_of_last = space
         return self.part(space, name, value)
 
     def _values(self, values: Any) -> list[Hashable]:
@@ -218,14 +229,18 @@ class Reader:
 
     def read_by_name(self) -> Hashable:
         """Token of what the code asks modules, classes and functions for; it may show more code."""
-        if not self._spaces:
-            return ()
-        tokens = []
-        while found := [
-            (number, space, name)
-            for number, space in enumerate(self._spaces)
-            for name in space.wanted(self.names, self.asks, self._makes)
-        ]:
+        spaces, tokens = self._spaces, list[Hashable]()
+        looked, known = 0, (0, False, False)
+        while True:
+            asked = len(self.names), self.asks, self._makes
+            first = looked if asked == known else 0
+            looked, known = len(spaces), asked
+            found = [
+                (number, spaces[number], name) for number in range(first, looked)
+                for name in spaces[number].wanted(self.names, self.asks, self._makes)
+            ]
+            if not found:
+                return tuple(tokens)
             for number, space, name in found:
                 space.read.add(name)
                 value = space.members[name]
@@ -233,7 +248,6 @@ class Reader:
                     tokens.append((number, name, self.read(value)))
                 else:
                     tokens.append((number, name, self._variable(space.holder, name, value)))
-        return tuple(tokens)
 
     def read_argument(self, value: Any) -> Hashable:
         """Token of an argument: floats count by their place only."""
@@ -261,6 +275,7 @@ class Reader:
     def _function(self, function: types.FunctionType) -> Hashable:
         code, variables = function.__code__, function.__globals__
         if is_library(home(function)):
+            self.asks = self.asks or id(function) in _ASKING
             inner = inside_errstate(function)
             return _Same(function) if inner is None else ("in errstate", self.read(inner))
         facts = facts_of(code)
@@ -277,8 +292,10 @@ class Reader:
         around = tuple(map(self._cell, code.co_freevars, cells)) if cells else ()
         if function.__dict__:
             self._spaces.append(_Namespace(function.__dict__, function))
-        extra = self.read(function.__defaults__), self.read(function.__kwdefaults__)
-        return (_Same(code), tuple(used), around, *extra)
+        given, named = function.__defaults__, function.__kwdefaults__
+        if given is None and named is None:
+            return _Same(code), tuple(used), around
+        return _Same(code), tuple(used), around, self.read(given), self.read(named)
 
     def _cell(self, name: str, cell: types.CellType) -> Hashable:
         try:
@@ -347,7 +364,8 @@ class Reader:
         )
 
     def _namespace(self, value: Any) -> Hashable:
-        return type(value), self._attributes(value, dictionary(value))
+        self._add_attributes(value)
+        return "namespace"
 
     def _slice(self, value: slice) -> Hashable:
         return slice, self.read(value.start), self.read(value.stop), self.read(value.step)
@@ -427,8 +445,18 @@ class Reader:
             return self._enumerated(value)
         if why_unknown(kind):
             return _Unknown(value)
-        own = [self._attributes(value, held) for held in (slots(value), dictionary(value))]
-        return "object", self._class_of_objects(kind), *own, self._content(value)
+        self._add_attributes(value)
+        token = self._class_of_objects(kind)
+        own = () if layout(kind) is object else self._content(value)
+        return "object", token, own
+
+    def _add_attributes(self, value: Any) -> None:
+        """Let attributes of an object count that somebody asks for."""
+        held = dictionary(value)
+        if others := slots(value):
+            held = {**others, **held}
+        self._objects[id(value)] = space = _Attributes(held, value)
+        self._spaces.append(space)
 
     def _attributes(self, holder: Any, values: dict[str, Any]) -> Hashable:
         self.groups.append(len(self.floats))
@@ -515,6 +543,17 @@ class _Namespace:
         return [name for name in names if name in members and name not in read]
 
 
+class _Attributes(_Namespace):
+    """Attributes of an object: there may be many objects, and few attributes of each."""
+
+    __slots__ = ()
+
+    def wanted(self, names: Mapping[str, None], asks: bool, makes: bool) -> list[str]:
+        """Members to read next."""
+        read = self.read
+        return [name for name in self.members if name not in read and (asks or name in names)]
+
+
 class _Members(_Namespace):
     """Members of a class; those that Python itself calls count always."""
 
@@ -541,13 +580,15 @@ class _Members(_Namespace):
 
 # By whatever name they are known, these may ask for any member.
 _ASKING = frozenset(
-    map(id, (getattr, hasattr, vars, dir, operator.attrgetter, operator.methodcaller))
+    map(id, (getattr, hasattr, vars, dir, operator.attrgetter, operator.methodcaller,
+             dataclasses.asdict, dataclasses.astuple, copy.deepcopy))
 )
 # What no expression with an object calls unless it is written; `type` makes objects as well.
 _UNUSED_TEXT = """
     __init__ __new__ __post_init__ __init_subclass__ __setattr__ __delattr__ __del__ __repr__
     __str__ __format__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __replace__ __dir__
     __set_name__ __class_getitem__ __annotations__ __getnewargs__ __copy__ __deepcopy__ __sizeof__
+    __match_args__
 """
 _UNUSED_BY_OBJECTS = frozenset(_UNUSED_TEXT.split())
 _OF_NAMED_TUPLES = frozenset(("_make", "_replace", "_asdict"))      # which call one another

@@ -16,14 +16,16 @@ _NOTABLE = {
     for name in (*_NAMING, "MATCH_CLASS", "PUSH_EXC_INFO", "WITH_EXCEPT_START", "CHECK_EG_MATCH")
     if name in dis.opmap
 }
-# Whoever uses one of these may ask for any member of a class or a function; modules are looked
-# after when tracing. A pattern such as `case Point(x=0)` has the names among its constants.
+# Whoever uses one of these may ask for any member of a class, an object or a function; modules are
+# looked after when tracing. A pattern such as `case Point(x=0)` has the names among its constants.
 _ASKING_TEXT = """
     getattr hasattr attrgetter methodcaller __getattribute__ __dict__ vars dir getmembers
-    getattr_static
+    getattr_static asdict astuple deepcopy
 """
 _ASKING = frozenset(_ASKING_TEXT.split())
-_MAKING = frozenset(("type", "__class__"))     # ways from an object to others of its class
+# Ways from an object to others of its class.
+_MAKING = frozenset(("type", "replace"))
+_TO_CLASS = "__class__"
 # With these a function gets at what a copy of it does not have.
 _INSIDE_TEXT = """
     __globals__ __builtins__ __subclasses__ __bases__ __subclasshook__ gi_frame gi_code cr_frame
@@ -74,7 +76,9 @@ class CodeFacts:
             name for full in named["IMPORT_NAME"] for name in _packages(full)
         ))
         self.asks = "MATCH_CLASS" in count or not _ASKING.isdisjoint(self.names)
-        self.makes = not _MAKING.isdisjoint(self.names)
+        self.makes = not _MAKING.isdisjoint(self.names) or (
+            _TO_CLASS in self.names and not all(map(_only_compares_classes, parts))
+        )
         self.trouble, self.line = "", code.co_firstlineno
         # A `with` has one handler, an `except` or `finally` another one without the second step.
         if count["PUSH_EXC_INFO"] > count["WITH_EXCEPT_START"] or count["CHECK_EG_MATCH"]:
@@ -104,6 +108,21 @@ def notable(code: types.CodeType) -> Iterator[tuple[str, int]]:
         name = _NOTABLE.get(operation)
         if name is not None:
             yield name, argument >> 1 if name == "LOAD_GLOBAL" else argument
+
+
+def _only_compares_classes(code: types.CodeType) -> bool:
+    """Tell whether ``x.__class__`` only occurs in ``x.__class__ is y.__class__``, as in `__eq__`.
+
+    Data classes have that, and to compare makes no objects.
+    """
+    if _TO_CLASS not in code.co_names:
+        return True
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "NOP")]
+    places = [i for i, step in enumerate(steps) if step.argval == _TO_CLASS]
+    pairs = zip(places[::2], places[1::2], strict=False)
+    return len(places) % 2 == 0 and all(
+        second == first + 2 and steps[second + 1].opname == "IS_OP" for first, second in pairs
+    )
 
 
 def _line(parts: list[types.CodeType], chosen: Callable[[dis.Instruction], bool]) -> int | None:

@@ -328,7 +328,7 @@ def slots(value: Any) -> dict[str, Any]:
     """Attributes that an object keeps outside a dictionary; those of the user's classes."""
     found = {}
     for base in type(value).__mro__:
-        if base is object or is_library(base.__module__):
+        if base is object or "__slots__" not in vars(base) or is_library(base.__module__):
             continue
         for name, member in vars(base).items():
             if type(member) is types.MemberDescriptorType and name not in found:

@@ -377,12 +377,15 @@ class PrivateCopy:
 
     def _simple_namespace(self, value: types.SimpleNamespace) -> Any:
         result = self._remember(value, types.SimpleNamespace())
-        vars(result).update(self._attributes(value))
+        for name, part in vars(value).items():
+            vars(result)[name] = self._attribute(value, name, part)
         self.watch.mapping(vars(result), "an attribute of a SimpleNamespace")
         return result
 
-    def _attributes(self, value: Any) -> dict[str, Any]:
-        return {k: self.part(value, k, v) for k, v in dictionary(value).items()}
+    def _attribute(self, holder: Any, name: str, value: Any) -> Any:
+        if name in self._reader.attributes_read(holder):
+            return self.part(holder, name, value)
+        return Forbidden(f"reaches the attribute {name} by a name that is not in the code")
 
     def _array(self, values: np.ndarray) -> Any:
         if id(values) in self._hidden.arrays:
@@ -489,10 +492,10 @@ class PrivateCopy:
         result = self._remember(value, build(cls, first))
         fill(result, self._parts(value))
         for name, part in slots(value).items():
-            _set_slot(result, name, self.part(value, name, part))
+            _set_slot(result, name, self._attribute(value, name, part))
         own = dictionary(result)
         for name, part in dictionary(value).items():
-            own[name] = self.part(value, name, part)
+            own[name] = self._attribute(value, name, part)
         self.watch.add(lambda: held_by(result), f"an attribute of a {type(value).__name__}")
         return result
 
@@ -530,7 +533,7 @@ class PrivateCopy:
         cls = self._library_class(kind) if is_holder(value) else kind
         result = self._remember(value, object.__new__(cls))
         own = dictionary(result)
-        own.update(self._attributes(value))
+        own.update({k: self.part(value, k, v) for k, v in dictionary(value).items()})
         self.watch.mapping(own, f"an attribute of a {type(value).__name__}")
         return result
 

@@ -173,10 +173,16 @@ class _Family:
         self._changing = np.zeros(len(floats), bool)
         self._constant = np.zeros(len(floats), bool)
         self._patterns: set[bytes] = set()
+        self._usual, self._rest = _NONE, b""       # the inputs, with such values of the others
         self._growths = self._refusals = 0
 
     def inputs(self, floats: np.ndarray) -> np.ndarray:
         """Numbers of the floats that are inputs, with these values."""
+        if len(self._usual) and _all_are_usual(floats[self._usual]):
+            rest = floats.copy()
+            rest[self._usual] = 0.0
+            if rest.tobytes() == self._rest:
+                return self._usual
         changed = floats.view(np.int64) != self._first.view(np.int64)
         if np.any(changed > self._changing):
             self._grow(changed | self._changing)
@@ -189,10 +195,16 @@ class _Family:
             if pattern in self._patterns or len(self._patterns) < MOST_PATTERNS:
                 self._patterns.add(pattern)
                 inputs &= ~zeros
-        return np.flatnonzero(inputs)
+        found = np.flatnonzero(inputs)
+        if not zeros.any() and not self._constant.any():
+            self._usual, rest = found, floats.copy()
+            rest[found] = 0.0
+            self._rest = rest.tobytes()
+        return found
 
     def _grow(self, changing: np.ndarray) -> None:
         self._growths += 1
+        self._usual = _NONE
         if self._growths > MANY_GROWTHS:
             changing[:] = True
         elif self._growths > FEW_GROWTHS:
@@ -203,6 +215,7 @@ class _Family:
     def refuse(self, inputs: np.ndarray) -> None:
         """Take some as constants from now on."""
         self._refusals += 1
+        self._usual = _NONE
         self._constant[inputs if self._refusals < MOST_REFUSALS else slice(None)] = True
 
 
@@ -293,6 +306,11 @@ class _Locator(Reader):
             key = content(holder)[place - 1]
             key = repr(key) if type(key) in (str, int, bool) else f"value {place // 2}"
         return f"{self._names.get(id(holder), kind.__name__)}[{key}]"
+
+
+def _all_are_usual(values: np.ndarray) -> bool:
+    """Tell whether values are finite and not zero."""
+    return bool(values.all()) and bool(np.isfinite(values).all())
 
 
 _NONE = np.zeros(0, np.intp)
