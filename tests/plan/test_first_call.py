@@ -83,6 +83,14 @@ def test_a_first_call_makes_few_schedules(counts, name):
     assert len(counts["emit"]) - len(set(counts["emit"])) <= 1
 
 
+@pytest.mark.parametrize("name", ["pend-i3", "caraxis-i3", "andrews-i3"])
+def test_the_start_is_solved_once_in_every_form(counts, name):
+    p = gallery.get(name)
+    sol = solve_dae(p.fun, p.t_span, p.y0, p.yp0, form=2, max_steps=5)
+    assert "reduced to 2" in sol.how
+    assert len(counts["_find_start"]) == 1
+
+
 def test_a_plan_for_one_start_is_made_once(counts):
     counts.watch(trace, choose)
 

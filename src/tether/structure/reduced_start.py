@@ -80,32 +80,36 @@ def reduced_start(
     >>> [round(float(v), 3) for v in start.y]
     [0.606, -0.795, 0.632, 0.482, 8.433]
     """
+    full = reduced.full
+    place = {unknown: i for i, unknown in enumerate(full.unknowns)}
+    places = [place[unknown] for unknown in reduced.unknowns]
     if more is not None:
-        return _find_start(reduced, t0, y0, yp0, args, units, more)
+        found = _find_start(full, t0, y0, yp0, args, units, more, places)
+        return replace(found, y=found.y[places], yp=found.yp[places])
     inputs = [y0, () if yp0 is None else yp0, reduced.args if args is None else args]
     key = (
         float(t0), yp0 is None, *(np.asarray(part, float).tobytes() for part in inputs),
         None if units is None else (units.y.tobytes(), units.t),
     )
-    before, found = reduced.last_start.get("found", (None, None))
+    before, found = full.last_start.get("found", (None, None))
     if before != key:
-        found = _find_start(reduced, t0, y0, yp0, args, units, None)
-        reduced.last_start["found"] = key, found
-    return replace(found, y=found.y.copy(), yp=found.yp.copy(), moved=dict(found.moved))
+        found = _find_start(full, t0, y0, yp0, args, units, None, places)
+        full.last_start["found"] = key, found
+    return replace(found, y=found.y[places], yp=found.yp[places], moved=dict(found.moved))
 
 
 def _find_start(
-    reduced: Reduced,
+    full: Reduced,
     t0: float,
     y0: np.ndarray,
     yp0: np.ndarray | None,
     args: np.ndarray | None,
     units: Units | None,
     more: MoreRows | None,
+    places: list[int],
 ) -> Start:
-    full = reduced.full
+    """Find values for all unknowns; further rows are functions of those at some `places`."""
     y, yp = full.lift(np.asarray(y0, float), None if yp0 is None else np.asarray(yp0, float))
-    places = [full.unknowns.index(unknown) for unknown in reduced.unknowns]
     search = Search(full, float(t0), args, units)
     if more is not None:
         search.add(more, places)
@@ -119,8 +123,7 @@ def _find_start(
     if failure is None:
         search.complete_slopes(y, yp)
     after = search.largest(y, yp)
-    y, yp = y[places], yp[places]
-    moved = _moved(np.asarray(y0, float), y[: reduced.n_user], search.units)
+    moved = _moved(np.asarray(y0, float), y[: full.n_user], search.units)
     done = MADE_CONSISTENT if moved else AS_GIVEN
     return Start(
         y, yp, failure is None, failure or done, moved=moved, residual=(before, after), jump=jump,
