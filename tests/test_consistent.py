@@ -211,3 +211,40 @@ def test_users_exception_passes():
 
 def circuit(t, y, yp):
     return [yp[0] + y[1], y[0] - 2.0 * y[1]]
+
+
+# --- names ------------------------------------------------------------------------------------
+
+
+def by_index(t, y, yp):
+    """The same pendulum, without names for its unknowns."""
+    return [yp[0] - y[2], yp[1] - y[3], yp[2] + y[4] * y[0], yp[3] + y[4] * y[1] + G,
+            y[0] * y[0] + y[1] * y[1] - 1.0]
+
+
+@pytest.mark.parametrize(("fun", "names", "said"), [
+    (pendulum, None, "x"),
+    (pendulum, ["a", "b", "c", "d", "e"], "a"),
+    (by_index, None, "y[0]"),
+    (by_index, NAMES, "x"),
+])
+def test_messages_have_the_names_that_a_run_has(fun, names, said):
+    start = consistent_start(fun, 0.0, [0.7, -0.8, 0.0, 0.0, 0.0], fixed=[1], names=names)
+    assert start.success
+    assert start.message.startswith(f"moved {said}")
+    told = solve_dae(fun, (0.0, 0.1), [0.7, -0.8, 0.0, 0.0, 0.0], names=names,
+                     options={"start": "check"})
+    assert not told.success
+    assert said in told.message
+
+
+@pytest.mark.parametrize("fixed", [["x", "z"], ["y[0]", "y[1]"], [0, 1], ["x", 1], [-5, "y[1]"]])
+def test_components_go_by_name_and_by_number(fixed):
+    start = consistent_start(pendulum, 0.0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=fixed)
+    np.testing.assert_array_equal(start.y[:2], [0.6, -0.8])
+    np.testing.assert_allclose(start.y[2:4], [0.64, 0.48], atol=1e-9)
+
+
+def test_a_name_that_the_function_does_not_have():
+    with pytest.raises(ValueError, match=r"fixed names 'q', which is no unknown; they are \['x'"):
+        consistent_start(pendulum, 0.0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=["q"])

@@ -13,7 +13,7 @@ from tether.base.capacity import OF_A_SEARCH, require_matrices
 from tether.base.checks import check_time, check_vector
 from tether.base.reason import Kind, Reason
 from tether.explain.start_words import with_words
-from tether.problem.names import Names, check_names
+from tether.problem.names import Names
 from tether.problem.options import Options
 from tether.problem.problem import as_problem, prepared
 from tether.run.integration import Integration
@@ -75,7 +75,8 @@ def consistent_start(
     constraints : optional
         Constraints G(t, y) = 0 beside those of the equations, as in `solve_dae`.
     names : sequence of str, optional
-        Names of the unknowns, for `fixed`, `free` and the messages.
+        Names of the unknowns, for `fixed`, `free` and the messages; read off the function where
+        it unpacks y into names, when left out.
     args, jac, rtol, atol
         As in `solve_dae`; the tolerances say in which units the unknowns are, and judge how far
         a value has moved.
@@ -106,7 +107,7 @@ def consistent_start(
     y = check_vector("y0", y0)
     yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
     n = len(y)
-    labels = check_names("names", names, n) or [f"y[{i}]" for i in range(n)]
+    labels = list(Names.of(problem, n, names).variables)
     options = Options(rtol=rtol, atol=atol)
     given = 1.0 / Units.of_options(options, y).y if weights is None else _weights(weights, n)
     roles = Roles(
@@ -145,10 +146,11 @@ def _components(name: str, value: Any, labels: list[str]) -> list[int]:
     if value is None:
         return []
     items = [value] if isinstance(value, (str, int, np.integer)) else list(value)
+    places = {f"y[{i}]": i for i in range(len(labels))} | {x: i for i, x in enumerate(labels)}
     found = []
     for item in items:
-        if isinstance(item, str) and item in labels:
-            found.append(labels.index(item))
+        if isinstance(item, str) and item in places:
+            found.append(places[item])
         elif (
             isinstance(item, (int, np.integer)) and not isinstance(item, bool)
             and -len(labels) <= item < len(labels)

@@ -61,6 +61,7 @@ class Model:
     modes: Modes | None = None
     sides: Sides = ()
     values: np.ndarray = np.zeros(0)           # of the inputs of the programs
+    units: Units | None = None                 # that a reduced system was made with
 
     def __init__(self, problem: Problem, n: int) -> None:
         self.problem, self.n = problem, n
@@ -156,6 +157,10 @@ class Model:
             mine.unknowns == theirs.unknowns and mine.stages == theirs.stages
             and len(mine.levels) == len(theirs.levels)
         )
+
+    def pair(self) -> Pair | None:
+        """Set the program of the user's equations beside the function; None where it is called."""
+        return None
 
     def count(self, state: State) -> None:
         """Take notice of the work of a run."""

@@ -49,7 +49,6 @@ class _Bdf:
 
     def go_on(self, state: State, t: float, start: Start, past: Polynomial) -> None:
         """Go on at the order of before, through equidistant points of the polynomial."""
-        assert isinstance(past, LocalInterpolant)
         h = past.t - past.t_old
         times = t - h * np.arange(past.k, 0, -1)
         begin.begin(state, t, start.y, start.yp, abs(h))

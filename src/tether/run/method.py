@@ -29,6 +29,7 @@ class Polynomial(Protocol):
 
     t: float                     # end of the step ...
     t_old: float                 # ... and its beginning
+    k: int                       # its degree
 
     def __call__(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return y and y' at a time or at an array of times (as columns)."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from tether._core import branches, codes
 from tether.plan.ledger import Ledger
-from tether.plan.model import Model, TracedModel
+from tether.plan.model import Model
 from tether.plan.plan import Plan
 from tether.plan.shelf import shelf
 from tether.problem.naming import place_of_error, place_of_value
@@ -67,11 +67,16 @@ class _Program:
         )
 
 
-def _residual(model: TracedModel, run: Integration) -> _Program:
+def _residual(model: Model, run: Integration) -> list[_Program]:
+    """Return the program of the equations, if they are run as one."""
+    pair = model.pair()
+    if pair is None or model.reading is None:
+        return []
+
     def value(row: int) -> tuple[str, str]:
         return run.names.equation(row), place_of_value(model.problem.fun, row)
 
-    return _Program(model.pair(), model.reading.key, value)
+    return [_Program(pair, model.reading.key, value)]
 
 
 def _constraint(name: str, fun: Callable[..., Any], traced: TracedValues) -> _Program:
@@ -149,8 +154,7 @@ class Trust:
         if self._programs is None:
             model = self.run.model
             self._programs = [_constraint(*item) for item in model.constraints.traced]
-            if isinstance(model, TracedModel):
-                self._programs.append(_residual(model, self.run))
+            self._programs += _residual(model, self.run)
             if self._events is not None:
                 self._programs.append(_events(self._events, self.run.problem.args))
         return self._programs
@@ -163,11 +167,11 @@ class Trust:
         A plan that was made for this run has been compared already.
         """
         self.adopt(model)
-        if not isinstance(model, TracedModel) or not self._due:
+        if model.plan is None or not self._due:
             return ""
         if model.plan.ledger.runs == 1 and model.modes is None:
             return ""
-        if self._differs_at(t, y, yp, [_residual(model, self.run)]):
+        if self._differs_at(t, y, yp, _residual(model, self.run)):
             return self.warnings[-1]
         return ""
 

@@ -16,7 +16,7 @@ from tether._core.state import State
 from tether.base.reason import Kind, Reason
 from tether.plan.choose import find_model
 from tether.plan.memory import new_state
-from tether.plan.model import AsWritten, Model, TracedModel
+from tether.plan.model import AsWritten, Model
 from tether.problem.options import Options
 from tether.problem.problem import Problem
 from tether.start.by_differences import Keep
@@ -196,6 +196,5 @@ def _is_index_1(model: Model) -> bool:
 
 def _agrees(model: Model, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
     """Compare what was traced, if anything was, with the function."""
-    if not isinstance(model, TracedModel):
-        return True
-    return model.pair().difference(t, y, np.zeros_like(y) if yp is None else yp) is None
+    pair = model.pair()
+    return pair is None or pair.difference(t, y, np.zeros_like(y) if yp is None else yp) is None

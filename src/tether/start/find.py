@@ -9,13 +9,14 @@ import numpy as np
 from tether._core import probe
 from tether._core.state import State
 from tether.base.reason import Kind, Reason
-from tether.plan.model import Model, ReducedModel
+from tether.plan.model import Model
 from tether.problem.options import Options
 from tether.start.consistent import make_consistent, merge_starts, refuse_changes
 from tether.start.high_index import find_kinds, start_above_index_1
 from tether.start.on_constraints import start_on_constraints
 from tether.start.reduced import lift
 from tether.start.references import References
+from tether.structure.hidden import Reduced
 from tether.structure.pencil import Pencil
 from tether.structure.start import Start
 
@@ -39,8 +40,8 @@ class StartFinder:
 
     def find(self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str) -> Start:
         """Find consistent values near the given ones; `mode` as in `Options.start`."""
-        if isinstance(self.model, ReducedModel):
-            return self._find_reduced(self.model, t, y, yp, mode)
+        if self.model.reduced is not None:
+            return self._find_reduced(self.model.reduced, t, y, yp, mode)
         self.set_references(t, y)
         if mode == "assume":
             given = np.zeros_like(y) if yp is None else yp
@@ -79,7 +80,7 @@ class StartFinder:
         return found
 
     def _find_reduced(
-        self, model: ReducedModel, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str
+        self, reduced: Reduced, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str
     ) -> Start:
         """Let the reduced equations say what belongs to the user's values.
 
@@ -88,15 +89,15 @@ class StartFinder:
         """
         s = self.state
         if mode == "assume":
-            whole, slopes = model.reduced.lift(y, yp)
+            whole, slopes = reduced.lift(y, yp)
             self.set_references(t, whole)
             return Start(whole, slopes, True, ASSUMED)
-        if s.n == model.n:
+        if s.n == self.model.n:
             self.set_references(t, y)
             found = self._from_constraints(t, y, yp)
             if found.success and not self._is_far(found.y, y):
                 return refuse_changes(s, found, y, yp) if mode == "check" else found
-        lifted = self._lift(model, t, y, yp)
+        lifted = self._lift(t, y, yp)
         if not lifted.success:
             return lifted
         if self.references.values is None:
@@ -117,10 +118,9 @@ class StartFinder:
             return False
         return probe.weighted_size(self.state, found - y) > 1.0
 
-    def _lift(
-        self, model: ReducedModel, t: float, y: np.ndarray, yp: np.ndarray | None
-    ) -> Start:
+    def _lift(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
         """Consistent values for a reduced system; in a run, on what was given beside it too."""
+        model = self.model
         if self.references.values is None:
             return lift(model, t, y, yp)
         self.set_references(t, y)
