@@ -143,8 +143,8 @@ def solve_dae(
         algebraic part and y' are found. "assume" takes `y0` and `yp0` as they are, "check" fails
         if they are inconsistent. ``sol.start`` says what was done.
     first_step, max_step : float, optional
-        Size of the first step and largest size of any. Where a traced function switches with time
-        no step is longer than a hundredth of the interval.
+        Size of the first step and largest size of any. Where a traced function has conditions on
+        time and unknowns together no step is longer than a hundredth of the interval.
     max_order : int
         Highest order, 1 to 5.
     max_steps, max_seconds : optional

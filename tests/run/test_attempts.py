@@ -45,7 +45,10 @@ def test_the_ring_keeps_slopes_and_condition(n):
 
 
 def test_the_ring_names_the_component_that_fails():
-    bdf = Bdf(lambda t, y, yp: [yp[0] + y[0], y[1] - (t > 0.5)], 0.0, [1.0, 0.0], t_bound=1.0)
+    bdf = Bdf(
+        lambda t, y, yp: [yp[0] + y[0], y[1] - (t > 0.5)], 0.0, [1.0, 0.0], t_bound=1.0,
+        options={"trace": "never"},
+    )
     while bdf.step() == Status.RUNNING:
         pass
     failed = read_steps(bdf._integration.state)

@@ -54,9 +54,12 @@ def test_a_break_at_the_end_keeps_the_jump_out(trace):
         return [yp[0] + y[0], y[1] - y[0] - (t >= 1)]
 
     found = solve_dae(fun, (0, 1), [1.0, 1.0], trace=trace).diagnosis
-    assert found.cause == Cause.DISCONTINUITY
-    assert any("t_breaks=[1]" in remedy for remedy in found.remedies)
-    assert "no step across it was accepted, however small" in found.evidence
+    if trace == "auto":                    # the function itself says when it switches
+        assert found.cause == Cause.NONE
+    else:
+        assert found.cause == Cause.DISCONTINUITY
+        assert any("t_breaks=[1]" in remedy for remedy in found.remedies)
+        assert "no step across it was accepted, however small" in found.evidence
     for t_eval in (None, [0.5, 1.0]):
         sol = solve_dae(fun, (0, 1), [1.0, 1.0], trace=trace, t_breaks=[1.0], t_eval=t_eval,
                         dense_output=True)

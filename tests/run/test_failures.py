@@ -90,9 +90,10 @@ def test_nan_from_a_time_on(in_place, trace):
 
     sol = solve_dae(fills if in_place else fun, (0, 1), [1.0], trace=trace)
     assert sol.status == Status.NON_FINITE
-    assert_kept(sol, lambda t: np.exp(-t)[None], 1e-5)
+    assert sol.y == pytest.approx(np.exp(-sol.t)[None], rel=1e-5)
+    assert "equation 0 is nan" in sol.message
     assert edge - 1e-6 < sol.t[-1] <= edge
-    assert sol.stats.convergence_failures > 3
+    assert "change y0" not in sol.message
 
 
 def test_nan_from_a_time_on_in_c(library):
@@ -153,9 +154,8 @@ def test_a_turning_point(trace):
     assert sol.diagnosis.cause == Cause.FOLD
 
 
-@pytest.mark.parametrize("trace", ["never", "always"])
-def test_a_jump_that_no_step_is_small_enough_for(trace):
-    sol = solve_dae(lambda t, y, yp: [y[0] - (t > 0.5)], (0, 1), [0.0], trace=trace)
+def test_a_jump_that_no_step_is_small_enough_for():
+    sol = solve_dae(lambda t, y, yp: [y[0] - (t > 0.5)], (0, 1), [0.0], trace="never")
     assert not sol.success
     assert sol.t[-1] == pytest.approx(0.5, abs=1e-8)
 

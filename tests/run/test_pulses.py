@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tether import solve_dae
+from tether import Bdf, Status, solve_dae
 
 # Written in several ways: 1 from 1 to 1.06, on the interval from 0 to 3.
 PULSES = {
@@ -85,3 +85,102 @@ def test_a_limit_of_the_user_holds_too():
 
     sol = solve_dae(switched, (0, 3), [0.5], max_step=0.01)
     assert np.diff(sol.t).max() <= 0.01 * (1 + 1e-12)
+
+
+# --- however narrow ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1e-1, 1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("span", [(0, 10), (10, 0), (-1e3, 1e3)])
+@pytest.mark.parametrize("way", ["if", "square", "table"])
+def test_a_pulse_of_any_width(width, span, way):
+    ways = {
+        "if": lambda t: 1.0 / width if 5.0 < t < 5.0 + width else 0.0,
+        "square": lambda t: 1.0 / width if (t - 5.0 - width / 2) ** 2 < width**2 / 4 else 0.0,
+        "table": lambda t: np.interp(
+            t, [0.0, 5.0, 5.0 + width, 5.0 + 2 * width, 9.0], [0.0, 0.0, 1.0 / width, 0.0, 0.0]
+        ),
+    }
+    sol = solve_dae(lambda t, y, yp: [yp[0] - ways[way](t)], span, [0.0])
+    assert sol.success, sol.message
+    sign = 1.0 if span[1] > span[0] else -1.0
+    assert sol.y[0, -1] == pytest.approx(sign, abs=1e-6 + 1e-14 / width)
+    assert sol.stats.steps < 100
+
+
+def test_a_steady_state_is_disturbed():
+    def load(t, y, yp):
+        return [yp[0] + y[0] - 1.0 - (4.0 if 1.0 < t < 1.1 else 0.0)]
+
+    sol = solve_dae(load, (0, 5), [1.0], rtol=1e-8, atol=1e-8)
+    assert sol.y[0, -1] == pytest.approx(1 + 4 * (math.exp(-3.9) - math.exp(-4.0)), abs=1e-7)
+
+
+@pytest.mark.parametrize("duty", [0.1, 0.5, 0.93])
+@pytest.mark.parametrize("wave", ["remainder", "floor", "sine", "where"])
+def test_a_square_wave_has_all_of_its_edges(duty, wave):
+    """x' + x = 1 while it is on: from period to period an affine map."""
+    period, count = 0.05, 100
+    waves = {
+        "remainder": lambda t: 1.0 if t % period < duty * period else 0.0,
+        "floor": lambda t: np.floor(t / period + 1.0) - np.floor(t / period - duty + 1.0),
+        "sine": lambda t: (
+            1.0 if math.cos(2 * math.pi * (t / period - duty / 2)) > math.cos(math.pi * duty)
+            else 0.0
+        ),
+        "where": lambda t: np.where(t / period - np.floor(t / period) < duty, 1.0, 0.0),
+    }
+    sol = solve_dae(
+        lambda t, y, yp: [yp[0] + y[0] - waves[wave](t)], (0, count * period), [0.0],
+        rtol=1e-8, atol=1e-10,
+    )
+    assert sol.success, sol.message
+    on, off = math.exp(-duty * period), math.exp(-(1 - duty) * period)
+    x = 0.0
+    for _ in range(count):
+        x = (1 + (x - 1) * on) * off
+    assert sol.y[0, -1] == pytest.approx(x, abs=1e-8)
+    assert sol.stats.steps < 40 * 2 * count
+
+
+@pytest.mark.parametrize("t_bound", [10.0, math.inf])
+def test_step_by_step(t_bound):
+    def pulse(t, y, yp):
+        return [yp[0] - (1e3 if 5.0 < t < 5.001 else 0.0)]
+
+    bdf = Bdf(pulse, 0.0, [0.0], t_bound=t_bound)
+    while bdf.t < 9.0 and bdf.status == Status.RUNNING:
+        before = bdf.t
+        bdf.step()
+        assert bdf.t > before
+        assert bdf.dense_output()(bdf.t)[0] == pytest.approx(bdf.y, abs=1e-12)
+    assert bdf.y[0] == pytest.approx(1.0, abs=1e-10)
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_a_switch_at_the_very_start(trace):
+    sol = solve_dae(
+        lambda t, y, yp: [yp[0] + y[0] - (1.0 if t > 0 else 0.0)], (0, 1), [0.0], trace=trace
+    )
+    assert sol.y[0, -1] == pytest.approx(1 - math.exp(-1.0), abs=1e-6)
+    assert sol.t[0] == 0.0
+
+
+def test_kinks_of_time_keep_the_digits():
+    """x' + x = |sin 3t|: piece by piece."""
+    def fun(t, y, yp):
+        return [yp[0] + y[0] - abs(np.sin(3 * t))]
+
+    def piece(x, a, b, sign):
+        def forced(t):
+            return sign * (math.sin(3 * t) - 3 * math.cos(3 * t)) / 10
+
+        return forced(b) + (x - forced(a)) * math.exp(a - b)
+
+    x, a, sign = 0.0, 0.0, 1.0
+    while a < 4.0:
+        b = min(a + math.pi / 3, 4.0)
+        x, a, sign = piece(x, a, b, sign), b, -sign
+    for tol in (1e-4, 1e-6, 1e-8, 1e-10):
+        sol = solve_dae(fun, (0, 4), [0.0], rtol=tol, atol=tol)
+        assert abs(sol.y[0, -1] - x) < 100 * tol

@@ -15,7 +15,7 @@ def jump_in_a_forcing():
         x, z = y
         return [yp[0] + x, z - x - (t > 0.37)]
 
-    return solve_dae(fun, (0, 1), [1.0, 1.0])
+    return solve_dae(fun, (0, 1), [1.0, 1.0], trace="never")
 
 
 def jump_in_a_callback():
@@ -47,7 +47,7 @@ def kink_that_is_differentiated_as_written():
         slope, ramp = y
         return [yp[1] - slope, ramp - abs(t - 0.25)]
 
-    return solve_dae(fun, (0, 1), [-1.0, 0.25], form="given")
+    return solve_dae(fun, (0, 1), [-1.0, 0.25], trace="never")
 
 
 def kink_in_a_backward_run():
@@ -161,7 +161,7 @@ def constraint_that_jumps():
         return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81,
                 x * x + z * z - (1.1 if t > 0.4 else 1.0)]
 
-    return solve_dae(fun, (0, 1), [1.0, 0.0, 0.0, 0.0, 0.0])
+    return solve_dae(fun, (0, 1), [1.0, 0.0, 0.0, 0.0, 0.0], trace="never")
 
 
 def thermal_runaway_without_steps():

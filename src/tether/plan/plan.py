@@ -13,6 +13,7 @@ from tether.plan.ledger import Ledger
 from tether.structure.analysis import Analysis
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
+from tether.structure.switch_times import SwitchTimes
 from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare
 from tether.trace.compile_c import worth_compiling
@@ -81,6 +82,11 @@ class Plan:
             return prepare(self.original.program(nodes)) if nodes else None
         except NoProgram:
             return None
+
+    @cached_property
+    def switch_times(self) -> SwitchTimes | None:
+        """What turns with time in the function; None if nothing does."""
+        return None if self.traced is None else SwitchTimes.of(self.original)
 
     def pair(
         self, fun: Callable[..., Any], args: Sequence[Any], fills: bool = False,

@@ -11,12 +11,13 @@ from tether._core import codes, store
 from tether._core import events as core_events
 from tether.base.checks import check_vector
 from tether.base.status import Status
+from tether.run.breaks import Breaks
 from tether.run.integration import Integration
 from tether.run.method import Polynomial
 from tether.run.pace import Pace, Storm
 from tether.run.progress import ProgressBar
 from tether.run.record import Record
-from tether.run.replan import begin_anew, keep_history, next_turn, switches
+from tether.run.replan import begin_anew, keep_history, switches
 from tether.run.watch import EPS, Event, EventFunctions, Switch, locate
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
@@ -27,8 +28,6 @@ ABOVE_ROUND_OFF = 100.0
 NEGLIGIBLE_CHANGE = 1e-6
 # Unknowns times steps to begin with: a program takes them in no time worth a look.
 FIRST_LEG = 1280
-# Times `_beside`: breaks that are not farther apart are one.
-SAME_BREAK = 8.0
 
 
 class Driver:
@@ -53,16 +52,15 @@ class Driver:
         self.cut_at: tuple[float, np.ndarray, np.ndarray] | None = None
         self.start = integration.start
         self.began = time.perf_counter()
-        self.t_final, self.breaks = self.state.t_end, list(breaks)
+        self.t_final, self.breaks = self.state.t_end, Breaks(integration, breaks)
         self.far_side: dict[int, float] = {}               # of events that have just acted
         self.storm, self.pace = Storm(integration.t), Pace(integration.t, self.t_final)
         self.had_effects = False                           # of somebody's code
         self.n_found = integration.model.constraints.n_found
         self.watched: list[Event] = events                 # and surfaces that the plan depends on
-        if integration.model.modes is not None:
-            self._watch()
-            self.start = integration.start             # a condition may change right at the start
-        self._next_break()
+        self.breaks.pass_at_once()
+        self._follow()
+        self.start = integration.start             # a condition may change right at the start
 
     @property
     def can_be_repeated(self) -> bool:
@@ -114,7 +112,7 @@ class Driver:
                 self._serve_events()
             if self.callback is not None and self.state.steps > before:
                 self._call_back()
-            if self.integration.status == Status.REACHED_END and self.state.t_end != self.t_final:
+            if self.breaks.reached:
                 self._pass_break()
             self._check_limits()
             self._show_progress()
@@ -156,46 +154,21 @@ class Driver:
 
     # --- times where the run begins anew --------------------------------------------------
 
-    def _beside(self, t: float) -> float:
-        """Return a time difference that is round-off beside the times of the run."""
-        return 2.0 * EPS * max(abs(t), 1e-3 * abs(self.t_final - self.t_start))
-
-    def _same(self, t: float, other: float) -> bool:
-        """Whether two times are one but for round-off: no step fits in between."""
-        return abs(other - t) <= SAME_BREAK * self._beside(t)
-
-    def _next_break(self) -> None:
-        """Let the core stop just before the next break: at it a forcing may already have jumped."""
-        s = self.state
-        passed = SAME_BREAK * self._beside(s.t)
-        while self.breaks and s.direction * (self.breaks[0] - s.t) <= passed:
-            self.breaks.pop(0)
-        s.t_end = self.t_final
-        if self.breaks:
-            t = self.breaks[0]
-            s.t_end = t - s.direction * self._beside(t)
-
     def _pass_break(self) -> None:
         """Begin anew just behind the break; what is kept belongs to the break itself."""
-        s, t = self.state, self.breaks.pop(0)
-        t = self.t_final if self._same(t, self.t_final) else t
+        s, run = self.state, self.integration
+        t = self.breaks.time
+        assert t is not None
         if self.record.keep_steps:
             self.record.t[s.stored - 1] = t
         store.store_outputs_until(s, t)
         self.t_reached = t
         if t == self.t_final:
             return
-        last = t
-        while self.breaks and self._same(t, self.breaks[0]):
-            last = self.breaks.pop(0)
-        self._next_break()
-        run = self.integration
-        y, yp, before, last_step = run.y, run.yp, run.model, run.polynomial()
+        y, yp = run.y, run.yp
         values = s.event_values.copy() if self.events else None
-        behind = last + s.direction * self._beside(last)
-        begin_anew(run, behind, y, yp)
+        behind, goes_on = self.breaks.cross()
         self._follow()
-        goes_on = run.model is not before and keep_history(run, last_step, run.t)
         self.record.begin_part(t, run.start.y, run.start.yp, smooth=goes_on)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events([])
@@ -231,25 +204,13 @@ class Driver:
             self.record.note_references(integration.references)
         if changed or self.watched is not self.events or integration.model.modes is not None:
             self._watch()
+        self.breaks.aim()
 
     def _watch(self) -> None:
         """Let the core look out for the events and for what the plan depends on."""
         found = switches(self.integration, timed=False)
         self.watched = [*self.events, *found] if found else self.events
         self.functions = EventFunctions(self.integration, self.watched) if self.watched else None
-        turn, t = next_turn(self.integration, self.t_final), self.state.t
-        if turn is not None and self._same(t, turn):
-            self._turn_at_once(turn)
-            return
-        if turn is not None and turn not in self.breaks:
-            self.breaks = sorted((*self.breaks, turn), reverse=self.state.direction < 0)
-        self._next_break()
-
-    def _turn_at_once(self, t: float) -> None:
-        """Begin anew behind a time that the run has as good as reached."""
-        y, yp = self.integration.y, self.integration.yp
-        begin_anew(self.integration, t + self.state.direction * self._beside(t), y, yp)
-        self._follow()
 
     def _note_restart(self) -> None:
         """Keep the point where the run begins anew by itself."""

@@ -32,6 +32,7 @@ from tether.problem.options import Options, merge
 from tether.problem.problem import Problem, as_problem, prepared
 from tether.run import replan
 from tether.run.bdf import BDF
+from tether.run.breaks import Breaks
 from tether.run.jumps import Jumped, jumped
 from tether.run.kinds import use_kinds
 from tether.run.method import Method, Polynomial
@@ -133,6 +134,7 @@ class Integration:
         self.tried_at: float | None = None     # where a failure last led to a new analysis
         self.reduced_at: float | None = None   # ... or to other choices
         self.stride = math.inf                 # of the last step before the run began anew
+        self._breaks: Breaks | None = None     # of `step`
         self.watched: list[Switch] | None = None    # by `step`, where the structure may change
         self.changed = False                   # whether what the residual reads was
         self.trust = Trust(self)
@@ -348,13 +350,27 @@ class Integration:
         """Take one step and return the status; a finished or failed run stays where it is."""
         taken = self.state.steps
         self.refresh()
+        self._look_for_breaks()
         if self.model.modes is not None and self.watched is None:
-            self.watched = replan.switches(self, timed=True)
+            self.watched = replan.switches(self, timed=False)
         while self.status == Status.RUNNING and self.state.steps == taken:
             self.advance(1)
         if self.model.modes is not None and self.state.steps > taken:
             replan.pass_surfaces(self)
+        if self._breaks is not None and self._breaks.reached:
+            self.status = Status.RUNNING       # and begins anew with the next step
         return self.status
+
+    def _look_for_breaks(self) -> None:
+        """Before a step: pass the time at which the equations switch, or let it end there."""
+        if self.status != Status.RUNNING:
+            return
+        if self._breaks is None:
+            self._breaks = Breaks(self)
+            self._breaks.pass_at_once()
+        elif self.state.t == self.state.t_end:
+            self._breaks.cross()
+        self._breaks.aim()
 
     def advance(self, count: int) -> int:
         """Take up to `count` steps without returning to Python; return the core's code."""

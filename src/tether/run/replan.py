@@ -37,7 +37,6 @@ __all__ = [
     "choose_by_slopes",
     "keep_history",
     "look_at_rank",
-    "next_turn",
     "pass_surfaces",
     "replan",
     "rescue",
@@ -267,14 +266,6 @@ def _go_through(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bo
 
 
 # --- surfaces -----------------------------------------------------------------------------------
-
-
-def next_turn(run: Integration, t_end: float) -> float | None:
-    """When the structure of the equations changes next by time alone; None if it does not."""
-    model = run.model
-    if model.modes is None:
-        return None
-    return model.modes.next_time(run.t, t_end, model.sides, model.values)
 
 
 def switches(run: Integration, timed: bool) -> list[Switch]:

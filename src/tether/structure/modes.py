@@ -17,7 +17,6 @@ from itertools import product
 
 import numpy as np
 
-from tether._core.plain import Plain
 from tether.structure.certain import certain_unknowns
 from tether.structure.sigma import Unmatched, find_signature
 from tether.trace import Trace
@@ -33,8 +32,6 @@ Sides = tuple[bool, ...]               # per surface: whether a point lies below
 
 # All sides of so many surfaces are looked at together; of more, one after the other.
 MOST_TOGETHER = 4
-# So many times are looked at for conditions that depend on time alone.
-SAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -97,34 +94,6 @@ class Modes:
         graph, outputs = self.traced.graph, self.traced.outputs
         leaves = set().union(*_unknowns(graph, outputs).values())
         return tuple(sorted({graph.nodes[leaf][1] for leaf in leaves if graph.nodes[leaf][2] > 0}))
-
-    def next_time(self, t: float, t_end: float, sides: Sides, args: np.ndarray) -> float | None:
-        """First time after t at which a surface of time alone has been passed; None if none is.
-
-        Windows shorter than a thousandth of the interval may be missed.
-        """
-        if not self.timed:
-            return None
-        n, timed = self.traced.n, list(self.timed)
-        times = np.linspace(t, t_end, SAMPLES + 1)[1:]
-        nowhere = np.zeros((n, SAMPLES))
-        plain = Plain(self._program.program, args, SAMPLES)
-        values = plain.values_at_points(times, nowhere, nowhere)
-        below = [self.surfaces[k].conditions[0][1] for k in timed]
-        held = np.array([sides[k] == answer for k, answer in zip(timed, below, strict=True)])
-        turned = np.any((values[timed] != 0.0) != held[:, None], axis=0)
-        if not turned.any():
-            return None
-        first = int(np.argmax(turned))
-        low, high = (times[first - 1] if first else t), times[first]
-        at_rest = np.zeros(n)
-        while (middle := 0.5 * (low + high)) not in (low, high):
-            here = self.sides(middle, at_rest, at_rest, args)
-            if any(here[k] != sides[k] for k in timed):
-                high = middle
-            else:
-                low = middle
-        return float(high)
 
     def height(self, surface: int, args: np.ndarray) -> Callable[..., float]:
         """How far above a surface a point lies, as a function of t, y and y'."""

@@ -24,7 +24,7 @@ from tether.trace.branches import BranchRecorder, TooManyWays, merge
 from tether.trace.cache import Reader, TooLarge
 from tether.trace.derive import SparseJacobian, jacobian, switches
 from tether.trace.emit import Program, emit
-from tether.trace.graph import Graph
+from tether.trace.graph import TIMED, Graph
 from tether.trace.joins import Joins
 from tether.trace.kinds import NP_FLOAT, PY_FLOAT
 from tether.trace.private import PrivateCopy
@@ -115,8 +115,9 @@ class Trace:
 
     @cached_property
     def is_switched_by_time(self) -> bool:
-        """Whether it depends on time, among other things or alone, where a kink or a jump is."""
-        leaves = self.graph.inputs(self.switches)
+        """Whether it depends on time, but not on time alone, where a kink or a jump is."""
+        mixed = [node for node in self.switches if self.graph.level[node] > TIMED]
+        leaves = self.graph.inputs(mixed)
         return any(self.graph.nodes[leaf][0] == op.TIME for leaf in leaves)
 
     @cached_property

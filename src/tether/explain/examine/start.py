@@ -32,7 +32,10 @@ def at_the_start(case: Case) -> Diagnosis:
     t, y, yp = case.run.given
     slopes = start.yp[: case.n] if yp is None else yp
     r = case.residual(t, y, slopes)
+    restarted = case.driver is not None and t != case.driver.t_start
     if r is not None and not np.isfinite(r).all():
+        if restarted:
+            return name_not_finite(case, r, t, y, "")
         later = case.residual(t + case.state.direction * LATER * (abs(t) or 1.0), y, slopes)
         soon = later is not None and np.isfinite(later).all()
         situation = "at the time of the start" if soon else AT_THE_START
@@ -58,7 +61,6 @@ def at_the_start(case: Case) -> Diagnosis:
         algebraic = ~matrices[1].any(axis=1)
         r = np.where(algebraic, r, 0.0) if np.any(r[algebraic]) else r
     rows, evidence = list(start.reason.equations[:1]), [message]
-    restarted = case.driver is not None and t != case.driver.t_start
     anew = "where the run begins anew" if restarted else ""
     for values in (found, r):
         if values is not None and np.isfinite(values).all():

@@ -1,0 +1,144 @@
+"""Breaks: times at which a run stops and begins anew, because something may jump there.
+
+They are those that the user gives, and those at which a traced function switches by time alone
+(`tether.structure.switch_times`). The core stops two units of round-off before a break, and the run
+begins anew two behind it: on which side the break itself counts does not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether.base.reason import Kind
+from tether.base.status import Status
+from tether.run.replan import begin_anew, keep_history
+from tether.structure.switch_times import SwitchTimes, Timetable
+
+if TYPE_CHECKING:
+    from tether.run.integration import Integration
+
+__all__ = ["Breaks"]
+
+EPS = float(np.finfo(float).eps)
+# Times `Breaks.beside`: breaks that are not farther apart are one.
+SAME_BREAK = 8.0
+# So many first steps a run without an end looks ahead.
+LOOK_AHEAD = 1000.0
+
+
+class Breaks:
+    """The breaks of one run.
+
+    Parameters
+    ----------
+    run : Integration
+        The run, at its start.
+    given : sequence of float
+        Those of the user, in the order in which the run comes to them.
+    """
+
+    def __init__(self, run: Integration, given: Sequence[float] = ()) -> None:
+        self.run, self._given = run, list(given)
+        self.t_start, self.t_final = run.t, run.state.t_end
+        self._next: float | None = None
+        self._what: SwitchTimes | None = None
+        self._table: Timetable | None = None
+        self._for: bytes = b""                 # arguments that the timetable was made for
+
+    def beside(self, t: float) -> float:
+        """Return a time difference that is round-off beside the times of the run."""
+        span = abs(self.t_final - self.t_start)
+        return 2.0 * EPS * max(abs(t), 1e-3 * span if math.isfinite(span) else 0.0)
+
+    def same(self, t: float, other: float) -> bool:
+        """Whether two times are one but for round-off: no step fits in between."""
+        return abs(other - t) <= SAME_BREAK * self.beside(t)
+
+    @property
+    def reached(self) -> bool:
+        """Whether the run has come to a break, not to its end."""
+        return self.run.status == Status.REACHED_END and self.run.state.t_end != self.t_final
+
+    def aim(self) -> None:
+        """Let the core stop just before the next break: at it a forcing may already have jumped."""
+        self._aim_from(self.run.t)
+
+    def _aim_from(self, t: float) -> None:
+        s = self.run.state
+        passed = SAME_BREAK * self.beside(t)
+        while self._given and s.direction * (self._given[0] - t) <= passed:
+            self._given.pop(0)
+        ahead = [*self._given[:1]]
+        turn = self._turn_after(t + s.direction * passed)
+        if turn is not None:
+            ahead.append(turn)
+        self._next = min(ahead, key=lambda t: s.direction * t, default=None)
+        s.t_end = self.t_final
+        if self._next is not None:
+            s.t_end = self._next - s.direction * self.beside(self._next)
+        elif self._table is not None and self._table.t_end != self.t_final:
+            s.t_end = self._table.t_end        # to look further from there
+
+    def _turn_after(self, t: float) -> float | None:
+        """When the function switches next; None if it does not."""
+        run = self.run
+        plan = run.model.plan
+        what = None if plan is None else plan.switch_times
+        if what is None:
+            self._what = self._table = None
+            return None
+        values = run.model.values
+        is_old = what is not self._what or values.tobytes() != self._for
+        if self._table is None or is_old or self._table.t_end == run.t != self.t_final:
+            self._what, self._for = what, values.tobytes()
+            self._table = what.timetable(values, run.t, self._look_ahead())
+        return self._table.next(t)
+
+    def _look_ahead(self) -> float:
+        if math.isfinite(self.t_final):
+            return self.t_final
+        s = self.run.state
+        return s.t + LOOK_AHEAD * s.h
+
+    def pass_at_once(self) -> None:
+        """Begin anew right behind the start where something switches there."""
+        s = self.run.state
+        turn = self._turn_after(s.t)
+        if turn is not None and self.same(s.t, turn):
+            behind = turn + s.direction * self.beside(turn)
+            begin_anew(self.run, behind, self.run.y, self.run.yp)
+
+    @property
+    def time(self) -> float | None:
+        """Where the run stands: the break, or the end if that is the same; None for neither."""
+        if self._next is None:
+            return None
+        return self.t_final if self.same(self._next, self.t_final) else self._next
+
+    def cross(self) -> tuple[float, bool]:
+        """Begin anew behind the break; tell where, and whether the run goes on with its past."""
+        run, last = self.run, self._next
+        s = run.state
+        if last is None:                       # nothing is there: the run looks further
+            run.status = Status.RUNNING
+            self.aim()
+            return run.t, True
+        while True:
+            behind = last + s.direction * self.beside(last)
+            while self._given and s.direction * (self._given[0] - last) <= 0.0:
+                self._given.pop(0)
+            ahead = (*self._given[:1], self._turn_after(behind))
+            near = [t for t in ahead if t is not None and self.same(last, t)]
+            if not near:
+                break
+            last = max(near, key=lambda t: s.direction * t)
+        y, yp, before, last_step = run.y, run.yp, run.model, run.polynomial()
+        self._aim_from(behind)                 # the first step depends on how far it is
+        begin_anew(run, behind, y, yp)
+        if not run.start.success and run.start.reason.kind is Kind.NOT_FINITE:
+            run.status = Status.NON_FINITE
+        return behind, run.model is not before and keep_history(run, last_step, run.t)

@@ -1,0 +1,399 @@
+"""When a traced function switches by time alone: known before the run gets there.
+
+Conditions, steps and tables of t and the arguments turn at times that follow from the function:
+`t > 2`, `t % T < d`, `np.floor(t)`, `np.sin(w * t) > 0`, the points of a table that are joined by
+straight lines. The next time is found exactly where the expression is a straight line in t as long
+as nothing else turns. Others are looked for by bounds over intervals, which are halved as long as
+something may turn in them: no pulse is too narrow to be found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tether._core.plain import Plain
+from tether.trace import opcodes as op
+from tether.trace.bounds import bounds_over
+from tether.trace.derive import switches
+from tether.trace.emit import Program
+from tether.trace.graph import STATIC, TIMED, Graph
+from tether.trace.operations import OPERATIONS
+from tether.trace.tracer import Trace
+
+__all__ = ["SwitchTimes", "Timetable"]
+
+EPS = float(np.finfo(float).eps)
+# The interval is cut into so many to begin with ...
+FIRST_CUTS = 64
+# ... and so many that something may turn in are halved at once, the next ones first.
+MOST_AT_ONCE = 4096
+# Below so many units of round-off bounds tell no more than the values do.
+CLOSE = 64.0
+
+STEPS = (op.FLOOR, op.CEIL, op.MOD)
+TWO_SIDED = (op.LT, op.LE, op.MIN, op.MAX)
+ONE_SIDED = (op.ABS, op.SIGN)
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchTimes:
+    """What turns with time in a function; `of` makes it, None where nothing does.
+
+    Attributes
+    ----------
+    graph : Graph
+        Where the expressions live.
+    straight, curved : tuple of int
+        Nodes that turn where an expression passes a value: one that is a straight line in t
+        between the times at which something turns, and others.
+    places : tuple of int
+        For each of the others, an expression that changes its value where it turns; if it is a
+        table, the operand ...
+    starts : tuple
+        ... that passes one of these values there.
+    program : Program
+        Of the places.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.switch_times import SwitchTimes
+    >>> from tether.trace import trace
+    >>> traced = trace(lambda t, y, yp: [yp[0] - (1.0 if t % 0.4 < 0.1 else 0.0)], 1)
+    >>> table = SwitchTimes.of(traced).timetable(np.zeros(0), 0.0, 1.0)
+    >>> [round(table.next(t), 12) for t in (0.0, 0.2, 0.45)]
+    [0.1, 0.4, 0.5]
+    """
+
+    graph: Graph
+    straight: tuple[int, ...]
+    curved: tuple[int, ...]
+    places: tuple[int, ...]
+    starts: tuple[np.ndarray | None, ...]
+    program: Program
+
+    @classmethod
+    def of(cls, traced: Trace) -> SwitchTimes | None:
+        """Look for what turns with time; None where nothing does."""
+        graph = traced.graph
+        found = [
+            node for node in switches(graph, traced.outputs)
+            if graph.level[node] == TIMED and graph.nodes[node][0] not in (op.EQ, op.NE)
+        ]
+        if not found:
+            return None
+        is_straight = _straight_lines(graph, graph.cone(found))
+        passing = {node: all(is_straight[x] for x in graph.operands(node)) for node in found}
+        curved = tuple(node for node in found if not passing[node])
+        places = tuple(_place(graph, node) for node in curved)
+        tables = (graph.nodes[node] for node in curved)
+        return cls(
+            graph,
+            tuple(node for node in found if passing[node]),
+            curved,
+            places,
+            tuple(graph.tables[b].starts if code == op.TABLE else None for code, _, b, _ in tables),
+            traced.program(list(places)),
+        )
+
+    @cached_property
+    def straight_cone(self) -> list[int]:
+        """What the nodes with straight lines need, in order."""
+        return self.graph.cone(self.straight)
+
+    @cached_property
+    def curved_cone(self) -> list[int]:
+        """What the others need."""
+        return self.graph.cone(self.places)
+
+    def timetable(self, args: np.ndarray, t: float, t_end: float) -> Timetable:
+        """Make the table of the times from t to t_end, for given arguments."""
+        return Timetable(self, args, t, t_end)
+
+
+def _place(graph: Graph, node: int) -> int:
+    """Make an expression that changes its value where a node turns, or passes that of a table."""
+    code, a, b, _ = graph.nodes[node]
+    if code == op.TABLE:
+        return a
+    if code == op.MOD:
+        return graph.unary(op.FLOOR, graph.div(a, b))
+    if code in (op.MIN, op.MAX, op.ABS):
+        return graph.binary(op.LT, a, graph.zero if code == op.ABS else b)
+    return node
+
+
+def _straight_lines(graph: Graph, cone: Sequence[int]) -> dict[int, bool]:
+    """Tell which nodes are straight lines in t as long as nothing turns."""
+    found: dict[int, bool] = {}
+    for node in cone:
+        code, a, b, _ = graph.nodes[node]
+        level, operands = graph.level, graph.operands(node)
+        if level[node] <= STATIC or code == op.TIME:
+            found[node] = True
+        elif code == op.MUL:
+            found[node] = (level[a] <= STATIC and found[b]) or (level[b] <= STATIC and found[a])
+        elif code in (op.DIV, op.MOD):
+            found[node] = level[b] <= STATIC and found[a]
+        elif code == op.TABLE:
+            found[node] = found[a] and graph.tables[b].width <= 2
+        else:
+            found[node] = code in _STRAIGHT and all(found[x] for x in operands)
+    return found
+
+
+_STRAIGHT = frozenset((
+    op.ADD, op.SUB, op.NEG, op.SELECT, *op.CONDITIONS, *STEPS, *TWO_SIDED, *ONE_SIDED,
+))
+
+
+class Timetable:
+    """When something turns in one interval, for given arguments."""
+
+    def __init__(self, what: SwitchTimes, args: np.ndarray, t: float, t_end: float) -> None:
+        self.what, self.args, self.t_end = what, args, t_end
+        self.direction = math.copysign(1.0, t_end - t)
+        self.span = abs(t_end - t)
+        self._known: list[float] = []          # of what is curved, up to the horizon
+        self._horizon = t
+
+    def next(self, t: float) -> float | None:
+        """First time after t at which something turns; None if nothing does."""
+        ahead = [time for time in (self._next_straight(t), self._next_curved(t))
+                 if time is not None and self.direction * (self.t_end - time) >= 0.0]
+        return min(ahead, key=lambda time: self.direction * time, default=None)
+
+    # --- straight lines ---------------------------------------------------------------------
+
+    def _next_straight(self, t: float) -> float | None:
+        if not self.what.straight:
+            return None
+        values, slopes = self._lines(t)
+        best, which = math.inf, -1
+        for node in self.what.straight:
+            wait = self._wait(node, values, slopes)
+            if wait < best:
+                best, which = wait, node
+        if best == math.inf:
+            return None
+        return self._sharpened(which, t, t + self.direction * best)
+
+    def _lines(self, t: float) -> tuple[dict[int, float], dict[int, float]]:
+        """Values at a time, and slopes of the straight lines."""
+        graph = self.what.graph
+        values, slopes = dict(self._static), dict.fromkeys(self._static, 0.0)
+        for node in self.what.straight_cone:
+            if node in values:
+                continue
+            code, a, b, c = graph.nodes[node]
+            slope = 0.0
+            if code == op.TIME:
+                value, slope = t, 1.0
+            elif code in (op.ADD, op.SUB):
+                sign = 1.0 if code == op.ADD else -1.0
+                value, slope = values[a] + sign * values[b], slopes[a] + sign * slopes[b]
+            elif code == op.NEG:
+                value, slope = -values[a], -slopes[a]
+            elif code == op.MUL:
+                value = values[a] * values[b]
+                slope = slopes[a] * values[b] + values[a] * slopes[b]
+            elif code == op.DIV:
+                value = values[a] / values[b] if values[b] else math.nan
+                slope = slopes[a] / values[b] if values[b] else math.nan
+            elif code == op.SELECT:
+                taken = b if values[a] else c
+                value, slope = values[taken], slopes[taken]
+            elif code in (op.MIN, op.MAX):
+                taken = a if (values[a] <= values[b]) == (code == op.MIN) else b
+                value, slope = values[taken], slopes[taken]
+            elif code == op.ABS:
+                value = abs(values[a])
+                slope = slopes[a] if values[a] > 0.0 else -slopes[a]
+            elif code == op.MOD:
+                value, slope = float(np.mod(values[a], values[b])), slopes[a]
+            elif code == op.TABLE:
+                table = graph.tables[b]
+                value = float(table(values[a]))
+                slope = float(table.derivative()(values[a])) * slopes[a]
+            else:
+                value = _value(graph, node, values)
+            values[node], slopes[node] = value, slope
+        return values, slopes
+
+    @cached_property
+    def _static(self) -> dict[int, float]:
+        """Values of what follows from the arguments."""
+        graph, values = self.what.graph, {}
+        for node in self.what.straight_cone:
+            code, a, _, _ = graph.nodes[node]
+            if graph.level[node] > STATIC:
+                continue
+            if code in (op.CONST, op.ARG):
+                values[node] = float(a if code == op.CONST else self.args[a])
+            else:
+                values[node] = _value(graph, node, values)
+        return values
+
+    def _wait(self, node: int, values: dict[int, float], slopes: dict[int, float]) -> float:
+        """How long it takes until a node turns; infinite if it does not."""
+        graph = self.what.graph
+        code, a, b, _ = graph.nodes[node]
+        height, rate = values[a], slopes[a]
+        if code in TWO_SIDED:
+            height, rate = height - values[b], rate - slopes[b]
+        elif code == op.MOD:
+            if not values[b]:
+                return math.inf
+            height, rate = height / values[b], rate / values[b]
+        rate *= self.direction
+        if not rate or not math.isfinite(height) or not math.isfinite(rate):
+            return math.inf
+        if code in STEPS:
+            target = math.floor(height) + 1.0 if rate > 0.0 else math.ceil(height) - 1.0
+        elif code == op.TABLE:
+            starts = graph.tables[b].starts
+            if rate > 0.0:
+                place = int(np.searchsorted(starts, height, side="right"))
+            else:
+                place = int(np.searchsorted(starts, height, side="left")) - 1
+            if not 0 <= place < len(starts):
+                return math.inf
+            target = float(starts[place])
+        else:
+            target = 0.0
+        wait = (target - height) / rate
+        return wait if wait > 0.0 else math.inf
+
+    def _sharpened(self, node: int, t: float, guess: float) -> float:
+        """Time at which a node turns, up to round-off, next to a guess that may be off by more."""
+        before, unit = self._place(node, t), EPS * max(abs(guess), EPS * self.span)
+        for width in (unit, 64.0 * unit, 4096.0 * unit):
+            low, high = guess - self.direction * width, guess + self.direction * width
+            if self.direction * (low - t) <= 0.0:
+                low = t
+            if self._place(node, low) == before != self._place(node, high):
+                if width == unit:
+                    return guess
+                while (middle := 0.5 * (low + high)) not in (low, high):
+                    if self._place(node, middle) == before:
+                        low = middle
+                    else:
+                        high = middle
+                return high
+        return guess
+
+    def _place(self, node: int, t: float) -> float:
+        """Return a number that changes where a node turns."""
+        values, _ = self._lines(t)
+        code, a, b, _ = self.what.graph.nodes[node]
+        if code == op.MOD:
+            return round((values[a] - values[node]) / values[b])
+        if code == op.TABLE:
+            return float(np.searchsorted(self.what.graph.tables[b].starts, values[a], "right"))
+        if code in (op.MIN, op.MAX):
+            return float(values[a] < values[b])
+        if code == op.ABS:
+            return float(values[a] < 0.0)
+        return values[node]
+
+    # --- others -----------------------------------------------------------------------------
+
+    def _next_curved(self, t: float) -> float | None:
+        if not self.what.curved:
+            return None
+        while True:
+            for time in self._known:
+                if self.direction * (time - t) > 0.0:
+                    return time
+            if self.direction * (self.t_end - self._horizon) <= 0.0:
+                return None
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Find what turns next, as far as can be looked at together."""
+        edges = np.linspace(self._horizon, self.t_end, FIRST_CUTS + 1)
+        near, far = edges[:-1], edges[1:]
+        horizon = self.t_end
+        while True:
+            turning = self._may_turn(near, far)
+            near, far = near[turning], far[turning]
+            if len(near) > MOST_AT_ONCE:
+                horizon = near[MOST_AT_ONCE]
+                near, far = near[:MOST_AT_ONCE], far[:MOST_AT_ONCE]
+            middle = 0.5 * (near + far)
+            unit = CLOSE * EPS * np.maximum(np.abs(near), EPS * self.span)
+            open_ = np.abs(far - near) > unit
+            if not open_.any():
+                break
+            near, far = _halved(near, middle, far, open_)
+        self._known = self._halved_by_values(near, far)
+        self._horizon = float(horizon)
+
+    def _may_turn(self, near: np.ndarray, far: np.ndarray) -> np.ndarray:
+        what = self.what
+        low, high = np.minimum(near, far), np.maximum(near, far)
+        found = bounds_over(what.graph, what.curved_cone, self.args, low, high)
+        turns = np.zeros(len(near), bool)
+        for place, starts in zip(what.places, what.starts, strict=True):
+            first, last = found[place]
+            if starts is not None:
+                first, last = (np.searchsorted(starts, x, side="right") for x in (first, last))
+            turns |= first != last
+        return turns
+
+    def _halved_by_values(self, near: np.ndarray, far: np.ndarray) -> list[float]:
+        """First times at which something has turned in small intervals, as the program sees it."""
+        before = self._places(near)
+        turned = np.any(before != self._places(far), axis=0)
+        near, far, before = near[turned], far[turned], before[:, turned]
+        while True:
+            middle = 0.5 * (near + far)
+            if np.all((middle == near) | (middle == far)):
+                return sorted(far.tolist(), key=lambda t: self.direction * t)
+            same = np.all(self._places(middle) == before, axis=0)
+            near, far = np.where(same, middle, near), np.where(same, far, middle)
+
+    def _places(self, t: np.ndarray) -> np.ndarray:
+        """Numbers that change where the nodes turn, one row for each node."""
+        if len(t) == 0:
+            return np.zeros((len(self.what.places), 0))
+        program = self.what.program
+        nowhere = np.zeros((program.n, len(t)))
+        values = Plain(program, self.args, len(t)).values_at_points(t, nowhere, nowhere)
+        for row, starts in enumerate(self.what.starts):
+            if starts is not None:
+                values[row] = np.searchsorted(starts, values[row], side="right")
+        return values
+
+
+def _value(graph: Graph, node: int, values: dict[int, float]) -> float:
+    """Value of an operation where those of its operands are known."""
+    code, a, b, c = graph.nodes[node]
+    if code == op.SELECT:
+        return values[b] if values[a] else values[c]
+    with np.errstate(all="ignore"):
+        if code == op.POWI:
+            return float(np.float64(values[a]) ** b)
+        if code == op.TABLE:
+            return float(graph.tables[b](values[a]))
+        if code == op.OPAQUE:
+            return float(graph.opaques[b](values[a]))
+        operation = OPERATIONS[code].array
+        assert operation is not None
+        return float(operation(*(np.float64(values[x]) for x in graph.operands(node))))
+
+
+def _halved(
+    near: np.ndarray, middle: np.ndarray, far: np.ndarray, wide: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Halve intervals that are wide, and keep their order."""
+    count = 1 + wide
+    begins, ends = np.repeat(near, count), np.repeat(far, count)
+    second = np.cumsum(count)[wide] - 1
+    begins[second], ends[second - 1] = middle[wide], middle[wide]
+    return begins, ends
