@@ -10,7 +10,8 @@ from tether.trace.arrays import apply_ufunc
 from tether.trace.branches import BranchRecorder
 from tether.trace.functions import UNARY
 from tether.trace.graph import Graph
-from tether.trace.scalar import _ARITHMETIC, _BITWISE, _COMPARISON, Scalar, Untraceable, _operate
+from tether.trace.refusal import Untraceable
+from tether.trace.scalar import _ARITHMETIC, _BITWISE, _COMPARISON, Scalar, _operate
 from tether.trace.shims import UfuncShim
 
 OPERATIONS = _ARITHMETIC | _COMPARISON | _BITWISE

@@ -22,7 +22,8 @@ from tether.trace.arrays import (
     wrapped,
 )
 from tether.trace.kinds import FLOAT, NUMPY, UNSURE
-from tether.trace.scalar import Scalar, refuse, with_origin
+from tether.trace.refusal import refuse
+from tether.trace.scalar import Scalar, with_origin
 
 HANDLERS: dict[Any, Callable[..., Any]] = {}
 

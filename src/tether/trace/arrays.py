@@ -28,13 +28,13 @@ from tether.trace.kinds import (
     kind_of,
     origin_of,
 )
+from tether.trace.refusal import refuse
 from tether.trace.scalar import (
     Scalar,
     asked_from_inside,
     compare,
     logical_not,
     of_kind,
-    refuse,
     select,
     with_origin,
 )

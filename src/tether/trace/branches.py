@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
-from tether.trace.scalar import Untraceable, refusals, refuse
+from tether.trace.refusal import Untraceable, refusals, refuse
 
 Path = list[tuple[int, bool]]
 

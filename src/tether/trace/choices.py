@@ -8,6 +8,7 @@ import numpy as np
 
 from tether.trace import opcodes as op
 from tether.trace.kinds import BOOL, PROMOTED, UNSURE, class_of
+from tether.trace.refusal import refuse
 from tether.trace.scalar import (
     Operation,
     binary,
@@ -16,7 +17,6 @@ from tether.trace.scalar import (
     kind_of_number,
     of_kind,
     of_quotients,
-    refuse,
     select,
     table,
 )

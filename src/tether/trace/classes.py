@@ -23,7 +23,7 @@ from tether.trace.known import (
     is_library,
     why_unknown,
 )
-from tether.trace.scalar import refuse
+from tether.trace.refusal import refuse
 from tether.trace.standins import Forbidden, Unread
 from tether.trace.watch import Watch
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from tether.trace.arrays import TracedArray, converted, demoted, has_traced, lifted, plain, promoted
 from tether.trace.kinds import BOOL, BOXED, FLOAT, INT, NUMPY, PYTHON, UNCERTAIN, origin_of
-from tether.trace.scalar import Scalar, of_kind, refuse
+from tether.trace.refusal import refuse
+from tether.trace.scalar import Scalar, of_kind
 
 
 class FloatMeta(type):

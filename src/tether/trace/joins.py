@@ -25,7 +25,8 @@ from tether.trace.blocks import Blocks
 from tether.trace.branches import BranchRecorder, Path, Unexpected, merge
 from tether.trace.kinds import BOOL, BOXED, EITHER, MIXED, OF_TYPE, UNSURE, class_of, origin_of
 from tether.trace.known import IMMUTABLE, home, is_library, module_of, why_unknown
-from tether.trace.scalar import Scalar, Untraceable, refusals
+from tether.trace.refusal import Untraceable, refusals
+from tether.trace.scalar import Scalar
 from tether.trace.watch import Watch, held_by, parts_of
 
 __all__ = ["Joins", "NoJoin"]

@@ -26,7 +26,8 @@ from tether.trace.arrays import (
 from tether.trace.functions import UNARY
 from tether.trace.kinds import BOOL, BOXED, FLOAT, dtype_of
 from tether.trace.piecewise import from_points
-from tether.trace.scalar import Scalar, is_traced, of_kind, refuse, select
+from tether.trace.refusal import refuse
+from tether.trace.scalar import Scalar, is_traced, of_kind, select
 from tether.trace.splines import FILL, STAY, Pieces
 
 # Beyond these sizes the expressions get long.

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tether.trace.arrays import TracedArray, has_traced, lifted, plain
-from tether.trace.scalar import Scalar, refuse
+from tether.trace.refusal import refuse
+from tether.trace.scalar import Scalar
 from tether.trace.standins import Unchanging
 
 KNOWN_OF_INTERPOLANTS = frozenset(

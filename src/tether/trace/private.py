@@ -58,7 +58,8 @@ from tether.trace.known import (
     why_unknown,
 )
 from tether.trace.opaque import OpaqueFunction, SparseMatrix, is_differentiable
-from tether.trace.scalar import Scalar, refuse
+from tether.trace.refusal import refuse
+from tether.trace.scalar import Scalar
 from tether.trace.shims import (
     BUILTINS,
     MATH,

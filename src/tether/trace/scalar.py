@@ -7,11 +7,9 @@ import functools
 import math
 import operator
 import sys
-import threading
 import types
 from collections.abc import Callable
-from types import CodeType
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -36,20 +34,7 @@ from tether.trace.kinds import (
     kind_of,
     origin_of,
 )
-
-
-class Untraceable(BaseException):
-    """The function did something that an expression cannot express.
-
-    Not an `Exception`, lest a handler of the user's swallows it.
-
-    Attributes
-    ----------
-    place : tuple or None
-        Code object and line that are to blame, where the traceback does not tell.
-    """
-
-    place: tuple[CodeType, int] | None = None
+from tether.trace.refusal import refuse
 
 
 class Recorder(Protocol):
@@ -59,20 +44,6 @@ class Recorder(Protocol):
 
     def decide(self, condition: int) -> bool:
         """Say which way a branch goes on this run."""
-
-
-class _Refusals(threading.local):
-    last: str | None = None
-
-
-# The reason for which tracing was given up in this thread, should a handler swallow the exception.
-refusals = _Refusals()
-
-
-def refuse(reason: str) -> NoReturn:
-    """Give up tracing; the line it happened at is added later."""
-    refusals.last = reason
-    raise Untraceable(reason)
 
 
 NUMBERS = (float, int, np.floating, np.integer, np.bool_)

@@ -32,6 +32,7 @@ from tether.trace.float_types import TYPE_SHIMS, TracedFloat, TracedFloat64, typ
 from tether.trace.functions import BINARY, UNARY, erf
 from tether.trace.kinds import BOOL, BOXED, FLOAT, INT, NUMPY, PYTHON, class_of, origin_of
 from tether.trace.numpy_functions import empty_like, filled, full_like, ones_like, zeros_like
+from tether.trace.refusal import refuse
 from tether.trace.scalar import (
     Scalar,
     is_traced,
@@ -39,7 +40,6 @@ from tether.trace.scalar import (
     logical_not,
     logical_or,
     of_kind,
-    refuse,
     with_origin,
 )
 

@@ -14,7 +14,8 @@ from tether.trace.arrays import TracedArray, demoted, has_traced, lifted, plain,
 from tether.trace.functions import clip
 from tether.trace.opaque import KNOWN_OF_INTERPOLANTS
 from tether.trace.piecewise import Piecewise, from_points
-from tether.trace.scalar import Scalar, logical_and, refuse, select
+from tether.trace.refusal import refuse
+from tether.trace.scalar import Scalar, logical_and, select
 from tether.trace.standins import Unchanging
 
 # What an interpolant does outside its interval: it goes on, gives NaN (also in place of an

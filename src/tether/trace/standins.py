@@ -10,7 +10,7 @@ import numpy as np
 
 from tether.trace.arrays import TracedArray, as_dtype, demoted, has_traced, promoted
 from tether.trace.known import IMMUTABLE, dictionary
-from tether.trace.scalar import Untraceable, refusals, refuse
+from tether.trace.refusal import Untraceable, refusals, refuse
 from tether.trace.watch import Watch
 
 _OPERATIONS_TEXT = """

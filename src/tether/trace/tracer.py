@@ -28,7 +28,8 @@ from tether.trace.graph import TIMED, Graph
 from tether.trace.joins import Joins
 from tether.trace.kinds import NP_FLOAT, PY_FLOAT
 from tether.trace.private import PrivateCopy
-from tether.trace.scalar import NUMBERS, Scalar, Untraceable, refusals
+from tether.trace.refusal import Untraceable, refusals
+from tether.trace.scalar import NUMBERS, Scalar
 from tether.trace.watch import Watch
 
 # Ways that are followed from the beginning to the end before blocks are joined.
