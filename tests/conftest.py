@@ -1,8 +1,10 @@
 """Fixtures shared by the tests."""
 
 import pytest
-from support.helpers import C_SOURCE, compile_c, has_compiler
+from support.front_door import SPAN
+from support.helpers import C_SOURCE, RELAX_START, compile_c, has_compiler, relax
 
+from tether import solve_dae
 from tether.plan import choose, functions
 from tether.plan.shelf import shelf
 
@@ -43,3 +45,23 @@ def traces(monkeypatch):
     for module in (choose, functions):
         monkeypatch.setattr(module, "trace", counted)
     return seen
+
+
+@pytest.fixture(params=["traced", "called"])
+def events_both_ways(request, monkeypatch):
+    """Run a test with event functions as programs, where they can be, and with calls."""
+    if request.param == "called":
+        monkeypatch.setattr("tether.run.watch.traced_events", lambda *args: None)
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    """A cache of libraries in which there is nothing."""
+    monkeypatch.setenv("TETHER_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """The relaxation from a residual that returns a list."""
+    return solve_dae(relax, SPAN, RELAX_START)

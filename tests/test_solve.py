@@ -9,13 +9,6 @@ from support.helpers import RELAX_START, c_function, circle, decay, relax, relax
 
 from tether import Status, solve_dae
 
-
-@pytest.fixture(scope="module")
-def reference():
-    """The relaxation from a residual that returns a list."""
-    return solve_dae(relax, SPAN, RELAX_START)
-
-
 # --- direction and output times ----------------------------------------------------------------
 
 

@@ -12,12 +12,6 @@ from tether import Problem, solve_dae
 
 
 @pytest.fixture(scope="module")
-def reference():
-    """The relaxation from a residual that returns a list."""
-    return solve_dae(relax, SPAN, RELAX_START)
-
-
-@pytest.fixture(scope="module")
 def called():
     """The same with the residual called from the core, its Jacobian by differences."""
     return solve_dae(relax, SPAN, RELAX_START, trace="never")

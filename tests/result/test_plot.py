@@ -11,12 +11,6 @@ from support.helpers import RELAX_START, relax
 from tether import solve_dae
 
 
-@pytest.fixture(scope="module")
-def reference():
-    """The relaxation from a residual that returns a list."""
-    return solve_dae(relax, SPAN, RELAX_START)
-
-
 @pytest.fixture
 def pyplot():
     matplotlib = pytest.importorskip("matplotlib")

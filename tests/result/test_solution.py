@@ -10,13 +10,6 @@ from support.helpers import RELAX_START, circle, relax
 
 from tether import DaeResult, Statistics, Status, solve_dae
 
-
-@pytest.fixture(scope="module")
-def reference():
-    """The relaxation from a residual that returns a list."""
-    return solve_dae(relax, SPAN, RELAX_START)
-
-
 # --- the result --------------------------------------------------------------------------------
 
 

@@ -1,17 +1,9 @@
 """The words of print(sol)."""
 
 import numpy as np
-import pytest
-from support.front_door import SPAN
-from support.helpers import RELAX_START, decay, relax
+from support.helpers import decay
 
 from tether import solve_dae
-
-
-@pytest.fixture(scope="module")
-def reference():
-    """The relaxation from a residual that returns a list."""
-    return solve_dae(relax, SPAN, RELAX_START)
 
 
 def test_print_of_a_success(reference):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from support.helpers import c_function, circle, decay
+from support.kept import assert_kept
 
 from tether import Bdf, Cause, Status, solve_dae
 
@@ -17,20 +18,6 @@ def nothing_is_printed(capfd):
     captured = capfd.readouterr()
     assert captured.out == ""
     assert captured.err == ""
-
-
-def assert_kept(sol, exact, tolerance):
-    """Assert that a failed run returned its steps, and that they are right."""
-    assert not sol.success
-    assert sol.status.failed
-    assert sol.message.startswith(sol.status.happened)
-    assert sol.status == Status.INTERRUPTED or sol.diagnosis.summary in sol.message
-    assert len(sol.t) > 5
-    assert sol.stats.steps <= len(sol.t) <= sol.stats.steps + 1
-    assert sol.y.shape == sol.yp.shape == (sol.y.shape[0], len(sol.t))
-    assert np.all(np.isfinite(sol.y))
-    assert np.all(np.diff(sol.t) > 0)
-    np.testing.assert_allclose(sol.y, exact(sol.t), rtol=tolerance, atol=tolerance)
 
 
 # --- non-finite residuals -------------------------------------------------------------------

@@ -4,17 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from support.front_door import SPAN
-from support.helpers import RELAX_START, circle, error_at_steps, relax
+from support.helpers import circle, error_at_steps
 
 from tether import Interpolant, solve_dae
-
-
-@pytest.fixture(scope="module")
-def reference():
-    """The relaxation from a residual that returns a list."""
-    return solve_dae(relax, SPAN, RELAX_START)
-
 
 # --- dense output ------------------------------------------------------------------------------
 

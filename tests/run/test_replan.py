@@ -4,22 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from support.events import crossing
 
 from tether import Bdf, Status, solve_dae
 from tether.plan import choose
 
 G = 9.81
-
-
-def crossing(fun, apply=None, direction=0, terminal=False):
-    """An event."""
-    def event(t, y, yp, *args):
-        return fun(t, y)
-
-    event.direction, event.terminal = direction, terminal
-    if apply is not None:
-        event.apply = apply
-    return event
 
 
 # --- by what the solution does --------------------------------------------------------------------

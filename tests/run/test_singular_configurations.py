@@ -5,21 +5,11 @@ import re
 
 import numpy as np
 import pytest
+from support.events import crossing
 
 from tether import solve_dae
 
 G = 9.81
-
-
-def crossing(fun, apply=None, direction=0, terminal=False):
-    """An event."""
-    def event(t, y, yp, *args):
-        return fun(t, y)
-
-    event.direction, event.terminal = direction, terminal
-    if apply is not None:
-        event.apply = apply
-    return event
 
 
 def four_bar(t, y, yp):

@@ -4,44 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from support.events import clock, event, height, line
 from support.helpers import RELAX_START, circle, decay, relax
 
 from tether import Status, solve_dae
 from tether.run.watch import find_zero
 
+pytestmark = pytest.mark.usefixtures("events_both_ways")
+
 TIGHT = {"rtol": 1e-10, "atol": 1e-12}
 PI = math.pi
-
-
-@pytest.fixture(autouse=True, params=["traced", "called"])
-def both_ways(request, monkeypatch):
-    """Run every test with event functions as programs, where they can be, and with calls."""
-    if request.param == "called":
-        monkeypatch.setattr("tether.run.watch.traced_events", lambda *args: None)
-
-
-def event(fun, **attributes):
-    """Wrap a function of (t, y, yp) as an event with attributes."""
-    def wrapped(t, y, yp, *args):
-        return fun(t, y, yp, *args)
-
-    for name, value in attributes.items():
-        setattr(wrapped, name, value)
-    return wrapped
-
-
-def clock(time, **attributes):
-    """An event that happens at a time."""
-    return event(lambda t, y, yp: t - time, **attributes)
-
-
-def line(t, y, yp):
-    """y' = 1: the steps grow without bound."""
-    return [yp[0] - 1.0]
-
-
-def height(t, y, yp):
-    return y[0]
 
 
 def first(**attributes):

@@ -10,6 +10,7 @@ from tether.trace import opcodes as op
 from tether.trace.backend import prepare
 from tether.trace.compile_c import find_compiler
 from tether.trace.emit import Program
+from tether.trace.interpret import evaluate
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
 
@@ -150,3 +151,13 @@ STATIC_SLOT, TIME_SLOT, POINT_SLOT = 5, 6, 7
 
 def split_value(t, y, arg):
     return (2.0 * arg * y) ** 2 / math.sin(t)
+
+
+def jacobians(traced, t, y, yp):
+    """F_y and F_y' of a trace at a point."""
+    parts = []
+    for matrix in (traced.f_y, traced.f_yp):
+        dense = np.zeros(matrix.shape)
+        dense[matrix.rows, matrix.cols] = evaluate(traced.program(matrix.nodes), t, y, yp)
+        parts.append(dense)
+    return parts

@@ -9,13 +9,10 @@ import struct
 
 import numpy as np
 
-STATES = []
+from support.places import Places
 
-
-def state(make):
-    """Register a maker."""
-    STATES.append(make)
-    return make
+STATES = Places()
+state = STATES.add
 
 
 @state

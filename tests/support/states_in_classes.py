@@ -10,13 +10,10 @@ import typing
 import unittest
 from dataclasses import dataclass, field
 
-STATES = []
+from support.places import Places
 
-
-def state(make):
-    """Register a maker."""
-    STATES.append(make)
-    return make
+STATES = Places()
+state = STATES.add
 
 
 @state

@@ -6,13 +6,10 @@ Each maker returns what switches something on, and what tells whether it is on.
 import collections
 import operator
 
-STATES = []
+from support.places import Places
 
-
-def state(make):
-    """Register a maker."""
-    STATES.append(make)
-    return make
+STATES = Places()
+state = STATES.add
 
 
 @state

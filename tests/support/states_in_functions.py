@@ -17,13 +17,10 @@ import weakref
 
 import numpy as np
 
-STATES = []
+from support.places import Places
 
-
-def state(make):
-    """Register a maker."""
-    STATES.append(make)
-    return make
+STATES = Places()
+state = STATES.add
 
 
 FLAG = False

@@ -27,13 +27,10 @@ import numpy as np
 import scipy.sparse
 from scipy.interpolate import CubicSpline
 
-STATES = []
+from support.places import Places
 
-
-def state(make):
-    """Register a maker."""
-    STATES.append(make)
-    return make
+STATES = Places()
+state = STATES.add
 
 
 @state

@@ -15,13 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-STATES = []
+from support.places import Places
 
-
-def state(make):
-    """Register a maker."""
-    STATES.append(make)
-    return make
+STATES = Places()
+state = STATES.add
 
 
 @state

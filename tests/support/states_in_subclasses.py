@@ -8,13 +8,10 @@ import typing
 
 import numpy as np
 
-STATES = []
+from support.places import Places
 
-
-def state(make):
-    """Register a maker."""
-    STATES.append(make)
-    return make
+STATES = Places()
+state = STATES.add
 
 
 @state

@@ -23,13 +23,6 @@ from tether.trace import opcodes as op
 from tether.trace.backend import prepare
 from tether.trace.compile_c import NotCompiled, compile_program, find_compiler
 
-
-@pytest.fixture
-def empty_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TETHER_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 # --- random programs ------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.programs import jacobians
 
 from tether.trace import (
     Graph,
@@ -227,12 +228,3 @@ def test_random_expressions(texts, seed):
     np.testing.assert_allclose(
         jacobians(traced, t, y, yp)[0], slopes, rtol=1e-9, atol=1e-9 * (1 + np.abs(slopes).max())
     )
-
-
-def jacobians(traced, t, y, yp):
-    parts = []
-    for matrix in (traced.f_y, traced.f_yp):
-        dense = np.zeros(matrix.shape)
-        dense[matrix.rows, matrix.cols] = evaluate(traced.program(matrix.nodes), t, y, yp)
-        parts.append(dense)
-    return parts

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from support.programs import jacobians
 
 from tether import gallery
 from tether.trace import evaluate, trace, verify
@@ -15,15 +16,6 @@ def near_start(problem, seed):
     rng = np.random.default_rng(seed)
     y = problem.y0 + 0.1 * problem.atol_scale * rng.uniform(1, 2, problem.n)
     return 0.3, y, problem.yp0 + rng.uniform(-1, 1, problem.n)
-
-
-def jacobians(traced, t, y, yp):
-    parts = []
-    for matrix in (traced.f_y, traced.f_yp):
-        dense = np.zeros(matrix.shape)
-        dense[matrix.rows, matrix.cols] = evaluate(traced.program(matrix.nodes), t, y, yp)
-        parts.append(dense)
-    return parts
 
 
 @pytest.mark.parametrize("name", gallery.names())
