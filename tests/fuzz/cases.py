@@ -56,7 +56,8 @@ class Case:
     memory: bool = False       # changes from call to call, or writes: must be called
     ordinary: bool = False     # must be traced
     zero: bool = False         # multiplies by zero: what is not a number may become one
-    changes: list = field(default_factory=list)    # statements after which it is another function
+    # statements after which it is another function, with VAL for a number
+    changes: list = field(default_factory=list)
     args: str = "()"
     others: list = field(default_factory=list)     # further arguments for another run
     seed: object = None
@@ -119,7 +120,7 @@ class Grammar:
         leaf, obj = self.holder(leaf, boxes)
         read = leaf.read.replace("OBJ", obj)
         write = leaf.write.replace("OBJ", obj if self.random.random() < 0.5 else leaf_name(leaf))
-        self.changes.append(write.replace("VAL", "1.25"))
+        self.changes.append(write)
         return "w = " + self.number_it((use or self.next(USES)).replace("READ", read))
 
     def write(self, leaf=None, boxes=None, new=None, when=None, order=None):

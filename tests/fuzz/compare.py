@@ -19,6 +19,7 @@ from tether.trace import NoProgram, TraceFailure, evaluate, trace
 N = 3
 Y0 = [1.0, 0.6, 0.3]
 T_END = 2.0
+NEW = ("1.25", "1.5", "0.0", "2.0")            # numbers written to what a function reads
 _numbers = itertools.count()
 
 RNG = np.random.default_rng(12)
@@ -179,11 +180,11 @@ def same_or_raises(a, b):
 # --- runs -------------------------------------------------------------------------------------
 
 
-def run(fun, mode, args):
+def run(fun, mode, args, events=None):
     """Solve, or return the exception."""
     try:
         return solve_dae(fun, (0.0, T_END), Y0, args=args, trace=mode, rtol=1e-6, atol=1e-8,
-                         max_steps=5000, t_eval=[0.5, 1.2, T_END])
+                         max_steps=5000, t_eval=[0.5, 1.2, T_END], events=events)
     except Exception as error:
         return error
 
@@ -231,24 +232,65 @@ def runs_alike(case):
 
 
 def second_runs_alike(case):
-    """Change what a function reads, and solve again."""
+    """Change what a function reads, between runs and on the way, and compare."""
     findings = []
     for change in case.changes:
-        with fresh(case) as module, fresh(case) as other:
-            for _ in range(2):
-                run(module.fun, "auto", arguments(case, module))
-            run(other.fun, "never", arguments(case, other))
-            try:
-                exec(change, vars(module))
-                exec(change, vars(other))
-            except Exception as error:
-                findings.append(Finding("bad change", f"{change}: {error!r}"))
-                continue
+        values = NEW if "VAL" in change else NEW[:1]
+        texts = [change.replace("VAL", value) for value in values]
+        try:
+            findings += changed_between_runs(case, texts) or changed_on_the_way(case, texts)
+        except BadChangeError as error:
+            findings.append(Finding("bad change", str(error)))
+    return findings
+
+
+class BadChangeError(Exception):
+    """A change that cannot be made."""
+
+
+def make_change(text, module):
+    """Let a module become another one."""
+    try:
+        exec(text, vars(module))
+    except Exception as error:
+        raise BadChangeError(f"{text}: {error!r}") from error
+
+
+def changed_between_runs(case, texts):
+    """Solve again and again after changes."""
+    with fresh(case) as module, fresh(case) as other:
+        for _ in range(2):
+            run(module.fun, "auto", arguments(case, module))
+        run(other.fun, "never", arguments(case, other))
+        for text in texts:
+            make_change(text, module)
+            make_change(text, other)
             auto = run(module.fun, "auto", arguments(case, module))
             words = ends_alike(auto, run(other.fun, "never", arguments(case, other)))
             if words:
-                findings.append(Finding("second run", f"after {change}: {words}"))
-    return findings
+                return [Finding("second run", f"after {text}: {words}")]
+    return []
+
+
+def changed_on_the_way(case, texts):
+    """Let an event make the changes."""
+    with fresh(case) as module, fresh(case) as other:
+        ends = []
+        for each, mode in ((module, "auto"), (other, "never")):
+            left = list(texts)
+
+            def strike(t, y, yp, *args):
+                return (t - 0.3) * (t - 0.7) * (t - 1.1) * (t - 1.6)
+
+            def apply(t, y, yp, *args, each=each, left=left):
+                if left:
+                    make_change(left.pop(0), each)
+                return y
+
+            strike.apply = apply
+            ends.append(run(each.fun, mode, arguments(case, each), strike))
+        words = ends_alike(*ends)
+    return [Finding("changed on the way", f"{texts}: {words}")] if words else []
 
 
 def other_arguments_alike(case):
