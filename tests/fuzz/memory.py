@@ -33,7 +33,7 @@ MEMORY = [
     ("time", "import time", "time.perf_counter()"),
     ("datetime", "import datetime", "datetime.datetime.now().microsecond"),
     ("id of a new object", "", "id(object()) % 7"),
-    ("uuid", "import uuid", "uuid.uuid4().int % 7"),
+    ("uuid", "import uuid", "uuid.uuid4().int % 99991 / 1e4"),
     ("descriptor that counts", "class D_U:\n    n = 0\n    def __get__(self, obj, owner=None):\n"
      "        D_U.n += 1\n        return 1e-3 * D_U.n\nclass K_U:\n    gain = D_U()\no_U = K_U()",
      "o_U.gain"),
