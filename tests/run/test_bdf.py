@@ -133,8 +133,7 @@ def test_the_interpolant_of_a_run_is_made_of_the_polynomials():
         middles.append((middle, *BDF.polynomial(state)(middle)))
         if state.t == 2.0:
             break
-    begins, smooth = np.array([0]), np.array([False])
-    whole = BDF.interpolant(Steps(*map(np.array, (t, y, yp, k)), begins, smooth))
+    whole = BDF.interpolant(Steps(*map(np.array, (t, y, yp, k)), [0], [False]))
     assert (whole.t_min, whole.t_max) == (0.0, 2.0)
     for middle, values, slopes in middles:
         np.testing.assert_allclose(whole(middle)[0], values, rtol=1e-9, atol=1e-12)

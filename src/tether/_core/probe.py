@@ -56,11 +56,23 @@ def jacobian_at(s: State, t, y, yp, r=None):
 
 def change_left(s: State):
     """Return a status and Newton's next change of y where the run stands, with its last factors."""
+    i: cython.int
+    n: cython.int = s.n
     status: cython.int
-    status, change = residual_at(s, s.t, s.y_now, s.yp_now)
+    memory = np.zeros(3 * n)               # y, y' and the change, in one
+    if cython.compiled:
+        y: cython.p_double = address(memory)
+        yp: cython.p_double = y + n
+        change: cython.p_double = yp + n
+    else:
+        y, yp, change = np.split(memory, 3)
+    for i in range(n):
+        y[i] = s.phi[i]
+        yp[i] = s.yp_n[i]
+    status = evaluate(s, s.t, y, yp, change)
     if status == OK:
-        solve_scaled(s, address(change))
-    return status, change
+        solve_scaled(s, change)
+    return status, memory[2 * n :]
 
 
 def weighted_size(s: State, v):

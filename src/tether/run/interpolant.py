@@ -44,15 +44,15 @@ class LocalInterpolant:
 
 def _without_joints(steps: Steps) -> Steps:
     """Leave out the rows where the solution goes on smoothly: polynomials reach back over them."""
-    if not steps.smooth.any():
+    if not any(steps.smooth):
         return steps
-    joints = steps.begins[steps.smooth]
-    begins = steps.begins[~steps.smooth]
+    every, smooth = np.array(steps.begins), np.array(steps.smooth)
+    joints, begins = every[smooth], every[~smooth]
     t, y, yp, order = (
         np.delete(rows, joints, axis=0) for rows in (steps.t, steps.y, steps.yp, steps.order)
     )
-    begins = begins - np.searchsorted(joints, begins)
-    return Steps(t, y, yp, order, begins, np.zeros(len(begins), bool))
+    left = (begins - np.searchsorted(joints, begins)).tolist()
+    return Steps(t, y, yp, order, left, [False] * len(left))
 
 
 class Interpolant:
@@ -82,7 +82,8 @@ class Interpolant:
         steps = _without_joints(steps)
         self._t, self._y = steps.t, np.ascontiguousarray(steps.y)
         rows = np.arange(len(self._t))
-        since = rows - steps.begins[np.searchsorted(steps.begins, rows, side="right") - 1]
+        begins = np.array(steps.begins)
+        since = rows - begins[np.searchsorted(begins, rows, side="right") - 1]
         # A start may have a history of its own; and where a part begins, no polynomial ends.
         self._degree = np.minimum(steps.order, since)
         self._direction = 1.0 if self._t[-1] >= self._t[0] else -1.0

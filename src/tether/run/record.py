@@ -11,6 +11,7 @@ import numpy as np
 from tether._core.constraints import constraints_at
 from tether._core.state import State
 from tether.base.capacity import fits, free_memory, in_words
+from tether.base.frozen import made
 from tether.run.steps import Steps, joined
 from tether.start.references import References
 
@@ -164,9 +165,9 @@ class Record:
 
     def _steps(self) -> Steps:
         used = self._state.stored
-        return Steps(
-            self.t[:used], self.y[:used], self.yp[:used], self.order[:used],
-            np.array(self._begins, int), np.array(self._smooth, bool),
+        return made(
+            Steps, t=self.t[:used], y=self.y[:used], yp=self.yp[:used], order=self.order[:used],
+            begins=self._begins, smooth=self._smooth,
         )
 
     def _outputs(self) -> Outputs:

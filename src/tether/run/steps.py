@@ -22,8 +22,8 @@ class Steps:
     y: np.ndarray                      # one row per time
     yp: np.ndarray
     order: np.ndarray                  # of the step that ends there; of the next one at a beginning
-    begins: np.ndarray                 # rows where parts begin, in order ...
-    smooth: np.ndarray                 # ... and whether the solution goes on smoothly there
+    begins: list[int]                  # rows where parts begin, in order ...
+    smooth: list[bool]                 # ... and whether the solution goes on smoothly there
 
     def restricted(self, n: int) -> Steps:
         """Return the steps of the first n unknowns."""
@@ -38,19 +38,23 @@ class Steps:
 
     def history(self) -> dict[str, np.ndarray]:
         """Return end, size and order of every step."""
-        if len(self.begins) == 1 and self.begins[0] == 0:
-            return {"t": self.t[1:].copy(), "h": np.diff(self.t), "order": self.order[1:].copy()}
+        if self.begins == [0]:
+            t = self.t[1:]
+            return {"t": t.copy(), "h": t - self.t[:-1], "order": self.order[1:].copy()}
         ends = self.ends
         return {"t": self.t[ends], "h": self.t[ends] - self.t[ends - 1], "order": self.order[ends]}
 
 
 def joined(parts: Sequence[Steps]) -> Steps:
     """Return steps one after the other as one run."""
-    offsets = np.cumsum([0, *(len(part.t) for part in parts[:-1])])
-    begins = [part.begins + offset for part, offset in zip(parts, offsets, strict=True)]
+    begins: list[int] = []
+    rows = 0
+    for part in parts:
+        begins += [rows + row for row in part.begins]
+        rows += len(part.t)
     return Steps(
         np.concatenate([part.t for part in parts]), np.concatenate([part.y for part in parts]),
         np.concatenate([part.yp for part in parts]),
         np.concatenate([part.order for part in parts]),
-        np.concatenate(begins), np.concatenate([part.smooth for part in parts]),
+        begins, [smooth for part in parts for smooth in part.smooth],
     )
