@@ -175,9 +175,16 @@ class _Family:
         self._patterns: set[bytes] = set()
         self._usual, self._rest = _NONE, b""       # the inputs, with such values of the others
         self._growths = self._refusals = 0
+        self._last: tuple[bytes, np.ndarray] = b"", _NONE      # the values last seen, their inputs
 
     def inputs(self, floats: np.ndarray) -> np.ndarray:
         """Numbers of the floats that are inputs, with these values."""
+        values = floats.tobytes()
+        if values != self._last[0]:
+            self._last = values, self._inputs(floats)
+        return self._last[1]
+
+    def _inputs(self, floats: np.ndarray) -> np.ndarray:
         if len(self._usual) and _all_are_usual(floats[self._usual]):
             rest = floats.copy()
             rest[self._usual] = 0.0
@@ -215,7 +222,7 @@ class _Family:
     def refuse(self, inputs: np.ndarray) -> None:
         """Take some as constants from now on."""
         self._refusals += 1
-        self._usual = _NONE
+        self._usual, self._last = _NONE, (b"", _NONE)
         self._constant[inputs if self._refusals < MOST_REFUSALS else slice(None)] = True
 
 
