@@ -31,8 +31,8 @@ __all__ = ["solve_fixed"]
 
 MAX_ORDER = 6                    # from 7 on the BDF are unstable
 STARTS = ("exact", "discrete")
-WHOLE = 1e-9                     # relative: what a whole number of steps may miss the end by
-SHRINKS = 0.5                    # an increment that is not smaller by this has reached round-off
+WHOLE_STEPS = 1e-9               # how far a whole number of steps may end from t_end, relatively
+STILL_SHRINKING = 0.5            # increments that shrink by less have reached round-off
 ROUND_OFF = 4 * np.finfo(float).eps
 LARGEST_CONDITION = 1e15
 AS_GIVEN = Reason(Kind.HISTORY_GIVEN)
@@ -271,7 +271,7 @@ class _Run:
             size = np.maximum(np.abs(Y).max(axis=1), past_size)
             dY, change = self._increment(r, A, size)
             converged = change <= self.newton_tolerance
-            if converged and change >= SHRINKS * previous:
+            if converged and change >= STILL_SHRINKING * previous:
                 return Y
             Y, previous = Y + dY, change
             if change <= ROUND_OFF:
@@ -464,7 +464,7 @@ def _grid(t_span: Any, step: Any, order: int) -> np.ndarray:
     count = round(ratio)
     if count < order:
         raise ValueError(f"t_span must hold at least order={order} steps, but holds {ratio:.6g}")
-    if abs(ratio - count) > WHOLE * ratio:
+    if abs(ratio - count) > WHOLE_STEPS * ratio:
         raise ValueError(f"t_span must hold a whole number of steps, but holds {ratio:.12g}")
     return np.linspace(t0, t_end, count + 1)
 

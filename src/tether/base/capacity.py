@@ -8,8 +8,8 @@ from pathlib import Path
 
 __all__ = ["fits", "free_memory", "in_words", "require_matrices"]
 
-# Below this nobody needs to ask.
-SMALL = 2**27
+# Bytes that are taken to be free without looking.
+ALWAYS_FITS = 2**27
 # Full matrices of n x n numbers that are in use at once, measured by the memory of a run.
 OF_A_RUN, OF_A_SEARCH, OF_FIXED_STEPS = 4, 20, 6
 
@@ -37,8 +37,8 @@ def require_matrices(n: int, count: int) -> None:
 
 
 def fits(needed: float) -> bool:
-    """Whether so many bytes are free."""
-    return needed <= SMALL or needed <= free_memory()
+    """Tell whether this many bytes are free."""
+    return needed <= ALWAYS_FITS or needed <= free_memory()
 
 
 def in_words(size: float) -> str:

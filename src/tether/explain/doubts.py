@@ -21,18 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = ["doubts"]
 
-# Of the tolerance: what Newton's iteration, the projection and an old Jacobian may leave.
-RESIDUAL = 100.0
-DRIFT = 100.0
-# Relative: noise that leaves a tenth of a difference to go by.
-FORGIVEN = 1e-9
+# In units of the tolerance: what Newton's iteration, the projection and an old Jacobian may leave
+# in the unknowns, and in the constraints.
+LARGEST_CHANGE = 100.0
+LARGEST_DRIFT = 100.0
+# Relative noise of a residual that still leaves differences accurate to a tenth.
+FORGIVEN_NOISE = 1e-9
 # The order stayed at one while this share of the last attempts failed.
-FAILING = 0.3
+FAILING_SHARE = 0.3
 # Newton failed in more than this share of the steps: a Jacobian of the user's is looked at.
 NOT_CONVERGING = 0.02
-# Of the largest value: an error of a multiplier of index 3 as written that is worth a word.
-ROUGH = 0.03
-# So many jumps that are not determined are told one by one.
+# Error of a multiplier of index 3 as written, relative to its largest value, worth a warning.
+ROUGH_MULTIPLIER = 0.03
+# Jumps that are not determined: up to this many are listed one by one.
 MOST_JUMPS = 5
 
 
@@ -86,7 +87,7 @@ def _start(driver: Driver) -> str:
     allowed = fy @ tolerance + fyp @ (tolerance / longest + 1e-3 * np.abs(start.yp))
     beyond = np.abs(r) / np.maximum(allowed, 1e-300)
     worst = int(np.argmax(beyond))
-    if beyond[worst] < RESIDUAL:
+    if beyond[worst] < LARGEST_CHANGE:
         return ""
     return (
         f"the start was assumed to be consistent, but {run.names.equation(worst)} has the value "
@@ -110,7 +111,7 @@ def _residual(driver: Driver) -> str:
         return _noise(driver)
     beyond = abs(change) * s.array("newton_weight" if s.highest_kind > 1 else "weight")
     worst = int(beyond.argmax())
-    if not beyond[worst] > RESIDUAL * (1.0 + s.projection_size):
+    if not beyond[worst] > LARGEST_CHANGE * (1.0 + s.projection_size):
         return ""
     name = driver.integration.names.variable(int(driver.integration.model.owner[worst]))
     return (
@@ -127,8 +128,8 @@ def _noise(driver: Driver) -> str:
     """
     case, start = Case(driver.integration, driver), driver.start.restricted(driver.integration.n)
     with np.errstate(all="ignore"):
-        found = noise(case, forgiven=FORGIVEN) or noise(
-            case, (driver.t_start, start.y, start.yp), FORGIVEN)
+        found = noise(case, forgiven=FORGIVEN_NOISE) or noise(
+            case, (driver.t_start, start.y, start.yp), FORGIVEN_NOISE)
     driver.state.nfev += case.plain.nfev
     return "" if found is None else _as_part(found)
 
@@ -145,7 +146,7 @@ def _drift(driver: Driver) -> str:
     if m == 0 or s.worst_drift == 0.0 or s.steps == 0:
         return ""
     allowed = np.abs(s.constraint_slopes) @ s.tolerances
-    if s.worst_drift <= DRIFT * allowed.max():
+    if s.worst_drift <= LARGEST_DRIFT * allowed.max():
         return ""
     _, left = constraints_at(s, s.t, s.y_now)
     raise_users(s)
@@ -184,7 +185,7 @@ def _order(driver: Driver) -> str:
         return ""
     steps = read_steps(s)
     failing = np.mean(steps["outcome"] != codes.OK)
-    if np.any(steps["order"] > 1) or failing < FAILING:
+    if np.any(steps["order"] > 1) or failing < FAILING_SHARE:
         return ""
     return (
         f"the order stayed at one at the end, and {failing:.0%} of the last attempts failed: the "
@@ -215,7 +216,7 @@ def _untested(driver: Driver) -> str:
 def _rough_reactions(driver: Driver) -> str:
     """Say where multipliers of index 3 as written were let pass with a large error."""
     run, s = driver.integration, driver.state
-    if s.reaction_error <= ROUGH * s.largest_reaction:
+    if s.reaction_error <= ROUGH_MULTIPLIER * s.largest_reaction:
         return ""
     found = (s.kinds > 2) & (s.reactions != 0)
     names = [run.names.variable(int(j)) for j in np.flatnonzero(found)]

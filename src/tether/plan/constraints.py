@@ -24,7 +24,7 @@ __all__ = ["Constraints", "GivenRows"]
 SIGNATURE = "(double, double *, double *[, void *])"
 # Relative distance of a point where derivatives do not vanish by chance.
 GENERAL_SHIFT = 1e-3
-# So many choices of invariants to keep are tried where not all can be kept.
+# Choices of invariants to keep that are tried where not all can be kept.
 MOST_CHOICES = 32
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 __all__ = ["Ledger"]
 
-# Of the time of the runs, for all comparisons together ...
+# Share of the time of all runs that comparisons may take ...
 SHARE = 0.01
-# ... and in the first ones, which are compared whatever that costs.
+# ... and their share in the first runs, which are compared whatever that costs.
 FIRST_SHARE = 0.02
 FIRST_RUNS = 3
-# Multiples of it, less their whole part, fill an interval evenly.
+# Golden section: the fractional parts of its multiples fill an interval evenly.
 GOLDEN = 0.6180339887498949
 
 

@@ -25,7 +25,7 @@ from tether.trace.verify import Pair
 __all__ = ["AsWritten", "Given", "Model", "Point", "ReducedModel", "Tolerance", "TracedModel"]
 
 # Rows of a derivative array are chosen anew when their regularity has fallen by this factor.
-WORN = 0.1
+WORN_REGULARITY = 0.1
 # A derivative from the array may be less accurate by this factor for each order.
 SLACK = 10.0
 
@@ -339,4 +339,4 @@ class ReducedModel(TracedModel):
         """Whether rows chosen of a derivative array determine the derivatives badly by now."""
         sharpness = regularity(Search(self.reduced, t, self.values).leading_matrix(y, yp)[None])[0]
         self.best = max(self.best, sharpness)
-        return bool(sharpness < WORN * self.best)
+        return bool(sharpness < WORN_REGULARITY * self.best)

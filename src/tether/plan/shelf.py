@@ -20,7 +20,7 @@ __all__ = ["InputsRefused", "Shelf", "shelf"]
 # Plans are kept up to this number and, together, about this size in bytes ...
 MOST_PLANS = 256
 MOST_BYTES = 2**28
-# ... reckoned by the nodes of their expressions, with all that is made of a node.
+# ... estimated from the nodes of their expressions: this much for a node and all made of it.
 BYTES_A_NODE = 400
 # Functions that are not to be traced again.
 MOST_REFUSED = 1024

@@ -48,16 +48,16 @@ from tether.structure.start import Start
 
 __all__ = ["Integration"]
 
-# Failures after which the equations may have changed their index.
-PUZZLING = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
-# ... or their hidden constraints, or need other choices for the same.
-STALLED = (
-    *PUZZLING, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
+# Failures that may mean that the index of the equations is another here ...
+INDEX_MAY_DIFFER = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
+# ... or their hidden constraints, or that these need to be chosen again.
+PLAN_MAY_DIFFER = (
+    *INDEX_MAY_DIFFER, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
     Status.CONTRADICTION,
 )
-# Of the tolerance: a new begin in the midst of a run changes y by less than this.
+# Largest change of y, in units of the tolerance, where a run begins anew from consistent values.
 LARGEST_RESTART_CHANGE = 100.0
-# Returns of the core in the midst of a run.
+# Codes with which the core returns while all is well.
 GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
 # Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
 # interval is stepped over.
@@ -390,11 +390,11 @@ class Integration:
             return codes.PAUSED
         if code == codes.PUZZLED and s.lowest_order > 1 and self._begin_here():
             return codes.PAUSED
-        if code == codes.PUZZLED or code in PUZZLING:
+        if code == codes.PUZZLED or code in INDEX_MAY_DIFFER:
             changed = self._look_again()
             if changed or code == codes.PUZZLED:
                 return codes.PAUSED
-        if code in STALLED and replan.rescue(self):
+        if code in PLAN_MAY_DIFFER and replan.rescue(self):
             return codes.PAUSED
         if code < 0:
             self.status = Status(code)

@@ -14,27 +14,30 @@ from tether.run.attempts import read_steps
 __all__ = ["Pace", "Storm"]
 
 EPS = float(np.finfo(float).eps)
-# Creeping: so many steps advance by less than this share of what is left, time after time, and
-# the steps do not grow. Such a run would take 1e10 steps.
-STEPS = 10_000
-SHARE = 1e-6
-TIMES = 10
-# So many of the last attempts fail, or so low is the order: a run with many periods ahead has
-# neither. One with both chatters, and 1e6 steps are enough to say so.
-FAILING = 0.1
+# A run creeps if this many steps advance by less than this share of the time that is left, this
+# many times in a row, while the steps do not grow. It would take 1e10 steps.
+STEPS_PER_LOOK = 10_000
+CREEPING_SHARE = 1e-6
+LOOKS_IN_A_ROW = 10
+# ... and if more than this share of its last attempts failed, or its order is below this: neither is
+# so in a run with many periods ahead. A run with both chatters, and then this larger share, which
+# means 1e6 steps, is enough.
+FAILING_SHARE = 0.1
 LOW_ORDER = 2
-CHATTERING = 1e-2
-# Events accumulate: so many changes of the state in a row, each sooner than the last, at intervals
-# below this share of the time so far; or so many without any progress.
-CHANGES = 12
-CLOSE = 1e-7
-CREEPING = 1000
-KEPT = 64
-# A series of intervals that shrink at least by this has an end; so many show it.
-SHRINKING = 0.99
-SERIES = 4
-# Of the last interval: the first step after a change of the state, lest it pass the next.
-CAREFUL = 0.25
+CHATTERING_SHARE = 1e-2
+# Events accumulate if the state was changed this many times in a row, each time sooner than the
+# time before, at intervals below this share of the time so far; or this many times without any
+# progress.
+FEWEST_CHANGES = 12
+CLOSE_SHARE = 1e-7
+MOST_CHANGES = 1000
+TIMES_KEPT = 64
+# Intervals that shrink by at least this factor add up to a finite time; it takes this many to tell.
+LARGEST_RATIO = 0.99
+FEWEST_GAPS = 4
+# The first step after a change of the state, as a share of the interval since the one before: a
+# longer step might pass the next.
+FIRST_STEP_SHARE = 0.25
 
 
 class Pace:
@@ -60,28 +63,28 @@ class Pace:
         With an open end, `t_end` may be as far away as one likes: the time so far counts instead.
         """
         taken = state.steps - self.steps
-        if taken < STEPS:
+        if taken < STEPS_PER_LOOK:
             return False
         h = abs(state.t - self.t) / taken      # single steps may go up and down by decades
         left = abs((self.t_start if open_end else self.t_end) - self.t)
-        share = h * STEPS / left if left else math.inf
+        share = h * STEPS_PER_LOOK / left if left else math.inf
         grows = h > 2.0 * self.h
-        self.slow = 0 if grows or share > CHATTERING else self.slow + 1
-        self.slower = 0 if grows or share > SHARE else self.slower + 1
+        self.slow = 0 if grows or share > CHATTERING_SHARE else self.slow + 1
+        self.slower = 0 if grows or share > CREEPING_SHARE else self.slower + 1
         self.steps, self.t, self.h = state.steps, state.t, max(h, self.h)
-        return self.slow >= TIMES and self._in_trouble(state)
+        return self.slow >= LOOKS_IN_A_ROW and self._in_trouble(state)
 
     def _in_trouble(self, state: State) -> bool:
         """Tell a run that struggles from one that has many periods ahead."""
         last = read_steps(state)
-        failing = np.mean(last["outcome"] != codes.OK) > FAILING
+        failing = np.mean(last["outcome"] != codes.OK) > FAILING_SHARE
         low = np.median(last["order"]) < LOW_ORDER
-        return bool((failing or low) if self.slower >= TIMES else (failing and low))
+        return bool((failing or low) if self.slower >= LOOKS_IN_A_ROW else (failing and low))
 
     @property
     def crept(self) -> int:
         """Steps without progress."""
-        return self.slow * STEPS
+        return self.slow * STEPS_PER_LOOK
 
 
 class Storm:
@@ -107,38 +110,40 @@ class Storm:
 
     def __init__(self, t_start: float) -> None:
         self.t_start = t_start
-        self.times: deque[float] = deque(maxlen=KEPT)
+        self.times: deque[float] = deque(maxlen=TIMES_KEPT)
         self.count = 0
         self.t: float | None = None
 
     @property
     def gaps(self) -> np.ndarray:
         """Intervals between the last changes."""
-        return np.abs(np.diff(self.times))[-CHANGES:]
+        return np.abs(np.diff(self.times))[-FEWEST_CHANGES:]
 
     def gap_to(self, t: float) -> float:
         """Longest step after a change at t that will not pass the next; zero for any."""
-        return CAREFUL * abs(t - self.times[-1]) if self.times else 0.0
+        return FIRST_STEP_SHARE * abs(t - self.times[-1]) if self.times else 0.0
 
     def note(self, t: float, left: float) -> bool:
         """Take note of a change, `left` before the end; tell whether they accumulate."""
         self.times.append(t)
         self.count += 1
         gaps = self.gaps
-        if len(gaps) < CHANGES:
+        if len(gaps) < FEWEST_CHANGES:
             return False
         standing = gaps.max() <= 64 * EPS * abs(t)
-        slow = abs(t - self.times[0]) < SHARE * left * len(self.times) / CREEPING
-        if standing or (self.count >= CREEPING and slow):
+        slow = abs(t - self.times[0]) < CREEPING_SHARE * left * len(self.times) / MOST_CHANGES
+        if standing or (self.count >= MOST_CHANGES and slow):
             self.t = t
-        elif np.all(gaps[1:] < gaps[:-1]) and gaps[-1] < CLOSE * abs(t - self.t_start):
+        elif np.all(gaps[1:] < gaps[:-1]) and gaps[-1] < CLOSE_SHARE * abs(t - self.t_start):
             self._extrapolate()
         return self.t is not None
 
     def would_go_on(self) -> bool:
         """Tell whether the last changes are those of a series that has an end."""
         gaps = self.gaps
-        if len(gaps) < SERIES or np.max(gaps[1:] / np.maximum(gaps[:-1], 1e-300)) > SHRINKING:
+        if len(gaps) < FEWEST_GAPS:
+            return False
+        if np.max(gaps[1:] / np.maximum(gaps[:-1], 1e-300)) > LARGEST_RATIO:
             return False
         self._extrapolate()
         return True

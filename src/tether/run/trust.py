@@ -35,11 +35,11 @@ __all__ = ["Trust"]
 log = logging.getLogger("tether")
 log.addHandler(logging.NullHandler())          # who wants to read it adds a handler
 
-# So many comparisons after switches and on new branches a run makes whatever they cost.
-FREE = 16
+# Comparisons after switches and on new branches that a run makes whatever they cost.
+FREE_COMPARISONS = 16
 # Branches known from earlier runs leave room for as many new ones; those of a function that has
 # more are only watched in runs that are compared anyway.
-MOST_KNOWN = branches.MOST_BRANCHES - FREE
+MOST_KNOWN = branches.MOST_BRANCHES - FREE_COMPARISONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class Trust:
     _plan: Plan | None = None                  # of the equations
     _ledger: Ledger | None = None              # None: everything is called
     _due = _restarted = False
-    _left, _draws = FREE, 0
+    _left, _draws = FREE_COMPARISONS, 0
     _programs: list[_Program] | None = None
     _events: TracedEvents | None = None
     _watching: State | None = None

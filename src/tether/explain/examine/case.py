@@ -33,13 +33,14 @@ __all__ = ["Case"]
 EPS = float(np.finfo(float).eps)
 # No matrices are made of more unknowns than this.
 MOST_UNKNOWNS = 300
-# Of the time so far: how far from the last point a jump is looked for, and may be.
-WIDER = (1e-9, 1e-6, 1e-3)
+# How far from the last point a jump is looked for, and how far away it may be; as shares of the
+# time so far.
+REACHES = (1e-9, 1e-6, 1e-3)
 FARTHEST_JUMP = 1e-5
-RESOLVED = 1e5                       # spacings of the times: too few of them show nothing
+FEWEST_SPACINGS = 1e5                       # of numbers, in a reach: with fewer nothing is seen
 JUMP_IN_TOLERANCES = 1e3             # how far to both sides of y a jump is looked for
 SAME_TIME = 1e-5                     # of the interval looked at
-# Of the tolerance: what round-off in the residual may leave in y.
+# Share of the tolerance that round-off in the residual may move y by.
 ROUND_OFF_SHARE = 0.1
 # Formulas longer than this are not shown.
 LONGEST_FORMULA = 60
@@ -130,8 +131,8 @@ class Case:
         elapsed = abs(self.t - began)
         nearby = max(2.0 * self.longest, FARTHEST_JUMP * elapsed)
         # steps of a run that creeps are too short to see anything
-        for reach in (2.0 * self.longest, *(share * elapsed for share in WIDER)):
-            if reach >= max(2.0 * self.longest, RESOLVED * EPS * abs(self.t)) > 0.0:
+        for reach in (2.0 * self.longest, *(share * elapsed for share in REACHES)):
+            if reach >= max(2.0 * self.longest, FEWEST_SPACINGS * EPS * abs(self.t)) > 0.0:
                 found = self.break_within(reach)
                 if found is not None and abs(found.t - self.t) <= nearby:
                     return found

@@ -17,12 +17,12 @@ POINTS = 17
 # How a second difference shrinks with its width w, as w^p: 0 for a jump, 1 for a kink, 2 if
 # smooth. At a pole it grows, until the times can no longer be told apart.
 JUMP, KINK = 0.3, 1.5
-POLE = 30.0                          # of the first second difference: the last one
+POLE = 30.0                          # growth of the second difference that means a pole
 SPIKE = 0.5                          # a spike falls where a jump has risen
-# Of the size that matters: a jump, and a kink at the first look.
+# Smallest jump, and smallest kink at the first look, relative to the size that matters.
 SMALLEST_JUMP = 0.5
-NARROW = 1e-4                        # of the first width: the last one, for a jump
-CLOSEST_TIMES = 1e-7                         # of the interval
+NARROWEST = 1e-4                     # last width for a jump, relative to the first
+CLOSEST_TIMES = 1e-7                 # relative to the interval
 # Second differences below this many units of round-off say nothing.
 ROUND_OFF = 64.0
 
@@ -124,7 +124,7 @@ def find_break(
     (w0, d0, _) = trail[0]
     last_power = math.log(d2 / d1) / math.log(w2 / w1)
     stays = d1 < POLE * d0 and min(rises[-2:]) > SPIKE
-    if w1 < NARROW * w0 and last_power < JUMP and d1 > SMALLEST_JUMP * size[row] and stays:
+    if w1 < NARROWEST * w0 and last_power < JUMP and d1 > SMALLEST_JUMP * size[row] and stays:
         return Break(float(middle), row, d1, w1)
     powers = [
         math.log(a[1] / b[1]) / math.log(a[0] / b[0])

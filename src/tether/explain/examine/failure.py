@@ -22,17 +22,17 @@ __all__ = [
 
 IN_ONE_POSITION = "where constraints depend on each other in one position"
 MOST_VALUES = 4
-LATE_BEGINNING = 1e-3                          # of the time: an interval that begins late
-VANISHED = 1e-6                      # of what it was or could be: an unknown
-ROUND_POINTS = 3                     # at so many points values are round by no chance
-# How far an unknown is moved for differences: in terms of its size, and of the largest one.
+LATE_BEGINNING = 1e-3               # interval, relative to the time at which it begins
+VANISHED = 1e-6                      # an unknown, relative to what it was or could be
+ROUND_POINTS = 3                     # values that are round at this many points are so by design
+# How far an unknown is moved for differences, relative to its size and to the largest size.
 ROOT_EPS, FLOOR_EPS = 2.0**-26, 2.0**-39
-RECENT_ATTEMPTS = 20                          # attempts
-NEAR_THE_STOP = 1e-2                        # of the time so far: where the run stopped
-# Relative change of the unknowns that shows how much the residual changes, noise or not, ...
-VISIBLE = 1e-3
-# ... and the share of a tolerance that noise may move them by.
-NOISY = 1e-3
+RECENT_ATTEMPTS = 20
+NEAR_THE_STOP = 1e-2                 # share of the time so far
+# Relative change of the unknowns by which the sizes of the residual's terms are measured ...
+VISIBLE_CHANGE = 1e-3
+# ... and the share of their tolerance that noise may move them by.
+NOISE_SHARE = 1e-3
 
 
 Point = tuple[float, np.ndarray, np.ndarray]
@@ -52,9 +52,9 @@ def noise(case: Case, point: Point | None = None, forgiven: float = 0.0) -> Diag
         return None
     # how much the values change with the unknowns; differences for a Jacobian would be all noise
     size = np.abs(y) + (np.abs(y).max() or 1.0)
-    shifted = case.residual(t, y + VISIBLE * size, yp + VISIBLE * np.abs(yp))
-    scale = np.zeros(case.n) if shifted is None else np.abs(shifted - first) / VISIBLE
-    beyond = change > max(NOISY * np.min(case.tolerance / size), forgiven) * scale
+    shifted = case.residual(t, y + VISIBLE_CHANGE * size, yp + VISIBLE_CHANGE * np.abs(yp))
+    scale = np.zeros(case.n) if shifted is None else np.abs(shifted - first) / VISIBLE_CHANGE
+    beyond = change > max(NOISE_SHARE * np.min(case.tolerance / size), forgiven) * scale
     if not beyond.any():
         return None
     row = int(np.nanargmax(np.where(beyond, change, 0.0)))
@@ -67,7 +67,8 @@ def single_precision(case: Case) -> Diagnosis | None:
     rng = np.random.default_rng(0)
     row = 0
     for _ in range(ROUND_POINTS):
-        factor, shift = 1.0 + VISIBLE * rng.random((2, case.n)), VISIBLE * rng.random((2, case.n))
+        factor = 1.0 + VISIBLE_CHANGE * rng.random((2, case.n))
+        shift = VISIBLE_CHANGE * rng.random((2, case.n))
         r = case.residual(
             case.t, case.y * factor[0] + shift[0], case.yp * factor[1] + shift[1]
         )

@@ -15,14 +15,15 @@ from tether.explain.examine.case import Case
 __all__ = ["fatal_jacobian", "wrong_jacobian"]
 
 # An entry differs by more than this share of the larger of both ...
-WRONG = 0.05
+WRONG_ENTRY = 0.05
 # ... and by this share of what stands in its row.
-COUNTS = 1e-6
-# Of the largest entry: what a matrix may be off that has only another order or sign.
-FITS = 1e-3
+LEAST_SHARE_OF_ROW = 1e-6
+# How far a matrix may be off, relative to its largest entry, and still count as the right one with
+# another order or sign.
+MATCHING = 1e-3
 # Slopes below this do not weigh an entry of F_y'.
 SMALLEST_SLOPE = 1e-3
-# Newton's iteration with such a rate is given up, or takes more than it may.
+# Rate of convergence at which Newton's iteration is given up or takes too many iterations.
 TOO_SLOW = 0.3
 
 
@@ -65,7 +66,7 @@ def _as_a_whole(given: list[np.ndarray], own: tuple[np.ndarray, np.ndarray]) -> 
     }
     fits = (
         situation for situation, parts in wholes.items()
-        if all(np.allclose(part, true, rtol=WRONG, atol=FITS * np.abs(true).max())
+        if all(np.allclose(part, true, rtol=WRONG_ENTRY, atol=MATCHING * np.abs(true).max())
                for part, true in zip(parts, own, strict=True))
     )
     return next(fits, "")
@@ -130,11 +131,11 @@ def _worst_entry(
     )
     # what stands in a row: a wrong entry counts by its part in it
     terms = sum(np.abs(m) @ x for m, x in zip(own, scales, strict=True)) + 1e-300
-    worst, found = COUNTS, None
+    worst, found = LEAST_SHARE_OF_ROW, None
     for k, values in enumerate(_dense(given)):
         off = np.abs(values - own[k])
         larger = np.maximum(np.abs(values), np.abs(own[k]))
-        off = np.where(off > WRONG * larger, off, 0.0) * scales[k] / terms[:, None]
+        off = np.where(off > WRONG_ENTRY * larger, off, 0.0) * scales[k] / terms[:, None]
         i, j = divmod(int(np.argmax(off)), case.n)
         if off[i, j] > worst:
             worst = off[i, j]

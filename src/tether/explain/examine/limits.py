@@ -29,10 +29,10 @@ __all__ = [
 
 # Attempts after which a jump in the equations is noticed by the constraints, at the latest.
 LATEST_NOTICE = 12
-NEARLY_DEPENDENT = 1e-4              # of the largest singular value: the smallest
-EQUAL = 0.5                          # of an interval some events before: not much shorter
-LIMITED_BY_MAX_STEP = 0.99           # of max_step: a step that it limits
-LEAST = 100.0                        # spacings of the numbers: a tolerance
+NEARLY_DEPENDENT = 1e-4              # smallest singular value, relative to the largest
+SHRINKING_GAP = 0.5                  # relative to the interval some events before
+LIMITED_BY_MAX_STEP = 0.99           # share of max_step from which a step counts as limited by it
+LEAST_SPACINGS = 100.0               # of floating-point numbers, that a tolerance must have
 
 
 def too_accurate(case: Case) -> Diagnosis:
@@ -47,7 +47,8 @@ def too_accurate(case: Case) -> Diagnosis:
         what = (
             f"{case.names.variable(worst)} = {case.y[worst]:.6g} is to be kept within "
             f"{size[worst]:.2g}, which is {size[worst] / (EPS * abs(case.y[worst])):.2g} times the "
-            f"spacing of the numbers; {LEAST:g} times, rtol = {LEAST * EPS:.1e}, is the least"
+            f"spacing of the numbers; {LEAST_SPACINGS:g} times, rtol = {LEAST_SPACINGS * EPS:.1e}, "
+            "is the least"
         )
     return case.say(Cause.TOLERANCE, what, (), case.t, (), [worst])
 
@@ -116,7 +117,7 @@ def event_storm(case: Case) -> Diagnosis:
         Cause.EVENT_STORM,
         f"the last {len(times)} changes of the state came within {abs(times[-1] - times[0]):.2g}",
         [f"the last intervals between them are {shown}"], storm.t,
-        situation="" if storm.gaps[-1] < EQUAL * storm.gaps[0] else "at equal intervals",
+        situation="" if storm.gaps[-1] < SHRINKING_GAP * storm.gaps[0] else "at equal intervals",
     )
 
 

@@ -12,9 +12,10 @@ from tether.explain.examine.case import ROUND_OFF_SHARE, Case
 __all__ = ["condition", "round_off"]
 
 ILL_CONDITIONED = 1e13
-# Of the interval: a long step.
-LONG = 0.1
-MUCH_LESS = 0.1
+# A long step, as a share of the interval, and a condition number that is much better, as a share of
+# another.
+LONG_STEP = 0.1
+MUCH_BETTER = 0.1
 
 
 def round_off(case: Case) -> Diagnosis | None:
@@ -26,7 +27,7 @@ def round_off(case: Case) -> Diagnosis | None:
     row = int(np.argmax(parts[worst]))
     beyond = parts[worst].sum()
     name, moved = case.names.variable(worst), beyond * case.tolerance[worst]
-    h = LONG * abs(case.state.t_end - case.t0)
+    h = LONG_STEP * abs(case.state.t_end - case.t0)
     easier = case.round_off(h) if np.isfinite(h) else None
     if easier is not None and easier.sum(axis=1).max() < ROUND_OFF_SHARE:
         then = easier[worst].sum() * case.tolerance[worst]
@@ -69,7 +70,7 @@ def _blame_the_step(
             f"its condition number is about {last['condition']:.1g} at a step of "
             f"{abs(last['h']):.2g}"
         )
-        if best["condition"] < MUCH_LESS * last["condition"]:
+        if best["condition"] < MUCH_BETTER * last["condition"]:
             text += f", {best['condition']:.1g} at one of {abs(best['h']):.2g}"
         evidence.append(text)
     failed = case.failed_attempts()

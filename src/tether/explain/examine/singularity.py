@@ -17,22 +17,22 @@ __all__ = ["growth", "singularity"]
 # A slope this many times the mean one, on steps that keep getting shorter, has no bound.
 UNBOUNDED = 30.0
 FEWEST_STEPS = 6
-TINY = 1e-6                          # of the time so far: a step
-SHRINKING = 0.7                      # of the longest of the last steps: the last of all
-# A solution this many times its size at the start is large.
-LARGE = 100.0
-# Exponential growth: to this many times all there was at the start, at a rate that gives so many
-# times e in the time so far. Near a pole the rate is far above that.
+TINY_STEP = 1e-6                     # share of the time so far
+SHRUNK_STEP = 0.7                    # the last step as a share of the longest of the last ones
+# A solution has become large when it is this many times its size at the start.
+LARGE_GROWTH = 100.0
+# Exponential growth: to this many times the largest value at the start, at a rate times the elapsed
+# time between these bounds. Near a pole the rate is far higher.
 OUTGROWN = 1e8
 FOLDS_OF_E = (10.0, 1e4)
 # Exponent q of y' ~ (t* - t)^-q: from here on y itself is unbounded (q = 1 is a logarithm).
 LOGARITHM = 0.85
-# The steps that show it: in terms of the last step, and of the time so far; and how many last steps
-# the end may be away.
+# The exponent is fitted to points that are farther than this many last steps from the last one, and
+# nearer than this share of the time so far; the singularity is tried this many last steps ahead.
 TOO_CLOSE = 4.0
 NEAR_ENOUGH = 0.1
-LEFT = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-STRAIGHT = 0.9                       # correlation of the logarithms
+DISTANCES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+LEAST_CORRELATION = 0.9              # of the logarithms, for a fit to count
 
 
 def singularity(case: Case) -> Diagnosis | None:
@@ -67,7 +67,7 @@ def _by_slope(case: Case) -> Diagnosis | None:
     elapsed = abs(case.t - case.t0)
     if len(accepted) < FEWEST_STEPS or elapsed == 0.0:
         return None
-    if accepted[-1] > SHRINKING * accepted.max() and accepted[-1] > TINY * elapsed:
+    if accepted[-1] > SHRUNK_STEP * accepted.max() and accepted[-1] > TINY_STEP * elapsed:
         return None
     y0 = case.run.given[1]
     slopes = case.steps["slopes"][case.steps["outcome"] == codes.OK][-FEWEST_STEPS:, : case.n]
@@ -82,7 +82,7 @@ def _by_slope(case: Case) -> Diagnosis | None:
     if exponent is None and not folds:
         return None
     name, last = case.names.variable(worst), np.median(slopes[:, worst])
-    large = abs(case.y[worst]) > LARGE * max(abs(y0[worst]), 1.0, *np.abs(y0))
+    large = abs(case.y[worst]) > LARGE_GROWTH * max(abs(y0[worst]), 1.0, *np.abs(y0))
     growing = case.y[worst] * last * case.state.direction > 0.0
     unbounded = large or (growing and exponent is not None and exponent > LOGARITHM)
     evidence = [
@@ -120,8 +120,8 @@ def _exponent(case: Case, j: int) -> float | None:
     if np.count_nonzero(use) < 3 or np.ptp(slope[use]) == 0.0:
         return None
     lines = []
-    for left in LEFT:
+    for left in DISTANCES:
         x, y = np.log(distance[use] + left * h), np.log(slope[use])
         lines.append((np.corrcoef(x, y)[0, 1], float(np.polyfit(x, y, 1)[0])))
     correlation, exponent = min(lines)
-    return None if correlation > -STRAIGHT else -exponent
+    return None if correlation > -LEAST_CORRELATION else -exponent

@@ -19,11 +19,11 @@ from tether.problem.options import Options
 __all__ = ["at_the_start"]
 
 AT_THE_START = "at the start"
-LATER = 1e-9                         # of the time
-# A residual at the start below this does not count.
-NOTHING = 1e-12
-# A point where no derivative vanishes by chance.
-BESIDE = 1e-3
+A_LITTLE_LATER = 1e-9                # relative to the time
+# A residual below this is round-off.
+ROUND_OFF = 1e-12
+# Shift to a point where no derivative vanishes by chance.
+GENERAL_SHIFT = 1e-3
 
 
 def at_the_start(case: Case) -> Diagnosis:
@@ -36,7 +36,8 @@ def at_the_start(case: Case) -> Diagnosis:
     if r is not None and not np.isfinite(r).all():
         if restarted:
             return name_not_finite(case, r, t, y, "")
-        later = case.residual(t + case.state.direction * LATER * (abs(t) or 1.0), y, slopes)
+        shift = case.state.direction * A_LITTLE_LATER * (abs(t) or 1.0)
+        later = case.residual(t + shift, y, slopes)
         soon = later is not None and np.isfinite(later).all()
         situation = "at the time of the start" if soon else AT_THE_START
         return name_not_finite(case, r, t, y, situation)
@@ -65,7 +66,7 @@ def at_the_start(case: Case) -> Diagnosis:
     for values in (found, r):
         if values is not None and np.isfinite(values).all():
             worst = int(np.argmax(np.abs(values)))
-            if abs(values[worst]) > NOTHING and (not rows or rows[0] == worst):
+            if abs(values[worst]) > ROUND_OFF and (not rows or rows[0] == worst):
                 rows = [worst]
                 return case.say(
                     Cause.START, case.value(worst, values[worst]), evidence, t, rows, (), anew
@@ -133,7 +134,7 @@ def _singular_start(case: Case) -> Diagnosis:
 def _nowhere(case: Case, t: float, y: np.ndarray) -> list[int]:
     """Unknowns that the residual does not depend on, at the start nor next to it."""
     used = np.zeros((case.n, case.n), bool)
-    for shift in (0.0, BESIDE):
+    for shift in (0.0, GENERAL_SHIFT):
         point = y + shift * (np.abs(y) + 1.0)
         matrices = case.jacobian(t, point, case.run.start.yp[: case.n] + shift)
         if matrices is None:
