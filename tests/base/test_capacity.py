@@ -43,7 +43,7 @@ def test_output_times_that_do_not_fit_are_refused(little):
 
 
 def test_a_run_whose_steps_no_longer_fit_ends_with_what_it_has(monkeypatch):
-    monkeypatch.setattr(memory, "SMALL", 100_000)
+    monkeypatch.setattr(memory, "ALWAYS_FITS", 100_000)
     monkeypatch.setattr(memory, "_of_machine", lambda: 2e5)
 
     def swing(t, y, yp):

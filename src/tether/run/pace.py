@@ -19,8 +19,8 @@ EPS = float(np.finfo(float).eps)
 STEPS_PER_LOOK = 10_000
 CREEPING_SHARE = 1e-6
 LOOKS_IN_A_ROW = 10
-# ... and if more than this share of its last attempts failed, or its order is below this: neither is
-# so in a run with many periods ahead. A run with both chatters, and then this larger share, which
+# ... and if more than this share of its last attempts failed, or its order is below this: a run
+# with many periods ahead has neither. A run with both chatters, and then this larger share, which
 # means 1e6 steps, is enough.
 FAILING_SHARE = 0.1
 LOW_ORDER = 2
