@@ -417,16 +417,6 @@ def test_effects_happen_at_every_call(make):
     assert counts[0] == counts[1]
 
 
-def test_what_is_printed_is_printed(capsys):
-    def fun(t, y, yp):
-        print(t)
-        return [yp[0] + y[0]]
-
-    for trace in ("never", "auto"):
-        sol = solve_dae(fun, (0, 1), [1.0], trace=trace)
-        assert len(capsys.readouterr().out.splitlines()) == sol.nfev
-
-
 def test_what_is_warned_of_is_warned_of():
     def fun(t, y, yp):
         warnings.warn("mine", stacklevel=1)

@@ -75,12 +75,6 @@ def unknown_math(t, y, yp):
     return [yp[0] + math.gamma(y[0]), yp[1], yp[2]]  # here
 
 
-def raises_for_some(t, y, yp):
-    if y[0] < 0:
-        raise ValueError("negative concentration")  # here
-    return [yp[0] + y[0], yp[1], yp[2]]
-
-
 def reads_a_file(t, y, yp):
     with open(os.devnull) as file:  # here
         file.read()
@@ -103,8 +97,8 @@ def asks_the_clock(t, y, yp):
     return yp + y + time.time()  # here
 
 
-def prints(t, y, yp):
-    print(t)  # here
+def prints_to_a_file(t, y, yp):
+    print(t, file=log)  # here
     return yp
 
 
@@ -144,13 +138,12 @@ REFUSED = [
     (picks_by_mask, "condition"),
     (unknown_function, "gamma"),
     (unknown_math, "math.gamma"),
-    (raises_for_some, "negative concentration"),
     (reads_a_file, "opens a file"),
     (draws_numbers, "random"),
     (draws_with_numpy, "random"),
     (draws_with_generator, "Generator"),
     (asks_the_clock, "time"),
-    (prints, "prints"),
+    (prints_to_a_file, "prints to a file"),
     (rounds, "rounds a traced number"),
     (uses_fft, "fft"),
     (formats, "makes text of a traced number"),

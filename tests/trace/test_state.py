@@ -37,6 +37,10 @@ pytestmark = pytest.mark.usefixtures("nothing_is_known")
 WITHOUT_A_LINE = (states_in_protocols.own_repr, states_in_functions.system_modules)
 
 
+# Nothing for whom nobody looks.
+UNSEEN = (states_in_libraries.cache_information, states_in_libraries.logged)
+
+
 def residual_with(on, is_on):
     """Decay until y is one half; then, once something is switched on, growth."""
     def fun(t, y, yp):
@@ -56,7 +60,7 @@ def name_of(make):
 def test_tracing_changes_nothing(make):
     on, is_on = make()
     functions = [residual_with(on, is_on)]
-    if make is not states_in_libraries.cache_information:      # which is nothing without looking
+    if make not in UNSEEN:
         functions.append(residual_with(on, lambda: False))
     for fun in functions:
         before = Walk(fun)

@@ -132,6 +132,12 @@ class Model:
         """Whether what was attached is what the functions say now: called, they always are."""
         return True
 
+    def exception_at(
+        self, t: float, y: np.ndarray, yp: np.ndarray | None
+    ) -> Exception | None:
+        """Return what the residual raises on purpose where its program is NaN; None if nothing."""
+        return None
+
     def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
         """On which sides of the surfaces that matter a point lies."""
         return self.sides
@@ -222,7 +228,7 @@ class TracedModel(Model):
     @property
     def how(self) -> str:
         """How the equations are run, in words."""
-        return f"traced, as written; {self._run_by}"
+        return f"traced, as written; {self._run_by}{self._without}"
 
     @property
     def _run_by(self) -> str:
@@ -230,6 +236,25 @@ class TracedModel(Model):
             return "run in C"
         reason = self.backend.reason if self.backend is not None and self.wanted == "c" else ""
         return "run by the machine" + (f", not in C: {reason}" if reason else "")
+
+    @property
+    def _without(self) -> str:
+        left_out = self.plan.original.left_out
+        return f"; left out: {', '.join(left_out)}" if left_out else ""
+
+    def exception_at(
+        self, t: float, y: np.ndarray, yp: np.ndarray | None
+    ) -> Exception | None:
+        """Return what the residual raises on purpose where its program is NaN; None if nothing."""
+        if not self.plan.original.raises:
+            return None
+        slopes = np.zeros_like(y) if yp is None else yp.copy()
+        out = [np.zeros(self.n)] if self.problem.fills else []
+        try:
+            self.problem.fun(t, y.copy(), slopes, *out, *self.problem.args)
+        except Exception as error:
+            return error
+        return None
 
     @property
     def calls_back(self) -> bool:
@@ -307,6 +332,7 @@ class ReducedModel(TracedModel):
         return (
             f"traced; index {index} reduced to {self.reduced.form}, kept on "
             f"{len(self.reduced.constraints)} constraints of the equations; {self._run_by}"
+            f"{self._without}"
         )
 
     @property

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from tether._core import codes, probe
 from tether._core import project as project_core
-from tether._core.adapters import raise_users, take_refusal
+from tether._core.adapters import DOMAIN_ERRORS, raise_users, take_refusal
 from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.checks import check_time, check_vector
@@ -143,6 +143,8 @@ class Integration:
         self._begin(t0, y, yp, t_bound)
         if not self.start.success and self.trust.starts_wrong(t0, y, yp):
             self._begin(t0, y, yp, t_bound)
+        if not self.start.success and (error := self.model.exception_at(t0, y, yp)) is not None:
+            raise error                        # as it would be if the function were called
         self.plans = 1
         self.settle()
         if self.state.highest_kind > 2 and self.state.n_constraints and self.start.success:
@@ -247,6 +249,8 @@ class Integration:
         self.given = t, y, yp
         self.start = self._finder.find(t, y, yp, mode)
         refusal = take_refusal(s)
+        if not self.start.success and refusal is None:
+            refusal = self.model.exception_at(t, y, yp)
         self.exception = None if self.start.success else refusal
         if use_kinds(s, self.model, self.options, self.start.pencil):
             probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
@@ -398,6 +402,12 @@ class Integration:
             return codes.PAUSED
         if code < 0:
             self.status = Status(code)
+            if self.status == Status.NON_FINITE and self.exception is None:
+                n = self.n
+                error = self.model.exception_at(s.t_new, s.y_tried[:n], s.yp_tried[:n])
+                if error is not None and not isinstance(error, DOMAIN_ERRORS):
+                    raise error                # as it would be if the function were called
+                self.exception = error
         elif code == codes.REACHED_END:
             self.status = Status.REACHED_END
         return code

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tether.trace import numpy_protocol
+from tether.trace.effects import text_of_traced
 from tether.trace.functions import BINARY, UNARY, clip, erf, expit, xlogy
 from tether.trace.kinds import (
     BOOL,
@@ -96,12 +97,13 @@ class TracedArray(np.ndarray):
         return bool((self == value).any())
 
     def __repr__(self) -> str:
-        refuse("makes text of a traced array")
+        return text_of_traced("a traced array")
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return text_of_traced("a traced array")
 
     def __format__(self, spec: str) -> str:
-        refuse("makes text of a traced array")
+        return text_of_traced("a traced array")
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:  # type: ignore[override]
         """Copy; only to floats, or conditions to integers: the rest loses what is traced."""

@@ -216,8 +216,10 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def visit_Assert(self, node: ast.Assert) -> Any:
-        """Leave a condition that must hold."""
-        return node
+        """Make a block of a condition that must hold: one way ends there, the other goes on."""
+        if _has(_parts([node]), (*_NOT_IN_BLOCKS, *_NOT_IN_EXPRESSIONS)):
+            return node
+        return [_definition(node, set(), [node]), _placed(ast.Expr(_join()), node)]
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """Make a block of a choice between expressions; its condition is its own."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 from tether.trace import opcodes as op
+from tether.trace.effects import effects
 from tether.trace.graph import Graph
 from tether.trace.refusal import Untraceable, refusals, refuse
 
@@ -50,8 +52,13 @@ class BranchRecorder:
         code for one that is believed to have no branches.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(
+        self, graph: Graph, is_raised: Callable[[Exception], bool] = lambda _: False
+    ) -> None:
         self.graph = graph
+        self.raising: dict[int, None] = {}     # NaN where the function raises, else zero
+        self._is_raised = is_raised            # on purpose, by the function itself
+        self._around: list[Path] = []          # decisions outside the block that is run
         self.path: Path = []
         self.inside: list[types.CodeType | None] = []
         self._given: Path = []
@@ -71,23 +78,41 @@ class BranchRecorder:
     def follow(self, run: Callable[[], T], most: int) -> list[tuple[Path, T]]:
         """Run along every way through a function or a block of it, those that are true first.
 
-        What is known before a block is known in it; its decisions are its own affair.
+        What is known before a block is known in it; its decisions are its own affair. A way on
+        which the function raises an exception of its own is left out, and noted in `raising`.
         """
         outside = self.path, self._given, self._known, self._too_many
         found: list[tuple[Path, T]] = []
         given: Path | None = []
+        count = 0
+        self._around.append(self.path)
         try:
             while given is not None:
                 self.path, self._given, self._known = [], given, dict(outside[2])
-                self._too_many = most if len(found) == most else 0
-                result = run()
-                if len(self.path) < len(given):
+                self._too_many = most if count == most else 0
+                try:
+                    found.append((self.path, run()))
+                except Exception as problem:
+                    given = _next(self.path)
+                    if not self.path or not self._is_raised(problem) or not (found or given):
+                        raise
+                    self._note_raise()
+                if len(self.path) < len(self._given):
                     refuse("branches differently when it is called again")
-                found.append((self.path, result))
-                given = _next(self.path)
+                given, count = _next(self.path), count + 1
         finally:
             self.path, self._given, self._known, self._too_many = outside
+            self._around.pop()
         return found
+
+    def _note_raise(self) -> None:
+        graph, effects.has_text = self.graph, False        # it was a message
+        value, zero = graph.constant(math.nan), graph.constant(0.0)
+        path = [decision for part in self._around for decision in part] + self.path
+        for condition, answer in reversed(path):
+            sides = (value, zero) if answer else (zero, value)
+            value = graph.select(condition, *sides)
+        self.raising[value] = None
 
     def decide(self, condition: int) -> bool:
         """Say which way a branch goes: as given, as before, as it must, or else as if true."""
@@ -145,6 +170,8 @@ def merge(graph: Graph, found: list[tuple[Path, list[int]]], depth: int = 0) -> 
     if len(found) == 1:
         return first
     condition = first_path[depth][0]
-    end = next(i for i, (path, _) in enumerate(found) if not path[depth][1])
+    end = next((i for i, (path, _) in enumerate(found) if not path[depth][1]), len(found))
+    if end == 0 or end == len(found):          # the function raises on the other ways
+        return merge(graph, found, depth + 1)
     yes, no = merge(graph, found[:end], depth + 1), merge(graph, found[end:], depth + 1)
     return [graph.select(condition, a, b) for a, b in zip(yes, no, strict=True)]

@@ -25,13 +25,12 @@ import sys
 import types
 import weakref
 from array import array
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tether.trace.classes import (
-    METADATA,
     attributes_of_member,
     own_members,
     why_unknown_enumeration,
@@ -64,6 +63,7 @@ from tether.trace.known import (
     slots,
     why_unknown,
 )
+from tether.trace.members import Attributes, Members, Namespace
 from tether.trace.splines import content as content_of_spline
 
 _MOST_PARTS = 5_000
@@ -142,9 +142,9 @@ class Reader:
         self._given: dict[int, int] = {}       # arguments that hold floats
         self._kept: list[Any] = []
         self._count = 0
-        self._spaces: list[_Namespace] = []    # whose members count if they are asked for
-        self._classes: dict[int, _Namespace] = {}
-        self._objects: dict[int, _Namespace] = {}
+        self._spaces: list[Namespace] = []    # whose members count if they are asked for
+        self._classes: dict[int, Namespace] = {}
+        self._objects: dict[int, Namespace] = {}
         self._holder_of_last: Any = None       # of the last float that was a member of something
 
     def read_call(self, fun: Callable[..., Any], args: Sequence[Any]) -> Hashable:
@@ -167,6 +167,18 @@ class Reader:
     def has_read(self, value: Any) -> bool:
         """Tell whether a value that is more than a number or a text is part of the key."""
         return id(value) in self._open
+
+    def shares_with(self, other: Any) -> bool:
+        """Tell whether something that is reached from another object can be written to and read."""
+        reader = Reader()
+        reader.asks = True
+        try:
+            reader.read_call(other, ())
+        except (TooLarge, RecursionError):
+            return True
+        return any(
+            type(value) not in _NOT_WRITTEN and id(value) in self._open for value in reader._kept
+        )
 
     def members_read(self, cls: type) -> set[str] | None:
         """Names of the members of a class that are part of the key; None for unknown classes."""
@@ -291,7 +303,7 @@ class Reader:
         cells = function.__closure__
         around = tuple(map(self._cell, code.co_freevars, cells)) if cells else ()
         if function.__dict__:
-            self._spaces.append(_Namespace(function.__dict__, function))
+            self._spaces.append(Namespace(function.__dict__, function))
         given, named = function.__defaults__, function.__kwdefaults__
         if given is None and named is None:
             return _Same(code), tuple(used), around
@@ -327,7 +339,7 @@ class Reader:
         top = module.__name__.partition(".")[0]
         if module is not math and top not in ("numpy", "numba"):
             space = None if is_library(module.__name__) else vars(module)
-            self._spaces.append(_Namespace(vars(module), space, by_written_name=True))
+            self._spaces.append(Namespace(vars(module), space, by_written_name=True))
         return _Same(module)
 
     # --- containers and numbers -----------------------------------------------------------
@@ -408,7 +420,7 @@ class Reader:
             if is_followed(base):
                 space = self._classes.get(id(base))
                 if space is None:
-                    space = _Members(vars(base), base)
+                    space = Members(vars(base), base)
                     self._classes[id(base)] = space
                     self._spaces.append(space)
                     self._kept.append(base)
@@ -422,7 +434,7 @@ class Reader:
     def _enumeration(self, cls: Any) -> Hashable:
         if is_library(cls.__module__) or why_unknown_enumeration(cls):
             return _Same(cls)
-        space = _Members(own_members(cls), complete=True)       # its floats count by value
+        space = Members(own_members(cls), complete=True)       # its floats count by value
         self._classes[id(cls)] = space
         self._spaces.append(space)
         bases = [self.read(base) for base in cls.__bases__ if not is_library(base.__module__)]
@@ -455,7 +467,7 @@ class Reader:
         held = dictionary(value)
         if others := slots(value):
             held = {**others, **held}
-        self._objects[id(value)] = space = _Attributes(held, value)
+        self._objects[id(value)] = space = Attributes(held, value)
         self._spaces.append(space)
 
     def _attributes(self, holder: Any, values: dict[str, Any]) -> Hashable:
@@ -522,60 +534,10 @@ _READERS: dict[type, Callable[[Reader, Any], Hashable]] = {
 }
 
 
-class _Namespace:
-    """Members of which only those count that somebody asks for."""
-
-    __slots__ = ("by_written_name", "complete", "holder", "members", "read")
-
-    def __init__(
-        self, members: Mapping[str, Any], holder: Any = None, by_written_name: bool = False
-    ) -> None:
-        self.members, self.by_written_name = members, by_written_name
-        self.holder = holder                   # None: floats among them count by value
-        self.read: set[str] = set()
-        self.complete = True
-
-    def wanted(self, names: Mapping[str, None], asks: bool, makes: bool) -> list[str]:
-        """Members to read next; all, if the code can ask for them without writing their names."""
-        members, read = self.members, self.read
-        if asks and not self.by_written_name:
-            return [name for name in members if name not in read]
-        return [name for name in names if name in members and name not in read]
-
-
-class _Attributes(_Namespace):
-    """Attributes of an object: there may be many objects, and few attributes of each."""
-
-    __slots__ = ()
-
-    def wanted(self, names: Mapping[str, None], asks: bool, makes: bool) -> list[str]:
-        """Members to read next."""
-        read = self.read
-        return [name for name in self.members if name not in read and (asks or name in names)]
-
-
-class _Members(_Namespace):
-    """Members of a class; those that Python itself calls count always."""
-
-    __slots__ = ()
-
-    def __init__(
-        self, members: Mapping[str, Any], holder: Any = None, complete: bool = False
-    ) -> None:
-        super().__init__(members, holder)
-        self.complete = complete
-
-    def wanted(self, names: Mapping[str, None], asks: bool, makes: bool) -> list[str]:
-        """Members to read next."""
-        read, complete = self.read, self.complete or makes
-        return [
-            name for name in self.members
-            if name not in read and (
-                name in names or asks
-                or (name[:2] == "__" and (complete or name not in _UNUSED_BY_OBJECTS))
-                or name in _OF_NAMED_TUPLES
-            ) and name not in METADATA
-        ]  # fmt: skip
+_NOT_WRITTEN = frozenset((
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, tuple,
+    frozenset, *METACLASSES, *DESCRIPTORS,
+))
 
 
 # By whatever name they are known, these may ask for any member.
@@ -583,14 +545,5 @@ _ASKING = frozenset(
     map(id, (getattr, hasattr, vars, dir, operator.attrgetter, operator.methodcaller,
              dataclasses.asdict, dataclasses.astuple, copy.deepcopy))
 )
-# What no expression with an object calls unless it is written; `type` makes objects as well.
-_UNUSED_TEXT = """
-    __init__ __new__ __post_init__ __init_subclass__ __setattr__ __delattr__ __del__ __repr__
-    __str__ __format__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __replace__ __dir__
-    __set_name__ __class_getitem__ __annotations__ __getnewargs__ __copy__ __deepcopy__ __sizeof__
-    __match_args__
-"""
-_UNUSED_BY_OBJECTS = frozenset(_UNUSED_TEXT.split())
-_OF_NAMED_TUPLES = frozenset(("_make", "_replace", "_asdict"))      # which call one another
 
 __all__ = ["Reader", "TooLarge"]

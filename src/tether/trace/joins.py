@@ -95,16 +95,26 @@ class Joins:
         """Run a block along all of its ways, and join them."""
         code, refusal = block.__code__, refusals.last
         states: list[_State] = []
+        ways = 0
 
         def run() -> Any:
-            if states:
+            nonlocal ways
+            if ways:
                 before.restore()
-            result = block()
+            ways += 1
+            try:
+                result = block()
+            except Exception:
+                check()
+                raise
             if self._recorder.path:
                 states.append(before.now())
-                if before.watch.changed() or self.changed():
-                    raise NoJoin(code, "writes to something on one of its ways")
+                check()
             return result
+
+        def check() -> None:
+            if before.watch.changed() or self.changed():
+                raise NoJoin(code, "writes to something on one of its ways")
 
         while True:
             try:
@@ -115,8 +125,8 @@ class Joins:
                     raise
                 before.restore()
                 states.clear()
-                refusals.last = refusal
-        if len(found) == 1:
+                ways, refusals.last = 0, refusal
+        if ways == 1:
             return found[0][1]
         paths, results = map(list, zip(*found, strict=True))
         return self._join(code, before, paths, states, results)

@@ -27,6 +27,7 @@ from tether.trace.blocks import JOIN, Blocks
 from tether.trace.cache import Reader
 from tether.trace.classes import PrivateClasses, members_of
 from tether.trace.code import facts_of, line_of_name
+from tether.trace.effects import left_out
 from tether.trace.float_types import TYPE_SHIMS
 from tether.trace.identity import HARMLESS, OF_CONDITIONS, OF_NAMES, identity_tests
 from tether.trace.kinds import NP_FLOAT, OF_TYPE
@@ -46,7 +47,6 @@ from tether.trace.known import (
     is_enumeration,
     is_holder,
     is_interpolant,
-    is_known_builtin,
     is_known_member,
     is_library,
     is_numpy_polynomial,
@@ -58,10 +58,10 @@ from tether.trace.known import (
     why_unknown,
 )
 from tether.trace.opaque import OpaqueFunction, SparseMatrix, is_differentiable
+from tether.trace.private_builtins import private_builtins
 from tether.trace.refusal import refuse
 from tether.trace.scalar import Scalar
 from tether.trace.shims import (
-    BUILTINS,
     MATH,
     MATH_MEMBERS,
     NumpyShim,
@@ -122,7 +122,7 @@ class PrivateCopy:
         self._classes = PrivateClasses(
             self.copy, self.part, reader.members_read, self._remember, self.watch
         )
-        self._builtins = self._known_builtins()
+        self._builtins = {**private_builtins(), "__import__": self._import}
         if join is not None:
             self._builtins[JOIN] = join
 
@@ -134,7 +134,7 @@ class PrivateCopy:
         known = self._memo.get(id(value))
         if known is not None:
             return known[1]
-        if not self._reader.has_read(value) and self._reader.members_read(value) is None:
+        if not self._is_read(value):
             return Forbidden(f"reaches a {kind.__name__} by a name that is not in the code")
         make = _MAKERS.get(kind)
         return self._remember(value, self._other(value) if make is None else make(self, value))
@@ -150,6 +150,9 @@ class PrivateCopy:
     def _parts(self, value: Any) -> list[Any]:
         """Give what stands for the content of an object."""
         return [self.part(value, i, part) for i, part in enumerate(content(value))]
+
+    def _is_read(self, value: Any) -> bool:
+        return self._reader.has_read(value) or self._reader.members_read(value) is not None
 
     def refuse_questions_about_memory(self) -> None:
         """Refuse attributes that nothing but an array has: its copy lies elsewhere, read-only."""
@@ -175,12 +178,6 @@ class PrivateCopy:
     def _remember(self, value: Any, result: Any) -> Any:
         self._memo[id(value)] = (value, result)
         return result
-
-    def _known_builtins(self) -> dict[str, Any]:
-        own = vars(builtins)
-        unknown = own.keys() - _KNOWN_BUILTINS - BUILTINS.keys()
-        refused = {name: _refused_builtin(name) for name in unknown}
-        return {**own, **BUILTINS, **refused, "__import__": self._import, "hash": _hash}
 
     def _is_builtin(self, value: Any) -> bool:
         return vars(builtins).get(value.__name__) is value
@@ -208,6 +205,8 @@ class PrivateCopy:
             return numpy_member(function, name)
         if is_known_member(function):
             return function
+        if (quiet := left_out(function, self._reader.shares_with)) is not None:
+            return quiet
         if is_pure_scipy(function):
             return ConstantsOnly(function)
         return Forbidden(f"uses {module}.{name}, which is not known to tracing")
@@ -524,6 +523,8 @@ class PrivateCopy:
             return owner if type(owner) is Forbidden else getattr(owner, value.__name__)
         if issubclass(type(value), np.dtype):
             return value
+        if (quiet := left_out(value, self._reader.shares_with)) is not None:
+            return quiet
         if issubclass(type(value), types.ModuleType):
             return Forbidden(f"uses the module {value.__name__}, which is not known to tracing")
         return Forbidden(f"uses a {type(value).__name__}, which is not known to tracing")
@@ -539,21 +540,9 @@ class PrivateCopy:
         return result
 
 
-_KNOWN_BUILTINS = frozenset(filter(is_known_builtin, vars(builtins)))
 _OF_MEMORY = frozenset(("base", "flags"))
 _MADE_WHOLE = (tuple, frozenset, float, int, BaseException)
 _ABSENT = object()
-
-
-@functools.lru_cache(256)
-def _refused_builtin(name: str) -> Forbidden:
-    return Forbidden(f"uses {name}, which is not known to tracing")
-
-
-def _hash(value: Any) -> int:
-    if type(value).__hash__ is object.__hash__:
-        refuse("asks for the identity of an object")
-    return hash(value)
 
 
 def _content(cell: types.CellType) -> Any:

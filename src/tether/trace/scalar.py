@@ -15,6 +15,7 @@ import numpy as np
 
 from tether.trace import numpy_protocol
 from tether.trace import opcodes as op
+from tether.trace.effects import text_of_traced
 from tether.trace.graph import Graph
 from tether.trace.kinds import (
     ANY_FLOAT,
@@ -100,12 +101,13 @@ class Scalar:
         return Scalar
 
     def __repr__(self) -> str:
-        refuse("makes text of a traced number")
+        return text_of_traced("a traced number")
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return text_of_traced("a traced number")
 
     def __format__(self, spec: str) -> str:
-        refuse("makes text of a traced number")
+        return text_of_traced("a traced number")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or asked_from_inside():

@@ -28,6 +28,7 @@ from tether.trace.arrays import (
     promoted,
 )
 from tether.trace.choices import first_unless_greater, first_unless_less, hypot
+from tether.trace.effects import LeftOut
 from tether.trace.float_types import TYPE_SHIMS, TracedFloat, TracedFloat64, type_of
 from tether.trace.functions import BINARY, UNARY, erf
 from tether.trace.kinds import BOOL, BOXED, FLOAT, INT, NUMPY, PYTHON, class_of, origin_of
@@ -483,7 +484,6 @@ def _getattr(value: Any, name: str, *default: Any) -> Any:
 
 
 _REFUSED_BUILTINS = {
-    "print": "prints",
     "open": "opens a file",
     "input": "asks for input",
     "exec": "runs text as code",
@@ -527,4 +527,5 @@ BUILTINS: dict[str, Any] = {
     "type": _type,
     "hasattr": _hasattr,
     "getattr": _getattr,
+    "print": LeftOut("print"),
 }

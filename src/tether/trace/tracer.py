@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dis
+import functools
 import linecache
 import os
 import traceback
 import types
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,13 @@ from tether.trace.blocks import Blocks
 from tether.trace.branches import BranchRecorder, TooManyWays, merge
 from tether.trace.cache import Reader, TooLarge
 from tether.trace.derive import SparseJacobian, jacobian, switches
+from tether.trace.effects import effects
 from tether.trace.emit import Program, emit
 from tether.trace.graph import TIMED, Graph
 from tether.trace.joins import Joins
 from tether.trace.kinds import NP_FLOAT, PY_FLOAT
 from tether.trace.private import PrivateCopy
-from tether.trace.refusal import Untraceable, refusals
+from tether.trace.refusal import Untraceable, refusals, refuse
 from tether.trace.scalar import NUMBERS, Scalar
 from tether.trace.watch import Watch
 
@@ -73,7 +74,14 @@ class Trace:
         Which arguments are inputs.
     notes : list of str
         What a reader of a report may want to know.
+    left_out : tuple of str
+        Calls of the function that are made for their effects alone, such as `print`.
+    raises : bool
+        Whether the function raises exceptions of its own, where the expressions are NaN.
     """
+
+    left_out: tuple[str, ...] = ()
+    raises = False
 
     def __init__(
         self,
@@ -88,7 +96,7 @@ class Trace:
         self.notes: list[str] = []
         self._code = code              # not the function, whose data may be large
 
-    @cached_property
+    @functools.cached_property
     def names(self) -> list[str]:
         """Names of the unknowns as the function unpacks them, or ``y[0]``, ``y[1]``, ..."""
         return guess_names(self._code, self.n)
@@ -102,47 +110,47 @@ class Trace:
     def with_outputs(self, outputs: list[int]) -> Trace:
         """Return the same function with other expressions."""
         other = Trace(self.graph, outputs, self.n, self._code, self.args)
-        other.notes = self.notes
+        other.notes, other.left_out, other.raises = self.notes, self.left_out, self.raises
         return other
 
     def unknowns(self, order: int = 0) -> list[int]:
         """Nodes of y (order 0), y' (order 1) or higher derivatives."""
         return [self.graph.y(j, order) for j in range(self.n)]
 
-    @cached_property
+    @functools.cached_property
     def switches(self) -> list[int]:
         """Nodes at which the residual may have a kink or a jump."""
         return switches(self.graph, self.outputs)
 
-    @cached_property
+    @functools.cached_property
     def is_switched_by_time(self) -> bool:
         """Whether it depends on time, but not on time alone, where a kink or a jump is."""
         mixed = [node for node in self.switches if self.graph.level[node] > TIMED]
         leaves = self.graph.inputs(mixed)
         return any(self.graph.nodes[leaf][0] == op.TIME for leaf in leaves)
 
-    @cached_property
+    @functools.cached_property
     def f_y(self) -> SparseJacobian:
         """Derivative with respect to y."""
         return self._jacobians[0]
 
-    @cached_property
+    @functools.cached_property
     def f_yp(self) -> SparseJacobian:
         """Derivative with respect to y'."""
         return self._jacobians[1]
 
-    @cached_property
+    @functools.cached_property
     def f_t(self) -> SparseJacobian:
         """Derivative with respect to t, one column."""
         return jacobian(self.graph, self.outputs, [self.graph.time()])
 
-    @cached_property
+    @functools.cached_property
     def f_args(self) -> SparseJacobian:
         """Derivative with respect to the arguments."""
         arguments = [self.graph.arg(i) for i in range(self.args.size)]
         return jacobian(self.graph, self.outputs, arguments)
 
-    @cached_property
+    @functools.cached_property
     def _jacobians(self) -> tuple[SparseJacobian, SparseJacobian]:
         both = jacobian(self.graph, self.outputs, self.unknowns() + self.unknowns(1))
         parts = []
@@ -158,7 +166,7 @@ class Trace:
             )
         return parts[0], parts[1]
 
-    @cached_property
+    @functools.cached_property
     def reference(self) -> Program:
         """The residual as a program for the reference interpreter, which can run all of it."""
         return self.program(opaque=True)
@@ -280,7 +288,8 @@ def _follow(
     Blocks that turn out to have no join are noted in `blocks`, for another attempt.
     """
     graph = Graph()
-    recorder = BranchRecorder(graph)
+    recorder = BranchRecorder(graph, lambda problem: _is_raised_by(problem, private.codes))
+    effects.begin()
     layout = ArgumentLayout(args, fixed, () if hidden is None else hidden.names)
     reader = Reader()
 
@@ -305,15 +314,24 @@ def _follow(
         def changed() -> str | None:
             return given.changed() or private.watch.changed()
 
+        def check() -> None:
+            if what := changed():      # another branch may write it back
+                raise Write(f"the function writes to {what}", line.place)
+
         line = LineOfWrite(changed, private.codes)
-        with line if blame else nullcontext():
-            if fills:
-                result = np.full(n, _UNSET, dtype=object).view(TracedArray)
-                copy(t, y, yp, result, *inputs)
-            else:
-                result = copy(t, y, yp, *inputs)
-        if what := changed():      # another branch may write it back
-            raise Write(f"the function writes to {what}", line.place)
+        try:
+            with line if blame else nullcontext():
+                if fills:
+                    result = np.full(n, _UNSET, dtype=object).view(TracedArray)
+                    copy(t, y, yp, result, *inputs)
+                else:
+                    result = copy(t, y, yp, *inputs)
+        except Exception:
+            check()
+            raise
+        check()
+        if effects.has_text:
+            refuse("makes text of a traced number")
         return _nodes(graph, result, size)
 
     refusals.last = None
@@ -334,7 +352,13 @@ def _follow(
         if joins is not None and blocks is not None:
             blocks.ordinary.update({id(code): code for code in joins.blocks_behind(problem)})
         raise _failure(problem, private.codes) from None
-    return Trace(graph, merge(graph, found), n, code_of(fun), layout)
+    outputs = merge(graph, found)
+    if recorder.raising:
+        nan = functools.reduce(graph.add, recorder.raising)
+        outputs = [graph.add(output, nan) for output in outputs]
+    result = Trace(graph, outputs, n, code_of(fun), layout)
+    result.left_out, result.raises = tuple(effects.left_out), bool(recorder.raising)
+    return result
 
 
 class Write(Untraceable):
@@ -361,6 +385,17 @@ def raised_on_purpose(problem: BaseException) -> bool:
         return False
     code = place.tb_frame.f_code.co_code
     return dis.opname[code[place.tb_lasti]] == "RAISE_VARARGS"
+
+
+def _is_raised_by(problem: Exception, codes: set[types.CodeType]) -> bool:
+    """Tell whether one of the user's functions has raised an exception itself."""
+    if not raised_on_purpose(problem):
+        return False
+    place = problem.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    files = {code.co_filename for code in codes}
+    return place is not None and place.tb_frame.f_code.co_filename in files
 
 
 class _Unset:
