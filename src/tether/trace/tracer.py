@@ -389,7 +389,8 @@ def raised_on_purpose(problem: BaseException) -> bool:
 
 def _is_raised_by(problem: Exception, codes: set[types.CodeType]) -> bool:
     """Tell whether one of the user's functions has raised an exception itself."""
-    if not raised_on_purpose(problem):
+    unknown = isinstance(problem, TypeError) and "must derive from BaseException" in str(problem)
+    if unknown or not raised_on_purpose(problem):          # a stand-in cannot be raised
         return False
     place = problem.__traceback__
     while place is not None and place.tb_next is not None:
