@@ -11,6 +11,7 @@ from tether._core import codes, constraints, probe, project
 from tether.run.drive import Driver
 from tether.run.integration import Integration
 from tether.run.record import Record
+from tether.run.recover import kinds_here
 
 # What a projection finds out about the constraints, and what it works with.
 OF_PROJECTIONS = {
@@ -147,7 +148,7 @@ def test_a_constraint_that_raises_leaves_everything_as_it_was():
 def test_the_kinds_of_the_unknowns(name):
     run = midway(name)
     before = run.state.nfev
-    assert asked(run, run._kinds_here) == set()
+    assert asked(run, lambda: kinds_here(run)) == set()
     assert run.state.nfev > before                 # what was evaluated is counted
 
 

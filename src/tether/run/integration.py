@@ -22,7 +22,6 @@ from tether._core.adapters import DOMAIN_ERRORS, raise_users, take_refusal
 from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.checks import check_time, check_vector
-from tether.base.reason import Kind, Reason
 from tether.base.status import Status
 from tether.plan.choose import find_model
 from tether.plan.memory import new_state
@@ -30,7 +29,7 @@ from tether.plan.model import AsWritten, Model
 from tether.problem.names import Names, check_names
 from tether.problem.options import Options, merge
 from tether.problem.problem import Problem, as_problem, prepared
-from tether.run import replan
+from tether.run import recover, replan
 from tether.run.bdf import BDF
 from tether.run.breaks import Breaks
 from tether.run.jumps import Jumped, jumped
@@ -38,11 +37,9 @@ from tether.run.kinds import use_kinds
 from tether.run.method import Method, Polynomial
 from tether.run.trust import Trust
 from tether.run.watch import Switch
-from tether.start.find import StartFinder, kinds_at
+from tether.start.find import StartFinder
 from tether.start.first_step import first_step as choose_first_step
-from tether.start.high_index import refuse_pencil
 from tether.start.references import References
-from tether.structure.pencil import Pencil
 from tether.structure.scaling import Units
 from tether.structure.start import Start
 
@@ -55,8 +52,6 @@ PLAN_MAY_DIFFER = (
     *INDEX_MAY_DIFFER, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
     Status.CONTRADICTION,
 )
-# Largest change of y, in units of the tolerance, where a run begins anew from consistent values.
-LARGEST_RESTART_CHANGE = 100.0
 # Codes with which the core returns while all is well.
 GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
 # Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
@@ -247,7 +242,7 @@ class Integration:
         """Begin anew at (t, y) with a consistent y'; `mode` as in `Options.start`."""
         s = self.state
         self.given = t, y, yp
-        self.start = self._finder.find(t, y, yp, mode)
+        self.start = self.finder.find(t, y, yp, mode)
         refusal = take_refusal(s)
         if not self.start.success and refusal is None:
             refusal = self.model.exception_at(t, y, yp)
@@ -296,7 +291,8 @@ class Integration:
             s.rank_ceiling = s.rank
 
     @property
-    def _finder(self) -> StartFinder:
+    def finder(self) -> StartFinder:
+        """What finds consistent values for the model, in the state of the run."""
         return StartFinder(self.model, self.state, self.options, self.references)
 
     def settle(self, before: np.ndarray | None = None, on_purpose: bool = False) -> None:
@@ -338,7 +334,7 @@ class Integration:
         if self.state is not before and not self.status.failed:
             self.restart(t, y, yp)
         else:
-            self._finder.set_references(t, self.state.y_now.copy())
+            self.finder.set_references(t, self.state.y_now.copy())
         self.settle()
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
@@ -392,10 +388,10 @@ class Integration:
         if code == codes.PUZZLED and s.rank_changed:
             replan.look_at_rank(self)
             return codes.PAUSED
-        if code == codes.PUZZLED and s.lowest_order > 1 and self._begin_here():
+        if code == codes.PUZZLED and s.lowest_order > 1 and recover.begin_here(self):
             return codes.PAUSED
         if code == codes.PUZZLED or code in INDEX_MAY_DIFFER:
-            changed = self._look_again()
+            changed = recover.look_again(self)
             if changed or code == codes.PUZZLED:
                 return codes.PAUSED
         if code in PLAN_MAY_DIFFER and replan.rescue(self):
@@ -411,52 +407,6 @@ class Integration:
         elif code == codes.REACHED_END:
             self.status = Status.REACHED_END
         return code
-
-    def _look_again(self) -> bool:
-        """After a failure: go on from here if the unknowns turn out to be of other kinds."""
-        s = self.state
-        if self.model.is_index_1:
-            return False                       # its kinds follow from the reduction
-        t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
-        s.look_after = 2 * s.steps + 100
-        pencil = self._kinds_here()
-        s.jacobian_exists = False              # it has failed, whatever the kinds are
-        if pencil is None or refuse_pencil(pencil) is not None:
-            return False
-        if not use_kinds(s, self.model, self.options, pencil):
-            return False
-        probe.move_to(s, t, y, yp)
-        as_it_is = Start(y, yp, True, Reason(Kind.NOTHING))
-        return self.method.begin(self.state, t, as_it_is, 0.0) == codes.OK
-
-    def _kinds_here(self) -> Pencil | None:
-        """Find out the kinds of the unknowns where the run stands, in a memory of its own."""
-        s = self.state
-        aside = new_state(self.model, self.options)
-        aside.t_end, aside.direction, aside.h = s.t_end, s.direction, s.h
-        pencil = kinds_at(aside, self.model, s.t, s.y_now.copy(), s.yp_now.copy())
-        s.nfev += aside.nfev
-        s.njev += aside.njev
-        return pencil
-
-    def _begin_here(self) -> bool:
-        """After failures at index 3 as written: go on from consistent values next to the last.
-
-        The last velocities are off their hidden constraints by what was within the tolerance. A
-        much shorter step would make multipliers of that.
-        """
-        s = self.state
-        if s.t == s.t_began:
-            return False
-        t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
-        first_step, weight = abs(s.h), s.share * s.weights
-        weight[s.kinds > 2] = 0.0
-        s.t_began = t                          # once
-        found = self._finder.find(t, y, yp, "auto")
-        probe.move_to(s, t, y, yp)
-        if not found.success or np.any(np.abs(found.y - y) * weight > LARGEST_RESTART_CHANGE):
-            return False
-        return self.method.begin(self.state, t, found, first_step) == codes.OK
 
     def _before_next_look(self, count: int) -> int:
         """Limit the number of steps where the choice of a reduction has to be looked at."""

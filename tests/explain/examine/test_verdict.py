@@ -10,7 +10,7 @@ from support.broken_starts import index_3_called_index_1, not_a_number_at_the_st
 
 from tether import Bdf, Cause, Status, gallery, solve_dae
 from tether.explain.examine import diagnose
-from tether.run.integration import Integration
+from tether.run import recover
 
 
 def test_a_start_that_violates_an_equation_is_shown_as_written():
@@ -46,7 +46,7 @@ def test_an_entry_missing_in_a_sparse_jacobian_is_named():
 
 def test_a_first_step_too_long_is_no_reason_to_look_at_the_equations(monkeypatch):
     looks = []
-    monkeypatch.setattr(Integration, "_look_again", lambda run: looks.append(run.t))
+    monkeypatch.setattr(recover, "look_again", lambda run: looks.append(run.t))
     problem = gallery.get("trivial")
     sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0)
     assert sol.stats.error_test_failures >= 3

@@ -1,0 +1,73 @@
+"""After a failure: look at the equations where the run stands, and go on from there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether._core import codes, probe
+from tether.base.reason import Kind, Reason
+from tether.plan.memory import new_state
+from tether.run.kinds import use_kinds
+from tether.start.find import kinds_at
+from tether.start.high_index import refuse_pencil
+from tether.structure.pencil import Pencil
+from tether.structure.start import Start
+
+if TYPE_CHECKING:
+    from tether.run.integration import Integration
+
+__all__ = ["begin_here", "kinds_here", "look_again"]
+
+# Largest change of y, in units of the tolerance, where a run begins anew from consistent values.
+LARGEST_RESTART_CHANGE = 100.0
+
+
+def look_again(run: Integration) -> bool:
+    """Go on from here if the unknowns turn out to be of other kinds."""
+    s = run.state
+    if run.model.is_index_1:
+        return False                       # its kinds follow from the reduction
+    t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
+    s.look_after = 2 * s.steps + 100
+    pencil = kinds_here(run)
+    s.jacobian_exists = False              # it has failed, whatever the kinds are
+    if pencil is None or refuse_pencil(pencil) is not None:
+        return False
+    if not use_kinds(s, run.model, run.options, pencil):
+        return False
+    probe.move_to(s, t, y, yp)
+    as_it_is = Start(y, yp, True, Reason(Kind.NOTHING))
+    return run.method.begin(s, t, as_it_is, 0.0) == codes.OK
+
+
+def kinds_here(run: Integration) -> Pencil | None:
+    """Find out the kinds of the unknowns where the run stands, in memory of its own."""
+    s = run.state
+    aside = new_state(run.model, run.options)
+    aside.t_end, aside.direction, aside.h = s.t_end, s.direction, s.h
+    pencil = kinds_at(aside, run.model, s.t, s.y_now.copy(), s.yp_now.copy())
+    s.nfev += aside.nfev
+    s.njev += aside.njev
+    return pencil
+
+
+def begin_here(run: Integration) -> bool:
+    """At index 3 as written: go on from consistent values next to the last ones.
+
+    The last velocities are off their hidden constraints by what was within the tolerance. A much
+    shorter step would make multipliers of that.
+    """
+    s = run.state
+    if s.t == s.t_began:
+        return False
+    t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
+    first_step, weight = abs(s.h), s.share * s.weights
+    weight[s.kinds > 2] = 0.0
+    s.t_began = t                          # once
+    found = run.finder.find(t, y, yp, "auto")
+    probe.move_to(s, t, y, yp)
+    if not found.success or np.any(np.abs(found.y - y) * weight > LARGEST_RESTART_CHANGE):
+        return False
+    return run.method.begin(s, t, found, first_step) == codes.OK
