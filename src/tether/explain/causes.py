@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["CAUSES", "Cause"]
+__all__ = ["CAUSES", "UNTRACED", "Cause"]
 
 
 class Cause(StrEnum):
@@ -450,4 +450,13 @@ CAUSES = {
             ),
         },
     ),
+}
+
+# What a function that was called, because it cannot be traced, would be spared if it were.
+UNTRACED = {
+    Cause.INDEX: "its equations would be differentiated and the index reduced",
+    Cause.SINGULAR: "its hidden constraints would be found and its Jacobians exact",
+    Cause.START: "hidden constraints would be kept, and a start looked for with exact derivatives",
+    Cause.DISCONTINUITY: "its conditions would be known and steps would end where they change",
+    Cause.CONDITION: "its Jacobians would be exact",
 }

@@ -245,6 +245,66 @@ def _sinc(x: Any) -> Any:
     return np.frompyfunc(value, 1, 1)(plain(lifted(x)))
 
 
+# --- differences --------------------------------------------------------------------------
+
+
+@handles(np.gradient)
+def _gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    values = objects(f)
+    axes = range(values.ndim) if axis is None else np.atleast_1d(axis) % values.ndim
+    if len(spacing) not in (0, 1, len(axes)):
+        raise TypeError("invalid number of arguments")
+    if len(spacing) == 1 and np.ndim(spacing[0]) and len(axes) > 1:
+        raise ValueError("distances must be scalars or one for each axis")
+    given = list(spacing) * len(axes) if len(spacing) == 1 else list(spacing) or [1.0] * len(axes)
+    found = [
+        _slope(values, place, distance, int(edge_order))
+        for place, distance in zip(axes, given, strict=True)
+    ]
+    if len(found) == 1:
+        return found[0]
+    return tuple(found)
+
+
+def _slope(values: np.ndarray, axis: int, spacing: Any, edge_order: int) -> Any:
+    """Differences of second order inside, of order `edge_order` at the edges."""
+    f = np.moveaxis(values, axis, 0)
+    if len(f) < edge_order + 1 or edge_order not in (1, 2):
+        raise ValueError("Shape of array too small to calculate a numerical gradient")
+    result = np.empty_like(f)
+    if np.ndim(spacing) == 0:
+        result[1:-1] = (f[2:] - f[:-2]) / (2.0 * spacing)
+        steps = [spacing] * 2, [spacing] * 2
+    else:
+        h = np.diff(objects(spacing))
+        if h.shape != (len(f) - 1,):
+            raise ValueError("distances must match the length of the corresponding dimension")
+        if not has_traced(h) and bool(np.all(h == h[0])):
+            return _slope(values, axis, h[0], edge_order)
+        shape = (-1,) + (1,) * (f.ndim - 1)
+        before, after = h[:-1].reshape(shape), h[1:].reshape(shape)
+        result[1:-1] = (
+            -after / (before * (before + after)) * f[:-2]
+            + (after - before) / (before * after) * f[1:-1]
+            + before / (after * (before + after)) * f[2:]
+        )
+        steps = list(h[:2]), list(h[::-1][:2])
+    for place, step, sign in ((0, steps[0], 1.0), (-1, steps[1], -1.0)):
+        near = f[:3] if place == 0 else f[::-1][:3]
+        result[place] = sign * _edge(near, step, edge_order)
+    return np.moveaxis(result, 0, axis).view(TracedArray)
+
+
+def _edge(f: Any, h: Any, order: int) -> Any:
+    """Slope at the first of two or three points, towards the others."""
+    if order == 1:
+        return (f[1] - f[0]) / h[0]
+    a = -(2.0 * h[0] + h[1]) / (h[0] * (h[0] + h[1]))
+    b = (h[0] + h[1]) / (h[0] * h[1])
+    c = -h[0] / (h[1] * (h[0] + h[1]))
+    return a * f[0] + b * f[1] + c * f[2]
+
+
 # --- linear algebra -----------------------------------------------------------------------
 
 

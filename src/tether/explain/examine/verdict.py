@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tether.base.status import Status
-from tether.explain.causes import Cause
+from tether.explain.causes import UNTRACED, Cause
 from tether.explain.diagnosis import Diagnosis
 from tether.explain.examine.case import Case
 from tether.explain.examine.failure import (
@@ -83,8 +83,22 @@ def diagnose(run: Integration, driver: Driver | None = None, *, before: bool = F
     """
     case = Case(run, driver)
     with np.errstate(all="ignore"):
-        found = wrong_jacobian(case) if before else None
-        return replace(found or _by_status(case), exception=run.exception)
+        found = (wrong_jacobian(case) if before else None) or _by_status(case)
+        return replace(_blame_refusal(run, found), exception=run.exception)
+
+
+def _blame_refusal(run: Integration, found: Diagnosis) -> Diagnosis:
+    """Say first that a function was called, where tracing might have avoided the failure."""
+    if run.model.plan is not None or not run.note or run.problem.capsule is not None:
+        return found
+    if found.cause not in UNTRACED:
+        return found
+    return replace(
+        found,
+        summary=f"The function was called, since it cannot be traced ({run.note}). If it could, "
+                f"{UNTRACED[found.cause]}. {found.summary}",
+        remedies=("write that line so that it can be traced (docs/tracing.md)", *found.remedies),
+    )
 
 
 def _by_status(case: Case) -> Diagnosis:
