@@ -29,6 +29,7 @@ from tether.trace.classes import PrivateClasses, members_of
 from tether.trace.code import facts_of, line_of_name
 from tether.trace.effects import left_out
 from tether.trace.float_types import TYPE_SHIMS
+from tether.trace.grids import interpolant_on_grid
 from tether.trace.identity import HARMLESS, OF_CONDITIONS, OF_NAMES, identity_tests
 from tether.trace.kinds import NP_FLOAT, OF_TYPE
 from tether.trace.known import (
@@ -509,9 +510,9 @@ class PrivateCopy:
                 inner, value.otypes, **options
             )
         if is_interpolant(value):
-            found = interpolant(value)
-            if found is not None:
-                return found
+            for found in (interpolant(value), interpolant_on_grid(value)):
+                if found is not None:
+                    return found
             if is_differentiable(value):
                 return OpaqueFunction(value)
         if is_sparse(value):
