@@ -19,6 +19,7 @@ from tether.problem.problem import as_problem, prepared
 from tether.run.integration import Integration
 from tether.start.by_roles import find_by_roles
 from tether.start.search import Roles
+from tether.structure.reduced_start import Search as ReducedSearch
 from tether.structure.scaling import Units
 from tether.structure.start import Start
 
@@ -126,20 +127,35 @@ def consistent_start(
     if roles.by_law and not roles.fixed and not problem.constraints:
         run = Integration(problem, t, y, yp, options)
         if run.start.success:
-            return with_words(_told(run, y), called)
+            return with_words(_told(run, t, y), called)
     found = find_by_roles(prepared(problem, t, y), t, y, yp, roles, options, form, band)
     return with_words(found, called)
 
 
-def _told(run: Integration, y: np.ndarray) -> Start:
+def _told(run: Integration, t: float, y: np.ndarray) -> Start:
     """Return the start of a run; say which unknowns were moved by more than their tolerance."""
-    start, s, n = run.start.restricted(run.n), run.state, run.n
+    start, s, n = _with_exact_slopes(run, t).restricted(run.n), run.state, run.n
     moved = np.flatnonzero(np.abs(start.y - y) * s.weights[:n] > 1.0).tolist()
     reason = Reason(Kind.MOVED, columns=tuple(moved)) if moved else Reason(Kind.FOUND_SLOPES)
     if start.pencil is not None and s.n == n:
         open_slopes = np.flatnonzero((start.pencil.var_index > 1) & ~s.with_slopes).tolist()
         reason = reason.then(Reason(Kind.SLOPES_OPEN, columns=tuple(open_slopes)))
     return replace(start, reason=reason)
+
+
+def _with_exact_slopes(run: Integration, t: float) -> Start:
+    """Find y' of what has none in the equations by exact derivatives, if there are any.
+
+    A run, for which they are no more than a first guess, takes a difference in time.
+    """
+    start, model = run.start, run.model
+    analysis = None if model.plan is None else model.plan.analysis
+    reduced = None if analysis is None else analysis.reduced
+    if reduced is None or reduced.n != len(start.y):
+        return start
+    slopes = start.yp.copy()
+    ReducedSearch(reduced, t, model.values, run.units).complete_slopes(start.y, slopes)
+    return replace(start, yp=slopes)
 
 
 def _components(name: str, value: Any, labels: list[str]) -> list[int]:

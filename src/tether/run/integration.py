@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +41,7 @@ from tether.run.watch import Switch
 from tether.start.find import StartFinder
 from tether.start.first_step import first_step as choose_first_step
 from tether.start.references import References
+from tether.start.rescue import better_guess, with_same_signs
 from tether.structure.scaling import Units
 from tether.structure.start import Start
 
@@ -148,8 +150,43 @@ class Integration:
             self.method.add_past(self.state, *_check_history(history, self.state))
 
     def _begin(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
-        """Choose what is integrated, and find a start for it."""
+        """Choose what is integrated, and find a start for it, from a better guess if need be."""
         began = time.perf_counter()
+        self._begin_near(t, y, yp, t_bound)
+        self.trust.spent(time.perf_counter() - began)
+
+    def _begin_near(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
+        self._begin_at(t, y, yp, t_bound)
+        if not self.start.success and self.options.start == "auto":
+            slopes = np.zeros_like(y) if yp is None else yp
+            guess = better_guess(self.model, self.state, t, y, slopes, self.units)
+            if guess is None or not self._begin_from(guess, t, y, t_bound):
+                replan.try_another_plan(self, t, y, yp)
+            return
+        if yp is None:
+            replan.choose_by_slopes(self, t, y)
+        if self.start.reason.kind is Kind.CHANGED_ALGEBRAIC and self.options.start == "auto":
+            guess = with_same_signs(self.model, self.state, t, y, self.start.y, self.units)
+            if guess is not None:
+                self._begin_from(guess, t, y, t_bound)
+
+    def _begin_from(self, guess: np.ndarray, t: float, y: np.ndarray, t_bound: float) -> bool:
+        """Begin with other values than those given; tell whether that works."""
+        before = self.model, self.state, self.start, self.status, self.given
+        self._begin_at(t, guess, None, t_bound)
+        if not self.start.success:
+            model, self.state, self.start, self.status, self.given = before
+            self.adopt(model)
+            return False
+        replan.choose_by_slopes(self, t, guess)
+        found = self.start
+        moved = {j: float(v - y[j]) for j, v in enumerate(found.y[: self.n]) if v != y[j]}
+        reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))
+        self.start = replace(found, moved=moved, reason=reason)
+        return True
+
+    def _begin_at(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
+        """Choose what is integrated at a point, and find a start near it."""
         self.model = self._find_model(t, y, yp)
         self.state = new_state(self.model, self.options)
         self.state.given = t, y, np.zeros_like(y) if yp is None else yp
@@ -161,11 +198,6 @@ class Integration:
         self._attach_constraints(t, y)
         self._constraints_read = self.model.constraints.read(self.n, self.problem.args)
         self.restart(t, y, yp, self.options.first_step, self.options.start)
-        if not self.start.success and self.options.start == "auto":
-            replan.try_another_plan(self, t, y, yp)
-        elif yp is None:
-            replan.choose_by_slopes(self, t, y)
-        self.trust.spent(time.perf_counter() - began)
 
     def _attach_constraints(self, t: float, y: np.ndarray) -> None:
         """Let the state hold the constraints: as programs where these can be trusted."""

@@ -22,6 +22,7 @@ from tether.problem.problem import Problem
 from tether.start.by_differences import Keep
 from tether.start.find import kinds_at
 from tether.start.high_index import HIGHEST_INDEX, start_above_index_1
+from tether.start.rescue import better_guess
 from tether.start.search import FREE, Roles, Search, derivative_only
 from tether.structure.modes import Sides
 from tether.structure.reduced_start import Search as ReducedSearch
@@ -112,10 +113,21 @@ class _Finder:
         search = Search(model, state, self.t, self.roles, self.units)
         if model.reduced is None:
             found = search.run(y, yp)
+            if not found.success:
+                found = self._from_better_guess(model, search, found)
             return self._onto_hidden(model, search, found) if found.success else found
         found = search.run(y, yp, self._by_stages(model, y, yp)).restricted(self.n)
         given = self._plain.largest(self.y, self.slopes), self._plain.largest(found.y, found.yp)
         return replace(found, residual=given)
+
+    def _from_better_guess(self, model: Model, search: Search, failed: Start) -> Start:
+        """Search once more from other values of what does not evolve, if none of these is fixed."""
+        guess = better_guess(model, search.state, self.t, self.y, self.slopes, self.units)
+        fixed = self.roles.fixed
+        if guess is None or not np.array_equal(guess[fixed], self.y[fixed]):
+            return failed
+        found = search.run(self.y, self.slopes, guess)
+        return found if found.success else failed
 
     def _by_stages(
         self, model: Model, y: np.ndarray, slopes: np.ndarray

@@ -24,6 +24,8 @@ UNSEEN = 1e-7
 ROUND_OFF = 1e-14
 # Searches with directions taken at the values found by the one before.
 MAX_SPLITS = 3
+# Of the terms of F_y' dy: what is left if they do not cancel.
+EVOLVES = 0.5
 AS_GIVEN, FOUND_SLOPES = Reason(Kind.AS_GIVEN), Reason(Kind.FOUND_SLOPES)
 
 
@@ -88,10 +90,22 @@ def make_consistent(
         worst = worst_equation(r, search.rows_scale())
         return Start(found, slopes, False, worst, moved=moved, residual=residual)
     reason = FOUND_SLOPES
+    if moved and _has_moved_what_evolves(state, found - y):
+        worst = worst_equation(r, search.rows_scale())
+        return Start(y, yp, False, worst, residual=(before, before))
     if moved:
         reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))
     return made(Start, y=found, yp=slopes, success=True, reason=reason, moved=moved,
                 residual=residual, ypp=ypp, fixed=search.differential())
+
+
+def _has_moved_what_evolves(state: State, change: np.ndarray) -> bool:
+    """Whether F_y' dy is not zero at the values found, as it is in a search for algebraic ones.
+
+    Beside huge terms far away no difference shows a derivative: it seems to occur nowhere.
+    """
+    terms = state.matrix.get(codes.OF_YP) * change
+    return bool(np.any(np.abs(terms.sum(axis=1)) > EVOLVES * np.abs(terms).sum(axis=1)))
 
 
 def _by_singular_vectors(search: Completion, state: State, t: float, known: bool) -> int:

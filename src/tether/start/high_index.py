@@ -82,6 +82,9 @@ class _Linearised:
         return np.abs(self.fy) @ np.abs(y) + np.abs(self.fyp) @ np.abs(yp)
 
 
+Settled = tuple[np.ndarray, np.ndarray, _Linearised, dict[int, float], Jump | None, bool]
+
+
 def _units(state: State, t: float, y: np.ndarray) -> Units:
     return Units.of(state.rtols, state.atols, y, abs(state.t_end - t))
 
@@ -176,6 +179,10 @@ def start_above_index_1(
                 y, found, False, violated, residual=(before, largest(r)), pencil=pencil
             )
     else:
+        jumped = settled[4] is not None
+        if jumped and not trust_kinds and _has_other_index(state, t, settled, pencil):
+            worst = worst_equation(point.r, point.terms(y, given) + _allowed(state, point, given))
+            return Start(y, given, False, worst, residual=(before, before), pencil=pencil)
         y, found, point, moved, jump, lawful = settled
         r = point.r
     kind = Kind.CHANGED if moved else (
@@ -189,10 +196,18 @@ def start_above_index_1(
     )
 
 
+def _has_other_index(
+    state: State, t: float, settled: Settled, pencil: Pencil | None
+) -> bool:
+    """Whether the equations looked as if they had another index, far from where they hold."""
+    there = find_kinds(state, t, settled[0], settled[1])
+    return pencil is not None and there is not None and there.index != pencil.index
+
+
 def _settle(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised,
     pencil: Pencil | None, keep: Keep | None,
-) -> tuple[np.ndarray, np.ndarray, _Linearised, dict[int, float], Jump | None, bool] | None:
+) -> Settled | None:
     """Move y onto the constraints, given and hidden; None where that does not work out.
 
     Returns y, y', what belongs to them, changes of y that are worth telling, and what became of the

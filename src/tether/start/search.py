@@ -106,10 +106,9 @@ class Search:
         if probe.move_to(self.state, self.t, y, yp) != 0:
             return self._failed(y, yp, Reason(Kind.ZERO_TOLERANCE))
         r = self._equations(y, yp)
-        if r is None:
-            self.before = np.inf
+        self.before = np.inf if r is None else float(np.abs(r).max())
+        if r is None and nearby is None:
             return self._failed(y, yp, Reason(Kind.GUESS_NOT_FINITE))
-        self.before = float(np.abs(r).max())
         start = None
         if nearby is not None:
             self.guess = nearby

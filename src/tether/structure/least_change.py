@@ -31,6 +31,8 @@ ROUND_OFF = 2.0**-52
 AS_GOOD_AS_ZERO = 1e-9
 # Of the rounding errors that the evaluation of an equation can make: what may be left of it.
 ROUNDED = 8.0
+# Numbers that can still be multiplied and summed up.
+LARGEST = 1e150
 # Derivatives may change by that much more than values.
 FREEDOM = 1e3
 
@@ -100,7 +102,7 @@ def least_change(
         if not np.isfinite(r).all():
             return x, Failure(int(np.argmin(np.isfinite(r))), float("nan"))
         A = slopes(x)
-        if not np.isfinite(A).all():
+        if not np.abs(A).max(initial=0.0) <= LARGEST:
             break
         terms = np.abs(A) @ (np.abs(x) + AS_GOOD_AS_ZERO * scale)
         if np.all(np.abs(r) <= 2 * ROUND_OFF * terms):
