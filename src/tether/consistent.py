@@ -33,6 +33,7 @@ def consistent_start(
     yp0: ArrayLike | None = None,
     *,
     fixed: Iterable[int | str] | None = None,
+    fixed_yp: Iterable[int | str] | None = None,
     free: Iterable[int | str] | None = None,
     weights: ArrayLike | None = None,
     constraints: Any = None,
@@ -65,6 +66,9 @@ def consistent_start(
         Starting values: known, guessed or arbitrary, component by component.
     fixed : indices or names, optional
         Components of y that keep their value exactly.
+    fixed_yp : indices or names, optional
+        Components of y' that keep their value in `yp0` exactly, such as zeros for what is to begin
+        at rest; y is moved to where that is so.
     free : indices or names, optional
         Components whose value means nothing: the equations have to determine them. When left
         out, the unknowns without a derivative in the equations are moved first. Multipliers of a
@@ -114,7 +118,10 @@ def consistent_start(
     roles = Roles(
         _components("fixed", fixed, labels), _components("free", free, labels), free is None, given,
         by_law=free is None and weights is None,
+        fixed_slopes=_components("fixed_yp", fixed_yp, labels),
     )
+    if roles.fixed_slopes and yp is None:
+        raise ValueError("fixed_yp names components of yp0, which is missing")
     both = sorted(set(roles.fixed) & set(roles.free))
     if both:
         raise ValueError(f"fixed and free both name {[labels[i] for i in both]}")
@@ -124,10 +131,12 @@ def consistent_start(
         raise ValueError("form and band are for a start with all of y fixed and no constraints")
     require_matrices(n, OF_A_SEARCH)
     called = Names(tuple(labels))
-    if roles.by_law and not roles.fixed and not problem.constraints:
+    if roles.by_law and not roles.fixed and not roles.fixed_slopes and not problem.constraints:
         run = Integration(problem, t, y, yp, options)
         if run.start.success:
             return with_words(_told(run, t, y), called)
+        if run.start.reason.kind is Kind.SLOPES_NOT_UNIQUE:
+            return with_words(run.start.restricted(n), called)
     found = find_by_roles(prepared(problem, t, y), t, y, yp, roles, options, form, band)
     return with_words(found, called)
 

@@ -264,6 +264,44 @@ def test_rope_that_goes_taut_takes_the_radial_momentum(order, metre):
     assert after[2:] @ tangent == pytest.approx(before[2:] @ tangent, rel=1e-9)
 
 
+@pytest.mark.parametrize("trace", TRACE)
+@pytest.mark.parametrize("order", ORDERS)
+def test_joint_that_locks_keeps_momentum_with_masses_that_depend_on_angles(order, trace):
+    locked = [False]
+
+    def double_pendulum(t, y, yp):
+        a, b, u, w, couple = y
+        c, s = np.cos(a - b), np.sin(a - b)
+        return [yp[0] - u, yp[1] - w,
+                2 * yp[2] + c * yp[3] + s * w * w + 2 * 9.81 * np.sin(a) - couple,
+                c * yp[2] + yp[3] - s * u * u + 9.81 * np.sin(b) + couple,
+                a - b - 0.3 if locked[0] else couple]
+
+    fun, into, back = arranged(double_pendulum, 5, order)
+
+    def reach(t, y, yp):
+        a, b = back(y)[:2]
+        return -1.0 if locked[0] else a - b - 0.3
+
+    def lock(t, y, yp):
+        locked[0] = True
+        return y
+
+    reach.apply = lock
+    sol = solve(fun, (0, 2.0), into([1.0, 1.0, 0.0, -1.0, 0.0]), events=reach, trace=trace,
+                rtol=1e-8, atol=1e-10)
+    assert sol.success
+    assert len(sol.jumps) == 1
+    assert not sol.jumps[0].open_equations
+    behind = np.flatnonzero(sol.t == sol.t_events[0][0])[-1]
+    before, after = back(sol.y)[:, behind - 1], back(sol.y)[:, behind]
+    c = np.cos(before[0] - before[1])
+    change = np.array([[2.0, c], [c, 1.0]]) @ (after - before)[2:4]
+    assert change[0] == pytest.approx(-change[1], rel=1e-9)        # the couple has two ends
+    assert abs(change[0]) > 0.1
+    assert after[2] == pytest.approx(after[3], rel=1e-9)
+
+
 # --- circuits -----------------------------------------------------------------------------------
 
 

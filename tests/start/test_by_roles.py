@@ -345,3 +345,94 @@ def test_a_called_system_of_index_1_has_nothing_hidden():
     start = consistent_start(called(circuit), 0.0, [1.0, 7.0])
     np.testing.assert_allclose(start.y, [1.0, 0.5], rtol=1e-12)
     assert start.message == "moved y[1]"
+
+
+# --- components of y' that are fixed ------------------------------------------------------------
+
+
+def tank(t, y, yp):
+    """Level, temperature and outflow."""
+    h, temperature, q = y
+    return [2 * yp[0] - (1.0 - q), yp[1] - (20 - temperature) * 0.1 - q * 0.5,
+            q - 0.5 * np.sqrt(h)]
+
+
+@pytest.mark.parametrize("wrapped", [lambda fun: fun, called])
+def test_a_tank_at_rest(wrapped):
+    start = consistent_start(wrapped(tank), 0.0, [1.0, 20.0, 0.1], np.zeros(3), fixed_yp=[0, 1])
+    assert start.success, start.message
+    np.testing.assert_allclose(start.y, [4.0, 25.0, 1.0], rtol=1e-9)
+    np.testing.assert_allclose(start.yp, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrapped", [lambda fun: fun, called])
+def test_a_tank_that_fills_at_a_given_rate(wrapped):
+    names = ["level", "temperature", "flow"]
+    start = consistent_start(
+        wrapped(tank), 0.0, [1.0, 20.0, 0.1], [0.1, 0, 0], fixed=["temperature"],
+        fixed_yp=["level"], names=names,
+    )
+    np.testing.assert_allclose(start.y, [2.56, 20.0, 0.8], rtol=1e-9)
+    # the outflow's own slope follows: q = sqrt(h) / 2
+    np.testing.assert_allclose(start.yp, [0.1, 0.4, 0.25 * 0.1 / 1.6], rtol=1e-8)
+
+
+def test_a_pendulum_with_a_given_speed_of_one_coordinate():
+    start = consistent_start(
+        pendulum, 0.0, [0.6, -0.8, 0, 0, 0], [0.5, 0, 0, 0, 0], fixed=[0, 1], fixed_yp=[0]
+    )
+    assert start.success, start.message
+    np.testing.assert_allclose(start.y[:4], [0.6, -0.8, 0.5, 0.375], rtol=1e-12)
+    assert np.abs(hidden(start.y)).max() < 1e-12
+
+
+def test_a_slope_that_follows_from_others_cannot_be_fixed():
+    start = consistent_start(tank, 0.0, [1.0, 20.0, 0.1], [0, 0, 0.3], fixed_yp=[2])
+    assert not start.success
+    assert start.reason.kind is Kind.SLOPES_NOT_KEPT
+    assert "y[2]" in start.message
+
+
+def test_fixed_slopes_need_values():
+    with pytest.raises(ValueError, match="fixed_yp"):
+        consistent_start(tank, 0.0, [1.0, 20.0, 0.1], fixed_yp=[0])
+    with pytest.raises(ValueError, match="fixed_yp"):
+        consistent_start(tank, 0.0, [1.0, 20.0, 0.1], np.zeros(3), fixed_yp=["level"])
+
+
+# --- one start ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("t", [0.0, 0.3])
+def test_consistent_start_and_a_run_begin_with_the_same_values(t):
+    def circuit(t, y, yp):
+        v, i = y
+        return [yp[0] + i + math.sin(t), v + 0.1 * v**3 - 2 * i + math.cos(3 * t)]
+
+    def swing(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x,
+                yp[3] + lam * z + G * (1 + 0.1 * math.sin(t)), x * x + z * z - 1]
+
+    for fun, y0 in ((circuit, [1.0, 7.0]), (swing, [0.66, -0.88, 1.0, 0.0, 0.0])):
+        start = consistent_start(fun, t, y0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConsistencyWarning)
+            run = solve_dae(fun, (t, t + 1), y0).start
+        np.testing.assert_allclose(start.y, run.y, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(start.yp, run.yp, rtol=1e-6, atol=1e-6)
+    v, i = consistent_start(circuit, t, [1.0, 7.0]).y
+    slope = -i - math.sin(t)
+    exact = [slope, (slope * (1 + 0.3 * v * v) - 3 * math.sin(3 * t)) / 2]
+    np.testing.assert_allclose(consistent_start(circuit, t, [1.0, 7.0]).yp, exact, rtol=1e-12)
+
+
+def test_species_are_kept_by_consistent_start():
+    def reactor(t, y, yp):
+        a, b, rate = y
+        return [yp[0] + rate, yp[1] - rate, 1.62 * a - b]
+
+    for fixed in (None, [2]):
+        start = consistent_start(reactor, 0.0, [1.0, 0.0, 0.0], fixed=fixed)
+        assert start.success, start.message
+        assert start.y[0] + start.y[1] == pytest.approx(1.0, rel=1e-12)

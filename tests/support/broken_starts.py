@@ -104,7 +104,7 @@ def not_a_number_at_the_start():
         return [yp[0] + x, np.log(logarithm)]
 
     with np.errstate(invalid="ignore"):
-        return solve_dae(fun, (0, 1), [1.0, -1.0])
+        return solve_dae(fun, (0, 1), [1.0, -1.0], start="check")
 
 
 def too_many_digits():
@@ -171,7 +171,7 @@ def exponential_of_a_wild_guess():
         return [1e-6 * yp[0] - i, i - 1e-14 * (np.exp(diode / 0.0259) - 1.0),
                 np.sin(t) - v - diode - i]
 
-    return solve_dae(fun, (0, 1), [0.0, 20.0, 0.0])
+    return solve_dae(fun, (0, 1), [0.0, 20.0, 0.0], start="check")
 
 
 def quotient_of_zeros_at_the_start():

@@ -47,6 +47,7 @@ class Kind(Enum):
     HIDDEN_VIOLATED = auto()
     HIDDEN_CANNOT_HOLD = auto()
     NO_SLOPES = auto()
+    SLOPES_NOT_UNIQUE = auto()
     Y0_INCONSISTENT = auto()
     YP0_INCONSISTENT = auto()
     NOT_ON_CONSTRAINTS = auto()
@@ -57,6 +58,7 @@ class Kind(Enum):
     TOO_MUCH_FIXED = auto()
     ALL_IS_FIXED = auto()
     TOO_LITTLE_KNOWN = auto()
+    SLOPES_NOT_KEPT = auto()
     # searches for y' alone
     NO_DERIVATIVE = auto()
     DERIVATIVE_OPEN = auto()

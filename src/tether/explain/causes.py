@@ -145,6 +145,9 @@ CAUSES = {
                 "check what the `apply` of the event returns, or what holds after the break: "
                 "{equations} must have a solution near it",
             ),
+            "where y' is not unique": (
+                "pass yp0, with a guess of y' of {variables} that tells the solutions apart",
+            ),
             "where a derivative of an equation is violated": (
                 "change {variables} in y0 so that the time derivative of {equations} holds too",
                 "call consistent_start with that derivative as one of its constraints",

@@ -214,6 +214,14 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
         "too little is known: the equations do not determine {unknowns}; fix or guess them, or "
         "pass the hidden constraints they come from"
     ),
+    Kind.SLOPES_NOT_KEPT: (
+        "no start was found that keeps y' of {unknowns}; where it follows from other values by "
+        "differentiation, fix these"
+    ),
+    Kind.SLOPES_NOT_UNIQUE: (
+        "the equations are not linear in y' of {unknowns}, and do not determine it from y' = 0: "
+        "there may be several solutions"
+    ),
     Kind.NO_DERIVATIVE: _no_derivative,
     Kind.DERIVATIVE_OPEN: (
         "y' cannot be found from F and dF/dt: the index is above 1, or equations depend on each "

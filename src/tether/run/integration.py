@@ -40,6 +40,7 @@ from tether.run.trust import Trust
 from tether.run.watch import Switch
 from tether.start.find import StartFinder
 from tether.start.first_step import first_step as choose_first_step
+from tether.start.nonlinear_slopes import nonlinear_slopes
 from tether.start.references import References
 from tether.start.rescue import better_guess, with_same_signs
 from tether.structure.scaling import Units
@@ -162,6 +163,8 @@ class Integration:
             guess = better_guess(self.model, self.state, t, y, slopes, self.units)
             if guess is None or not self._begin_from(guess, t, y, t_bound):
                 replan.try_another_plan(self, t, y, yp)
+            if not self.start.success and yp is None:
+                self._ask_for_slopes(t, y)
             return
         if yp is None:
             replan.choose_by_slopes(self, t, y)
@@ -169,6 +172,16 @@ class Integration:
             guess = with_same_signs(self.model, self.state, t, y, self.start.y, self.units)
             if guess is not None:
                 self._begin_from(guess, t, y, t_bound)
+
+    def _ask_for_slopes(self, t: float, y: np.ndarray) -> None:
+        """Tell a start that is missing because nobody knows which y' is meant from others."""
+        columns = nonlinear_slopes(self.model, self.state, t, y, self.units)
+        if columns:
+            self.status = Status.NO_CONSISTENT_START
+            self.start = replace(
+                self.start, reason=Reason(Kind.SLOPES_NOT_UNIQUE, columns=columns),
+                status=self.status,
+            )
 
     def _begin_from(self, guess: np.ndarray, t: float, y: np.ndarray, t_bound: float) -> bool:
         """Begin with other values than those given; tell whether that works."""

@@ -47,11 +47,12 @@ def find_by_roles(
 ) -> Start:
     """Find consistent values near the given ones; `form` and `band` as in `consistent_start`."""
     finder = _Finder(problem, t, y, yp, roles, options)
-    if len(roles.fixed) == len(y) and not problem.constraints and not problem.invariants:
+    given = problem.constraints or problem.invariants or roles.fixed_slopes
+    if len(roles.fixed) == len(y) and not given:
         model = finder.model()
         if model.reduced is None or form != "dense":
             return finder.derivative(model, form, band)
-    return finder.run()
+    return finder.with_slopes_kept(finder.run())
 
 
 class _Finder:
@@ -88,6 +89,16 @@ class _Finder:
         if found.success and not self._can_be_trusted(model, found):
             return self.search(self.as_written)
         return found
+
+    def with_slopes_kept(self, found: Start) -> Start:
+        """Refuse a start that differs in components of y' that are fixed."""
+        fixed = list(self.roles.fixed_slopes)
+        if not found.success or np.allclose(found.yp[fixed], self.slopes[fixed], 1e-9, 0.0):
+            return found
+        changed = [j for j in fixed if found.yp[j] != self.slopes[j]]
+        return replace(
+            found, success=False, reason=Reason(Kind.SLOPES_NOT_KEPT, columns=tuple(changed))
+        )
 
     def _can_be_trusted(self, model: Model, found: Start) -> bool:
         """Ask the function itself, where a program or one of its branches was searched on."""

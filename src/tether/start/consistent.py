@@ -24,6 +24,8 @@ UNSEEN = 1e-7
 ROUND_OFF = 1e-14
 # Searches with directions taken at the values found by the one before.
 MAX_SPLITS = 3
+# Of the terms of an equation: what is left of it by round-off.
+EXACT = 1e-9
 # Of the terms of F_y' dy: what is left if they do not cancel.
 EVOLVES = 0.5
 AS_GIVEN, FOUND_SLOPES = Reason(Kind.AS_GIVEN), Reason(Kind.FOUND_SLOPES)
@@ -69,10 +71,14 @@ def make_consistent(
     search = Completion(state, t, y, yp, time_scale(state, t))
     code, before = search.run(known), search.before
     raise_users(state)
-    if code == codes.SINGULAR:
+    if code in (codes.SINGULAR, codes.NO_CONVERGENCE):
+        # differences of a singular F_y' are regular by their errors alone
+        other = search
         if search.moved:
-            search = Completion(state, t, y, yp, time_scale(state, t))
-        code = _by_singular_vectors(search, state, t, known)
+            other = Completion(state, t, y, yp, time_scale(state, t))
+        found = _by_singular_vectors(other, state, t, known)
+        if code == codes.SINGULAR or (found == codes.OK and _is_exact(other, state)):
+            search, code = other, found
     if code == codes.SINGULAR:
         return None
     if code == codes.ZERO_WEIGHT:
@@ -99,11 +105,20 @@ def make_consistent(
                 residual=residual, ypp=ypp, fixed=search.differential())
 
 
+def _is_exact(search: Completion, state: State) -> bool:
+    """Whether nothing but round-off is left of the equations."""
+    y, yp, _, r = search.values()
+    fy, fyp = (np.abs(state.matrix.get(which)) for which in (codes.OF_Y, codes.OF_YP))
+    return bool(np.all(np.abs(r) <= EXACT * (fy @ np.abs(y) + fyp @ np.abs(yp))))
+
+
 def _has_moved_what_evolves(state: State, change: np.ndarray) -> bool:
     """Whether F_y' dy is not zero at the values found, as it is in a search for algebraic ones.
 
     Beside huge terms far away no difference shows a derivative: it seems to occur nowhere.
     """
+    if not np.any(np.abs(change) * state.weights > 1.0):
+        return False
     terms = state.matrix.get(codes.OF_YP) * change
     return bool(np.any(np.abs(terms.sum(axis=1)) > EVOLVES * np.abs(terms).sum(axis=1)))
 

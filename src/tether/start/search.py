@@ -13,6 +13,7 @@ d/dt E = 0.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,6 +73,7 @@ class Roles:
     automatic: bool
     weights: np.ndarray
     by_law: bool = False               # what evolves is moved in the way the equations have for it
+    fixed_slopes: Sequence[int] = ()   # components of y' that are fixed
 
 
 class Search:
@@ -192,7 +194,8 @@ class Search:
             return self._failed(y, yp, Reason(
                 Kind.NO_SOLUTION_NEARBY, (self._row(worst),), values=(float(r[worst]),)
             ))
-        yp, unseen = self._slopes(point, y, yp)
+        as_it_is = self._linearise(y, yp, with_fixed=False) if self.roles.fixed_slopes else point
+        yp, unseen = (yp, []) if as_it_is is None else self._slopes(as_it_is, y, yp)
         done = self._done(y)
         if unseen:
             done = done.then(Reason(Kind.SLOPES_OPEN, columns=tuple(unseen)))
@@ -239,7 +242,9 @@ class Search:
         raise_users(self.state)
         return None if status != 0 else np.concatenate([r, g])
 
-    def _linearise(self, y: np.ndarray, yp: np.ndarray) -> _Point | None:
+    def _linearise(
+        self, y: np.ndarray, yp: np.ndarray, with_fixed: bool = True
+    ) -> _Point | None:
         status, fy, fyp = probe.jacobian_at(self.state, self.t, y, yp)
         raise_users(self.state)
         gy = np.zeros((0, self.n))
@@ -248,7 +253,11 @@ class Search:
             raise_users(self.state)
         if status != 0 or not all(np.isfinite(part).all() for part in (fy, fyp, gy)):
             return None
-        return _Point(fy, fyp, gy, self.units.y)
+        movable = fyp
+        if with_fixed and self.roles.fixed_slopes:
+            movable = fyp.copy()
+            movable[:, list(self.roles.fixed_slopes)] = 0.0    # as if they did not occur
+        return _Point(fy, movable, gy, self.units.y, fyp)
 
     def _step_in_y(
         self, point: _Point, r: np.ndarray, y: np.ndarray
@@ -283,7 +292,7 @@ class Search:
         """Components that are moved first: free ones, and those that follow from the others."""
         free = self.roles.free
         if self.roles.automatic:
-            share = np.abs(point.fyp) * self.units.y
+            share = np.abs(point.fyp_as_it_is) * self.units.y
             share = share / nonzero(share.max(axis=1))[:, None]
             free = np.flatnonzero(np.all(share <= ABSENT, axis=0)).tolist()
             if len(free) == self.n:            # nothing but algebraic equations: all alike
@@ -447,9 +456,11 @@ class _Point:
     """The linearised equations at a point and their split by what y' reaches."""
 
     def __init__(
-        self, fy: np.ndarray, fyp: np.ndarray, gy: np.ndarray, unit: np.ndarray
+        self, fy: np.ndarray, fyp: np.ndarray, gy: np.ndarray, unit: np.ndarray,
+        fyp_as_it_is: np.ndarray,
     ) -> None:
         self.fy, self.fyp, self.gy, self.unit = fy, fyp, gy, unit
+        self.fyp_as_it_is = fyp_as_it_is       # with components of y' that are fixed
         self._found = ranges(fyp, unit, REACHED)
         self._beyond = self._found.left.T                         # U_0^T, in terms of F
 

@@ -230,7 +230,7 @@ def _next_space(
     columns, n = np.flatnonzero(movable), len(unit)
     right = A @ W
     right[np.abs(right) <= ROUND_OFF * (np.abs(A) @ np.abs(W))] = 0.0
-    row, column = balanced(np.hstack([E[:, columns] * unit[columns], right]))
+    row, column = _balanced(np.hstack([E[:, columns] * unit[columns], right]))
     right = row[:, None] * right * column[len(columns) :]
     left = row[:, None] * E[:, columns] * unit[columns]
     if right.shape[1]:
@@ -248,12 +248,19 @@ def _next_space(
     return space
 
 
+def _balanced(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Balance rows first: the units of the columns are known, those of equations are not."""
+    first = 1.0 / nonzero(np.abs(matrix).max(axis=1, initial=0.0))
+    row, column = balanced(first[:, None] * matrix)
+    return first * row, column
+
+
 def _impulses(
     E: np.ndarray, A: np.ndarray, impulsive: np.ndarray, change: np.ndarray, unit: np.ndarray
 ) -> dict[int, float]:
     """Find p_0 of E (y+ - y-) + A p_0 = 0."""
     right, value = A @ impulsive, -E @ change
-    row, column = balanced(right)
+    row, column = _balanced(right)
     w = column * np.linalg.lstsq(row[:, None] * right * column, row * value, rcond=RANK)[0]
     impulse = impulsive @ w
     size = np.abs(impulsive) @ np.abs(w)

@@ -3,9 +3,8 @@
 A search for starting values goes far from where functions are meant to be evaluated: an
 exponential overflows, a logarithm has no value. Beyond a limit each of them is replaced by its
 tangent there, f(c) + f'(c) (x - c), with c the nearest point within; and a straight line is added
-to exponentials, which have no slope on their other side. Limit and line are further arguments, so one
-program
-serves while they move out of the way.
+to exponentials, which have no slope on their other side. Limit and line are further arguments, so
+one program serves while they move out of the way.
 """
 
 from __future__ import annotations

@@ -44,9 +44,13 @@ def at_the_start(case: Case) -> Diagnosis:
     slope = _infinite_slope(case, t, y, slopes)
     if slope is not None:
         return slope
+    message = start_words(start.reason, case.names)
+    if start.reason.kind is Kind.SLOPES_NOT_UNIQUE:
+        return case.say(
+            Cause.START, message, (), t, (), start.reason.columns, "where y' is not unique"
+        )
     if start.status == Status.SINGULAR_SYSTEM:
         return _singular_start(case)
-    message = start_words(start.reason, case.names)
     if start.status == Status.INDEX_TOO_HIGH:
         pencil = start.pencil
         columns = () if pencil is None else pencil.prescribed
