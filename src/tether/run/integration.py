@@ -23,6 +23,7 @@ from tether._core.adapters import DOMAIN_ERRORS, raise_users, take_refusal
 from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.checks import check_time, check_vector
+from tether.base.reason import Kind, Reason
 from tether.base.status import Status
 from tether.plan.choose import find_model
 from tether.plan.memory import new_state
