@@ -196,7 +196,8 @@ class Integration:
         found = self.start
         moved = {j: float(v - y[j]) for j, v in enumerate(found.y[: self.n]) if v != y[j]}
         reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))
-        self.start = replace(found, moved=moved, reason=reason)
+        residual = before[2].residual[0], found.residual[1]
+        self.start = replace(found, moved=moved, reason=reason, residual=residual)
         return True
 
     def _begin_at(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:

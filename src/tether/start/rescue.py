@@ -51,6 +51,9 @@ HUGE = 1e9
 SHARES = (1.0, 0.1, 1e-3, 0.0)
 # The unknowns keep this share of their distance from zero in a step that keeps their signs.
 KEPT = 0.1
+# Steps in a row that zero has cut to less than this share end a search that keeps signs.
+HELD_BACK = 0.01
+MOST_HELD_BACK = 20
 # Limits of the arguments of exponentials, and the lines beside these: logarithms of their slopes.
 LIMITS = (40.0, 80.0, 160.0, 320.0, 700.0)
 # ... where functions end, too: they do at the exponential of minus these.
@@ -121,7 +124,7 @@ def with_same_signs(
         system = _System.of(model, state, t, y, np.zeros_like(y), units)
         if system is None or not system.algebraic[lost].all():
             return None
-        for way in (_keeping_signs, _directly, _by_homotopy):
+        for way in (_keeping_signs, _directly):
             u = way(system)
             if u is not None and np.all(u[lost] * y[lost] >= 0.0) and system.holds(u):
                 return system.point(u)[0]
@@ -360,6 +363,7 @@ def _newton(
 ) -> np.ndarray | None:
     """Take steps that make the next one shorter, or what else is measured smaller."""
     measure = measure or _next_step
+    held_back = 0
     r, length = system.values(u, limit, line), 1.0
     for _ in range(MAX_WITH_SIGNS if keep_signs else MAX_ITERATIONS):
         J = system.matrix(u, limit, line)
@@ -374,6 +378,9 @@ def _newton(
         length = min(1.0, 4.0 * length)
         if keep_signs:
             length = min(length, _to_zero(system, u, d))
+            held_back = held_back + 1 if length < HELD_BACK else 0
+            if held_back > MOST_HELD_BACK:
+                return None                    # the solution is on the other side of zero
         for _ in range(MAX_HALVINGS):
             tried = u + length * d
             left = system.values(tried, limit, line)
