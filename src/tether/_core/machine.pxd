@@ -30,6 +30,7 @@ from libc.math cimport (
 from tether._core.adapters cimport address
 from tether._core.codes cimport OK, UNCLEAR
 from tether._core.opcodes cimport *
+from tether._core.special cimport special
 from tether._core.state cimport State
 
 cdef class Machine:

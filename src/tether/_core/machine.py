@@ -15,6 +15,7 @@ if not cython.compiled:
     from tether._core.codes import OK, UNCLEAR
     from tether._core.libm import *
     from tether._core.opcodes import *
+    from tether._core.special import special
     from tether._core.state import State
 
 
@@ -387,6 +388,9 @@ def run_segment(m, segment):
         elif code == TABLE:
             for i in range(start, stop):
                 w[base + i] = piecewise(m.tables, b[i], w[a[i]])
+        elif code == SPECIAL:
+            for i in range(start, stop):
+                w[base + i] = special(b[i], w[a[i]])
 
 
 def take_point(m, t, y, yp):

@@ -43,10 +43,11 @@ cdef enum:
     MOD = 40
     TABLE = 41
     HYPOT = 42
-    MULADD = 43
-    MULSUB = 44
-    SUBMUL = 45
-    OPERATIONS = 46
+    SPECIAL = 43
+    MULADD = 44
+    MULSUB = 45
+    SUBMUL = 46
+    OPERATIONS = 47
 
 cdef enum:
     STATIC = 0

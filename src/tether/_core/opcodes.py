@@ -46,12 +46,13 @@ SELECT = 39            # b where a is true, else c
 MOD = 40               # with the sign of the divisor, as in Python
 TABLE = 41             # piecewise polynomial of a; b is its place in the tables
 HYPOT = 42
+SPECIAL = 43           # special function of a; b says which, and its order
 
 # What only the machine knows: a product and a sum in one, rounded twice.
-MULADD = 43            # a * b + c
-MULSUB = 44            # a * b - c
-SUBMUL = 45            # c - a * b
-OPERATIONS = 46
+MULADD = 44            # a * b + c
+MULSUB = 45            # a * b - c
+SUBMUL = 46            # c - a * b
+OPERATIONS = 47
 
 # Segments of a program: when a slot changes, and for what it is needed.
 STATIC = 0             # follows from constants and args

@@ -27,6 +27,7 @@ from libc.math cimport (
 
 from tether._core.machine cimport larger, modulo, piecewise, powi, sign, smaller
 from tether._core.opcodes cimport *
+from tether._core.special cimport special
 
 cdef int OPAQUE
 cdef double ULP

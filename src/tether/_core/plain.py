@@ -12,6 +12,7 @@ if not cython.compiled:
     from tether._core.libm import *
     from tether._core.machine import larger, modulo, piecewise, powi, sign, smaller
     from tether._core.opcodes import *
+    from tether._core.special import special
 
 OPAQUE = -5                            # a call of Python, `trace/opcodes.py`
 ULP = 2.0**-52
@@ -102,6 +103,8 @@ def operate(code, x, y, number, tables):
         return 0.0 if x != 0.0 else 1.0
     if code == MOD:
         return modulo(x, y)
+    if code == SPECIAL:
+        return special(number, x)
     return piecewise(tables, number, x)
 
 
@@ -189,7 +192,7 @@ class Plain:
                     self.w[k, self.base + i] = self.call(self.b[i], self.w[k, self.a[i]])
                 else:
                     y = 0.0
-                    if self.b[i] >= 0 and code != POWI and code != TABLE:
+                    if self.b[i] >= 0 and code not in (POWI, TABLE, SPECIAL):
                         y = self.w[k, self.b[i]]
                     self.w[k, self.base + i] = operate(
                         code, self.w[k, self.a[i]], y, self.b[i], self.first_table()
@@ -232,7 +235,7 @@ class Plain:
                 error = fabs(x) * dy + fabs(y) * dx + dx * dy + ULP * fabs(value)
             else:
                 y = dy = 0.0
-                if self.b[i] >= 0 and code != POWI and code != TABLE and code != OPAQUE:
+                if self.b[i] >= 0 and code not in (POWI, TABLE, SPECIAL, OPAQUE):
                     y, dy = self.w[0, self.b[i]], self.e[self.b[i]]
                 error = self.change(i, value, x - dx, y - dy)
                 if dx != 0.0:
@@ -265,6 +268,8 @@ class Plain:
             return fabs(value)
         if code == POWI:
             return (abs(self.b[i]) + 1) * fabs(value)
+        if code == SPECIAL:                    # those that pass zero are less exact there
+            return 4.0 * FUNCTION_ULPS * fabs(value) + min(fabs(x), 1.0)
         return FUNCTION_ULPS * fabs(value)
 
     def rounding_of_table(self, first, x):

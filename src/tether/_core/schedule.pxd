@@ -21,6 +21,7 @@ from tether._core.opcodes cimport (
     POWI,
     SEGMENTS,
     SELECT,
+    SPECIAL,
     SUB,
     SUBMUL,
     TABLE,

@@ -35,6 +35,7 @@ if not cython.compiled:
         POWI,
         SEGMENTS,
         SELECT,
+        SPECIAL,
         SUB,
         SUBMUL,
         TABLE,
@@ -46,7 +47,7 @@ if not cython.compiled:
 OPERANDS = np.ones(OPERATIONS, np.intc)
 OPERANDS[[ADD, SUB, MUL, DIV, POW, ATAN2, HYPOT, MIN, MAX, LT, LE, EQ, NE, AND, OR, MOD]] = 2
 OPERANDS[SELECT] = 3
-NUMBERED = [POWI, TABLE]        # operations with a number in b, not a slot
+NUMBERED = [POWI, SPECIAL, TABLE]        # operations with a number in b, not a slot
 
 
 class Schedule:
@@ -101,7 +102,7 @@ class Schedule:
 @cython.inline
 def has_number(code: cython.int) -> cython.bint:
     """Tell whether an operation has a number in b, not a slot."""
-    return code == POWI or code == TABLE
+    return code == POWI or code == TABLE or code == SPECIAL
 
 
 def check(op, a, b, c, outputs, base, tables):

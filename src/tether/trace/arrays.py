@@ -14,7 +14,7 @@ import numpy as np
 
 from tether.trace import numpy_protocol
 from tether.trace.effects import text_of_traced
-from tether.trace.functions import BINARY, UNARY, clip, erf, expit, xlogy
+from tether.trace.functions import BINARY, SPECIAL, UNARY, clip, erf, expit, xlogy
 from tether.trace.kinds import (
     BOOL,
     BOXED,
@@ -39,6 +39,7 @@ from tether.trace.scalar import (
     select,
     with_origin,
 )
+from tether.trace.special import BY_NAME
 
 # Larger constant arrays stay arrays of floats: nobody fills them element by element.
 _LARGEST_PROMOTED = 100_000
@@ -472,6 +473,9 @@ def _loops() -> dict[str, Any]:
     loops |= {"bitwise_and": loops["logical_and"], "bitwise_or": loops["logical_or"]}
     loops |= {"bitwise_xor": loops["logical_xor"], "invert": loops["logical_not"]}
     loops |= {"clip": looping(clip, 3), "erf": looping(erf, 1)}
+    loops |= {
+        name: looping(function, 1 + BY_NAME[name].has_order) for name, function in SPECIAL.items()
+    }
     return loops | {"expit": looping(expit, 1), "xlogy": looping(xlogy, 2)}
 
 

@@ -136,7 +136,8 @@ def _tangent(x: Bounds) -> Bounds:
 
 def _angle(y: Bounds, x: Bounds) -> Bounds:
     low, high = _corners(np.arctan2, y, x)
-    return np.where(x[0] > 0.0, low, -math.pi), np.where(x[0] > 0.0, high, math.pi)
+    smooth = (x[0] > 0.0) | (y[0] > 0.0) | (y[1] < 0.0)    # it jumps where y = 0 and x < 0
+    return np.where(smooth, low, -math.pi), np.where(smooth, high, math.pi)
 
 
 def _length(x: Bounds, y: Bounds) -> Bounds:

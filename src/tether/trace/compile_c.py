@@ -127,6 +127,8 @@ def compile_program(
         raise NotCompiled(
             f"{program.size} operations are too many for a C compiler (at most {LARGEST})"
         )
+    if op.SPECIAL in program.op:
+        raise NotCompiled("a program that calls special functions of SciPy is not compiled")
     compiler = find_compiler()
     if compiler is None:
         raise NotCompiled("no C compiler found: there is no cc, gcc or clang on PATH, and no CC")

@@ -282,7 +282,7 @@ class _Layout:
             first = fields[1]
             columns[0, i] = code
             columns[1, i] = slots[first]
-            if code in (POWI, OPAQUE):
+            if code in (POWI, SPECIAL, OPAQUE):
                 second = fields[2]
                 columns[2, i] = second
             elif code == TABLE:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tether.trace import opcodes as op
 from tether.trace import operations as binding
+from tether.trace import special
 from tether.trace.graph import Graph
 from tether.trace.operations import NAMES, OPERATIONS
 
@@ -104,6 +105,10 @@ def _write(
         function = graph.opaques[b]
         name = getattr(function, "__name__", type(function).__name__)
         return f"{name}({written[a][0]})", binding.ATOM
+    if code == op.SPECIAL:
+        name, order = special.name_of(b)
+        first = "" if order is None else f"{order:g}, "
+        return f"{name}({first}{written[a][0]})", binding.ATOM
     if code == op.TABLE:
         return f"{graph.tables[b].name}({written[a][0]})", binding.ATOM
     inside = ", ".join(written[x][0] for x in graph.operands(node))

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from tether.trace import opcodes as op
+from tether.trace import special
 from tether.trace.choices import arctan2, fmax, fmin, hypot, maximum, minimum
+from tether.trace.kinds import FLOAT, origin_of
 from tether.trace.operations import OPERATIONS
+from tether.trace.refusal import refuse
 from tether.trace.scalar import (
     Scalar,
     apply,
@@ -23,6 +26,7 @@ from tether.trace.scalar import (
     logical_xor,
     select,
     truncate,
+    unboxed,
 )
 
 Function = Callable[..., Any]
@@ -45,6 +49,27 @@ UNARY: dict[str, Function] = {
 def erf(x: Any) -> Any:
     """Error function."""
     return apply(op.ERF, x) if is_traced(x) else math.erf(x)
+
+
+def special_function(name: str) -> Function:
+    """Give what is called in place of a special function: of (x), or of (order, x)."""
+    def function(*args: Any) -> Any:
+        if not is_traced(*args):
+            import scipy.special  # late, to save time
+
+            return getattr(scipy.special, name)(*args)
+        order, x = (0.0, *args) if len(args) == 1 else args
+        if type(x) is not Scalar or is_traced(order):
+            refuse(f"{name} of an order that is traced is not known to tracing")
+        node = x.recorder.graph.special(x.node, special.number_of(name, float(order)))
+        return Scalar(x.recorder, node, FLOAT + origin_of(unboxed(x.kind)))
+
+    return function
+
+
+SPECIAL: dict[str, Function] = {
+    name: special_function(name) for name in special.BY_NAME if name != "polygamma"
+}
 
 
 def log2(x: Any) -> Any:

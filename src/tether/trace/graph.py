@@ -36,7 +36,7 @@ def arity(fields: tuple) -> int:
     code = fields[0]
     if code < 0:
         return 1 if code == OPAQUE else 0
-    if code in (POWI, TABLE) or fields[2] < 0:
+    if code in (POWI, TABLE, SPECIAL) or fields[2] < 0:
         return 1
     return 2 if fields[3] < 0 else 3
 
@@ -294,6 +294,13 @@ class Graph:
         if number == len(self.tables):
             self.tables.append(function)
         return self._intern((TABLE, a, number, -1), self.level[a])
+
+    def special(self, a: int, number: int) -> int:
+        """Make a special function of an expression (`tether.trace.special`)."""
+        folded = _try_fold(SPECIAL, self.value(a), number) if self.is_constant(a) else None
+        if folded is not None:
+            return self.constant(folded)
+        return self._intern((SPECIAL, a, number, -1), self.level[a])
 
     # --- logic ----------------------------------------------------------------------------
 

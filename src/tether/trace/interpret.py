@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tether.trace import opcodes as op
+from tether.trace import special
 from tether.trace.emit import Program
 from tether.trace.operations import OPERATIONS
 from tether.trace.piecewise import evaluate_piecewise
@@ -47,6 +48,8 @@ def evaluate(program: Program, t: Any, y: Any, yp: Any, args: Any = ()) -> np.nd
         for code, a, b, c in instructions(program):
             if code == op.POWI:
                 slots.append(slots[a] ** b)
+            elif code == op.SPECIAL:
+                slots.append(special.value_of(b, np.real(slots[a])))
             elif code == op.OPAQUE:
                 slots.append(np.vectorize(program.opaques[b], otypes=[float])(slots[a]))
             elif code == op.TABLE:

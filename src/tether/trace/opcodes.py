@@ -43,6 +43,7 @@ from tether._core.opcodes import (  # noqa: F401
     SIGN,
     SIN,
     SINH,
+    SPECIAL,
     SQRT,
     SUB,
     TABLE,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tether.trace import opcodes as op
+from tether.trace import special
 
 __all__ = ["ARITY", "NAMES", "OPERATIONS", "Operation"]
 
@@ -322,6 +323,11 @@ _TABLE = (
     ),
     # a piecewise polynomial; its number, or its place in the tables, stands in b
     Operation(code=op.TABLE, c="piecewise(w + {b}, {a})", slopes=_of_table, total=True),
+    # the number of a special function stands in b; there is no C for it
+    Operation(
+        code=op.SPECIAL, value=lambda x, number: float(special.value_of(number, x)),
+        slopes=special.slopes_of,
+    ),
     # a call of Python; never in a program of the core
     Operation(code=op.OPAQUE, slopes=_of_opaque),
 )

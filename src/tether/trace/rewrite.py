@@ -99,6 +99,8 @@ def _rebuilt(graph: Graph, node: int, new: dict[int, int]) -> int:
     code, b = fields[0], fields[2]
     if code == POWI:
         return graph.powi(operands[0], b)
+    if code == SPECIAL:
+        return graph.special(operands[0], b)
     if code == OPAQUE:
         return graph.opaque(graph.opaques[b], operands[0])
     if code == TABLE:

@@ -30,7 +30,7 @@ from tether.trace.arrays import (
 from tether.trace.choices import first_unless_greater, first_unless_less, hypot
 from tether.trace.effects import LeftOut
 from tether.trace.float_types import TYPE_SHIMS, TracedFloat, TracedFloat64, type_of
-from tether.trace.functions import BINARY, UNARY, erf
+from tether.trace.functions import BINARY, SPECIAL, UNARY, erf
 from tether.trace.kinds import BOOL, BOXED, FLOAT, INT, NUMPY, PYTHON, class_of, origin_of
 from tether.trace.numpy_functions import empty_like, filled, full_like, ones_like, zeros_like
 from tether.trace.refusal import refuse
@@ -325,6 +325,7 @@ def _math_functions() -> dict[str, Callable[..., Any]]:
     functions |= {k: UNARY["arc" + k[1:]] for k in _INVERSE_IN_MATH}
     functions |= {name: BINARY[name] for name in ("copysign", "fmod")}
     functions |= {"atan2": BINARY["arctan2"], "log": _log, "erf": erf, "hypot": _hypot}
+    functions |= {"erfc": SPECIAL["erfc"], "gamma": SPECIAL["gamma"], "lgamma": SPECIAL["gammaln"]}
     functions["pow"] = lambda x, y: x**y
     functions["prod"] = lambda values, *, start=1: functools.reduce(operator.mul, values, start)
     functions["dist"] = _dist
