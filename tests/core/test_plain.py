@@ -17,7 +17,7 @@ def random_program(seed):
     nodes = [graph.time(), *(graph.y(j, k) for j in range(3) for k in (0, 1)), graph.arg(0),
              *map(graph.constant, (0.0, 0.5, -2.0))]
     unary = [code for code, count in ARITY.items() if count == 1 and code >= 0
-             and code not in (op.POWI, op.TABLE, op.NEG, op.NOT)]
+             and code not in (op.POWI, op.SPECIAL, op.TABLE, op.NEG, op.NOT)]
     binary = [code for code, count in ARITY.items() if count == 2 and code > op.DIV
               and code not in (op.AND, op.OR)]
     for _ in range(120):

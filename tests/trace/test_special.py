@@ -90,7 +90,8 @@ def test_a_run(backend):
         x, v = y
         return [yp[0] - v, x - special.j0(t)]               # index 2: v = -J1
 
-    found = solve_dae(bessel, (0.5, 8.0), [special.j0(0.5), -special.j1(0.5)], rtol=1e-8, atol=1e-10,
+    y0 = [special.j0(0.5), -special.j1(0.5)]
+    found = solve_dae(bessel, (0.5, 8.0), y0, rtol=1e-8, atol=1e-10,
                       options={"backend": backend})
     assert found.success
     assert "index 2 reduced to 1" in found.how
