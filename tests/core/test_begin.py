@@ -239,20 +239,27 @@ def test_multipliers_of_index_2_are_right_at_the_first_step(way, rtol):
     assert off[4:].max() < 100 * rtol
 
 
+@pytest.mark.parametrize("trace", ["auto", "never"])
 @pytest.mark.parametrize("wind", [1.0, 10.0, 100.0])
 @pytest.mark.parametrize("rtol", [1e-4, 1e-5, 1e-6, 1e-7, 1e-8])
-def test_multipliers_behind_a_jump_are_right_or_doubted(wind, rtol):
-    sol = solve_dae(pendulum(wind=wind), (0, 2), START, rtol=rtol, atol=0.1 * rtol, form="given")
+def test_multipliers_behind_a_jump_are_right_or_doubted(wind, rtol, trace):
+    """What is called may be rough there; a traced function says when it switches."""
+    sol = solve_dae(
+        pendulum(wind=wind), (0, 2), START, rtol=rtol, atol=0.1 * rtol, form="given", trace=trace
+    )
     assert sol.success, sol.message
-    off = np.abs(sol.y[4] - tension(sol.t, sol.y, wind)).max() / np.abs(sol.y[4]).max()
+    off = np.abs(sol.y[4] - tension(sol.t, sol.y, wind))[sol.t != 1.0] / np.abs(sol.y[4]).max()
     doubted = [text for text in sol.warnings if "t = 1" in text or "t = 0.99999" in text]
-    assert off < 0.03 or doubted
+    assert off.max() < 0.03 or (doubted and trace == "never")
 
 
 def test_doubts_name_multipliers_that_a_jump_makes_rough():
     # which runs are rough is a matter of the last digits; that none is would be a wonder
     runs = [
-        solve_dae(pendulum(wind=wind), (0, 2), START, rtol=rtol, atol=0.1 * rtol, form="given")
+        solve_dae(
+            pendulum(wind=wind), (0, 2), START, rtol=rtol, atol=0.1 * rtol, form="given",
+            trace="never",
+        )
         for wind in np.linspace(5, 100, 12) for rtol in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
     ]
     said = [text for sol in runs for text in sol.warnings if "of the largest value" in text]

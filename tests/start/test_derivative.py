@@ -389,7 +389,8 @@ def test_the_core_reports_what_is_not_finite_and_what_users_raise():
             raise KeyError("mine")
         return [yp[0] - np.sqrt(y[0])]
 
-    state = Bdf(Problem(fun), 0.0, [0.5], t_bound=-1.0)._integration.state
+    options = {"trace": "never"}
+    state = Bdf(Problem(fun), 0.0, [0.5], options=options, t_bound=-1.0)._integration.state
     system = StateSystem(state, 0.0, np.array([0.5]), np.zeros(1))
     assert system.time_scale == -1e-3
     assert find_derivative(system, 0.0, [0.5]).yp[0] == pytest.approx(math.sqrt(0.5))

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import special
 
 from tether.structure.switch_times import SwitchTimes
 from tether.trace import trace
@@ -91,3 +92,11 @@ def test_many_edges_are_found_bit_by_bit():
 def test_nothing_switches():
     traced = trace(lambda t, y, yp: [yp[0] - np.sin(t) * abs(y[0])], 1)
     assert SwitchTimes.of(traced) is None
+
+
+def test_bounds_that_tell_nothing():
+    """There are none for Bessel's functions: points are looked at, and that ends."""
+    times = switch_times(lambda t: 1.0 if special.j0(3 * t) > 0.1 else 0.0, 0.0, 10.0)
+    grid = np.linspace(0.0, 10.0, 1_000_001)
+    expected = grid[1:][np.diff(special.j0(3 * grid) > 0.1)]
+    assert times == pytest.approx(expected.tolist(), abs=1.1e-5)

@@ -31,7 +31,7 @@ def jump_in_a_state():
         position, force = y
         return [yp[0] - 2.0, force - np.where(position > 1.0, 5.0, 0.0)]
 
-    return solve_dae(fun, (0, 1), [0.0, 0.0])
+    return solve_dae(fun, (0, 1), [0.0, 0.0], trace="never")
 
 
 def kink_that_is_differentiated():
@@ -235,7 +235,7 @@ def relay_on_its_surface():
         x, = y
         return [yp[0] + (1.0 if x > 0 else -1.0)]
 
-    return solve_dae(fun, (0, 10), [1.0])
+    return solve_dae(fun, (0, 10), [1.0], trace="never")
 
 
 def dry_friction():
@@ -243,7 +243,7 @@ def dry_friction():
         x, v = y
         return [yp[0] - v, yp[1] + 10.0 * np.sign(v) - np.sin(t)]
 
-    return solve_dae(fun, (0, 10), [0.0, 1.0])
+    return solve_dae(fun, (0, 10), [0.0, 1.0], trace="never")
 
 
 def too_few_steps():
@@ -465,7 +465,7 @@ def switch_at_an_event():
         return y[0] - 1.0
 
     touch.apply = lambda t, y, yp: y
-    return solve_dae(fun, (0, 1), [0.0, 0.0], events=touch)
+    return solve_dae(fun, (0, 1), [0.0, 0.0], events=touch, trace="never")
 
 
 def no_tolerance_left():

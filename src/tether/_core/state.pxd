@@ -254,6 +254,13 @@ cdef class State:
     cdef long long* branches          # met so far
     cdef public int n_branches, most_branches
 
+    # --- conditions that are frozen while a step is taken
+    cdef public int n_surfaces        # where they change
+    cdef public object heights_adapter
+    cdef double* heights              # of the last accepted point above them
+    cdef double* sides                # on which it is to lie: 1, -1, or 0 on the surface itself
+    cdef double* bands                # heights that count as zero
+
     cdef object memory                # a block that arrays are taken from ...
     cdef double* block
     cdef long long taken              # ... and how much of it is given away

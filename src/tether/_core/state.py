@@ -142,6 +142,7 @@ class State:
         self.n_events = 0
         self.to_compare = False
         self.n_conditions = self.compare_at = 0
+        self.n_surfaces = 0
         self.error_failures = self.newton_failures = 0
         self.jacobian_step = 0
         self.in_vain = self.damped_steps = self.look_after = 0

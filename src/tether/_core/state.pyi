@@ -138,6 +138,8 @@ class State:
     branch: int
     n_branches: int
     most_branches: int
+    n_surfaces: int
+    heights_adapter: Any
     def __init__(self, matrix: Any, rtol: Any, atol: Any) -> None: ...
     def array(self, name: Any) -> np.ndarray: ...
     @property

@@ -16,6 +16,7 @@ from tether._core.project cimport project
 from tether._core.ring cimport remember
 from tether._core.state cimport State
 from tether._core.store cimport store
+from tether._core.surfaces cimport passed_surface
 
 cdef int step(State s) noexcept nogil
 cdef int project_all(State s) noexcept nogil

@@ -33,6 +33,7 @@ if not cython.compiled:
     from tether._core.ring import remember
     from tether._core.state import State
     from tether._core.store import store
+    from tether._core.surfaces import passed_surface
 
 # Beyond this the tolerance asks for more digits than there are.
 ROUND_OFF_LIMIT = cython.declare(cython.double, 1.0 / (100.0 * 2.220446049250313e-16))
@@ -158,6 +159,8 @@ def run(s, count):
             return status
         if (s.n_conditions > 0 and on_new_branch(s)) or s.steps == s.compare_at:
             s.to_compare = True
+        if s.n_surfaces > 0 and passed_surface(s):
+            return EVENT_FOUND
         if s.n_events > 0 and one_happened(s):
             return EVENT_FOUND
         store(s)

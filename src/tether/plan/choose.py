@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tether.plan.model import AsWritten, Model, ReducedModel, TracedModel
+from tether.plan.model import EVEN_SHARE, AsWritten, Model, ReducedModel, TracedModel
 from tether.plan.plan import Plan, with_rows
 from tether.plan.shelf import InputsRefused, shelf
 from tether.problem.problem import Problem
 from tether.structure.analysis import analyze_trace
+from tether.structure.frozen import freeze
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Sides, find_modes
 from tether.structure.scaling import Units
+from tether.structure.sliding import sliding
 from tether.trace.backend import Backend, prepare
 from tether.trace.emit import NoProgram, check_runs_alone, emit
 from tether.trace.reading import Reading, read_function, value_key
@@ -38,11 +41,13 @@ def find_model(
     units: Units,
     sides: Sides | None = None,
     anew: bool = False,
+    slides: tuple[int, ...] = (),
 ) -> tuple[Model, str]:
     """Return what is integrated for a problem, and why it is not a program if it is not.
 
     `units` are those of the unknowns; `sides` are those of the surfaces that matter, where the
-    point itself does not tell; with `anew` the ranks are judged at this point.
+    point itself does not tell; with `anew` the ranks are judged at this point. The solution
+    `slides` on some surfaces of the plan's.
     """
     n = len(y)
     if problem.capsule is not None:
@@ -61,12 +66,15 @@ def find_model(
             sides = plan.modes.sides(t, y, slopes, plan.args(problem.args, reading.hidden))
         make = _once(partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units))
         plan = shelf.find((reading.key, form, sides), partial(make, reading))
+    if slides and plan.frozen is not None:
+        make = _once(partial(_make_plan_of_sliding, plan, slides, problem, t, y, yp, form, units))
+        plan = shelf.find((reading.key, form, sides, "slides", slides), partial(make, reading))
     if plan.only_here or anew:
         here = (
             t, y.tobytes(), None if yp is None else yp.tobytes(), value_key(problem.args),
             reading.hidden.tobytes(), units.y.tobytes(), units.t,
         )
-        plan = shelf.find((reading.key, form, sides, here), partial(make, reading))
+        plan = shelf.find((reading.key, form, sides, slides, here), partial(make, reading))
     if plan.system is None:
         return AsWritten(problem, n), plan.note
     if plan.reduced is None:
@@ -127,13 +135,34 @@ def _make_plan_of_mode(
         return _prepare(plan, problem, t, y, yp, form, units, reading)
 
 
+def _make_plan_of_sliding(
+    whole: Plan, slides: tuple[int, ...], problem: Problem, t: float, y: np.ndarray,
+    yp: np.ndarray | None, form: Any, units: Units, reading: Reading,
+) -> Plan:
+    assert whole.frozen is not None
+    assert whole.traced is not None
+    lock = nullcontext() if whole.modes is None else whole.modes.lock
+    with lock:
+        traced = sliding(whole.traced, [whole.frozen.surfaces[k] for k in slides])
+        plan = Plan(
+            traced, modes=whole.modes, sides=whole.sides, slides=slides, source=whole.original
+        )
+        count = len(slides)
+        y = np.append(y, np.full(count, EVEN_SHARE))
+        yp = None if yp is None else np.append(yp, np.zeros(count))
+        units = units.with_more(count)
+        return _prepare(plan, problem, t, y, yp, form, units, reading)
+
+
 def _prepare(
     plan: Plan, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
     units: Units, reading: Reading,
 ) -> Plan:
     """Analyse traced equations and make the programs that will be run."""
-    traced = plan.traced
-    assert traced is not None
+    assert plan.traced is not None
+    if problem.jac is None:
+        plan.frozen = freeze(plan.traced, len(plan.slides))
+    traced = plan.traced if plan.frozen is None else plan.frozen.traced
     try:
         if form != "given":
             plan.analysis = analyze_trace(

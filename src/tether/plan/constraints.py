@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, combinations, islice
 from typing import Any
 
@@ -45,6 +45,13 @@ class Constraints:
     def with_found(self, program: Any, args: np.ndarray) -> Constraints:
         """Return the same with constraints that were found in the equations, as a program."""
         return Constraints(self.constraints, self.invariants, _Found(program, args))
+
+    def set_inputs(self, args: np.ndarray) -> None:
+        """Let the constraints that were found go on with other inputs of their program."""
+        if self.found is not None:
+            self.found.args = args
+            for runner in self.found.runners:
+                runner.set_args(args)
 
     @property
     def all(self) -> list[Constraint]:
@@ -217,19 +224,24 @@ class _Piece:
     traced: Any = None           # TracedValues, of a function of the user's
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Found:
     """Constraints that were found in the equations."""
 
     program: Any                 # Backend, or None where there are none
     args: np.ndarray
 
+    runners: list[Any] = field(default_factory=list)
+
     def pieces(self) -> list[_Piece]:
-        return [] if self.program is None else [_program_piece(self.program, self.args)]
+        if self.program is None:
+            return []
+        runner = self.program.new(self.args)
+        self.runners.append(runner)
+        return [_program_piece(self.program, runner)]
 
 
-def _program_piece(program: Any, args: np.ndarray) -> _Piece:
-    runner = program.new(args)
+def _program_piece(program: Any, runner: Any) -> _Piece:
     function, jacobian, data = runner.constraint_addresses()
     if function:
         return _Piece(program.n_values, runner, function, jacobian, data, True)
@@ -261,7 +273,8 @@ def _piece(
         whole = np.concatenate([y, np.zeros(n - len(y))])
         found = traced_values(fun, t, whole, size, args)
         if found is not None:
-            return replace(_program_piece(found.backend, found.inputs), traced=found)
+            runner = found.backend.new(found.inputs)
+            return replace(_program_piece(found.backend, runner), traced=found)
     return _Piece(size, core.PythonPiece(fun, jac, n, size, args), has_jacobian=jac is not None)
 
 

@@ -21,6 +21,9 @@ def new_state(model: Model, options: Options) -> State:
     n = model.size
     if n != model.n:
         rtol, atol = options.tolerances(model.n)
+        if model.shares:
+            share = np.full(model.shares, rtol[rtol > 0.0].min(initial=1e-3))
+            rtol, atol = np.append(rtol, share), np.append(atol, share)
         owner, slack = model.owner, model.slack
         require_matrices(n, OF_A_RUN)
         state = State(new_matrix(n), np.minimum(slack * rtol[owner], 1.0), slack * atol[owner])

@@ -14,6 +14,7 @@ from tether.plan.constraints import Constraints
 from tether.plan.plan import Plan
 from tether.problem.problem import Problem
 from tether.structure.equations import regularity
+from tether.structure.frozen import Frozen
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
 from tether.structure.reduced_start import Search
@@ -28,6 +29,8 @@ __all__ = ["AsWritten", "Given", "Model", "Point", "ReducedModel", "Tolerance", 
 WORN_REGULARITY = 0.1
 # A derivative from the array may be less accurate by this factor for each order.
 SLACK = 10.0
+# What the share of one side of a surface is guessed to be in a mixture of both.
+EVEN_SHARE = 0.5
 
 Point = tuple[float, np.ndarray, np.ndarray]
 Given = tuple[float, np.ndarray, np.ndarray | None]
@@ -60,7 +63,8 @@ class Model:
     reduced: Reduced | None = None
     modes: Modes | None = None
     sides: Sides = ()
-    values: np.ndarray = np.zeros(0)           # of the inputs of the programs
+    inputs: np.ndarray = np.zeros(0)           # of the user's function ...
+    values: np.ndarray = np.zeros(0)           # ... and of the programs, with shifts
     units: Units | None = None                 # that a reduced system was made with
 
     def __init__(self, problem: Problem, n: int) -> None:
@@ -78,18 +82,37 @@ class Model:
 
     @property
     def owner(self) -> np.ndarray:
-        """Of every unknown, the user's variable that it belongs to."""
-        return np.arange(self.n)
+        """Of every unknown, the user's variable that it belongs to; shares follow these."""
+        return np.arange(self.size)
 
     @property
     def slack(self) -> np.ndarray:
         """Of every unknown, how much less accurate it may be than its owner."""
-        return np.ones(self.n)
+        return np.ones(self.size)
+
+    @property
+    def slides(self) -> tuple[int, ...]:
+        """Surfaces that the solution stays on, as numbers in the plan without sliding."""
+        return () if self.plan is None else self.plan.slides
+
+    @property
+    def shares(self) -> int:
+        """Number of surfaces that the solution slides on; so many unknowns follow the user's."""
+        return len(self.slides)
 
     @property
     def size(self) -> int:
         """Number of unknowns that are integrated."""
-        return self.n
+        return self.n + self.shares
+
+    def extended(
+        self, y: np.ndarray, yp: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Add guesses of shares to the user's unknowns."""
+        if not self.shares or len(y) != self.n:
+            return y, yp
+        whole = np.append(y, np.full(self.shares, EVEN_SHARE))
+        return whole, None if yp is None else np.append(yp, np.zeros(self.shares))
 
     @property
     def determined(self) -> np.ndarray:
@@ -157,6 +180,8 @@ class Model:
     def has_structure_of(self, other: Model) -> bool:
         """Whether its unknowns and constraints are those of another."""
         mine, theirs = self.reduced, other.reduced
+        if self.shares != other.shares:
+            return False
         if mine is None or theirs is None:
             return mine is theirs
         return (
@@ -167,6 +192,19 @@ class Model:
     def pair(self) -> Pair | None:
         """Set the program of the user's equations beside the function; None where it is called."""
         return None
+
+    @property
+    def is_switched(self) -> bool:
+        """Whether it has conditions on unknowns that a run looks out for."""
+        return self.modes is not None or self.frozen is not None
+
+    @property
+    def frozen(self) -> Frozen | None:
+        """Conditions that can be frozen; None if there are none."""
+        return None if self.plan is None else self.plan.frozen
+
+    def freeze(self, sides: np.ndarray, state: State) -> None:
+        """Let what a state runs freeze its conditions; here there are none."""
 
     def count(self, state: State) -> None:
         """Take notice of the work of a run."""
@@ -211,7 +249,8 @@ class TracedModel(Model):
     ) -> None:
         super().__init__(problem, n)
         self.plan, self.reading, self.wanted = plan, reading, backend
-        self.values = plan.args(problem.args, reading.hidden)
+        self.inputs = plan.args(problem.args, reading.hidden)
+        self.values = np.append(self.inputs, np.zeros(plan.n_shifts))
         self.backend: Backend | None = None    # what runs it, once it is attached
         self.modes, self.sides = plan.modes, plan.sides or ()
 
@@ -224,6 +263,12 @@ class TracedModel(Model):
     def _attach_program(self, state: State) -> None:
         self.backend = self.plan.backend(self.wanted)
         self.backend.attach(state, self.values)
+
+    def freeze(self, sides: np.ndarray, state: State) -> None:
+        """Let the program that a state runs freeze its conditions on sides of their surfaces."""
+        assert self.plan.frozen is not None
+        self.values = np.append(self.inputs, self.plan.frozen.shifts(sides))
+        state.residual_adapter.set_args(self.values)
 
     @property
     def how(self) -> str:
@@ -268,19 +313,19 @@ class TracedModel(Model):
         now = read_function(problem.fun, self.n, problem.args, problem.fills)
         if now != self.reading:
             return False
-        return np.array_equal(self.values, self.plan.args(problem.args, self.reading.hidden))
+        return np.array_equal(self.inputs, self.plan.args(problem.args, self.reading.hidden))
 
     def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
         """On which sides of the surfaces that matter a point lies."""
-        return () if self.modes is None else self.modes.sides(t, y, yp, self.values)
+        return () if self.modes is None else self.modes.sides(t, y, yp, self.inputs)
 
     def sides_after(self, old: Given, new: Point, tolerance: Tolerance) -> Sides:
         """On which sides a point lies after a move that has carried it well over some surfaces."""
         if self.modes is None:
             return ()
         t, y, yp = old
-        before = self.modes.heights(t, y, np.zeros_like(y) if yp is None else yp, self.values)
-        after = self.modes.heights(*new, self.values)
+        before = self.modes.heights(t, y, np.zeros_like(y) if yp is None else yp, self.inputs)
+        after = self.modes.heights(*new, self.inputs)
         return tuple(
             side if before[k] == after[k] or self.band(k, new, tolerance) else bool(after[k] < 0.0)
             for k, side in enumerate(self.sides)
@@ -289,8 +334,8 @@ class TracedModel(Model):
     def band(self, surface: int, point: Point, tolerance: Tolerance) -> float:
         """Width of the band around a surface in which a point lies, up to a tolerance; or zero."""
         assert self.modes is not None
-        height = self.modes.heights(*point, self.values)[surface]
-        width = self.modes.band(surface, *point, self.values, tolerance)
+        height = self.modes.heights(*point, self.inputs)[surface]
+        width = self.modes.band(surface, *point, self.inputs, tolerance)
         return width if abs(height) <= width else 0.0
 
     def pair(self) -> Pair:
@@ -318,8 +363,13 @@ class ReducedModel(TracedModel):
         assert plan.reduced is not None
         self.reduced = plan.reduced
         self.best = 0.0              # of the derivatives' matrix so far, 1 at most
-        self.units = units
+        self.units = units.with_more(self.shares) if self.shares else units
         self.constraints = self.constraints.with_found(plan.constraints, self.values)
+
+    def freeze(self, sides: np.ndarray, state: State) -> None:
+        """Let the programs that a state runs freeze their conditions on sides of their surfaces."""
+        super().freeze(sides, state)
+        self.constraints.set_inputs(self.values)
 
     def attach(self, state: State) -> None:
         """Put the program behind the core's seams."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from tether.plan.ledger import Ledger
 from tether.structure.analysis import Analysis
+from tether.structure.frozen import Frozen
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
 from tether.structure.switch_times import SwitchTimes
@@ -37,6 +38,9 @@ class Plan:
     reduced: Reduced | None = None   # None: the equations as they are written
     modes: Modes | None = None       # what the structure depends on ...
     sides: Sides | None = None       # ... and the sides it was made for; None: yet to be chosen
+    frozen: Frozen | None = None     # other conditions on unknowns, if there are any
+    slides: tuple[int, ...] = ()     # surfaces of the plan without that the solution stays on
+    source: Trace | None = None      # the function, where other equations were made of it
     make_system: Callable[[str, Backend | None], Backend] | None = None
     system: Backend | None = None
     constraints: Backend | None = None
@@ -60,6 +64,7 @@ class Plan:
     def original(self) -> Trace:
         """The function as it was traced, with all of its branches."""
         found = self.traced if self.modes is None else self.modes.traced
+        found = self.source or found
         assert found is not None
         return found
 
@@ -93,15 +98,20 @@ class Plan:
         hidden: np.ndarray = NOTHING,
     ) -> Pair:
         """Set the program beside the function that it was made of."""
-        if self.reduced is None and self.modes is None:
+        if self.reduced is self.modes is self.frozen is None:
             backend = self.system or self.constraints
         else:                                  # made ready where it will be needed often
             backend = self._original_alone if self.ledger.runs > 1 else None
         runner = None if backend is None else backend.new(self.args(args, hidden))
         return Pair(self.original, runner, fun, args, fills, hidden)
 
+    @property
+    def n_shifts(self) -> int:
+        """Number of further inputs, which freeze conditions."""
+        return 0 if self.frozen is None else len(self.frozen.surfaces)
+
     def args(self, args: Sequence[Any], hidden: np.ndarray = NOTHING) -> np.ndarray:
-        """Values of the programs' inputs."""
+        """Values of the inputs that a user's function has."""
         assert self.traced is not None
         return self.traced.args.flatten(args, hidden)
 

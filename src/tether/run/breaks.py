@@ -91,7 +91,7 @@ class Breaks:
         if what is None:
             self._what = self._table = None
             return None
-        values = run.model.values
+        values = run.model.inputs
         is_old = what is not self._what or values.tobytes() != self._for
         if self._table is None or is_old or self._table.t_end == run.t != self.t_final:
             self._what, self._for = what, values.tobytes()

@@ -267,8 +267,11 @@ class Driver:
         polynomial = whole.restricted(self.integration.n)
         if self.state.steps == self.segment_step + 1:
             polynomial.t_old = whole.t_old = self.segment_t    # t - h is this up to round-off
-        g_old, g_new = self.state.event_values, self.state.event_values_tried
-        found = []
+        passed = self.integration.switching.passed(whole)
+        found = [(self.state.direction * t, len(self.watched) + k, t) for t, k in passed]
+        g_old = g_new = np.empty(0)
+        if self.watched:
+            g_old, g_new = self.state.event_values, self.state.event_values_tried
         for number, event in enumerate(self.watched):
             if core_events.crossed(g_old[number], g_new[number], event.direction):
                 t = locate(event, polynomial, self.args, g_old[number], g_new[number])
@@ -282,8 +285,7 @@ class Driver:
             if cut is not None and abs(t - cut) > same_time:
                 break
             reported.append(number)
-            is_switch = isinstance(self.watched[number], Switch)
-            if is_switch or self._report(number, t, *polynomial(t)):
+            if self._is_switch(number) or self._report(number, t, *polynomial(t)):
                 cut = t if cut is None else cut
                 acting.append(number)
         if cut is None:
@@ -294,6 +296,10 @@ class Driver:
                 self.integration.status = Status.REACHED_END
         else:
             self._cut(cut, acting, whole)
+
+    def _is_switch(self, number: int) -> bool:
+        """Whether it is no event of the user's."""
+        return number >= len(self.watched) or isinstance(self.watched[number], Switch)
 
     def _report(self, number: int, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
         """Report an event; tell whether it ends the run or changes the state."""
@@ -314,20 +320,26 @@ class Driver:
         else:
             self.record.end_step(t, y, yp)
         self.t_reached = t
-        turned = [e.surface for e in (self.watched[k] for k in acting) if isinstance(e, Switch)]
+        count = len(self.watched)
+        passing = [number - count for number in acting if number >= count]
+        switches = (self.watched[number] for number in acting if number < count)
+        turned = [e.surface for e in switches if isinstance(e, Switch)]
         acting = [number for number in acting if number < len(self.events)]
-        self._act(t, acting, y, yp, t, turned)
+        self._act(t, acting, y, yp, t, turned, passing)
         run = self.integration
-        if turned and run.status == Status.RUNNING and keep_history(run, polynomial, t):
+        changed = turned or passing
+        if changed and run.status == Status.RUNNING and keep_history(
+            run, polynomial, t, only_without_kink=bool(passing)
+        ):
             self.record.join_last_part()
 
     def _act(
         self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
-        turned: Sequence[int] = (),
+        turned: Sequence[int] = (), passing: Sequence[int] = (),
     ) -> None:
         """Let events at `t` change the state, from which the run resumes, and end the run."""
         n = self.integration.n
-        changing, before = bool(turned), None
+        changing, before = bool(turned) or bool(passing), None
         self.far_side = {number: -np.sign(self.state.event_values[number]) for number in acting}
         at_zero = {number: self._event_value(number, t, y, yp) for number in acting}
         ahead = self.state.event_values.copy() if acting else np.empty(0)
@@ -339,17 +351,18 @@ class Driver:
                 y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
                 changing = True
         if changing:
-            begin_anew(self.integration, resume, y[:n].copy(), yp[:n], turned, before)
+            begin_anew(self.integration, resume, y[:n].copy(), yp[:n], turned, before, passing)
             if self.integration.status == Status.EQUATIONS_CHANGED:
                 return
             self._follow()
             self._refresh_events()
             self._blur(at_zero, ahead, t, y, yp)
-            self._note_change(t)
+            if acting or turned:
+                self._note_change(t)
             self.record.begin_part(t, self.integration.start.y, self.integration.start.yp)
             self.segment_t, self.segment_step = resume, self.state.steps
             self._arm_events([])
-            g = self.state.event_values
+            g = self.state.event_values if acting else np.empty(0)
             g[[number for number in acting if not self._is_back(number, g, at_zero)]] = np.nan
         else:
             self.far_side = {}

@@ -37,6 +37,7 @@ from tether.run.breaks import Breaks
 from tether.run.jumps import Jumped, jumped
 from tether.run.kinds import use_kinds
 from tether.run.method import Method, Polynomial
+from tether.run.switching import Switching
 from tether.run.trust import Trust
 from tether.run.watch import Switch
 from tether.start.find import StartFinder
@@ -56,6 +57,8 @@ PLAN_MAY_DIFFER = (
     *INDEX_MAY_DIFFER, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
     Status.CONTRADICTION,
 )
+# Starts until the sides of all surfaces are those that the start was found for.
+MOST_STARTS = 4
 # Codes with which the core returns while all is well.
 GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
 # Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
@@ -137,6 +140,7 @@ class Integration:
         self.watched: list[Switch] | None = None    # by `step`, where the structure may change
         self.changed = False                   # whether what the residual reads was
         self.trust = Trust(self)
+        self.switching = Switching(self)
         self.references = References()
         self.jumps: list[Jumped] = []
         self._begin(t0, y, yp, t_bound)
@@ -155,6 +159,7 @@ class Integration:
         """Choose what is integrated, and find a start for it, from a better guess if need be."""
         began = time.perf_counter()
         self._begin_near(t, y, yp, t_bound)
+        replan.follow_surfaces(self)
         self.trust.spent(time.perf_counter() - began)
 
     def _begin_near(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
@@ -289,7 +294,7 @@ class Integration:
         """Begin anew at (t, y) with a consistent y'; `mode` as in `Options.start`."""
         s = self.state
         self.given = t, y, yp
-        self.start = self.finder.find(t, y, yp, mode)
+        self._find_start(mode)
         refusal = take_refusal(s)
         if not self.start.success and refusal is None:
             refusal = self.model.exception_at(t, y, yp)
@@ -306,6 +311,23 @@ class Integration:
         else:
             self.status = Status.RUNNING if code == codes.OK else Status(code)
 
+    def _find_start(self, mode: str) -> None:
+        """Find consistent values, with conditions frozen on the sides they lie on."""
+        self.switching.prepare_start()
+        for _ in range(MOST_STARTS):
+            self.start = self.find_start(mode)
+            if not self.switching.settle_start():
+                return
+            self.switching.prepare_start()
+        self.switching.leave_surfaces()
+        self.switching.prepare_start()
+        self.start = self.find_start(mode)
+        self.switching.settle_start()
+
+    def find_start(self, mode: str = "auto") -> Start:
+        """Find consistent values for what was given, with the conditions as they are."""
+        return self.finder.find(*self.given, mode)
+
     def shorten_first_step(self, h: float) -> None:
         """Begin once more where the run has just begun, with a shorter step."""
         self.method.begin(self.state, self.state.t, self.start, h)
@@ -315,10 +337,12 @@ class Integration:
         if unknowns is not None:
             self.asked |= unknowns
             self._is_asked |= bool(unknowns.any())
-        if not self._is_asked:
+        shares = self.model.shares             # these say where a solution comes off its surfaces
+        if not self._is_asked and not shares:
             return
         s = self.state
-        marks = np.append(self.asked, np.zeros(s.n - self.n, bool)).astype(np.intc)
+        marks = np.zeros(s.n, np.intc)
+        marks[: self.n], marks[self.n : self.n + shares] = self.asked, 1
         if s.jacobian_exists:
             marks[~s.with_slopes] *= 2
         s.want(marks)
@@ -395,18 +419,24 @@ class Integration:
 
     def step(self) -> Status:
         """Take one step and return the status; a finished or failed run stays where it is."""
-        taken = self.state.steps
         self.refresh()
+        before = self.t
+        while self.status == Status.RUNNING and self.t == before:
+            self._step()
+        return self.status
+
+    def _step(self) -> None:
+        """Take one step; of one that ends where surfaces turn it back at once nothing is left."""
+        taken = self.state.steps
         self._look_for_breaks()
         if self.model.modes is not None and self.watched is None:
             self.watched = replan.switches(self, timed=False)
         while self.status == Status.RUNNING and self.state.steps == taken:
             self.advance(1)
-        if self.model.modes is not None and self.state.steps > taken:
+        if self.model.is_switched and self.state.steps > taken:
             replan.pass_surfaces(self)
         if self._breaks is not None and self._breaks.reached:
             self.status = Status.RUNNING       # and begins anew with the next step
-        return self.status
 
     def _look_for_breaks(self) -> None:
         """Before a step: pass the time at which the equations switch, or let it end there."""
@@ -441,7 +471,7 @@ class Integration:
             changed = recover.look_again(self)
             if changed or code == codes.PUZZLED:
                 return codes.PAUSED
-        if code in PLAN_MAY_DIFFER and replan.rescue(self):
+        if code in PLAN_MAY_DIFFER and (recover.begin_free(self) or replan.rescue(self)):
             return codes.PAUSED
         if code < 0:
             self.status = Status(code)

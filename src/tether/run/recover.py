@@ -18,7 +18,7 @@ from tether.structure.start import Start
 if TYPE_CHECKING:
     from tether.run.integration import Integration
 
-__all__ = ["begin_here", "kinds_here", "look_again"]
+__all__ = ["begin_free", "begin_here", "kinds_here", "look_again"]
 
 # Largest change of y, in units of the tolerance, where a run begins anew from consistent values.
 LARGEST_RESTART_CHANGE = 100.0
@@ -71,3 +71,12 @@ def begin_here(run: Integration) -> bool:
     if not found.success or np.any(np.abs(found.y - y) * weight > LARGEST_RESTART_CHANGE):
         return False
     return run.method.begin(s, t, found, first_step) == codes.OK
+
+
+def begin_free(run: Integration) -> bool:
+    """Go on from here with all conditions free that were frozen."""
+    if not run.switching.free_all():
+        return False
+    s = run.state
+    as_it_is = Start(s.y_now.copy(), s.yp_now.copy(), True, Reason(Kind.NOTHING))
+    return run.method.begin(s, s.t, as_it_is, 0.0) == codes.OK

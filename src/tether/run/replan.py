@@ -10,7 +10,7 @@ runs in a memory of its own; what a run counts goes along.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "begin_anew",
     "choose_again",
     "choose_by_slopes",
+    "follow_surfaces",
     "keep_history",
     "look_at_rank",
     "pass_surfaces",
@@ -53,8 +54,14 @@ PROGRESS = 1e-6
 MOST_MODES = 4
 # So many modes are tried where the one at hand would make the solution jump.
 MOST_OTHERS = 12
+# Of so many surfaces at once all ways to go on are tried.
+MOST_MET = 4
+# ... and of more, so many.
+MOST_TRIALS = 30
 # Of the tolerance: what a solution changes at most that passes smoothly from plan to plan.
 SMOOTH = 1.0
+# Of a step: over so much of it the second derivative is taken.
+SHORTLY = 1e-3
 
 
 def begin_anew(
@@ -64,15 +71,22 @@ def begin_anew(
     yp: np.ndarray,
     turned: Sequence[int] = (),
     before: np.ndarray | None = None,
+    passing: Sequence[int] = (),
 ) -> None:
     """Begin anew at a point where the equations may have another structure.
 
-    `turned` are the surfaces that the solution passes here. Invariants keep their values, unless
+    `turned` are the surfaces that the solution passes here; `passing` those on which only frozen
+    conditions depend. Invariants keep their values, unless
     the state was changed on purpose, from what it was `before`, or what the functions read was.
     """
     if before is not None or not run.is_current:
         run.references.forget()
+    if passing:
+        run.switching.turn(t, passing)
+    elif before is not None or turned or not run.is_current:
+        run.switching.leave_surfaces()
     _begin_anew(run, t, y, yp, turned)
+    follow_surfaces(run)
     changed = before is not None and not np.array_equal(before, y)
     run.settle(y if before is None else before, changed)
 
@@ -87,6 +101,8 @@ def _begin_anew(
         replan(run, (t, y, yp), _sides_beyond(model, (t, y, yp), turned) if current else None)
         if run.status == Status.EQUATIONS_CHANGED:
             return
+    elif run.switching.slides != model.slides:
+        replan(run, (t, y, yp), model.sides or None)
     smooth = run.model is not model and _holds(run, t, y, yp)
     run.restart(t, y, yp, mode="assume" if smooth else "auto")
     if run.start.success:
@@ -96,7 +112,59 @@ def _begin_anew(
         try_another_plan(run, t, y, yp)
 
 
-def replan(run: Integration, point: Point, sides: Sides | None = None) -> None:
+def follow_surfaces(run: Integration) -> None:
+    """Stay on surfaces that both sides point at, and leave those that hold the start no longer."""
+    if len(run.switching.met) > 1 and run.start.success:
+        _choose_ways(run)
+        return
+    for _ in range(2 * MOST_MODES):
+        switching = run.switching
+        if not run.start.success:
+            if not run.model.shares:
+                return
+            switching.give_up_sliding()
+        elif not (switching.leave_without_mixture() or switching.decide_on_surfaces()):
+            return
+        _begin_along(run)
+
+
+def _choose_ways(run: Integration) -> None:
+    """Find out how the solution goes on from a point where it meets several surfaces.
+
+    It goes to one side of each or stays on some of them. At first it is to stay on all; surfaces
+    that it cannot be held on are left, and those that it comes back to are stayed on.
+    """
+    switching, met = run.switching, run.switching.met
+    ways: dict[int, float] | None = dict.fromkeys(met, 0.0)
+    tried = []
+    while ways is not None and ways not in tried:      # to and fro until nothing contradicts
+        tried.append(ways)
+        switching.assume(ways)
+        _begin_along(run)
+        better = switching.better_ways(ways)
+        if better == ways:
+            return
+        ways = better if len(tried) < MOST_TRIALS else None
+    all_ways = sorted(product((1.0, -1.0, 0.0), repeat=len(met)), key=lambda way: way.count(0.0))
+    for way in all_ways if len(met) <= MOST_MET else ():
+        ways = dict(zip(met, way, strict=True))
+        switching.assume(ways)
+        _begin_along(run)
+        if switching.better_ways(ways) == ways:
+            return
+    switching.give_up(met)
+    _begin_along(run)
+
+
+def _begin_along(run: Integration) -> None:
+    """Begin once more, on the surfaces that the solution is to stay on."""
+    point = run.given
+    if run.switching.slides != run.model.slides:
+        replan(run, point, run.model.sides or None)
+    run.restart(*point, run.options.first_step if run.state.steps == 0 else None)
+
+
+def replan(run: Integration, point: Given, sides: Sides | None = None) -> None:
     """Find out what kind of system it is at a point, and go on with that."""
     model = _find_another(run, point, sides)
     if model is None:
@@ -121,7 +189,8 @@ def _find_another(
     if options.trace == "never":
         return AsWritten(run.problem, run.n)
     model, note = find_model(
-        run.problem, *point, options.form, options.backend, run.units, sides, anew
+        run.problem, *point, options.form, options.backend, run.units, sides, anew,
+        run.switching.slides,
     )
     if note and options.trace == "always":
         return None
@@ -275,7 +344,7 @@ def switches(run: Integration, timed: bool) -> list[Switch]:
         return []
     point, tolerance = (run.t, run.y, run.yp), _tolerance(run)
     return [
-        Switch.of(model.modes, k, model.values, model.sides[k], model.band(k, point, tolerance))
+        Switch.of(model.modes, k, model.inputs, model.sides[k], model.band(k, point, tolerance))
         for k in model.modes.moving if timed or k not in model.modes.timed
     ]
 
@@ -290,11 +359,13 @@ def pass_surfaces(run: Integration) -> None:
         if new * switch.side < 0.0:
             t = locate(switch, polynomial, (), switch.side, new)
             found.append((run.state.direction * t, t, switch.surface))
-    if not found:
+    passed = [(run.state.direction * t, t, k) for t, k in run.switching.passed(whole)]
+    if not found and not passed:
         return
-    t = min(found)[1]
-    begin_anew(run, t, *polynomial(t), [surface for _, time, surface in found if time == t])
-    keep_history(run, whole, t)
+    t = min([*found, *passed])[1]
+    turned, passing = ([k for _, time, k in some if time == t] for some in (found, passed))
+    begin_anew(run, t, *polynomial(t), turned, passing=passing)
+    keep_history(run, whole, t, only_without_kink=bool(passing))
 
 
 def _sides_beyond(model: Model, point: Point, turned: Sequence[int]) -> Sides:
@@ -311,7 +382,9 @@ def _holds(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
     Where they have only begun to contain an unknown they do not determine it well.
     """
     s = run.state
-    if run.model.reduced is not None or s.n_constraints or probe.move_to(s, t, y, yp) != 0:
+    if run.model.reduced is not None or s.n != run.n or s.n_constraints:
+        return False
+    if probe.move_to(s, t, y, yp) != 0:
         return False
     status, r = probe.residual_at(s, t, y, yp)
     raise_users(s)
@@ -405,14 +478,18 @@ def _jumps(run: Integration, y: np.ndarray) -> bool:
     return bool(np.any(change[list(run.model.modes.evolving)] > SMOOTH))
 
 
-def keep_history(run: Integration, polynomial: Polynomial, t: float) -> bool:
+def keep_history(
+    run: Integration, polynomial: Polynomial, t: float, only_without_kink: bool = False
+) -> bool:
     """After a new begin at a time within the last step: go on at the order of before.
 
     Tell whether that was done.
 
     That is right where the solution goes on smoothly, and for most equations only a saving. Where
     an equation begins to contain an unknown with a factor that was zero it is needed: at order 1
-    the iteration matrix may be singular however small the step is.
+    the iteration matrix may be singular however small the step is. `only_without_kink` asks for a
+    second derivative that goes on too, as far as a step of the same size shows it: with a past
+    that does not belong to the equations any more, a kink costs more digits than a new begin.
     """
     s, start, h = run.state, run.start, polynomial.t - polynomial.t_old
     y, yp = polynomial(t)
@@ -421,6 +498,12 @@ def keep_history(run: Integration, polynomial: Polynomial, t: float) -> bool:
     change = np.maximum(np.abs(start.y - y), np.abs(h * (start.yp - yp)))
     if np.max(change * s.weights) > SMOOTH:
         return False
+    if only_without_kink:
+        if start.ypp is None:
+            return False
+        before = (yp - polynomial(t - SHORTLY * h)[1]) / (SHORTLY * h)
+        if np.max(h**2 * np.abs(start.ypp - before) * s.weights) > SMOOTH:
+            return False
     run.method.go_on(s, t, start, polynomial)
     return True
 

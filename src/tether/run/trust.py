@@ -145,7 +145,7 @@ class Trust:
             return
         agreed = self._plan.ledger.branches
         if self._due or len(agreed) < MOST_KNOWN:
-            runner = self._plan.conditions.new(self.run.model.values)
+            runner = self._plan.conditions.new(self.run.model.inputs)
             branches.watch_branches(state, runner, [] if self._due else sorted(agreed))
 
     @property

@@ -40,6 +40,7 @@ class StartFinder:
 
     def find(self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str) -> Start:
         """Find consistent values near the given ones; `mode` as in `Options.start`."""
+        y, yp = self.model.extended(y, yp)
         if self.model.reduced is not None:
             return self._find_reduced(self.model.reduced, t, y, yp, mode)
         self.set_references(t, y)
@@ -92,7 +93,7 @@ class StartFinder:
             whole, slopes = reduced.lift(y, yp)
             self.set_references(t, whole)
             return Start(whole, slopes, True, ASSUMED)
-        if s.n == self.model.n:
+        if s.n == len(y):
             self.set_references(t, y)
             found = self._from_constraints(t, y, yp)
             if found.success and not self._is_far(found.y, y):

@@ -76,6 +76,10 @@ class Units:
         """Give all of n unknowns the unit 1."""
         return cls(np.ones(n))
 
+    def with_more(self, count: int) -> Units:
+        """Add unknowns that are shares of something."""
+        return Units(np.append(self.y, np.ones(count)), self.t)
+
     def largest(self, y: np.ndarray) -> float:
         """Largest of some values, each in its unit; 1 where all are zero."""
         return float(np.max(np.abs(y) / self.y, initial=0.0)) or 1.0

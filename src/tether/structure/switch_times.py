@@ -32,6 +32,9 @@ EPS = float(np.finfo(float).eps)
 FIRST_CUTS = 64
 # ... and so many that something may turn in are halved at once, the next ones first.
 MOST_AT_ONCE = 4096
+# If more of them are left so many times in a row, points are looked at instead, so many.
+MOST_CROWDED = 30
+LOOKS = 10_000
 # Below so many units of round-off bounds tell no more than the values do.
 CLOSE = 64.0
 
@@ -318,11 +321,16 @@ class Timetable:
         """Find what turns next, as far as can be looked at together."""
         edges = np.linspace(self._horizon, self.t_end, FIRST_CUTS + 1)
         near, far = edges[:-1], edges[1:]
-        horizon = self.t_end
+        horizon, crowded = self.t_end, 0
         while True:
             turning = self._may_turn(near, far)
             near, far = near[turning], far[turning]
             if len(near) > MOST_AT_ONCE:
+                crowded += 1
+                if crowded > MOST_CROWDED:     # bounds tell nothing about this expression
+                    edges = np.linspace(self._horizon, self.t_end, LOOKS + 1)
+                    near, far, horizon = edges[:-1], edges[1:], self.t_end
+                    break
                 horizon = near[MOST_AT_ONCE]
                 near, far = near[:MOST_AT_ONCE], far[:MOST_AT_ONCE]
             middle = 0.5 * (near + far)

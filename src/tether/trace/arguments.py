@@ -12,6 +12,7 @@ are called hidden.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,13 +57,22 @@ class ArgumentLayout:
         self.own = len(self.names)
         self.names += hidden
         self.size = len(self.names)
+        self.shifts = 0
+
+    def with_shifts(self, count: int) -> ArgumentLayout:
+        """Add inputs that are zero unless a run wants them otherwise."""
+        other = copy(self)
+        other.shifts = self.shifts + count
+        other.size = self.size + count
+        other.names = [*self.names, *(f"shift {k}" for k in range(count))]
+        return other
 
     def flatten(self, args: Sequence[Any], hidden: Sequence[float] | np.ndarray = ()) -> np.ndarray:
         """Values of the inputs, in order."""
         if not self.size:
             return np.zeros(0)
         own = [value for _, value in _floats(tuple(args), "args")] if self.own else []
-        return np.array([*own, *hidden], dtype=float)
+        return np.array([*own, *hidden, *([0.0] * self.shifts)], dtype=float)
 
     def replace(self, args: Sequence[Any], make: Callable[[int], Any]) -> tuple:
         """Arguments with each input replaced by what `make` gives for its number."""

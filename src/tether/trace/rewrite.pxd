@@ -6,7 +6,7 @@ from tether.trace.opcodes cimport *
 
 
 @cython.locals(old=tuple, operands=list, fields=tuple, changed=bint, code=int)
-cdef int _rebuilt(Graph graph, int node, dict new) except -1
+cpdef int rebuilt(Graph graph, int node, dict new) except -1
 
 
 cdef int _of_one(Graph graph, int code, int a) except -1

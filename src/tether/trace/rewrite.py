@@ -36,7 +36,7 @@ def substitute(graph: Graph, outputs: Sequence[int], replacements: dict[int, int
     new = dict(replacements)
     for node in graph.cone(outputs):
         if node not in new:
-            new[node] = _rebuilt(graph, node, new)
+            new[node] = rebuilt(graph, node, new)
     return [new[node] for node in outputs]
 
 
@@ -72,7 +72,7 @@ def decided(graph: Graph, outputs: Sequence[int], held: dict[int, bool]) -> list
             taken = found[1] if held[found[0]] else found[2]
             new[node] = new.get(taken, taken)          # a constant may stand nowhere else
         else:
-            new[node] = _rebuilt(graph, node, new)
+            new[node] = rebuilt(graph, node, new)
     return [new[node] for node in outputs]
 
 
@@ -84,7 +84,8 @@ def alternatives(graph: Graph, node: int) -> tuple[int, int, int] | None:
     return choice(graph, node)
 
 
-def _rebuilt(graph: Graph, node: int, new: dict[int, int]) -> int:
+def rebuilt(graph: Graph, node: int, new: dict[int, int]) -> int:
+    """Make a node anew where some of its operands are others by now."""
     old = graph.operands(node)
     operands = []
     changed = False

@@ -113,6 +113,21 @@ class Trace:
         other.notes, other.left_out, other.raises = self.notes, self.left_out, self.raises
         return other
 
+    def with_shifts(self, outputs: list[int], count: int) -> Trace:
+        """Return the same function with other expressions, of further inputs that shift something.
+
+        They are zero unless a run wants them otherwise.
+        """
+        other = self.with_outputs(outputs)
+        other.args = self.args.with_shifts(count)
+        return other
+
+    def with_unknowns(self, outputs: list[int], count: int) -> Trace:
+        """Return the same function with other expressions, of further unknowns too."""
+        other = self.with_outputs(outputs)
+        other.n += count
+        return other
+
     def unknowns(self, order: int = 0) -> list[int]:
         """Nodes of y (order 0), y' (order 1) or higher derivatives."""
         return [self.graph.y(j, order) for j in range(self.n)]

@@ -1,0 +1,42 @@
+"""Notice when the solution passes a surface where a condition of the traced function changes.
+
+The conditions are frozen while a step is taken. After it the heights of the solution above the
+surfaces say whether it still lies on the sides they were frozen for (`tether.run.switching`).
+"""
+
+import cython
+import numpy as np
+
+if not cython.compiled:
+    from tether._core.machine import Machine, values_at
+    from tether._core.state import State, doubles
+
+
+def passed_surface(s):
+    """Tell whether the accepted point lies on another side of a surface, or off one it was on."""
+    i: cython.int
+    values_at(cython.cast(Machine, s.heights_adapter), s.t, s.phi, s.yp_n, s.heights)
+    for i in range(s.n_surfaces):
+        if s.sides[i] == 0.0:
+            if s.heights[i] > s.bands[i] or s.heights[i] < -s.bands[i]:
+                return True
+        elif s.heights[i] * s.sides[i] < -s.bands[i]:
+            return True
+    return False
+
+
+def watch_surfaces(s: State, machine: Machine, sides, bands):
+    """Look at the heights that a machine computes after every step.
+
+    `sides` are 1 above a surface, -1 below, 0 on it; up to its band a height counts as zero.
+    """
+    s.heights_adapter = machine
+    s.heights = doubles(s, "heights", np.zeros(machine.n_values))
+    s.sides = doubles(s, "sides", np.array(sides, float))
+    s.bands = doubles(s, "bands", np.array(bands, float))
+    s.n_surfaces = machine.n_values
+
+
+def watch_no_surfaces(s: State):
+    """Look at none from now on."""
+    s.n_surfaces = 0

@@ -1,0 +1,346 @@
+"""Conditions of a traced function on unknowns: frozen in a step, changed where surfaces are passed.
+
+While a step is taken every condition keeps the answer it has on one side of its surface
+(`tether.structure.frozen`), so that the step sees a smooth system. After the step the core compares
+the heights above the surfaces with the sides. Where the solution has passed one, the step ends at
+the surface, and the run begins anew on the other side. If it turns back there at once, both sides
+point at the surface, and the run goes on along it (`tether.structure.sliding`) until the share of
+one side is used up.
+
+Where a start lies on a surface, the rates of its height on both sides say which way the solution
+goes. If they do not, and where a run cannot go on, conditions are left free: in a step they are
+what the unknowns say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tether._core import surfaces
+from tether.run.method import Polynomial
+from tether.run.watch import EPS, find_zero
+
+if TYPE_CHECKING:
+    from tether._core.state import State
+    from tether.run.integration import Integration
+    from tether.structure.frozen import Frozen
+
+__all__ = ["Switching"]
+
+# Units of round-off: what a height counts as zero within.
+ROUND_OFF = 64.0
+# Of the larger rate: below this a solution on a surface does not leave it.
+AT_REST = 1e-9
+# So often a solution may turn at one time.
+MOST_TURNS = 12
+# A share that is not farther outside of its bounds counts as inside.
+SHARE_BESIDE = 1e-6
+
+
+class Switching:
+    """The frozen conditions of one run.
+
+    Attributes
+    ----------
+    slides : tuple of int
+        Surfaces that the solution is to stay on, as numbers in the plan without sliding.
+    """
+
+    def __init__(self, run: Integration) -> None:
+        self.run = run
+        self.slides: tuple[int, ...] = ()
+        self._of: Frozen | None = None         # what the following belongs to
+        self._sides = np.zeros(0)              # 1 above a surface, -1 below, 0 where it is free
+        self._bands = np.zeros(0)
+        self._heights: Any = None              # a runner of their program
+        self._state: State | None = None
+        self._functions: tuple[int, ...] = ()  # of the surfaces that can be slid on, in order
+        # of surfaces, by their functions:
+        self._expected: dict[int, float] = {}  # sides at the start to be found next
+        self._forced: set[int] = set()         # those of them that are certain
+        self._turned: dict[int, float] = {}    # when they were passed last
+        self._left: set[int] = set()           # those that the solution has just come off
+        self._given_up: set[int] = set()       # conditions that are left free
+        self._t_turn, self._turns = np.nan, 0  # so many turns at the same time
+
+    # --- where the solution goes ----------------------------------------------------------------
+
+    def turn(self, t: float, passing: Sequence[int]) -> None:
+        """Decide how the solution goes on from surfaces that it has reached."""
+        assert self._of is not None
+        found = self._of.surfaces
+        self._expect_sides(self._sides)
+        self._count_turns(t, passing)
+        self._left = set()
+        left = list(self.slides)
+        for k in passing:
+            leaving = self._of.exit_of(k)
+            if leaving is not None:
+                share, side = leaving
+                number = self.slides[share]
+                left.remove(number)
+                self._go_to(self._functions[number], side, t)
+                self._left.add(self._functions[number])
+            elif self._is_back(found[k].function, t):
+                self._stay_on(found[k].function, left)
+            else:
+                self._go_to(found[k].function, -self._sides[k], t)
+        self.slides = tuple(sorted(left))
+
+    def _count_turns(self, t: float, passing: Sequence[int]) -> None:
+        """Notice when a solution turns again and again at the same time, and give up then."""
+        assert self._of is not None
+        same = abs(t - self._t_turn) <= ROUND_OFF * EPS * abs(t)
+        self._t_turn, self._turns = t, self._turns + 1 if same else 0
+        if self._turns > MOST_TURNS:
+            self._given_up.update(self._of.surfaces[k].function for k in passing)
+            self._given_up.update(self._functions[k] for k in self.slides)
+
+    def _go_to(self, function: int, side: float, t: float) -> None:
+        self._expected[function] = side
+        self._forced.add(function)
+        self._turned[function] = t
+
+    def _is_back(self, function: int, t: float) -> bool:
+        """Whether the solution comes back to a surface right where it has passed it."""
+        return bool(abs(t - self._turned.get(function, np.inf)) <= ROUND_OFF * EPS * abs(t))
+
+    def _stay_on(self, function: int, slides: list[int]) -> None:
+        self._expected[function] = 0.0
+        if function in self._functions and function not in self._given_up:
+            slides.append(self._functions.index(function))
+        else:
+            self._given_up.add(function)
+
+    def leave_surfaces(self) -> None:
+        """Slide on nothing any more: the state or the functions were changed."""
+        self.slides = ()
+        self._expected, self._forced, self._given_up = {}, set(), set()
+
+    def give_up_sliding(self) -> None:
+        """Leave conditions free where the solution cannot be kept on their surfaces."""
+        self._given_up.update(self._functions[k] for k in self.slides)
+        self.slides = ()
+        self._expected, self._forced = {}, set()
+
+    # --- starts ---------------------------------------------------------------------------------
+
+    def prepare_start(self) -> None:
+        """Freeze conditions where it is known on which sides the start will be; free the others."""
+        frozen = self.run.model.frozen
+        if frozen is None:
+            self._of = None
+            surfaces.watch_no_surfaces(self.run.state)
+            return
+        if frozen is not self._of:
+            self._of, self._heights = frozen, frozen.heights.new(self.run.model.values)
+            self._bands = np.zeros(len(frozen.surfaces))
+            self.run.ask(frozen.unknowns[: self.run.n])
+        if not frozen.shares:
+            self._functions = tuple(surface.function for surface in frozen.surfaces)
+        self._put([self._expected.get(s.function, 0.0) for s in frozen.surfaces])
+
+    def settle_start(self) -> bool:
+        """Freeze conditions where the start lies; tell whether it is to be found once more."""
+        frozen, start = self._of, self.run.start
+        if frozen is None or not start.success:
+            return False
+        point = self.run.given[0], start.y[: frozen.traced.n], start.yp[: frozen.traced.n]
+        pairs = frozen.sizes.new(self.run.model.values).values(*point).reshape(-1, 2)
+        self._bands = ROUND_OFF * EPS * np.abs(pairs).sum(axis=1)
+        heights = self._heights.values(*point)
+        sides = np.where(np.abs(heights) > self._bands, np.sign(heights), 0.0)
+        again = False
+        for k, surface in enumerate(frozen.surfaces):
+            function = surface.function
+            if not surface.conditions:
+                sides[k] = 1.0
+            elif function in self._given_up:
+                sides[k], self._bands[k] = 0.0, np.inf
+            elif function in self._expected:
+                if sides[k] == 0.0 or function in self._forced:
+                    sides[k] = self._expected[function]
+                again |= bool(sides[k] != self._expected[function])
+        if again:
+            forced = self._forced
+            self._expect_sides(sides)
+            self._forced = forced
+            return True
+        self._expected, self._forced = {}, set()
+        self._put(sides)
+        return False
+
+    # --- several surfaces at once -----------------------------------------------------------------
+
+    @property
+    def met(self) -> list[int]:
+        """Functions of the surfaces that the start lies on, as far as they can be slid on."""
+        if self._of is None:
+            return []
+        t, on = self.run.given[0], {self._functions[k] for k in self.slides}
+        for k, surface in enumerate(self._of.surfaces):
+            function = surface.function
+            free = self._sides[k] == 0.0 and self._bands[k] < np.inf
+            if surface.conditions and (free or self._is_back(function, t)):
+                on.add(function)
+        on -= self._given_up | self._left
+        return [function for function in self._functions if function in on]
+
+    def assume(self, ways: dict[int, float]) -> None:
+        """Let the next start be found above or below surfaces, or sliding on them."""
+        self._expect_sides(self._sides)
+        self._forced = set()
+        for function, side in ways.items():
+            self._go_to(function, side, self.run.given[0])
+        slid = [k for k, function in enumerate(self._functions) if ways.get(function) == 0.0]
+        self.slides = tuple(slid)
+
+    def better_ways(self, ways: dict[int, float]) -> dict[int, float] | None:
+        """Correct the ways assumed for a start where it contradicts; None if there is no start.
+
+        Where a share is used up, the solution goes to the side that has all of it; where a height
+        returns to zero, it stays.
+        """
+        frozen, run = self._of, self.run
+        if frozen is None or not run.start.success:
+            return None
+        n = frozen.traced.n
+        better, shares = dict(ways), run.start.y[run.n : run.n + run.model.shares]
+        for k, share in zip(self.slides, shares, strict=True):
+            if not -SHARE_BESIDE <= share <= 1.0 + SHARE_BESIDE:
+                better[self._functions[k]] = -1.0 if share > 0.5 else 1.0
+        rates, known = frozen.rates
+        runner = rates.new(run.model.values)
+        values = runner.values(run.given[0], run.start.y[:n], run.start.yp[:n])
+        for surface, rate, is_known in zip(frozen.surfaces, values, known, strict=True):
+            side = ways.get(surface.function, 0.0)
+            if side and is_known and not rate * side > 0.0:
+                better[surface.function] = 0.0
+        return better
+
+    def give_up(self, functions: Sequence[int]) -> None:
+        """Leave the conditions of some surfaces free."""
+        self._given_up.update(functions)
+        self.give_up_sliding()
+
+    def decide_on_surfaces(self) -> bool:
+        """Look at surfaces that the start lies on; tell whether it is to be found once more.
+
+        Where the heights rise or fall on both sides the solution goes to one of them; where both
+        sides point at the surface it stays.
+        """
+        frozen, run = self._of, self.run
+        if frozen is None or not run.start.success:
+            return False
+        rates, known = frozen.rates
+        n = frozen.traced.n
+        for k in np.flatnonzero((self._sides == 0.0) & (self._bands < np.inf)).tolist():
+            function = frozen.surfaces[k].function
+            if not known[k] or function not in self._functions or function in self._given_up:
+                continue
+            found, before = [], self._sides.copy()
+            for side in (1.0, -1.0):
+                trial = before.copy()
+                trial[k] = side
+                self._put(trial)
+                start = run.find_start()
+                if start.success:
+                    runner = rates.new(run.model.values)
+                    found.append(runner.values(run.given[0], start.y[:n], start.yp[:n])[k])
+            self._put(before)
+            way = _way(found)
+            if way is not None:
+                self._expect_sides(before)
+                if way == 0.0:
+                    self.slides = tuple(sorted({*self.slides, self._functions.index(function)}))
+                else:
+                    self._go_to(function, way, run.given[0])
+                return True
+        return False
+
+    def leave_without_mixture(self) -> bool:
+        """Leave surfaces that no mixture of both sides holds the start on; tell whether it did."""
+        run = self.run
+        shares = run.start.y[run.n : run.n + run.model.shares]
+        held = (shares >= -SHARE_BESIDE) & (shares <= 1.0 + SHARE_BESIDE)
+        if np.all(held):
+            return False
+        self.slides = tuple(k for k, is_held in zip(self.slides, held, strict=True) if is_held)
+        self._expect_sides(self._sides)
+        return True
+
+    def _expect_sides(self, sides: np.ndarray) -> None:
+        """Let the next start be found on these sides of the surfaces, unless it lies on others."""
+        assert self._of is not None
+        self._expected = {
+            surface.function: side
+            for surface, side in zip(self._of.surfaces, sides, strict=True) if surface.conditions
+        }
+        self._forced = set()
+
+    def _put(self, sides: np.ndarray | Sequence[float]) -> None:
+        run, sides = self.run, np.array(sides, float)
+        if self._state is not run.state or not np.array_equal(sides, self._sides):
+            run.model.freeze(sides, run.state)
+            run.state.jacobian_exists = False
+            run.state.cj_factored = 0.0
+        self._sides, self._state = sides, run.state
+        surfaces.watch_surfaces(run.state, self._heights, sides, self._bands)
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def passed(self, polynomial: Polynomial) -> list[tuple[float, int]]:
+        """Surfaces passed in the last step, and when; conditions that are decided get frozen."""
+        frozen, run = self._of, self.run
+        if frozen is None or run.model.frozen is not frozen:
+            return []
+        s, n = run.state, frozen.traced.n
+        heights = self._heights.values(s.t, s.y_now[:n], s.yp_now[:n])
+        off = (self._sides == 0.0) & (np.abs(heights) > self._bands)
+        beyond = heights * self._sides < -self._bands
+        if off.any():
+            self._put(np.where(off, np.sign(heights), self._sides))
+        on_user = polynomial.restricted(n)
+        return [(self._locate(int(k), on_user), int(k)) for k in np.flatnonzero(beyond)]
+
+    def _locate(self, k: int, polynomial: Polynomial) -> float:
+        def height(t: float) -> float:
+            return float(self._heights.values(t, *polynomial(t))[k])
+
+        a, b = polynomial.t_old, polynomial.t
+        ga, gb = height(a), height(b)
+        if ga * self._sides[k] <= 0.0:
+            return a
+        if gb * self._sides[k] >= 0.0:
+            return b
+        return find_zero(height, a, b, ga, gb, 4.0 * EPS * max(abs(a), abs(b), 1e-300))
+
+    def free_all(self) -> bool:
+        """Leave all conditions free where the run cannot go on; tell whether any was frozen."""
+        frozen = self._of
+        if frozen is None or self.run.model.frozen is not frozen or frozen.shares:
+            return False
+        if not self._sides.any():
+            return False
+        self._bands = np.full(len(self._sides), np.inf)
+        self._put(np.zeros(len(self._sides)))
+        return True
+
+
+def _way(rates: Sequence[float]) -> float | None:
+    """Side that a solution on a surface goes to, by the rates above and below; 0 if it stays.
+
+    None where that is open: it goes along, or could go either way.
+    """
+    if len(rates) < 2 or not np.all(np.isfinite(rates)):
+        return None
+    above, below = rates
+    small = AT_REST * max(abs(above), abs(below))
+    if above > small and below >= -small:
+        return 1.0
+    if below < -small and above <= small:
+        return -1.0
+    return 0.0 if above < -small and below > small else None

@@ -1,0 +1,224 @@
+"""Conditions on unknowns, frozen while a step is taken.
+
+A residual that switches with the solution has a jump or a kink on a surface in the space of its
+unknowns. A step that sees both sides of it converges badly and has a large error. So every
+comparison of expressions a and b gets an input, a shift: it is made of a and b + shift. With an
+infinite shift its answer is that of one side, whatever the unknowns are; with none it is what it
+was. Which side it is, and where the solution passes the surface, is the run's affair
+(`tether.run.switching`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tether.structure.modes import Surface
+from tether.trace import Trace
+from tether.trace import opcodes as op
+from tether.trace.backend import Backend, prepare
+from tether.trace.derive import total_derivative
+from tether.trace.graph import FULL, Graph
+from tether.trace.operations import OPERATIONS
+from tether.trace.rewrite import alternatives, rebuilt
+
+__all__ = ["Frozen", "freeze"]
+
+TWO_SIDED = (op.LT, op.LE)
+CHOOSING = (op.MIN, op.MAX, op.ABS, op.SIGN)
+# Operations that are not finite where they overflow, and everywhere else.
+OVERFLOWING = (op.EXP, op.EXPM1, op.SINH, op.COSH)
+
+
+@dataclass(frozen=True, eq=False)
+class Frozen:
+    """Equations whose conditions can be frozen.
+
+    Attributes
+    ----------
+    traced : Trace
+        The equations; the last of their inputs are the shifts.
+    surfaces : tuple of Surface
+        Where the conditions change their answers; the last ones, two for each, are those where
+        shares of a sliding solution are 0 and 1.
+    shares : int
+        How many shares there are.
+    """
+
+    traced: Trace
+    surfaces: tuple[Surface, ...]
+    shares: int = 0
+
+    @cached_property
+    def heights(self) -> Backend:
+        """Program of the heights above all surfaces."""
+        return prepare(self.traced.program([surface.function for surface in self.surfaces]))
+
+    @cached_property
+    def unknowns(self) -> np.ndarray:
+        """Marks of the unknowns on which heights depend."""
+        functions = [surface.function for surface in self.surfaces]
+        return self.traced.depends_on(functions, self.traced.n)
+
+    @cached_property
+    def sizes(self) -> Backend:
+        """Program of what heights are differences of."""
+        graph = self.traced.graph
+        operands = [
+            graph.operands(surface.conditions[0][0]) if surface.conditions
+            else (surface.function, graph.one)
+            for surface in self.surfaces
+        ]
+        return prepare(self.traced.program([x for pair in operands for x in pair]))
+
+    @cached_property
+    def rates(self) -> tuple[Backend, tuple[bool, ...]]:
+        """Program of the heights' derivatives along a solution, and which of them are known.
+
+        They are not where a height depends on slopes.
+        """
+        graph = self.traced.graph
+        rates = total_derivative(graph, [surface.function for surface in self.surfaces])
+        known = tuple(
+            all(graph.nodes[leaf][0] != op.Y or graph.nodes[leaf][2] < 2 for leaf in leaves)
+            for leaves in graph.supports(rates)
+        )
+        chosen = [rate if is_known else graph.zero for rate, is_known in zip(
+            rates, known, strict=True
+        )]
+        return prepare(self.traced.program(chosen)), known
+
+    def exit_of(self, number: int) -> tuple[int, float] | None:
+        """Share that leaves its bounds at a surface, and the side it leaves to; None for others."""
+        first = len(self.surfaces) - 2 * self.shares
+        if number < first:
+            return None
+        share, at_one = divmod(number - first, 2)
+        return share, -1.0 if at_one else 1.0
+
+    def shifts(self, sides: np.ndarray) -> np.ndarray:
+        """Make inputs that freeze conditions; sides are 1 above, -1 below, 0 to leave it free."""
+        return np.where(sides == 0.0, 0.0, -np.inf * np.where(sides == 0.0, 1.0, sides))
+
+
+def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
+    """Give every condition on unknowns an input that freezes it; None if there is no condition.
+
+    The last unknowns may be `shares` of sliding solutions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.frozen import freeze
+    >>> from tether.trace import trace
+    >>> from tether.trace.backend import prepare
+    >>> found = freeze(trace(lambda t, y, yp: [yp[0] + abs(y[0])], 1))
+    >>> program = prepare(found.traced.program())
+    >>> [float(program.new([shift]).values(0.0, [-2.0], [0.0])[0]) for shift in (0, -np.inf)]
+    [2.0, -2.0]
+    """
+    graph = traced.graph
+    cone = [node for node in graph.cone(traced.outputs) if graph.level[node] == FULL]
+    conditions = _conditions(graph, cone)
+    risky = _risky(graph, cone, conditions)
+    pairs: dict[tuple[int, int], dict[int, bool]] = {}
+    for node in conditions:
+        if node not in risky:
+            _, a, b, _ = graph.nodes[node]
+            pairs.setdefault((min(a, b), max(a, b)), {})[node] = a < b
+    if not pairs and not shares:
+        return None
+    surfaces = tuple(
+        Surface(graph.sub(*pair), tuple(answers.items())) for pair, answers in pairs.items()
+    )
+    first = traced.args.size
+    shifted: dict[int, int] = {}
+    for number, surface in enumerate(surfaces):
+        shift = graph.arg(first + number)
+        for node, is_true_below in surface.conditions:
+            code, a, b, _ = graph.nodes[node]
+            moved = graph.add(b, shift) if is_true_below else graph.sub(b, shift)
+            shifted[node] = graph.binary(code, a, moved)
+    outputs = _with_shifts(graph, traced.outputs, shifted)
+    for number in range(traced.n - shares, traced.n):
+        share = graph.y(number)
+        surfaces += (Surface(share, ()), Surface(graph.sub(graph.one, share), ()))
+    return Frozen(traced.with_shifts(outputs, len(surfaces)), surfaces, shares)
+
+
+def _conditions(graph: Graph, cone: Sequence[int]) -> list[int]:
+    """Comparisons of unknowns, those in minima, maxima, sizes and signs included."""
+    found: dict[int, None] = {}
+    for node in cone:
+        code = graph.nodes[node][0]
+        if code in TWO_SIDED:
+            found[node] = None
+        elif code in CHOOSING:
+            found[_condition(graph, node)] = None
+    return list(found)
+
+
+def _condition(graph: Graph, node: int) -> int:
+    """Comparison that decides about a minimum, maximum, size or sign."""
+    code, a, _, _ = graph.nodes[node]
+    if code == op.ABS:
+        return graph.binary(op.LT, a, graph.zero)
+    chosen = alternatives(graph, node)
+    assert chosen is not None
+    return chosen[0]
+
+
+def _with_shifts(graph: Graph, outputs: Sequence[int], shifted: dict[int, int]) -> list[int]:
+    """Put shifted comparisons in place of those that they were made of."""
+    new = dict(shifted)
+    for node in graph.cone(outputs):
+        if node in new:
+            continue
+        code, a, b, _ = graph.nodes[node]
+        condition = _condition(graph, node) if code in CHOOSING else -1
+        made = rebuilt(graph, node, new)
+        if condition in shifted:
+            x, answer = new[a], shifted[condition]
+            if code == op.ABS:
+                made = graph.select(answer, graph.neg(x), x)
+            elif code == op.SIGN:
+                above = graph.binary(op.LT, graph.nodes[answer][2], x)
+                zero_or_one = graph.select(above, graph.one, graph.zero)
+                made = graph.select(answer, graph.constant(-1.0), zero_or_one)
+            else:
+                made = graph.select(answer, x, new[b])
+        new[node] = made
+    return [new[node] for node in outputs]
+
+
+def _risky(graph: Graph, cone: Sequence[int], conditions: Sequence[int]) -> set[int]:
+    """Conditions that keep something in its domain: beyond their surface it may have no value.
+
+    A square root of a size, or one that is only taken of what is positive.
+    """
+    wanted = set(conditions)
+    deciding: dict[int, frozenset[int]] = {}           # conditions that decide about a node
+    has_domain: dict[int, bool] = {}                   # whether it has no value for some unknowns
+    found: set[int] = set()
+    nothing: frozenset[int] = frozenset()
+    for node in cone:
+        code, operands = graph.nodes[node][0], graph.operands(node)
+        mine = nothing.union(*(deciding.get(x, nothing) for x in operands))
+        is_partial = code >= 0 and not (OPERATIONS[code].total or code in OVERFLOWING)
+        if code in CHOOSING:
+            mine |= {_condition(graph, node)} & wanted
+        elif code in op.CONDITIONS:
+            mine |= {node} & wanted
+        elif is_partial:
+            found |= mine
+        elif code == op.DIV:
+            found |= deciding.get(operands[1], nothing)
+        if code == op.SELECT and any(has_domain.get(x, False) for x in operands[1:]):
+            found |= deciding.get(operands[0], nothing)
+        if mine:
+            deciding[node] = mine
+        has_domain[node] = is_partial or any(has_domain.get(x, False) for x in operands)
+    return found

@@ -1,0 +1,205 @@
+"""Runs along surfaces that both sides point at, against exact solutions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tether import Bdf, Status, solve_dae
+
+MU = 0.3
+
+
+def oscillator(t, y, yp):
+    """x'' + x = -mu sign(v): half waves around -mu sign(v), each smaller by 2 mu."""
+    x, v = y
+    return [yp[0] - v, yp[1] + x + MU * np.sign(v)]
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-8])
+def test_dry_friction_brings_to_rest(tol):
+    sol = solve_dae(oscillator, (0, 20), [2.0, 0.0], rtol=tol, atol=tol)
+    assert sol.success, sol.message
+    assert sol.y[:, -1] == pytest.approx([-0.2, 0.0], abs=100 * tol)
+    assert abs(sol.y[1, -1]) < 1e-12
+    resting = sol.t > 3 * math.pi + 0.1
+    assert np.ptp(sol.y[0, resting]) < 1e-12
+    assert sol.stats.steps < 400
+
+
+@pytest.mark.parametrize("way", ["sign", "if", "where", "copysign by hand", "algebraic"])
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_friction_however_it_is_written(way, unit):
+    ways = {
+        "sign": np.sign,
+        "if": lambda v: 1.0 if v > 0 else -1.0,
+        "where": lambda v: np.where(v <= 0, -1.0, 1.0),
+        "copysign by hand": lambda v: 1.0 - 2.0 * (v < 0),
+    }
+
+    def plain(t, y, yp):
+        x, v = y
+        return [yp[0] - v, yp[1] + x + MU * unit * ways[way](v)]
+
+    def algebraic(t, y, yp):
+        force, v, x = y
+        return [yp[2] - v, yp[1] + x + force, force - MU * unit * np.sign(v)]
+
+    if way == "algebraic":
+        fun, start, place = algebraic, [-MU * unit, 0.0, 2.0 * unit], 2
+    else:
+        fun, start, place = plain, [2.0 * unit, 0.0], 0
+    sol = solve_dae(fun, (0, 20), start, rtol=1e-7, atol=1e-7 * unit)
+    assert sol.success, sol.message
+    assert sol.y[place, -1] / unit == pytest.approx(-0.2, abs=1e-4)
+
+
+def test_it_sticks_from_the_start_until_it_is_pulled_off():
+    """Pulled by t: it sticks until t = mu; then x'' = t - mu."""
+    def pulled(t, y, yp):
+        v = y[1]
+        return [yp[0] - v, yp[1] + MU * np.sign(v) - t]
+
+    sol = solve_dae(pulled, (0, 2), [0.0, 0.0], rtol=1e-8, atol=1e-10)
+    assert sol.success, sol.message
+    assert np.all(sol.y[:, sol.t < MU - 1e-6] == 0.0)
+    gone = 2 - MU
+    assert sol.y[:, -1] == pytest.approx([gone**3 / 6, gone**2 / 2], abs=1e-7)
+
+
+def test_stick_slip_on_a_belt():
+    """Static friction above the kinetic one: sticks until x = 0.5, slips along a cosine, sticks."""
+    belt, kinetic, static, width = 0.1, 0.2, 0.5, 1e-4
+
+    def block(t, y, yp):
+        x, v = y
+        slip = belt - v
+        friction = np.where(abs(slip) < width, static, kinetic)
+        return [yp[0] - v, yp[1] + x - friction * np.sign(slip)]
+
+    sol = solve_dae(block, (0, 30), [0.0, belt], rtol=1e-8, atol=1e-10)
+    assert sol.success, sol.message
+    slipping = sol.t[(np.abs(sol.y[1] - belt) > 1e-3)]
+    assert slipping[0] == pytest.approx(static / belt, abs=0.05)
+    last = static + belt * math.sqrt(2 * width / belt)       # where the slip is the width
+    assert sol.y[0].max() == pytest.approx(
+        kinetic + math.hypot(last - kinetic, belt - width), abs=2e-4
+    )
+
+
+def test_a_relay_holds_what_it_controls():
+    def thermostat(t, y, yp):
+        return [yp[0] + 0.1 * (y[0] - 300) - (10.0 if y[0] < 352 else 0.0)]
+
+    sol = solve_dae(thermostat, (0, 40), [300.0])
+    assert sol.success, sol.message
+    assert sol.y[0, -1] == pytest.approx(352.0, abs=1e-10)
+    assert sol.stats.steps < 60
+
+
+def test_a_sliding_mode_controller():
+    """On v + 2 x = 0 the motion is x' = -2 x, whatever disturbs it."""
+    def plant(t, y, yp):
+        x, v = y
+        return [yp[0] - v, yp[1] - np.sin(t) + 3 * np.sign(v + 2 * x)]
+
+    sol = solve_dae(plant, (0, 6), [1.0, 0.0], rtol=1e-8, atol=1e-10)
+    assert sol.success, sol.message
+    held = np.flatnonzero(np.abs(sol.y[1] + 2 * sol.y[0]) < 1e-9)
+    first = held[3]
+    expected = sol.y[0, first] * np.exp(-2 * (sol.t[held[3:]] - sol.t[first]))
+    assert sol.y[0, held[3:]] == pytest.approx(expected, abs=1e-7)
+    assert sol.t[first] < 3.0
+
+
+def test_two_blocks_on_each_other():
+    """Both slide together, the upper comes off and is caught again; momentum tells."""
+    def stack(t, y, yp):
+        lower, upper = y
+        between = 0.2 * np.sign(upper - lower)
+        return [yp[0] - between + 0.1 * np.sign(lower), yp[1] + between - np.sin(t)]
+
+    sol = solve_dae(stack, (0, 3), [0.0, 0.0], rtol=1e-9, atol=1e-11)
+    assert sol.success, sol.message
+    # stuck to each other and to the ground until sin t = 0.1, then together with half the force
+    together = math.asin(0.1)
+    apart = math.asin(0.3)             # the lower needs more than the friction between them
+    before = (sol.t > together + 1e-3) & (sol.t < apart - 1e-3)
+    speed = 0.5 * (math.cos(together) - np.cos(sol.t[before]) - 0.1 * (sol.t[before] - together))
+    assert sol.y[:, before] == pytest.approx(np.array([speed, speed]), abs=1e-7)
+    begin = 0.5 * (math.cos(together) - math.cos(apart) - 0.1 * (apart - together))
+    left = 3.0 - apart
+    assert sol.y[:, -1] == pytest.approx([
+        begin + 0.1 * left, begin + math.cos(apart) - math.cos(3.0) - 0.2 * left
+    ], abs=1e-7)
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_a_row_of_blocks_comes_to_rest(count):
+    """Blocks between springs, each with its own friction: in the end every force is held."""
+    def row(t, y, yp):
+        x, v = y[:count], y[count:]
+        pull = [
+            (x[i - 1] if i else 0.0) - 2 * x[i] + (x[i + 1] if i < count - 1 else 0.0)
+            for i in range(count)
+        ]
+        return [yp[i] - v[i] for i in range(count)] + [
+            yp[count + i] - pull[i] + 0.2 * np.sign(v[i]) for i in range(count)
+        ]
+
+    start = np.append(np.sin(np.arange(count) + 1.0), np.zeros(count))
+    sol = solve_dae(row, (0, 60), start)
+    assert sol.success, sol.message
+    assert np.abs(sol.y[count:, -1]).max() < 1e-9
+    x = np.concatenate([[0.0], sol.y[:count, -1], [0.0]])
+    assert np.abs(np.diff(x, 2)).max() < 0.2 + 1e-6
+
+
+def test_an_event_pushes_it_off():
+    def push(t, y, yp):
+        return t - 15.0
+
+    push.apply = lambda t, y, yp: [y[0], y[1] + 1.0]
+    sol = solve_dae(oscillator, (0, 40), [2.0, 0.0], events=push, rtol=1e-8, atol=1e-10)
+    assert sol.success, sol.message
+    pushed = sol.t > 15.0 + 1e-9
+    assert sol.y[1, pushed].max() > 0.9
+    assert abs(sol.y[1, -1]) < 1e-12
+    assert abs(sol.y[0, -1]) < MU
+
+
+def test_a_pulse_pushes_it_off():
+    """Breaks of time while it sticks: a force of 1 from t = 12 to 12.5, which it cannot hold."""
+    def pushed(t, y, yp):
+        x, v = y
+        return [yp[0] - v, yp[1] + x + MU * np.sign(v) - (1.0 if 12.0 < t < 12.5 else 0.0)]
+
+    sol = solve_dae(pushed, (0, 13), [2.0, 0.0], rtol=1e-8, atol=1e-10)
+    ref = solve_dae(
+        lambda t, y, yp: [yp[0] - y[1], yp[1] + y[0] + MU - (1.0 if t < 12.5 else 0.0)],
+        (12, 13), [-0.2, 0.0], rtol=1e-10, atol=1e-12,
+    )
+    assert sol.success, sol.message
+    assert sol.y[:, -1] == pytest.approx(ref.y[:, -1], abs=1e-6)
+
+
+def test_step_by_step():
+    bdf = Bdf(oscillator, 0.0, [2.0, 0.0], t_bound=20.0)
+    while bdf.status == Status.RUNNING:
+        before = bdf.t
+        bdf.step()
+        assert bdf.t > before
+        assert len(bdf.y) == 2
+    assert bdf.y == pytest.approx([-0.2, 0.0], abs=1e-3)
+
+
+def test_dense_output_and_output_times():
+    sol = solve_dae(
+        oscillator, (0, 20), [2.0, 0.0], t_eval=np.linspace(0, 20, 41), rtol=1e-7, atol=1e-9
+    )
+    exact = np.where(
+        sol.t < math.pi, MU + 1.7 * np.cos(sol.t), np.where(
+            sol.t < 2 * math.pi, -MU + 1.1 * np.cos(sol.t), np.where(
+                sol.t < 3 * math.pi, MU + 0.5 * np.cos(sol.t), -0.2)))
+    assert sol.y[0] == pytest.approx(exact, abs=1e-5)
+    assert sol.y.shape == (2, 41)

@@ -1,0 +1,156 @@
+"""Runs over surfaces where conditions on unknowns change, against exact solutions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tether import Bdf, Status, solve_dae
+
+TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10)
+
+
+def bang_bang(t, y, yp):
+    """x'' = -sign(x): parabolas, with the period 4 sqrt(2) from x = 1 at rest."""
+    x, v = y
+    return [yp[0] - v, yp[1] + np.sign(x)]
+
+
+@pytest.mark.parametrize("tol", TOLERANCES)
+def test_a_jump_of_the_force(tol):
+    sol = solve_dae(bang_bang, (0, 12 * math.sqrt(2)), [1.0, 0.0], rtol=tol, atol=tol)
+    assert sol.success, sol.message
+    assert sol.y[:, -1] == pytest.approx([1.0, 0.0], abs=100 * tol)
+    assert sol.stats.steps < 250
+
+
+@pytest.mark.parametrize("tol", TOLERANCES)
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
+def test_a_kink_of_the_force(tol, unit):
+    """A spring that is four times as stiff on one side: half periods of pi and pi / 2."""
+    def spring(t, y, yp):
+        x, v = y
+        return [yp[0] - v, yp[1] + (4 * x if x < 0 else x)]
+
+    sol = solve_dae(spring, (0, 3 * math.pi), [unit, 0.0], rtol=tol, atol=tol * unit)
+    assert sol.success, sol.message
+    assert sol.y[:, -1] / unit == pytest.approx([1.0, 0.0], abs=300 * tol)
+
+
+def test_an_algebraic_unknown_jumps():
+    def fun(t, y, yp):
+        position, force = y
+        return [yp[0] - 2.0, force - np.where(position > 1.0, 5.0, 0.0)]
+
+    sol = solve_dae(fun, (0, 1), [0.0, 0.0])
+    assert sol.success, sol.message
+    assert sol.y[:, -1] == pytest.approx([2.0, 5.0])
+    assert np.all(sol.y[1][sol.t < 0.5 - 1e-9] == 0.0)
+    assert np.all(sol.y[1][sol.t > 0.5 + 1e-9] == pytest.approx(5.0))
+    assert sol.stats.steps < 40
+
+
+def test_backwards():
+    there = solve_dae(bang_bang, (0, 7), [1.0, 0.0], rtol=1e-9, atol=1e-10)
+    back = solve_dae(bang_bang, (7, 0), there.y[:, -1], rtol=1e-9, atol=1e-10)
+    assert back.y[:, -1] == pytest.approx([1.0, 0.0], abs=1e-7)
+
+
+def test_step_by_step():
+    bdf = Bdf(bang_bang, 0.0, [1.0, 0.0], t_bound=4 * math.sqrt(2))
+    while bdf.status == Status.RUNNING:
+        before = bdf.t
+        bdf.step()
+        assert bdf.t > before
+    assert bdf.y == pytest.approx([1.0, 0.0], abs=1e-4)
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_conditions_cost_no_steps_while_nothing_switches(count):
+    def plain(t, y, yp):
+        return [yp[i] + (i + 1) * y[i] for i in range(count)]
+
+    def with_conditions(t, y, yp):
+        return [yp[i] + (i + 1) * (y[i] if y[i] > -1.0 else 5.0) for i in range(count)]
+
+    one, other = (solve_dae(fun, (0, 1), np.ones(count)) for fun in (plain, with_conditions))
+    assert one.stats.steps == other.stats.steps
+    assert one.stats.nfev == other.stats.nfev
+    assert one.y == pytest.approx(other.y, rel=1e-12)
+
+
+def test_two_surfaces_at_once_and_one_after_the_other():
+    """All of it is piecewise linear."""
+    def fun(t, y, yp):
+        a, b = y[:2]
+        return [yp[0] - (1 if a < 1 else 2), yp[1] - (1 if a < 1 else 3) * (1 if b < 1 else 0.5),
+                yp[2] - (1 if a + b < 2 else 4)]
+
+    sol = solve_dae(fun, (0, 2), [0.0, 0.0, 0.0])
+    assert sol.y[:, -1] == pytest.approx([3.0, 2.5, 5.0], abs=1e-6)
+    assert sol.stats.steps < 80
+
+
+def test_a_start_on_a_surface():
+    """At rest at the turning point, and at the origin with a velocity."""
+    def friction(t, y, yp):
+        x, v = y
+        return [yp[0] - v, yp[1] + x + 0.3 * np.sign(v)]
+
+    sol = solve_dae(friction, (0, math.pi), [2.0, 0.0], rtol=1e-8, atol=1e-10)
+    assert sol.y[:, -1] == pytest.approx([-1.4, 0.0], abs=1e-6)
+    sol = solve_dae(bang_bang, (0, 2.0), [0.0, 1.0], rtol=1e-8, atol=1e-10)
+    assert sol.y[:, -1] == pytest.approx([0.0, -1.0], abs=1e-6)
+
+
+def test_events_and_switches_in_one_step():
+    seen = []
+
+    def before(t, y, yp):
+        return y[0] - 1e-5
+
+    def behind(t, y, yp):
+        return y[0] + 1e-5
+
+    def at(t, y, yp):
+        return y[0]
+
+    def note(t, y, yp):
+        seen.append(t)
+        return y
+
+    at.apply = note
+    sol = solve_dae(bang_bang, (0, 2), [1.0, 0.0], events=[before, behind, at], rtol=1e-6)
+    when = math.sqrt(2)
+    assert [len(times) for times in sol.t_events] == [1, 1, 1]
+    assert sol.t_events[0][0] < sol.t_events[2][0] < sol.t_events[1][0]
+    assert seen == pytest.approx([when], abs=1e-5)
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_a_dead_zone_and_a_limit(trace):
+    """x' = 1 - clip(3 (x - 1), 0, 2): rises to where the drain takes all."""
+    def fun(t, y, yp):
+        return [yp[0] - 1 + np.clip(3 * (y[0] - 1), 0, 2)]
+
+    sol = solve_dae(fun, (0, 3), [0.0], rtol=1e-8, atol=1e-9, trace=trace)
+    exact = 4 / 3 - math.exp(-3 * 2.0) / 3
+    assert sol.y[0, -1] == pytest.approx(exact, abs=1e-7)
+
+
+def test_a_reduced_system_with_a_condition():
+    """A pendulum in a wind that blows on one side only, against the angle's own equation."""
+    def pendulum(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x - (2.0 if x > 0 else 0.0),
+                yp[3] + lam * z + 9.81, x * x + z * z - 1]
+
+    def angle(t, y, yp):
+        a, rate = y
+        return [yp[0] - rate, yp[1] + 9.81 * np.sin(a) - (2 * np.cos(a) if np.sin(a) > 0 else 0.0)]
+
+    tight = {"rtol": 1e-8, "atol": 1e-9}
+    sol = solve_dae(pendulum, (0, 4), [1.0, 0.0, 0.0, 0.0, 0.0], **tight)
+    ref = solve_dae(angle, (0, 4), [math.pi / 2, 0.0], rtol=1e-11, atol=1e-12)
+    assert sol.success, sol.message
+    assert sol.y[0, -1] == pytest.approx(math.sin(ref.y[0, -1]), abs=1e-5)
