@@ -74,7 +74,10 @@ def find_model(
             t, y.tobytes(), None if yp is None else yp.tobytes(), value_key(problem.args),
             reading.hidden.tobytes(), units.y.tobytes(), units.t,
         )
-        plan = shelf.find((reading.key, form, sides, slides, here), partial(make, reading))
+        try:
+            plan = shelf.find((reading.key, form, sides, slides, here), partial(make, reading))
+        except InputsRefused as failure:       # where the function raises an exception
+            return AsWritten(problem, n), str(failure)
     if plan.system is None:
         return AsWritten(problem, n), plan.note
     if plan.reduced is None:

@@ -71,7 +71,8 @@ def traced_values(
     plan, reading = shelf.find_for(partial(read_function, fun, n, args), size, make)
     if plan is None or reading is None:
         return None
-    if plan.constraints is None or plan.traced is None or plan.traced.args.fixed:
+    traced = plan.traced
+    if plan.constraints is None or traced is None or traced.args.fixed or traced.raises:
         return None
     return TracedValues(plan, reading, fun, args)
 

@@ -10,6 +10,7 @@ was. Which side it is, and where the solution passes the surface, is the run's a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -115,10 +116,11 @@ def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
     >>> from tether.structure.frozen import freeze
     >>> from tether.trace import trace
     >>> from tether.trace.backend import prepare
-    >>> found = freeze(trace(lambda t, y, yp: [yp[0] + abs(y[0])], 1))
-    >>> program = prepare(found.traced.program())
-    >>> [float(program.new([shift]).values(0.0, [-2.0], [0.0])[0]) for shift in (0, -np.inf)]
-    [2.0, -2.0]
+    >>> found = freeze(trace(lambda t, y, yp: [yp[0] + max(y[0], 3.0)], 1))
+    >>> program, sides = prepare(found.traced.program()), np.array([[0.0], [1.0], [-1.0]])
+    >>> values = [program.new(found.shifts(x)).values(0.0, [5.0], [0.0])[0] for x in sides]
+    >>> [float(value) for value in values]             # free, and on both sides
+    [5.0, 5.0, 3.0]
     """
     graph = traced.graph
     cone = [node for node in graph.cone(traced.outputs) if graph.level[node] == FULL]
@@ -194,6 +196,11 @@ def _with_shifts(graph: Graph, outputs: Sequence[int], shifted: dict[int, int]) 
     return [new[node] for node in outputs]
 
 
+def is_blank(graph: Graph, node: int) -> bool:
+    """Whether a node stands for no value, as where a function raises an exception."""
+    return graph.is_constant(node) and not math.isfinite(graph.value(node))
+
+
 def _risky(graph: Graph, cone: Sequence[int], conditions: Sequence[int]) -> set[int]:
     """Conditions that keep something in its domain: beyond their surface it may have no value.
 
@@ -206,6 +213,7 @@ def _risky(graph: Graph, cone: Sequence[int], conditions: Sequence[int]) -> set[
     nothing: frozenset[int] = frozenset()
     for node in cone:
         code, operands = graph.nodes[node][0], graph.operands(node)
+        blank = any(is_blank(graph, x) for x in operands)
         mine = nothing.union(*(deciding.get(x, nothing) for x in operands))
         is_partial = code >= 0 and not (OPERATIONS[code].total or code in OVERFLOWING)
         if code in CHOOSING:
@@ -216,9 +224,9 @@ def _risky(graph: Graph, cone: Sequence[int], conditions: Sequence[int]) -> set[
             found |= mine
         elif code == op.DIV:
             found |= deciding.get(operands[1], nothing)
-        if code == op.SELECT and any(has_domain.get(x, False) for x in operands[1:]):
+        if code == op.SELECT and (blank or any(has_domain.get(x, False) for x in operands[1:])):
             found |= deciding.get(operands[0], nothing)
         if mine:
             deciding[node] = mine
-        has_domain[node] = is_partial or any(has_domain.get(x, False) for x in operands)
+        has_domain[node] = is_partial or blank or any(has_domain.get(x, False) for x in operands)
     return found

@@ -31,8 +31,10 @@ def sliding(traced: Trace, surfaces: Sequence[Surface]) -> Trace:
     >>> from tether.trace.backend import prepare
     >>> relay = trace(lambda t, y, yp: [yp[0] + 2 * np.sign(y[0]) - 1], 1)
     >>> on_surface = sliding(relay, freeze(relay).surfaces)
-    >>> prepare(on_surface.program()).new().values(0.0, [0.0, 0.75], [0.0, 0.0])
-    array([0., 0.])
+    >>> shares = (0.25, 0.75)
+    >>> program = prepare(on_surface.program()).new()
+    >>> [float(program.values(0.0, [0.0, share], [0.0, 0.0])[0]) for share in shares]
+    [-2.0, 0.0]
     """
     graph, outputs, n = traced.graph, list(traced.outputs), traced.n
     for number, surface in enumerate(surfaces):

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from tether._core.plain import Plain
+from tether.structure.frozen import is_blank
 from tether.trace import opcodes as op
 from tether.trace.bounds import bounds_over
 from tether.trace.derive import switches
@@ -84,9 +85,11 @@ class SwitchTimes:
     def of(cls, traced: Trace) -> SwitchTimes | None:
         """Look for what turns with time; None where nothing does."""
         graph = traced.graph
+        ends = _ends(graph, traced.outputs)
         found = [
             node for node in switches(graph, traced.outputs)
             if graph.level[node] == TIMED and graph.nodes[node][0] not in (op.EQ, op.NE)
+            and node not in ends
         ]
         if not found:
             return None
@@ -117,6 +120,17 @@ class SwitchTimes:
     def timetable(self, args: np.ndarray, t: float, t_end: float) -> Timetable:
         """Make the table of the times from t to t_end, for given arguments."""
         return Timetable(self, args, t, t_end)
+
+
+def _ends(graph: Graph, outputs: Sequence[int]) -> set[int]:
+    """Conditions behind which the function has no value: a run does not begin anew there."""
+    found: set[int] = set()
+    for node in graph.cone(outputs):
+        if graph.nodes[node][0] == op.SELECT:
+            condition, a, b = graph.operands(node)
+            if is_blank(graph, a) or is_blank(graph, b):
+                found.update(graph.cone([condition]))
+    return found
 
 
 def _place(graph: Graph, node: int) -> int:
