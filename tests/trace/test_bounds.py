@@ -29,7 +29,7 @@ FUNCTIONS = {
     "extremes": lambda t: np.minimum(t, 1 - t) + np.maximum(0.2, t) + abs(t - 0.7),
     "remainders": lambda t: t % 0.7 + (2 * t) % -1.1,
     "choice": lambda t: np.where((t > 0) & (t < 1) | (t < -3), t, np.where(t == 5, 3.0, -t)),
-    "not": lambda t: np.where(~(t <= 0.5), 1.0, t) + np.where(t != 2.0, 0.5, 0.0),
+    "not": lambda t: np.where(np.logical_not(t <= 0.5), 1.0, t) + np.where(t != 2.0, 0.5, 0.0),
     "spline": lambda t: SPLINE(t),
     "points": lambda t: np.interp(t, [-2, 0, 1, 1.5, 4], [0, 1, -1, 5, 2]),
 }

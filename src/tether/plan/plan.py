@@ -26,6 +26,9 @@ from tether.trace.verify import Pair
 
 __all__ = ["Plan", "with_rows"]
 
+# For so many values of the inputs it is remembered whether a plan serves them.
+MOST_SERVED = 64
+
 NOTHING = np.zeros(0)
 
 
@@ -48,6 +51,7 @@ class Plan:
     evaluations: int = 0             # in the runs so far
     looked: bool = False             # for a library from an earlier time
     ledger: Ledger = field(default_factory=Ledger)
+    _served: dict[bytes, bool] = field(default_factory=dict, repr=False)
 
     @property
     def only_here(self) -> bool:
@@ -104,6 +108,18 @@ class Plan:
             backend = self._original_alone if self.ledger.runs > 1 else None
         runner = None if backend is None else backend.new(self.args(args, hidden))
         return Pair(self.original, runner, fun, args, fills, hidden)
+
+    def serves(self, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+        """Whether the structure that was found holds for other inputs too, near a point."""
+        found = self.analysis
+        if found is None or not len(values) or not found.given.changing_blocks:
+            return True
+        key = values.tobytes()
+        if key not in self._served:
+            if len(self._served) >= MOST_SERVED:
+                self._served.clear()
+            self._served[key] = found.given.is_regular_for(values, t, y, yp, found.units)
+        return self._served[key]
 
     @property
     def n_shifts(self) -> int:

@@ -37,6 +37,8 @@ SHIFTS = (1e-3, 0.03, 0.1)
 LEAST_SIZE = 0.3
 # Singular values of the scaled system Jacobian below this, of 1, are zero.
 SINGULAR = 1e-10
+# Above this a matrix is far from singular.
+CLEARLY = 1e-6
 # Means of rows and columns after so many sweeps are about 1.
 SWEEPS = 8
 # Larger matrices are not treated as dense.
@@ -244,6 +246,46 @@ class Equations:
                 rows[i][j] = value
         return rows
 
+    @cached_property
+    def changing_blocks(self) -> list[tuple[Program, np.ndarray, int]]:
+        """Blocks that other inputs may make singular though they were found regular.
+
+        They have several equations, with coefficients that depend on inputs. Of each: the program
+        of its entries, their places in the matrix, and its size.
+        """
+        signature = self.signature
+        if isinstance(signature, Unmatched):
+            return []
+        c, d, found = signature.c, signature.d, []
+        for block in signature.blocks:
+            size = len(block.variables)
+            row = {i: k for k, i in enumerate(block.equations)}
+            column = {j: k for k, j in enumerate(block.variables)}
+            entries = [
+                (size * row[i] + column[j], node) for i, j, k, node in self.entries
+                if i in row and j in column and k == d[j] - c[i]
+            ] if size > 1 else []
+            nodes = [node for _, node in entries]
+            leaves = self.graph.inputs(nodes)
+            if any(self.graph.nodes[leaf][0] == op.ARG for leaf in leaves):
+                program = _flattened(self.graph, nodes, self.n, len(self.args))
+                found.append((program, np.array([place for place, _ in entries]), size))
+        return found
+
+    def is_regular_for(
+        self, args: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray, units: Units | None
+    ) -> bool:
+        """Whether the system Jacobian is regular near a point for other inputs."""
+        here = Points(np.array([t]), np.array([y, yp])[:, :, None], units or Units.alike(len(y)))
+        if all(
+            _is_clearly_regular(_run(program, self.n, args, here)[:, 0], places, size)
+            for program, places, size in self.changing_blocks
+        ):
+            return True
+        assert not isinstance(self.signature, Unmatched)
+        values = _run(self._program, self.n, args, general_points(t, y, yp, units))
+        return bool(self.regular(self.signature, values).any())
+
     def regular(self, signature: Signature, values: np.ndarray) -> np.ndarray:
         """Tell at which points the system Jacobian is regular; False where it is not finite."""
         J = self.system_jacobian(signature, values)
@@ -277,6 +319,20 @@ def dense(
             if j in place:
                 matrix[:, row, place[j]] = value
     return matrix
+
+
+def _is_clearly_regular(values: np.ndarray, places: np.ndarray, size: int) -> bool:
+    """Whether a matrix is far from singular; cheaply."""
+    flat = np.zeros(size * size)
+    flat[places] = values
+    matrix = flat.reshape(size, size)
+    for axis in (1, 0):
+        largest = np.abs(matrix).max(axis=axis, keepdims=True)
+        if not (np.isfinite(largest).all() and largest.all()):
+            return False
+        matrix = matrix / largest
+    sizes = np.linalg.svd(matrix, compute_uv=False)
+    return bool(sizes[-1] > CLEARLY * sizes[0])
 
 
 def _is_regular_sparse(J: SparseRows, block: Block, finite: np.ndarray) -> np.ndarray:
