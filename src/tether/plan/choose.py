@@ -69,8 +69,8 @@ def find_model(
     if slides and plan.frozen is not None:
         make = _once(partial(_make_plan_of_sliding, plan, slides, problem, t, y, yp, form, units))
         plan = shelf.find((reading.key, form, sides, "slides", slides), partial(make, reading))
-    if plan.system is not None and not (plan.only_here or anew or slides):
-        values = np.append(plan.args(problem.args, reading.hidden), np.zeros(plan.n_shifts))
+    if plan.depends_on_inputs and not (plan.only_here or anew or slides):
+        values = plan.with_shifts(plan.args(problem.args, reading.hidden))
         anew = not plan.serves(values, t, y, np.zeros(n) if yp is None else yp)
     if plan.only_here or anew:
         here = (

@@ -250,7 +250,7 @@ class TracedModel(Model):
         super().__init__(problem, n)
         self.plan, self.reading, self.wanted = plan, reading, backend
         self.inputs = plan.args(problem.args, reading.hidden)
-        self.values = np.append(self.inputs, np.zeros(plan.n_shifts))
+        self.values = plan.with_shifts(self.inputs)
         self.backend: Backend | None = None    # what runs it, once it is attached
         self.modes, self.sides = plan.modes, plan.sides or ()
 

@@ -109,11 +109,16 @@ class Plan:
         runner = None if backend is None else backend.new(self.args(args, hidden))
         return Pair(self.original, runner, fun, args, fills, hidden)
 
+    @cached_property
+    def depends_on_inputs(self) -> bool:
+        """Whether the structure that was found may be another for other inputs."""
+        found = self.analysis
+        return found is not None and bool(found.given.changing_blocks)
+
     def serves(self, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
         """Whether the structure that was found holds for other inputs too, near a point."""
         found = self.analysis
-        if found is None or not len(values) or not found.given.changing_blocks:
-            return True
+        assert found is not None
         key = values.tobytes()
         if key not in self._served:
             if len(self._served) >= MOST_SERVED:
@@ -121,10 +126,11 @@ class Plan:
             self._served[key] = found.given.is_regular_for(values, t, y, yp, found.units)
         return self._served[key]
 
-    @property
-    def n_shifts(self) -> int:
-        """Number of further inputs, which freeze conditions."""
-        return 0 if self.frozen is None else len(self.frozen.surfaces)
+    def with_shifts(self, inputs: np.ndarray) -> np.ndarray:
+        """Add the inputs that freeze conditions: they are left free."""
+        if self.frozen is None:
+            return inputs
+        return np.append(inputs, np.zeros(len(self.frozen.surfaces)))
 
     def args(self, args: Sequence[Any], hidden: np.ndarray = NOTHING) -> np.ndarray:
         """Values of the inputs that a user's function has."""

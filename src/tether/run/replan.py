@@ -114,6 +114,8 @@ def _begin_anew(
 
 def follow_surfaces(run: Integration) -> None:
     """Stay on surfaces that both sides point at, and leave those that hold the start no longer."""
+    if run.model.frozen is None:
+        return
     if len(run.switching.met) > 1 and run.start.success:
         _choose_ways(run)
         return
