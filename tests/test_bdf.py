@@ -88,3 +88,20 @@ def test_residual_that_integrates_another_problem():
     sol = solve_dae(fun, (0, 1), [1.0])
     rate = solve_dae(decay, (0, 1), [1.0]).y[0, -1]
     assert sol.y[0, -1] == pytest.approx(math.exp(-rate), rel=1e-5)
+
+
+@pytest.mark.parametrize("steps", [0, 3, 10_000])
+def test_the_bound_may_be_moved(steps):
+    bdf = Bdf(lambda t, y, yp: [yp[0] + y[0] - (1.0 if t > 1.5 else 0.0)], 0.0, [1.0], t_bound=1.0)
+    while steps and bdf.status == Status.RUNNING:
+        bdf.step()
+        steps -= 1
+    bdf.t_bound = 2.0
+    assert bdf.t_bound == 2.0
+    while bdf.status == Status.RUNNING:
+        bdf.step()
+    assert bdf.t == 2.0
+    expected = np.exp(-2.0) + 1.0 - np.exp(-0.5)
+    assert bdf.y[0] == pytest.approx(expected, abs=1e-4)
+    with pytest.raises(ValueError, match="t_bound must lie ahead"):
+        bdf.t_bound = 1.0

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tether.base.checks import check_time
 from tether.base.status import Status
 from tether.explain.start_words import refuse_off_constraints, start_of_run
 from tether.problem.options import Options
@@ -118,6 +119,15 @@ class Bdf:
         Takes a few solutions with the factors. NaN before the first step.
         """
         return condition_number(self._integration.state)
+
+    @property
+    def t_bound(self) -> float:
+        """Where the run ends; it may be moved on the way, and from there the run goes on."""
+        return self._integration.t_bound
+
+    @t_bound.setter
+    def t_bound(self, value: float) -> None:
+        self._integration.move_bound(check_time("t_bound", value, finite=False))
 
     @property
     def status(self) -> Status:

@@ -438,6 +438,24 @@ class Integration:
         if self._breaks is not None and self._breaks.reached:
             self.status = Status.RUNNING       # and begins anew with the next step
 
+    @property
+    def t_bound(self) -> float:
+        """Where the run ends."""
+        return self.state.t_end if self._breaks is None else self._breaks.t_final
+
+    def move_bound(self, t_bound: float) -> None:
+        """Let a run that is taken step by step end elsewhere, ahead of where it stands."""
+        s = self.state
+        if not s.direction * (t_bound - s.t) > 0.0:
+            raise ValueError(f"t_bound must lie ahead of t = {s.t}, got {t_bound}")
+        if self._breaks is None:
+            s.t_end = t_bound
+        else:
+            self._breaks.t_final = t_bound
+            self._breaks.aim()
+        if self.status == Status.REACHED_END:
+            self.status = Status.RUNNING
+
     def _look_for_breaks(self) -> None:
         """Before a step: pass the time at which the equations switch, or let it end there."""
         if self.status != Status.RUNNING:
