@@ -154,3 +154,83 @@ def test_a_reduced_system_with_a_condition():
     ref = solve_dae(angle, (0, 4), [math.pi / 2, 0.0], rtol=1e-11, atol=1e-12)
     assert sol.success, sol.message
     assert sol.y[0, -1] == pytest.approx(math.sin(ref.y[0, -1]), abs=1e-5)
+
+
+# --- what the conditions read changes on the way ----------------------------------------------
+
+
+class Settings:
+    limit = 1.0
+
+
+def change_at(t_change, value, settings, way):
+    """Let an event or a callback change the limit."""
+    def clock(t, y, yp):
+        return t - t_change
+
+    def act(t, y, yp):
+        settings.limit = value
+        return y
+
+    def call(t, y, yp):
+        if t >= t_change:
+            settings.limit = value
+
+    clock.apply = act
+    return {"events": clock} if way == "event" else {"callback": call, "t_breaks": [t_change]}
+
+
+@pytest.mark.parametrize("way", ["event", "callback"])
+@pytest.mark.parametrize("again", range(3))
+def test_a_limit_that_is_moved(way, again):
+    """Fast below the limit, slow above; again, with a plan that knows the limit as an input."""
+    settings = Settings()
+
+    def fill(t, y, yp):
+        return [yp[0] - (1.0 if y[0] < settings.limit else 0.25)]
+
+    for moved in (2.0, 3.0 + again, 1.5):
+        settings.limit = 1.0
+        sol = solve_dae(fill, (0, 4), [0.0], **change_at(0.5, moved, settings, way))
+        assert sol.y[0, -1] == pytest.approx(
+            min(4.0, moved + 0.25 * (4 - moved)), abs=2e-2 if way == "callback" else 1e-6
+        )
+
+
+@pytest.mark.parametrize("way", ["event", "callback"])
+def test_a_set_point_that_is_moved_while_a_relay_holds_it(way):
+    """It is held at 1, then heats up at the rate 1 to the new one."""
+    settings = Settings()
+
+    def heated(t, y, yp):
+        return [yp[0] - (1.0 if y[0] < settings.limit else -1.0)]
+
+    for moved in (2.0, 2.5, 0.4):
+        settings.limit = 1.0
+        more = change_at(2.0, moved, settings, way)
+        sol = solve_dae(heated, (0, 2.5), [0.0], **more)
+        assert sol.success, sol.message
+        expected = 1.5 if moved > 1 else 0.5
+        assert sol.y[0, -1] == pytest.approx(expected, abs=2e-2 if way == "callback" else 1e-6)
+
+
+def test_a_controller_that_samples():
+    """Every 0.1 it moves the limit of a drain to the level plus 0.05: always half of each."""
+    settings = Settings()
+    times = np.arange(1, 20) * 0.1
+
+    def tank(t, y, yp):
+        return [yp[0] - (1.0 if y[0] < settings.limit else 0.5)]
+
+    def sample(t, y, yp):
+        return np.sin(np.pi * t / 0.1)
+
+    def act(t, y, yp):
+        settings.limit = y[0] + 0.05
+        return y
+
+    sample.apply = act
+    settings.limit = 0.05
+    sol = solve_dae(tank, (0, 2.0), [0.0], events=sample)
+    assert sol.t_events[0][1:20] == pytest.approx(times, abs=1e-9)
+    assert sol.y[0, -1] == pytest.approx(20 * (0.05 + 0.05 * 0.5), abs=1e-6)

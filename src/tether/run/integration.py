@@ -401,10 +401,12 @@ class Integration:
             return
         before, t, y, yp = self.state, self.t, self.y, self.yp
         self.references.forget()
+        self.switching.leave_surfaces()
         replan.replan(self, (t, y, yp))
         if self.state is not before and not self.status.failed:
             self.restart(t, y, yp)
         else:
+            self.switching.go_on()
             self.finder.set_references(t, self.state.y_now.copy())
         self.settle()
 

@@ -25,6 +25,7 @@ from tether.run.watch import EPS, find_zero
 
 if TYPE_CHECKING:
     from tether._core.state import State
+    from tether.plan.model import Model
     from tether.run.integration import Integration
     from tether.structure.frozen import Frozen
 
@@ -57,6 +58,7 @@ class Switching:
         self._bands = np.zeros(0)
         self._heights: Any = None              # a runner of their program
         self._state: State | None = None
+        self._model: Model | None = None       # whose inputs the programs have
         self._functions: tuple[int, ...] = ()  # of the surfaces that can be slid on, in order
         # of surfaces, by their functions:
         self._expected: dict[int, float] = {}  # sides at the start to be found next
@@ -130,37 +132,61 @@ class Switching:
 
     def prepare_start(self) -> None:
         """Freeze conditions where it is known on which sides the start will be; free the others."""
-        frozen = self.run.model.frozen
+        frozen = self._follow_model()
+        if frozen is not None:
+            self._put([self._expected.get(s.function, 0.0) for s in frozen.surfaces])
+
+    def go_on(self) -> None:
+        """Go on where the run stands with a model that has other inputs, or other conditions."""
+        frozen, s = self._follow_model(), self.run.state
+        if frozen is not None:
+            n = frozen.traced.n
+            self._put(self._sides_at(frozen, s.t, s.y_now[:n], s.yp_now[:n]))
+
+    def _follow_model(self) -> Frozen | None:
+        """Take notice of the model that is run; return its conditions, None if it has none."""
+        run = self.run
+        frozen = run.model.frozen
         if frozen is None:
             self._of = None
-            surfaces.watch_no_surfaces(self.run.state)
-            return
+            surfaces.watch_no_surfaces(run.state)
+            return None
         if frozen is not self._of:
-            self._of, self._heights = frozen, frozen.heights.new(self.run.model.values)
             self._bands = np.zeros(len(frozen.surfaces))
-            self.run.ask(frozen.unknowns[: self.run.n])
+            run.ask(frozen.unknowns[: run.n])
+        if frozen is not self._of or run.model is not self._model:
+            self._heights = frozen.heights.new(run.model.values)
+        self._of = frozen
         if not frozen.shares:
             self._functions = tuple(surface.function for surface in frozen.surfaces)
-        self._put([self._expected.get(s.function, 0.0) for s in frozen.surfaces])
+        return frozen
+
+    def _sides_at(
+        self, frozen: Frozen, t: float, y: np.ndarray, yp: np.ndarray
+    ) -> np.ndarray:
+        """Sides of all surfaces on which a point lies, with the bands in which it lies on them."""
+        pairs = frozen.sizes.new(self.run.model.values).values(t, y, yp).reshape(-1, 2)
+        self._bands = ROUND_OFF * EPS * np.abs(pairs).sum(axis=1)
+        heights = self._heights.values(t, y, yp)
+        sides = np.where(np.abs(heights) > self._bands, np.sign(heights), 0.0)
+        for k, surface in enumerate(frozen.surfaces):
+            if not surface.conditions:
+                sides[k] = 1.0
+            elif surface.function in self._given_up:
+                sides[k], self._bands[k] = 0.0, np.inf
+        return sides
 
     def settle_start(self) -> bool:
         """Freeze conditions where the start lies; tell whether it is to be found once more."""
         frozen, start = self._of, self.run.start
         if frozen is None or not start.success:
             return False
-        point = self.run.given[0], start.y[: frozen.traced.n], start.yp[: frozen.traced.n]
-        pairs = frozen.sizes.new(self.run.model.values).values(*point).reshape(-1, 2)
-        self._bands = ROUND_OFF * EPS * np.abs(pairs).sum(axis=1)
-        heights = self._heights.values(*point)
-        sides = np.where(np.abs(heights) > self._bands, np.sign(heights), 0.0)
+        n = frozen.traced.n
+        sides = self._sides_at(frozen, self.run.given[0], start.y[:n], start.yp[:n])
         again = False
         for k, surface in enumerate(frozen.surfaces):
             function = surface.function
-            if not surface.conditions:
-                sides[k] = 1.0
-            elif function in self._given_up:
-                sides[k], self._bands[k] = 0.0, np.inf
-            elif function in self._expected:
+            if surface.conditions and function in self._expected and self._bands[k] < np.inf:
                 if sides[k] == 0.0 or function in self._forced:
                     sides[k] = self._expected[function]
                 again |= bool(sides[k] != self._expected[function])
@@ -283,11 +309,12 @@ class Switching:
 
     def _put(self, sides: np.ndarray | Sequence[float]) -> None:
         run, sides = self.run, np.array(sides, float)
-        if self._state is not run.state or not np.array_equal(sides, self._sides):
+        is_attached = self._state is run.state and self._model is run.model
+        if not is_attached or not np.array_equal(sides, self._sides):
             run.model.freeze(sides, run.state)
             run.state.jacobian_exists = False
             run.state.cj_factored = 0.0
-        self._sides, self._state = sides, run.state
+        self._sides, self._state, self._model = sides, run.state, run.model
         surfaces.watch_surfaces(run.state, self._heights, sides, self._bands)
 
     # --- steps ----------------------------------------------------------------------------------
