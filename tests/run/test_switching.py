@@ -234,3 +234,36 @@ def test_a_controller_that_samples():
     sol = solve_dae(tank, (0, 2.0), [0.0], events=sample)
     assert sol.t_events[0][1:20] == pytest.approx(times, abs=1e-9)
     assert sol.y[0, -1] == pytest.approx(20 * (0.05 + 0.05 * 0.5), abs=1e-6)
+
+
+@pytest.mark.parametrize("way", ["event", "callback"])
+def test_a_time_that_is_moved(way):
+    """A pulse of 1 / 100 that somebody puts off while the run is on its way."""
+    settings = Settings()
+
+    def pulse(t, y, yp):
+        on = settings.limit < t < settings.limit + 0.01
+        return [yp[0] - (100.0 if on else 0.0)]
+
+    for moved in (3.0, 4.5, 2.5):
+        settings.limit = 2.0
+        sol = solve_dae(pulse, (0, 6), [0.0], **change_at(0.5, moved, settings, way))
+        assert sol.y[0, -1] == pytest.approx(1.0, abs=1e-9)
+        assert sol.y[0, sol.t < moved].max() == 0.0
+
+
+@pytest.mark.parametrize("kick", [-0.5, 0.0, 0.5])
+def test_an_event_on_a_surface_changes_the_state(kick):
+    """Where the force changes its sign the velocity is kicked; or the position is put back."""
+    def cross(t, y, yp):
+        return y[0]
+
+    cross.apply = lambda t, y, yp: [y[0] + kick, y[1]]
+    cross.direction, cross.terminal = -1, 2
+    sol = solve_dae(bang_bang, (0, 1.6), [1.0, 0.0], events=cross, rtol=1e-8, atol=1e-10)
+    when, speed = math.sqrt(2), -math.sqrt(2)
+    left = 1.6 - when
+    force = -1.0 if kick > 0 else 1.0
+    assert sol.y[:, -1] == pytest.approx(
+        [kick + speed * left + 0.5 * force * left**2, speed + force * left], abs=1e-6
+    )

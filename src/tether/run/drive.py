@@ -225,11 +225,13 @@ class Driver:
         point = self.cut_at or (self.integration.t, self.integration.y, self.integration.yp)
         if self.callback(*point) and self.integration.status == Status.RUNNING:
             self.integration.status = Status.STOPPED
-        if self.integration.status == Status.RUNNING:
-            self.integration.refresh()
+        running = self.integration.status == Status.RUNNING
+        changed = running and self.integration.refresh()
         if self.integration.state is not self.state:
             self._follow()
             self._note_restart()
+        elif changed:
+            self.breaks.aim()                  # the equations may switch at other times now
         self._refresh_events()
 
     def _refresh_events(self) -> None:

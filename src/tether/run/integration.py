@@ -395,10 +395,10 @@ class Integration:
         elif options.max_seconds is not None and seconds > options.max_seconds:
             self.status = Status.MAX_SECONDS
 
-    def refresh(self) -> None:
-        """Take notice if somebody's code has changed what the residual reads."""
+    def refresh(self) -> bool:
+        """Take notice if somebody's code has changed what the residual reads; tell whether."""
         if self.is_current:
-            return
+            return False
         before, t, y, yp = self.state, self.t, self.y, self.yp
         self.references.forget()
         self.switching.leave_surfaces()
@@ -409,6 +409,7 @@ class Integration:
             self.switching.go_on()
             self.finder.set_references(t, self.state.y_now.copy())
         self.settle()
+        return True
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
         """Return the point on the constraints next to (t, y); where there is none, y itself."""

@@ -76,15 +76,15 @@ def begin_anew(
     """Begin anew at a point where the equations may have another structure.
 
     `turned` are the surfaces that the solution passes here; `passing` those on which only frozen
-    conditions depend. Invariants keep their values, unless
-    the state was changed on purpose, from what it was `before`, or what the functions read was.
+    conditions depend. Invariants keep their values, unless the state was changed on purpose, from
+    what it was `before`, or what the functions read was.
     """
     if before is not None or not run.is_current:
         run.references.forget()
-    if passing:
-        run.switching.turn(t, passing)
-    elif before is not None or turned or not run.is_current:
+    if before is not None or turned or not run.is_current:
         run.switching.leave_surfaces()
+    elif passing:
+        run.switching.turn(t, passing)
     _begin_anew(run, t, y, yp, turned)
     follow_surfaces(run)
     changed = before is not None and not np.array_equal(before, y)
