@@ -332,7 +332,7 @@ def returns_text(t, y, yp):
         (nested_buffer, "array from outside"),
         (class_attribute, "the class Slotted"),
         (writes_to_y, "writes to y"),
-        (swallows, "swallows"),
+        (swallows, "needs a number"),
         (exits, "SystemExit"),
         (newton, "more than 64 ways"),
         (attribute_of_the_function, "attribute of attribute_of_the_function"),

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from tether.trace.arrays import TracedArray
+from tether.trace.kinds import NP_FLOAT, OF_TYPE
 from tether.trace.known import FLOATS, is_record
+from tether.trace.scalar import of_kind
 
 
 class ArgumentLayout:
@@ -132,7 +134,7 @@ class _Replacement:
     def of(self, value: Any) -> Any:
         """Give what stands for a value."""
         if type(value) in FLOATS:
-            return self._make()
+            return _like(value, self._make())
         if not (_is_float_array(value) or type(value) in (list, tuple, dict)
                 or is_record(type(value))):
             return value
@@ -148,9 +150,15 @@ class _Replacement:
         return parts if type(value) is list else tuple.__new__(type(value), parts)
 
     def _array(self, value: np.ndarray) -> np.ndarray:
-        elements = [self._make() for _ in range(value.size)]
+        elements = [of_kind(NP_FLOAT, self._make()) for _ in range(value.size)]
         if all(type(x) is float for x in elements):
             return np.array(elements).reshape(value.shape)
         result = np.empty(value.size, dtype=object)
         result[:] = elements
         return result.reshape(value.shape).view(TracedArray)
+
+
+def _like(value: Any, made: Any) -> Any:
+    """Give what stands for a float as one of the same type, Python's or NumPy's."""
+    made = of_kind(OF_TYPE[type(value)], made)
+    return np.float64(made) if type(value) is np.float64 and type(made) is float else made

@@ -164,6 +164,14 @@ def _next(path: Path) -> Path | None:
     return None
 
 
+def conjunction(graph: Graph, path: Path) -> int:
+    """Condition under which a way is taken."""
+    node = graph.constant(1.0)
+    for condition, answer in path:
+        node = graph.logical_and(node, condition if answer else graph.logical_not(condition))
+    return node
+
+
 def merge(graph: Graph, found: list[tuple[Path, list[int]]], depth: int = 0) -> list[int]:
     """Join the outputs of all ways, which stand in the order they were found."""
     first_path, first = found[0]

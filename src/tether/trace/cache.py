@@ -36,6 +36,7 @@ from tether.trace.classes import (
     why_unknown_enumeration,
 )
 from tether.trace.code import facts_of
+from tether.trace.guards import numpy_raises
 from tether.trace.known import (
     BY_VALUE,
     CACHED,
@@ -298,6 +299,8 @@ class Reader:
             self._variable(variables, k, variables[k]) for k in facts.globals_read
             if k in variables
         ]
+        if facts.handles:          # which exceptions there are to be handled
+            used.append(numpy_raises())
         if facts.imports:
             used += [self.read(sys.modules[k]) for k in facts.imports if k in sys.modules]
         cells = function.__closure__

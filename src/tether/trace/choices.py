@@ -8,17 +8,15 @@ import numpy as np
 
 from tether.trace import opcodes as op
 from tether.trace.kinds import BOOL, PROMOTED, UNSURE, class_of
+from tether.trace.operators import Operation, of_quotients, table
 from tether.trace.refusal import refuse
 from tether.trace.scalar import (
-    Operation,
     binary,
     combine,
     is_traced,
     kind_of_number,
     of_kind,
-    of_quotients,
     select,
-    table,
 )
 
 _MINIMUM = Operation("minimum", binary(op.MIN), PROMOTED)

@@ -51,14 +51,16 @@ class CodeFacts:
         It may ask for attributes whose names are not written in it.
     makes : bool
         It may make objects of the class of an object it has.
+    handles : int
+        Line of its first `except` or `finally`; zero if there is none.
     trouble : str
         Why a copy of it cannot run on symbols; empty if it can.
     line : int
         Where that is written.
     """
 
-    __slots__ = ("asks", "globals_read", "globals_written", "imports", "line", "makes", "names",
-                 "trouble")
+    __slots__ = ("asks", "globals_read", "globals_written", "handles", "imports", "line", "makes",
+                 "names", "trouble")
 
     def __init__(self, code: types.CodeType) -> None:
         parts = list(_nested(code))
@@ -81,9 +83,11 @@ class CodeFacts:
         )
         self.trouble, self.line = "", code.co_firstlineno
         # A `with` has one handler, an `except` or `finally` another one without the second step.
+        self.handles = 0
         if count["PUSH_EXC_INFO"] > count["WITH_EXCEPT_START"] or count["CHECK_EG_MATCH"]:
-            self.trouble = "handles exceptions, and a program raises none"
-            self.line = _line(parts, lambda step: step.opname == "PUSH_EXC_INFO") or self.line
+            self.handles = _line_of_handler(parts) or self.line
+        if count["CHECK_EG_MATCH"]:
+            self.trouble, self.line = "handles groups of exceptions", self.handles
         elif inside := sorted(_INSIDE.intersection(self.names)):
             self.trouble = f"uses {inside[0]}, which is not known to tracing"
             self.line = _line(parts, lambda step: step.argval == inside[0]) or self.line
@@ -130,6 +134,17 @@ def _line(parts: list[types.CodeType], chosen: Callable[[dis.Instruction], bool]
     steps = (step for part in parts for step in dis.get_instructions(part))
     lines = (step.positions.lineno for step in steps if step.positions and chosen(step))
     return next((line for line in lines if line), None)
+
+
+def _line_of_handler(parts: list[types.CodeType]) -> int | None:
+    """Line of the first `except` or `finally`."""
+    for part in parts:
+        steps = list(dis.get_instructions(part))
+        for i, step in enumerate(steps[:-1]):
+            if step.opname == "PUSH_EXC_INFO" and steps[i + 1].opname != "WITH_EXCEPT_START":
+                later = (x.positions.lineno for x in steps[i:] if x.positions)
+                return next((line for line in later if line), None)
+    return None
 
 
 def line_of_name(code: types.CodeType, name: str) -> int | None:

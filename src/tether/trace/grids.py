@@ -17,6 +17,7 @@ import numpy as np
 
 from tether.trace.arrays import TracedArray, demoted, has_traced, lifted, plain, promoted
 from tether.trace.functions import clip
+from tether.trace.guards import guards
 from tether.trace.kinds import BOXED, FLOAT
 from tether.trace.numpy_functions import objects
 from tether.trace.refusal import refuse
@@ -77,6 +78,8 @@ class RegularGrid(Unchanging):
     def _value(self, point: Any) -> Any:
         value = self._product.at(point, (0,) * len(point))
         fill = math.nan if self._thing.bounds_error else self._thing.fill_value
+        if self._thing.bounds_error:
+            guards.refuse_if_caught(ValueError)
         if fill is None:
             return value
         for x, (low, high) in zip(point, self._ends, strict=True):

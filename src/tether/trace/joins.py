@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from tether.trace.blocks import Blocks
-from tether.trace.branches import BranchRecorder, Path, Unexpected, merge
+from tether.trace.branches import BranchRecorder, Path, Unexpected, conjunction, merge
+from tether.trace.guards import guards
 from tether.trace.kinds import BOOL, BOXED, EITHER, MIXED, OF_TYPE, UNSURE, class_of, origin_of
 from tether.trace.known import IMMUTABLE, home, is_library, module_of, why_unknown
 from tether.trace.refusal import Untraceable, refusals
@@ -87,30 +88,47 @@ class Joins:
             return block()
         inside.append(None)
         try:
-            return self._follow(block, before)
+            ways = self._follow(block, before)
         finally:
             inside.pop()
+        ways = self._without_raising(ways)
+        if len(ways) == 1 and not ways[0].path:
+            return ways[0].result
+        return self._join(code, before, ways)
 
-    def _follow(self, block: types.FunctionType, before: _State) -> Any:
-        """Run a block along all of its ways, and join them."""
+    def _without_raising(self, ways: list[_Way]) -> list[_Way]:
+        """Decide whether a block raises an exception that is handled outside, and do so."""
+        graph, ended = self._recorder.graph, [way for way in ways if way.problem is None]
+        raising = [way for way in ways if way.problem is not None]
+        for way in raising:
+            is_last = not ended and way is raising[-1]
+            if is_last or self._recorder.decide(conjunction(graph, way.path)):
+                assert way.problem is not None
+                way.state.restore()
+                raise way.problem
+        return ended
+
+    def _follow(self, block: types.FunctionType, before: _State) -> list[_Way]:
+        """Run a block along all of its ways."""
         code, refusal = block.__code__, refusals.last
-        states: list[_State] = []
-        ways = 0
+        count = 0
 
-        def run() -> Any:
-            nonlocal ways
-            if ways:
+        def run() -> _Way:
+            nonlocal count
+            if count:
                 before.restore()
-            ways += 1
+            count += 1
+            result = problem = None
             try:
                 result = block()
-            except Exception:
+            except Exception as raised:
                 check()
-                raise
+                if not self._recorder.path or not guards.catch(type(raised)):
+                    raise
+                problem = raised
             if self._recorder.path:
-                states.append(before.now())
                 check()
-            return result
+            return _Way(before, self._recorder.path, result, problem)
 
         def check() -> None:
             if before.watch.changed() or self.changed():
@@ -118,18 +136,12 @@ class Joins:
 
         while True:
             try:
-                found = self._recorder.follow(run, _MOST_WAYS)
-                break
+                return [way for _, way in self._recorder.follow(run, _MOST_WAYS)]
             except Unexpected:                 # by now it is known that this block has branches
                 if before.watch.changed() or self.changed():
                     raise
                 before.restore()
-                states.clear()
-                ways, refusals.last = 0, refusal
-        if ways == 1:
-            return found[0][1]
-        paths, results = map(list, zip(*found, strict=True))
-        return self._join(code, before, paths, states, results)
+                count, refusals.last = 0, refusal
 
     def blocks_behind(self, problem: BaseException) -> list[types.CodeType]:
         """Blocks which a failure comes from: those without a join, or that unbound a name."""
@@ -140,13 +152,11 @@ class Joins:
             return self._unbound.get(found[1], []) if found else []
         return []
 
-    def _join(
-        self, code: types.CodeType, before: _State, paths: list[Path], states: list[_State],
-        results: list[Any],
-    ) -> Any:
-        merger = _Merger(self._recorder, paths, before)
+    def _join(self, code: types.CodeType, before: _State, ways: list[_Way]) -> Any:
+        states = [way.state for way in ways]
+        merger = _Merger(self._recorder, [way.path for way in ways], before)
         try:
-            returned = merger.plan(results)
+            returned = merger.plan([way.result for way in ways])
             held = [merger.plan(list(versions)) for versions in _contents(states)]
         except _NotOne as problem:
             raise NoJoin(code, str(problem)) from None
@@ -162,6 +172,28 @@ class Joins:
         merger.merge()
         before.put(cells, held, merger.make)
         return merger.make(returned)
+
+
+class _Way:
+    """A way through a block, with what it has left behind.
+
+    Attributes
+    ----------
+    path : Path
+        Its decisions.
+    state : _State
+        What variables, lists and arrays were at its end.
+    result : object
+        What the block returned.
+    problem : Exception or None
+        What it raised instead.
+    """
+
+    def __init__(
+        self, before: _State, path: Path, result: Any, problem: Exception | None
+    ) -> None:
+        self.path, self.result, self.problem = path, result, problem
+        self.state = before.now() if path else before
 
 
 class _State:

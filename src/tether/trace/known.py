@@ -149,13 +149,22 @@ _WRAPPER_OF_ERRSTATE = next(
 
 
 def inside_errstate(function: types.FunctionType) -> Any:
-    """Return what is decorated by `numpy.errstate`, None for any other function.
-
-    How NumPy reports errors does not matter to a program, which makes none.
-    """
+    """Return what is decorated by `numpy.errstate`, None for any other function."""
     if function.__code__ is not _WRAPPER_OF_ERRSTATE:
         return None
     return inspect.getclosurevars(function).nonlocals.get("func")
+
+
+def in_same_errstate(function: types.FunctionType, inner: Any) -> Any:
+    """Decorate another function by `numpy.errstate` as one is, if NumPy shall raise exceptions.
+
+    Other ways to report errors do not matter to a program, which makes none.
+    """
+    state = inspect.getclosurevars(function).nonlocals.get("self")
+    if type(inner) is not types.FunctionType or not isinstance(state, np.errstate):
+        return inner
+    modes = state(np.geterr)()
+    return state(inner) if {"raise", "call"}.intersection(modes.values()) else inner
 
 
 def jitted_function(value: Any) -> types.FunctionType | None:

@@ -24,6 +24,7 @@ from tether.trace.arrays import (
     where,
 )
 from tether.trace.functions import UNARY
+from tether.trace.guards import guards
 from tether.trace.kinds import BOOL, BOXED, FLOAT, dtype_of
 from tether.trace.piecewise import from_points
 from tether.trace.refusal import refuse
@@ -327,6 +328,8 @@ def _solve(matrix: Any, right: Any) -> Any:
     rows, columns = _square(matrix), objects(right)
     if columns.shape[:1] != rows.shape[:1] or columns.ndim > 2:
         refuse("np.linalg.solve of stacked systems is not known to tracing")
+    if has_traced(rows):
+        guards.refuse_if_caught(np.linalg.LinAlgError)
     flat = columns.reshape(len(rows), -1)
     if not has_traced(rows):
         solution = objects(np.linalg.inv(rows.astype(float))) @ flat

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tether.trace.arrays import TracedArray, has_traced, lifted, plain
+from tether.trace.guards import guards
 from tether.trace.refusal import refuse
 from tether.trace.scalar import Scalar
 from tether.trace.standins import Unchanging
@@ -48,6 +49,7 @@ class OpaqueFunction(Unchanging):
             return self._thing(x, *args, **options)
         if options or len(args) > 1:
             refuse("an interpolant with options is not known to tracing")
+        guards.refuse_if_caught(ValueError)
         call = self._call
         for _ in range(args[0] if args else 0):
             call = call.derivative()

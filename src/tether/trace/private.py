@@ -23,7 +23,7 @@ import numpy as np
 
 from tether.trace.arguments import HiddenInputs
 from tether.trace.arrays import TracedArray
-from tether.trace.blocks import JOIN, Blocks
+from tether.trace.blocks import Blocks, code_to_run
 from tether.trace.cache import Reader
 from tether.trace.classes import PrivateClasses, members_of
 from tether.trace.code import facts_of, line_of_name
@@ -44,6 +44,7 @@ from tether.trace.known import (
     dictionary,
     fill,
     home,
+    in_same_errstate,
     inside_errstate,
     is_enumeration,
     is_holder,
@@ -91,8 +92,10 @@ class PrivateCopy:
     ----------
     reader : Reader
         Has read all that may be copied.
-    blocks, join : Blocks, callable, optional
-        Mark the blocks of all functions, and hand them to `join` when they are run.
+    blocks : Blocks, optional
+        Marks the blocks of all functions.
+    marks : dict, optional
+        What functions find under the names that mark blocks and handlers of exceptions.
     hidden, symbol : HiddenInputs, callable, optional
         Floats that are inputs, and what stands for one of given number and kind.
 
@@ -102,13 +105,15 @@ class PrivateCopy:
         Code objects that belong to the user, to find the line of a failure.
     watch : Watch
         Knows what the traced function wrote to.
+    builtins : dict
+        What its functions find as builtins.
     """
 
     def __init__(
         self,
         reader: Reader,
         blocks: Blocks | None = None,
-        join: Callable[..., Any] | None = None,
+        marks: dict[str, Any] | None = None,
         hidden: HiddenInputs | None = None,
         symbol: Callable[[int, int], Any] | None = None,
     ) -> None:
@@ -123,9 +128,7 @@ class PrivateCopy:
         self._classes = PrivateClasses(
             self.copy, self.part, reader.members_read, self._remember, self.watch
         )
-        self._builtins = {**private_builtins(), "__import__": self._import}
-        if join is not None:
-            self._builtins[JOIN] = join
+        self.builtins = {**private_builtins(), "__import__": self._import, **(marks or {})}
 
     def copy(self, value: Any) -> Any:
         """Give what stands for a value in the traced function."""
@@ -196,7 +199,8 @@ class PrivateCopy:
         if not is_library(home(function)):
             return self._user_function(function)
         inner = inside_errstate(function)
-        return self._library_function(function) if inner is None else self.copy(inner)
+        known = None if inner is None else in_same_errstate(function, self.copy(inner))
+        return self._library_function(function) if inner is None else known
 
     def _library_function(self, function: Any) -> Any:
         name, module = function.__name__, function.__module__ or ""
@@ -224,7 +228,7 @@ class PrivateCopy:
         if tests == OF_CONDITIONS:
             return Forbidden(f"{function.__name__} tests by `is` what may be a condition")
         if tests == OF_NAMES:           # `min` gives an operand back, traced it does not
-            self._builtins |= {name: Forbidden(f"uses {name} in a function with tests by `is`")
+            self.builtins |= {name: Forbidden(f"uses {name} in a function with tests by `is`")
                                for name in ("min", "max")}  # fmt: skip
         if getattr(function, "__builtins__", None) is not vars(builtins) and not all(
             name in function.__globals__ for name in facts.globals_read
@@ -232,9 +236,10 @@ class PrivateCopy:
             return Forbidden(f"{function.__name__} has builtins of its own")
         namespace = self._namespace(function.__globals__)
         cells = tuple(map(self._cell, code.co_freevars, function.__closure__ or ()))
-        run = code
-        if self._blocks is not None and tests == HARMLESS:     # what was joined is another object
-            run = self._blocks.code_of(function)
+        # what was joined is another object, which tests by `is` would notice
+        run = code_to_run(function, self._blocks if tests == HARMLESS else None)
+        if type(run) is not types.CodeType:
+            return Forbidden(f"{function.__name__} {run}", (code, facts.handles))
         place = dict(zip(code.co_freevars, cells, strict=True))
         around = tuple([place[name] for name in run.co_freevars])
         result = types.FunctionType(run, namespace, function.__name__, None, around or None)
@@ -262,7 +267,7 @@ class PrivateCopy:
     def _namespace(self, original: dict) -> dict:
         """Global variables for the functions of one module; only those they use."""
         if id(original) not in self._globals:
-            namespace = {"__builtins__": self._builtins, "__name__": original.get("__name__")}
+            namespace = {"__builtins__": self.builtins, "__name__": original.get("__name__")}
             self._globals[id(original)] = (original, namespace)
         return self._globals[id(original)][1]
 
@@ -316,7 +321,7 @@ class PrivateCopy:
     def _builtin(self, function: types.BuiltinFunctionType) -> Any:
         owner = function.__self__
         if self._is_builtin(function):
-            return self._builtins[function.__name__]
+            return self.builtins[function.__name__]
         if function in MATH_MEMBERS:
             return MATH_MEMBERS[function]
         if owner is None or issubclass(type(owner), types.ModuleType):
@@ -421,7 +426,7 @@ class PrivateCopy:
 
     def _class(self, cls: type) -> Any:
         if self._is_builtin(cls):
-            return self._builtins[cls.__name__]
+            return self.builtins[cls.__name__]
         if not is_library(cls.__module__) or self._reader.members_read(cls) is not None:
             return self._classes.make(cls)
         if cls in TYPE_SHIMS:

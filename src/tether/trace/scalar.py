@@ -17,13 +17,13 @@ from tether.trace import numpy_protocol
 from tether.trace import opcodes as op
 from tether.trace.effects import text_of_traced
 from tether.trace.graph import Graph
+from tether.trace.guards import guards
 from tether.trace.kinds import (
     ANY_FLOAT,
     BOOL,
     BOXED,
     FLOAT,
     INT,
-    KINDS,
     NUMPY,
     OF_TYPE,
     PROMOTED,
@@ -35,6 +35,20 @@ from tether.trace.kinds import (
     kind_of,
     origin_of,
 )
+from tether.trace.operators import (
+    BOTH,
+    EITHER_ONE,
+    REFUSED,
+    WITH_CARE,
+    Operation,
+    of_bits,
+    of_comparisons,
+    of_quotients,
+    of_remainders,
+    of_sums,
+    table,
+)
+from tether.trace.raising import check, of_division, of_power, of_remainder
 from tether.trace.refusal import refuse
 
 
@@ -252,60 +266,6 @@ def _is_number(x: Any) -> bool:
 
 # --- operations ---------------------------------------------------------------------------
 
-# What stands in a table of kinds in place of a result.
-_REFUSED, _EITHER, _BOTH, _WITH_CARE = -1, -2, -3, -4
-
-
-class Operation:
-    """An operator: what it computes, and the kind of its result for all kinds of operands."""
-
-    __slots__ = ("kinds", "method", "name")
-
-    def __init__(
-        self, name: str, method: Callable[[Graph, int, int], int], kinds: list[list[int]]
-    ) -> None:
-        self.name, self.method, self.kinds = name, method, kinds
-
-
-def table(rule: Callable[[int, int, int], int]) -> list[list[int]]:
-    """Kinds of the results of an operation."""
-    return [[rule(x, y, PROMOTED[x][y]) for y in KINDS] for x in KINDS]
-
-
-def _of_sums(of_bools: int) -> Callable[[int, int, int], int]:
-    """Kinds of + - *, where two bools of NumPy give something of their own."""
-
-    def rule(x: int, y: int, promoted: int) -> int:
-        if class_of(promoted) != BOOL:
-            return promoted
-        origin = origin_of(promoted)
-        if origin == PYTHON:
-            return INT + PYTHON
-        unsure = origin_of(x) in UNCERTAIN or origin_of(y) in UNCERTAIN
-        return _REFUSED if unsure else of_bools
-
-    return rule
-
-
-def of_quotients(x: int, y: int, promoted: int) -> int:
-    """Kind of the result of a function that always gives floats."""
-    return FLOAT + origin_of(promoted)
-
-
-def _of_remainders(x: int, y: int, promoted: int) -> int:
-    if class_of(promoted) == FLOAT:
-        return promoted
-    return _REFUSED if BOOL in (class_of(x), class_of(y)) else _WITH_CARE
-
-
-def _of_comparisons(x: int, y: int, promoted: int) -> int:
-    return BOOL + origin_of(promoted)
-
-
-def _of_bits(x: int, y: int, promoted: int) -> int:
-    return promoted if class_of(promoted) == BOOL else _REFUSED
-
-
 def _operate(operation: Operation, x: Any, y: Any) -> Any:
     """Combine two numbers, at least one of them traced; leave the rest to their own operators."""
     if type(x) is Scalar:
@@ -325,14 +285,16 @@ def _operate(operation: Operation, x: Any, y: Any) -> Any:
         a, first = recorder.graph.constant(float(x)), kind
     kind = operation.kinds[first][second]
     graph = recorder.graph
+    if operation.errors is not None and guards:
+        check(recorder, PROMOTED[first][second], operation.errors(graph, a, b))
     if kind >= 0:
         return Scalar(recorder, operation.method(graph, a, b), kind)
-    if kind == _EITHER:
+    if kind == EITHER_ONE:
         return Scalar(recorder, graph.logical_or(truth(graph, a), truth(graph, b)), BOOL + NUMPY)
-    if kind == _BOTH:
+    if kind == BOTH:
         return Scalar(recorder, graph.logical_and(truth(graph, a), truth(graph, b)), BOOL + NUMPY)
     promoted = PROMOTED[first][second]
-    if kind == _WITH_CARE and _is_safe(operation, graph, b, promoted):
+    if kind == WITH_CARE and _is_safe(operation, graph, b, promoted):
         return Scalar(recorder, operation.method(graph, a, b), promoted)
     refuse(f"{operation.name} of bools or integers is not known to tracing")
 
@@ -386,15 +348,15 @@ def _truth_value(graph: Graph, node: int) -> int:
 
 
 _ARITHMETIC = {
-    "add": Operation("+", Graph.add, table(_of_sums(_EITHER))),
-    "sub": Operation("-", Graph.minus, table(_of_sums(_REFUSED))),
-    "mul": Operation("*", Graph.times, table(_of_sums(_BOTH))),
-    "truediv": Operation("/", Graph.over, table(of_quotients)),
-    "mod": Operation("%", binary(op.MOD), table(_of_remainders)),
+    "add": Operation("+", Graph.add, table(of_sums(EITHER_ONE))),
+    "sub": Operation("-", Graph.minus, table(of_sums(REFUSED))),
+    "mul": Operation("*", Graph.times, table(of_sums(BOTH))),
+    "truediv": Operation("/", Graph.over, table(of_quotients), of_division),
+    "mod": Operation("%", binary(op.MOD), table(of_remainders), of_remainder),
 }
-_POWER = Operation("**", Graph.pow, table(_of_remainders))
+_POWER = Operation("**", Graph.pow, table(of_remainders), of_power)
 _COMPARISON = {
-    name: Operation(sign, method, table(_of_comparisons))
+    name: Operation(sign, method, table(of_comparisons))
     for name, sign, method in (
         ("lt", "<", binary(op.LT)),
         ("le", "<=", binary(op.LE)),
@@ -410,12 +372,12 @@ _NODES_OF_LOGIC: dict[str, Callable[[Graph, int, int], int]] = {
     "xor": _logic(lambda graph, a, b: graph.binary(op.NE, a, b)),
 }
 _BITWISE = {
-    name: Operation(sign, _NODES_OF_LOGIC[name], table(_of_bits))
+    name: Operation(sign, _NODES_OF_LOGIC[name], table(of_bits))
     for name, sign in (("and", "&"), ("or", "|"), ("xor", "^"))
 }
 # The same of anything: np.logical_and and its like.
 _LOGICAL = {
-    name: Operation(f"logical_{name}", method, table(_of_comparisons))
+    name: Operation(f"logical_{name}", method, table(of_comparisons))
     for name, method in _NODES_OF_LOGIC.items()
 }
 # Operators under the names of the universal functions.
@@ -432,9 +394,11 @@ def _add_operators() -> None:
     # Ordinary numbers whose result is one too need no more than this; `_operate` knows the rest.
 
     def forward(operation: Operation) -> Callable[[Any, Any], Any]:
-        kinds, method = operation.kinds, operation.method
+        kinds, method, errors = operation.kinds, operation.method, operation.errors
 
         def operate(self: Scalar, other: Any) -> Any:
+            if errors is not None and guards:
+                return _operate(operation, self, other)
             recorder, cls = self.recorder, type(other)
             if cls is Scalar:
                 kind = kinds[self.kind][other.kind]
@@ -450,9 +414,11 @@ def _add_operators() -> None:
         return operate
 
     def reflected(operation: Operation) -> Callable[[Any, Any], Any]:
-        kinds, method = operation.kinds, operation.method
+        kinds, method, errors = operation.kinds, operation.method, operation.errors
 
         def operate(self: Scalar, other: Any) -> Any:
+            if errors is not None and guards:
+                return _operate(operation, other, self)
             cls = type(other)
             if cls in OF_TYPE:
                 kind = kinds[OF_TYPE[cls]][self.kind]

@@ -31,8 +31,10 @@ from tether.trace.choices import first_unless_greater, first_unless_less, hypot
 from tether.trace.effects import LeftOut
 from tether.trace.float_types import TYPE_SHIMS, TracedFloat, TracedFloat64, type_of
 from tether.trace.functions import BINARY, SPECIAL, UNARY, erf
+from tether.trace.guards import guards
 from tether.trace.kinds import BOOL, BOXED, FLOAT, INT, NUMPY, PYTHON, class_of, origin_of
 from tether.trace.numpy_functions import empty_like, filled, full_like, ones_like, zeros_like
+from tether.trace.raising import check_math, never_raises
 from tether.trace.refusal import refuse
 from tether.trace.scalar import (
     Scalar,
@@ -142,6 +144,17 @@ def _full(shape: Any, value: Any, dtype: Any) -> Any:
 _TYPES = (np.ndarray, np.dtype, np.ufunc, np.errstate, np.ndindex, np.finfo, np.iinfo, np.poly1d)
 
 
+class _ErrState(np.errstate):
+    """Stands for `numpy.errstate`."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        guards.enter_errstate()
+
+
+_ErrState.__name__ = "errstate"
+
+
 class NumpyShim:
     """Stands for numpy or one of its submodules."""
 
@@ -176,6 +189,10 @@ def numpy_member(value: Any, name: str) -> Any:
     if isinstance(value, types.ModuleType):
         return NumpyShim(value)
     if isinstance(value, type):
+        if value is np.errstate:
+            return _ErrState
+        if issubclass(value, Exception):
+            return value
         known = issubclass(value, np.generic) or value in _TYPES
         return value if known else refusing(f"np.{name} is not known to tracing")
     if not callable(value):
@@ -341,6 +358,19 @@ def _math_shim(name: str, plain: Callable[..., Any], traced: Callable[..., Any] 
     of_one = None if name in _OF_SEVERAL else traced
 
     def function(*args: Any, **options: Any) -> Any:
+        if guards:
+            return guarded(*args, **options)
+        return run(*args, **options)
+
+    def guarded(*args: Any, **options: Any) -> Any:
+        if not has_traced(args) and not has_traced(tuple(options.values())):
+            return guards.raised_by(run, *args, **options)
+        if not never_raises(name):
+            check_math(name, [_number_of_python(x) for x in args])
+        with guards.lifted():
+            return run(*args, **options)
+
+    def run(*args: Any, **options: Any) -> Any:
         if of_one is not None and len(args) == 1 and type(args[0]) is Scalar and not options:
             return of_kind(wanted + PYTHON, of_one(with_origin(PYTHON, args[0])))
         args = tuple(x if not _is_iterator(x) else list(x) for x in args)

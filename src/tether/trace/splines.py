@@ -12,6 +12,7 @@ import numpy as np
 
 from tether.trace.arrays import TracedArray, demoted, has_traced, lifted, plain, promoted
 from tether.trace.functions import clip
+from tether.trace.guards import guards
 from tether.trace.opaque import KNOWN_OF_INTERPOLANTS
 from tether.trace.piecewise import Piecewise, from_points
 from tether.trace.refusal import refuse
@@ -67,6 +68,7 @@ class Pieces:
         """Limit the operand as the interpolant does."""
         low, high = self.ends
         if self.outside == NOTHING:
+            guards.refuse_if_caught(ValueError)
             return select(logical_and(x >= low, x <= high), x, math.nan)
         if self.outside == REPEAT:
             return low + (x - low) % (high - low)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import linecache
 import os
@@ -19,13 +18,15 @@ from tether.trace import opcodes as op
 from tether.trace.arguments import ArgumentLayout, HiddenInputs
 from tether.trace.arrays import TracedArray
 from tether.trace.blame import LineOfWrite
-from tether.trace.blocks import Blocks
+from tether.trace.blocks import JOIN, Blocks
 from tether.trace.branches import BranchRecorder, TooManyWays, merge
 from tether.trace.cache import Reader, TooLarge
 from tether.trace.derive import SparseJacobian, jacobian, switches
 from tether.trace.effects import effects
 from tether.trace.emit import Program, emit
 from tether.trace.graph import TIMED, Graph
+from tether.trace.guards import guards, numpy_raises, raised_on_purpose
+from tether.trace.handlers import CAUGHT, GUARD
 from tether.trace.joins import Joins
 from tether.trace.kinds import NP_FLOAT, PY_FLOAT
 from tether.trace.private import PrivateCopy
@@ -305,6 +306,7 @@ def _follow(
     graph = Graph()
     recorder = BranchRecorder(graph, lambda problem: _is_raised_by(problem, private.codes))
     effects.begin()
+    raising = numpy_raises()
     layout = ArgumentLayout(args, fixed, () if hidden is None else hidden.names)
     reader = Reader()
 
@@ -312,9 +314,11 @@ def _follow(
         return Scalar(recorder, graph.arg(layout.own + number), kind)
 
     joins = None if blocks is None else Joins(recorder, blocks)
-    private = PrivateCopy(reader, blocks, joins, hidden, None if hidden is None else symbol)
+    marks = {GUARD: guards.guard, CAUGHT: guards.check_caught, JOIN: joins}
+    private = PrivateCopy(reader, blocks, marks, hidden, None if hidden is None else symbol)
     if joins is not None:
         joins.changed = private.watch.changed
+    guards.begin(private.builtins, raising)
 
     def run() -> list[int]:
         t = Scalar(recorder, graph.time(), PY_FLOAT)
@@ -391,19 +395,10 @@ def _read(reader: Reader, fun: Callable[..., Any], args: Sequence[Any]) -> None:
         raise Untraceable("what it depends on cannot be compared from call to call") from None
 
 
-def raised_on_purpose(problem: BaseException) -> bool:
-    """Tell a `raise` that is written in the function from a real Ctrl-C."""
-    place = problem.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    if place is None:
-        return False
-    code = place.tb_frame.f_code.co_code
-    return dis.opname[code[place.tb_lasti]] == "RAISE_VARARGS"
-
-
 def _is_raised_by(problem: Exception, codes: set[types.CodeType]) -> bool:
     """Tell whether one of the user's functions has raised an exception itself."""
+    if guards.has_raised(problem):
+        return True
     unknown = isinstance(problem, TypeError) and "must derive from BaseException" in str(problem)
     if unknown or not raised_on_purpose(problem):          # a stand-in cannot be raised
         return False

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tether._core.plain import Plain
-from tether.trace.tracer import Trace, TraceFailure, raised_on_purpose
+from tether.trace.guards import raised_on_purpose
+from tether.trace.tracer import Trace, TraceFailure
 
 _SAFETY = 4.0
 # Sizes of the perturbations, each to both sides.

@@ -1,0 +1,77 @@
+"""Mark what handles exceptions in a function: the same function from its own text.
+
+A program raises nothing, so where arithmetic in a `try` would raise, that is a branch of the traced
+function (`tether.trace.guards`). What may be caught is known while the body runs, and what was
+caught is looked at:
+
+    try:                           try:
+        x = exp(u)                     with guard(lambda: (OverflowError,)):
+    except OverflowError:    ->            x = exp(u)
+        x = 1e300                  except OverflowError:
+                                       caught()
+                                       x = 1e300
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from typing import Any
+
+from tether.trace.rewritten import parameters, parts_of, placed, rewritten
+
+__all__ = ["CAUGHT", "GUARD", "code_with_guards", "guarded", "is_guard"]
+
+GUARD, CAUGHT = "<guard>", "<caught>"      # no names that a program can have
+_STOPS = (ast.Yield, ast.YieldFrom, ast.Await)
+_LEAVES = (ast.Return, ast.Break, ast.Continue)
+
+
+def code_with_guards(function: types.FunctionType) -> types.CodeType | None:
+    """Code of a function with its handlers marked; None where its text does not tell."""
+    return rewritten(function, guarded)
+
+
+def guarded(node: Any) -> Any:
+    """Mark the handlers of a function; None if it stops inside a `try`, to go on later."""
+    marker = _Marker()
+    made = marker.visit(node)
+    return made if marker.is_whole else None
+
+
+def is_guard(node: Any) -> bool:
+    """Tell whether a statement stands around the body of a `try`."""
+    if not isinstance(node, ast.With) or not isinstance(node.items[0].context_expr, ast.Call):
+        return False
+    called = node.items[0].context_expr.func
+    return isinstance(called, ast.Name) and called.id == GUARD
+
+
+class _Marker(ast.NodeTransformer):
+    is_whole = True
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        self.generic_visit(node)
+        if any(isinstance(part, _STOPS) for part in parts_of(node.body)):
+            self.is_whole = False
+        types = [handler.type for handler in node.handlers]
+        swallows = any(isinstance(part, _LEAVES) for part in parts_of(node.finalbody))
+        if types or swallows:
+            node.body = [placed(_guard([] if swallows else types, node.body), node)]
+        for handler in node.handlers:
+            handler.body.insert(0, _caught(handler))
+        if node.finalbody:
+            node.finalbody.insert(0, _caught(node.finalbody[0]))
+        return node
+
+
+def _guard(types: list[Any], body: list[Any]) -> ast.With:
+    """Make what stands around the body of a `try`; it catches all, if there are no types."""
+    known = [kind for kind in types if kind is not None]
+    ask = ast.Lambda(parameters([]), ast.Tuple(known, ast.Load()))
+    given: list[Any] = [ask] if known and len(known) == len(types) else []
+    return ast.With([ast.withitem(ast.Call(ast.Name(GUARD, ast.Load()), given, []))], body)
+
+
+def _caught(like: Any) -> Any:
+    return placed(ast.Expr(ast.Call(ast.Name(CAUGHT, ast.Load()), [], [])), like)
