@@ -19,16 +19,24 @@ class _Bdf:
     """Its steps are those of `tether._core.step`; its history are the differences `phi`."""
 
     def begin(self, state: State, t: float, start: Start, first_step: float) -> int:
-        """Begin at order 1, or at order 2 where index 3 is integrated as written."""
+        """Begin at order 1, or with a parabola at order 2.
+
+        That is needed where index 3 is integrated as written. Where y'' is known it makes better
+        begins on the way, of which a run that switches has many.
+        """
         code = begin.begin(
             state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
         )
-        if state.lowest_order > 1 and start.success:
-            ypp = start.ypp
-            if ypp is None:
-                ypp = curvature(state, t, start.y, start.yp)
-            if ypp is not None:
-                begin.bend(state, np.ascontiguousarray(ypp))
+        if not start.success:
+            return code
+        ypp = start.ypp
+        if state.lowest_order > 1:
+            ypp = curvature(state, t, start.y, start.yp) if ypp is None else ypp
+        elif state.steps == 0:
+            return code
+        if ypp is not None:
+            begin.bend(state, np.ascontiguousarray(ypp))
+            state.starting = state.lowest_order == 1
         return code
 
     def advance(self, state: State, count: int) -> int:

@@ -78,6 +78,7 @@ class Breaks:
             ahead.append(turn)
         self._next = min(ahead, key=lambda t: s.direction * t, default=None)
         s.t_end = self.t_final
+        self.run.between_breaks = self._next is not None and t != self.t_start
         if self._next is not None:
             s.t_end = self._next - s.direction * self.beside(self._next)
         elif self._table is not None and self._table.t_end != self.t_final:

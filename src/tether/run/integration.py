@@ -45,6 +45,7 @@ from tether.start.first_step import first_step as choose_first_step
 from tether.start.nonlinear_slopes import nonlinear_slopes
 from tether.start.references import References
 from tether.start.rescue import better_guess, with_same_signs
+from tether.structure.modes import Sides
 from tether.structure.scaling import Units
 from tether.structure.start import Start
 
@@ -66,6 +67,10 @@ GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
 LOOKS = 100
 # Steps between looks at the rows that were chosen of a derivative array.
 LOOK_EVERY = 10
+
+
+# Sides of surfaces before one is passed and beyond it, and which ones the solution passes.
+Way = tuple[Sides, Sides, tuple[int, ...]]
 
 
 class Integration:
@@ -136,6 +141,9 @@ class Integration:
         self.tried_at: float | None = None     # where a failure last led to a new analysis
         self.reduced_at: float | None = None   # ... or to other choices
         self.stride = math.inf                 # of the last step before the run began anew
+        self.between_breaks = False            # whether the next stretch ends at a break, too
+        # sides on which the solution has gone on without a jump
+        self.ways_without_jump: dict[Way, Sides] = {}
         self._breaks: Breaks | None = None     # of `step`
         self.watched: list[Switch] | None = None    # by `step`, where the structure may change
         self.changed = False                   # whether what the residual reads was
@@ -302,7 +310,7 @@ class Integration:
         if use_kinds(s, self.model, self.options, self.start.pencil):
             probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
         self.ask()
-        h = first_step or choose_first_step(s, self.start)
+        h = first_step or choose_first_step(s, self.start, self.between_breaks)
         code = self.method.begin(s, t, self.start, h)
         self._expect_rank()
         self.trust.watch(s)
@@ -317,6 +325,7 @@ class Integration:
         for _ in range(MOST_STARTS):
             self.start = self.find_start(mode)
             if not self.switching.settle_start():
+                self.switching.search_sides(mode)
                 return
             self.switching.prepare_start()
         self.switching.leave_surfaces()

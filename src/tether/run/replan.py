@@ -29,7 +29,7 @@ from tether.structure.modes import Sides
 
 if TYPE_CHECKING:
     from tether._core.state import State
-    from tether.run.integration import Integration
+    from tether.run.integration import Integration, Way
 
 __all__ = [
     "begin_anew",
@@ -79,26 +79,33 @@ def begin_anew(
     conditions depend. Invariants keep their values, unless the state was changed on purpose, from
     what it was `before`, or what the functions read was.
     """
-    if before is not None or not run.is_current:
+    current = run.is_current
+    if before is not None or not current:
         run.references.forget()
-    if before is not None or turned or not run.is_current:
+    if before is not None or turned or not current:
         run.switching.leave_surfaces()
     elif passing:
         run.switching.turn(t, passing)
-    _begin_anew(run, t, y, yp, turned)
+    _begin_anew(run, t, y, yp, turned, current)
     follow_surfaces(run)
     changed = before is not None and not np.array_equal(before, y)
     run.settle(y if before is None else before, changed)
 
 
 def _begin_anew(
-    run: Integration, t: float, y: np.ndarray, yp: np.ndarray, turned: Sequence[int]
+    run: Integration, t: float, y: np.ndarray, yp: np.ndarray, turned: Sequence[int], current: bool
 ) -> None:
     before, model = run.state, run.model
     run.stride = abs(before.last_h)
-    current = run.is_current
+    way = model.sides, model.sides, tuple(turned)
     if turned or not current or model.sides_at(t, y, yp) != model.sides:
-        replan(run, (t, y, yp), _sides_beyond(model, (t, y, yp), turned) if current else None)
+        sides = None
+        if current:
+            sides = _sides_beyond(model, (t, y, yp), turned)
+            way = model.sides, sides, tuple(turned)
+            if _avoids_jump_again(run, (t, y, yp), way):
+                return
+        replan(run, (t, y, yp), sides)
         if run.status == Status.EQUATIONS_CHANGED:
             return
     elif run.switching.slides != model.slides:
@@ -107,7 +114,8 @@ def _begin_anew(
     run.restart(t, y, yp, mode="assume" if smooth else "auto")
     if run.start.success:
         _settle(run)
-        _avoid_jump(run, (t, y, yp), turned)
+        if _avoid_jump(run, (t, y, yp), turned):
+            run.ways_without_jump[way] = run.model.sides
     elif run.state is not before or run.model is not model or not _go_through(run, t, y, yp):
         try_another_plan(run, t, y, yp)
 
@@ -216,12 +224,12 @@ def _move(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
     run.adopt(model)
     run.state = new_state(model, run.options)
     model.constraints.attach(run.state, t, y, run.problem.args, run.options)
-    _carry_over(old, owner, run.state)
+    _carry_over(old, np.where(owner < run.n, owner, -1), run.state)
     run.plans += 1
 
 
 def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
-    """Let a run go on in another memory; `owner` says whose the old unknowns were."""
+    """Let a run go on in another memory; `owner` says whose the old unknowns were, -1 nobody's."""
     new.go_on_from(old)
     rows, kept = (s.ring_rows for s in (new, old))
     shared = codes.RING_COLUMNS + min(new.n, old.n)       # y' begins with the user's unknowns
@@ -435,8 +443,22 @@ def _settle(run: Integration) -> None:
         run.start = run.start.after(earlier)
 
 
-def _avoid_jump(run: Integration, point: Point, turned: Sequence[int] = ()) -> None:
-    """Take another mode where that lets unknowns that evolve go on from their values.
+def _avoids_jump_again(run: Integration, point: Point, way: Way) -> bool:
+    """Take the mode at once that avoided a jump when the run went this way the last time.
+
+    Tell whether it does again.
+    """
+    sides, plans = run.ways_without_jump.get(way), run.plans
+    if sides is None:
+        return False
+    if _begin_in(run, sides, *point) and _goes_on(run, point):
+        return True
+    run.plans = plans
+    return False
+
+
+def _avoid_jump(run: Integration, point: Point, turned: Sequence[int] = ()) -> bool:
+    """Take another mode if that lets unknowns that evolve go on from their values; tell whether.
 
     Sides were told from algebraic unknowns too, which may jump here: when a switch opens, the
     voltage over a diode is still what it was, and only with another one does the current go on.
@@ -444,18 +466,19 @@ def _avoid_jump(run: Integration, point: Point, turned: Sequence[int] = ()) -> N
     """
     model, start, plans = run.model, run.start, run.plans
     if model.modes is None or not _jumps(run, point[1]):
-        return
+        return False
     free = [k for k in model.modes.moving if k not in turned and k not in model.modes.timed]
     others = [flipped for count in (1, 2) for flipped in combinations(free, count)][:MOST_OTHERS]
     for flipped in others:
         sides = tuple(side != (k in flipped) for k, side in enumerate(model.sides))
         if _begin_in(run, sides, *point) and _goes_on(run, point):
-            break
-    else:
-        if others:
-            _begin_in(run, model.sides, point[0], start.y[: run.n], start.yp[: run.n])
-            run.start = run.start.after(start)
-    run.plans = plans
+            run.plans = plans
+            return True
+    if others:
+        _begin_in(run, model.sides, point[0], start.y[: run.n], start.yp[: run.n])
+        run.start = run.start.after(start)
+        run.plans = plans
+    return False
 
 
 def _begin_in(run: Integration, sides: Sides, t: float, y: np.ndarray, yp: np.ndarray) -> bool:

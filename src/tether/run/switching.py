@@ -37,6 +37,8 @@ ROUND_OFF = 64.0
 AT_REST = 1e-9
 # So often a solution may turn at one time.
 MOST_TURNS = 12
+# So many sets of sides are tried where no start is found with the conditions free.
+MOST_SETS = 100
 # A share that is not farther outside of its bounds counts as inside.
 SHARE_BESIDE = 1e-6
 
@@ -199,6 +201,42 @@ class Switching:
         self._put(sides)
         return False
 
+    def search_sides(self, mode: str) -> None:
+        """Look for a start on other sides of the surfaces, where none was found on those expected.
+
+        All conditions are frozen, at first as the values given have them. Then those are turned
+        that the values found contradict, all of them or one, until no condition contradicts.
+        """
+        run, frozen = self.run, self._of
+        if frozen is None or frozen.shares or run.start.success:
+            return
+        n, (t, y, yp) = frozen.traced.n, run.given
+        here = self._sides_at(frozen, t, y[:n], np.zeros(n) if yp is None else yp[:n])
+        turnable = [k for k, s in enumerate(frozen.surfaces)
+                    if s.conditions and self._bands[k] < np.inf]
+        here[[k for k in turnable if here[k] == 0.0]] = 1.0
+        waiting, tried = [tuple(here)], set[tuple[float, ...]]()
+        failed = run.start
+        while waiting and len(tried) < MOST_SETS:
+            trial = waiting.pop(0)
+            if trial in tried:
+                continue
+            tried.add(trial)
+            sides = np.array(trial)
+            self._put(sides)
+            run.start = run.find_start(mode)
+            wrong = turnable
+            if run.start.success:
+                found = self._sides_at(frozen, t, run.start.y[:n], run.start.yp[:n])
+                wrong = [k for k in turnable if found[k] * sides[k] < 0.0]
+                if not wrong:
+                    self._expected, self._forced = {}, set()
+                    return
+                waiting.insert(0, _turned(trial, wrong))
+            waiting += [_turned(trial, [k]) for k in wrong]
+        run.start = failed
+        self.prepare_start()
+
     # --- several surfaces at once -----------------------------------------------------------------
 
     @property
@@ -355,6 +393,10 @@ class Switching:
         self._bands = np.full(len(self._sides), np.inf)
         self._put(np.zeros(len(self._sides)))
         return True
+
+
+def _turned(sides: tuple[float, ...], wrong: Sequence[int]) -> tuple[float, ...]:
+    return tuple(-side if k in wrong else side for k, side in enumerate(sides))
 
 
 def _way(rates: Sequence[float]) -> float | None:

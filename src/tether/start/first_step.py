@@ -8,23 +8,27 @@ from tether._core import probe
 from tether._core.state import State
 from tether.structure.start import Start
 
+# Of the interval: the longest first step, and that between two breaks, where intervals are short.
 SHARE_OF_SPAN = 1e-3
+SHARE_BETWEEN_BREAKS = 0.1
 # Of the tolerance: the error of the first step, h^2 |y''| / 2, aims at this.
 TARGET = 0.25
 # At index 2 as written multipliers are off by h |y''| / 2 at order 1: so much shorter it is there.
 SHORTER = 1.0 / 16.0
 
 
-def first_step(state: State, start: Start) -> float:
+def first_step(state: State, start: Start, between_breaks: bool = False) -> float:
     """Choose the first step so that the error of order 1 meets the tolerance, math (17).
 
-    Zero leaves the choice to the core, which knows only the slope.
+    The interval may be that `between_breaks`: nothing else switches by time in it. Zero leaves the
+    choice to the core, which knows only the slope.
     """
     if start.ypp is None:
         return 0.0
     curvature = probe.weighted_size(state, start.ypp)
     span = abs(state.t_end - state.t)
-    h = min(SHARE_OF_SPAN * span, state.max_step)
+    share = SHARE_BETWEEN_BREAKS if between_breaks else SHARE_OF_SPAN
+    h = min(share * span, state.max_step)
     if curvature > 0.0:
         h = min(h, math.sqrt(2.0 * TARGET / curvature))
     if state.highest_kind == 2 and not state.exact_at_steps:

@@ -178,9 +178,19 @@ class Timetable:
         self.span = abs(t_end - t)
         self._known: list[float] = []          # of what is curved, up to the horizon
         self._horizon = t
+        self._last: tuple[float, float | None] | None = None   # a time and what comes next
 
     def next(self, t: float) -> float | None:
         """First time after t at which something turns; None if nothing does."""
+        if self._last is not None:
+            since, found = self._last
+            is_ahead = found is None or self.direction * (found - t) > 0.0
+            if is_ahead and self.direction * (t - since) >= 0.0:
+                return found
+        self._last = t, self._find_next(t)
+        return self._last[1]
+
+    def _find_next(self, t: float) -> float | None:
         ahead = [time for time in (self._next_straight(t), self._next_curved(t))
                  if time is not None and self.direction * (self.t_end - time) >= 0.0]
         return min(ahead, key=lambda time: self.direction * time, default=None)
@@ -233,6 +243,8 @@ class Timetable:
                 slope = slopes[a] if values[a] > 0.0 else -slopes[a]
             elif code == op.MOD:
                 value, slope = float(np.mod(values[a], values[b])), slopes[a]
+            elif code in TWO_SIDED:
+                value = float(values[a] < values[b] if code == op.LT else values[a] <= values[b])
             elif code == op.TABLE:
                 table = graph.tables[b]
                 value = float(table(values[a]))
