@@ -56,6 +56,24 @@ def test_a_table_of_time():
     assert sol.y[0, -1] == pytest.approx(0.03, rel=1e-4)
 
 
+@pytest.mark.parametrize(("count", "steps_a_knot"), [(100, 30.0), (2000, 5.0)])
+def test_a_table_with_many_knots(count, steps_a_knot):
+    """The finer it is, the less there is to notice at a knot: the run passes it at its order."""
+    times = np.linspace(0, 10, count + 1)
+    values = np.sin(3 * times)
+
+    def forced(t, y, yp):
+        return [yp[0] + y[0] - np.interp(t, times, values)]
+
+    sol = solve_dae(forced, (0, 10), [0.0])
+    exact, width = 0.0, times[1]
+    for low, slope in zip(values[:-1], np.diff(values) / width, strict=True):
+        at_rest = low - slope                  # of y - slope t
+        exact = at_rest + slope * width + (exact - at_rest) * math.exp(-width)
+    assert sol.y[0, -1] == pytest.approx(exact, rel=2e-6)
+    assert sol.stats.steps < steps_a_knot * count
+
+
 @pytest.mark.parametrize("rtol", [1e-3, 1e-6])
 def test_a_source_that_meets_a_charge_at_rest(rtol):
     """The diode conducts while the source is above the voltage, which changes slowly."""

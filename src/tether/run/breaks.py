@@ -128,18 +128,26 @@ class Breaks:
             run.status = Status.RUNNING
             self.aim()
             return run.t, True
+        is_given = False
         while True:
             behind = last + s.direction * self.beside(last)
             while self._given and s.direction * (self._given[0] - last) <= 0.0:
                 self._given.pop(0)
+                is_given = True
             ahead = (*self._given[:1], self._turn_after(behind))
             near = [t for t in ahead if t is not None and self.same(last, t)]
             if not near:
                 break
             last = max(near, key=lambda t: s.direction * t)
         y, yp, before, last_step = run.y, run.yp, run.model, run.polynomial()
+        pace = s.h, s.steps_at_order
         self._aim_from(behind)                 # the first step depends on how far it is
         begin_anew(run, behind, y, yp)
         if not run.start.success and run.start.reason.kind is Kind.NOT_FINITE:
             run.status = Status.NON_FINITE
-        return behind, run.model is not before and keep_history(run, last_step, run.t)
+        if run.model is not before or is_given:
+            return behind, run.model is not before and keep_history(run, last_step, run.t)
+        goes_on = keep_history(run, last_step, run.t, only_without_kink=True)
+        if goes_on:                            # as if nothing had been there
+            s.h, s.steps_at_order = pace
+        return behind, goes_on

@@ -109,8 +109,10 @@ class SwitchTimes:
 
     @cached_property
     def straight_cone(self) -> list[int]:
-        """What the nodes with straight lines need, in order."""
-        return self.graph.cone(self.straight)
+        """What the nodes with straight lines need, in order: the values of few tables."""
+        graph, cone = self.graph, self.graph.cone(self.straight)
+        used = {x for node in cone for x in graph.operands(node)}
+        return [node for node in cone if graph.nodes[node][0] != op.TABLE or node in used]
 
     @cached_property
     def curved_cone(self) -> list[int]:
