@@ -22,7 +22,7 @@ from tether.structure.sliding import sliding
 from tether.trace.backend import Backend, prepare
 from tether.trace.emit import NoProgram, check_runs_alone, emit
 from tether.trace.reading import Reading, read_function, value_key
-from tether.trace.tracer import Trace, TraceFailure, trace
+from tether.trace.tracer import Trace, TraceFailure, trace, why_not_compared
 from tether.trace.verify import verify
 
 __all__ = ["find_model"]
@@ -59,7 +59,7 @@ def find_model(
         partial(read_function, problem.fun, n, problem.args, problem.fills), form, make
     )
     if plan is None or reading is None:
-        return AsWritten(problem, n), "what it depends on cannot be compared from call to call"
+        return AsWritten(problem, n), why_not_compared(problem.fun, problem.args)
     if plan.modes is not None:
         if sides is None:
             slopes = np.zeros(n) if yp is None else yp

@@ -35,7 +35,8 @@ from tether.trace.classes import (
     own_members,
     why_unknown_enumeration,
 )
-from tether.trace.code import facts_of
+from tether.trace.code import facts_of, line_of_name
+from tether.trace.frames import is_frame, labels_and_values
 from tether.trace.guards import numpy_raises
 from tether.trace.known import (
     BY_VALUE,
@@ -73,7 +74,18 @@ _HOLDING_NUMBERS = frozenset((list, tuple, dict, np.ndarray))
 
 
 class TooLarge(Exception):  # noqa: N818
-    """What a function depends on is too much to compare."""
+    """What a function depends on is too much to compare.
+
+    Attributes
+    ----------
+    name : str
+        Name of the variable or attribute that holds too much; empty if it is more than one.
+    value : object
+        What it holds.
+    """
+
+    name = ""
+    value: object = None
 
 
 class _Same:
@@ -169,6 +181,13 @@ class Reader:
         """Tell whether a value that is more than a number or a text is part of the key."""
         return id(value) in self._open
 
+    def place_of_name(self, name: str) -> tuple[types.CodeType, int] | None:
+        """Code and line that first mention a name, in the functions that were read."""
+        functions = (x for x in self._kept if type(x) is types.FunctionType)
+        codes = [x.__code__ for x in functions if not is_library(home(x))]
+        places = ((code, line_of_name(code, name)) for code in codes)
+        return next(((code, line) for code, line in places if line), None)
+
     def shares_with(self, other: Any) -> bool:
         """Tell whether something that is reached from another object can be written to and read."""
         reader = Reader()
@@ -230,7 +249,11 @@ class Reader:
             if space is not self._holder_of_last:
                 self.groups.append(len(self.floats))
                 self._holder_of_last = space
-        return self.part(space, name, value)
+        try:
+            return self.part(space, name, value)
+        except TooLarge as problem:
+            problem.name, problem.value = name, value
+            raise
 
     def _values(self, values: Any) -> list[Hashable]:
         """Tokens of values that a library computes with: floats among them by value."""
@@ -500,6 +523,9 @@ class Reader:
             return (kind, *(self.read(part) for part in parts))
         if kind is types.MethodWrapperType:
             return "method", value.__name__, self.read(value.__self__)
+        if is_frame(value) and (held := labels_and_values(value)) is not None:
+            self.groups.append(len(self.floats))
+            return kind, held[0], tuple([self.part(value, i, x) for i, x in enumerate(held[1])])
         return _Unknown(value)
 
     def _by_attributes(self, value: Any) -> Hashable:

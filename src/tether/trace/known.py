@@ -32,7 +32,8 @@ NUMPY_NUMBERS = frozenset(
     kind for kind in np.sctypeDict.values() if np.dtype(kind).kind in "biufc"
 )
 _PLAIN = (
-    int, bool, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented),
+    int, bool, float, complex, str, np.str_, bytes, range, type(None), type(...),
+    type(NotImplemented),
 )
 BY_VALUE = frozenset(_PLAIN) - {float}
 FLOATS = frozenset((float, np.float64))
@@ -47,7 +48,7 @@ NUMPY_FUNCTION = type(np.concatenate)      # functions that dispatch on their ar
 
 # --- modules ------------------------------------------------------------------------------------
 
-_LIBRARIES = frozenset(("numpy", "scipy", "numba", "builtins"))
+_LIBRARIES = frozenset(("numpy", "scipy", "numba", "pandas", "builtins"))
 _STANDARD = sysconfig.get_paths()["stdlib"]
 _WHOLE = frozenset(("operator", "itertools", "bisect", "heapq", "cmath", "statistics", "numbers"))
 _MEMBERS_TEXT = {
@@ -346,6 +347,15 @@ def slots(value: Any) -> dict[str, Any]:
                 except AttributeError:       # not set
                     continue
     return found
+
+
+def set_slot(value: Any, name: str, part: Any) -> None:
+    """Set an attribute that an object keeps outside a dictionary."""
+    for base in type(value).__mro__:
+        member = vars(base).get(name)
+        if type(member) is types.MemberDescriptorType:
+            member.__set__(value, part)
+            return
 
 
 def dictionary(value: Any) -> dict[str, Any]:

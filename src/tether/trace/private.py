@@ -29,6 +29,7 @@ from tether.trace.classes import PrivateClasses, members_of
 from tether.trace.code import facts_of, line_of_name
 from tether.trace.effects import left_out
 from tether.trace.float_types import TYPE_SHIMS
+from tether.trace.frames import Frame, is_frame, labels_and_values
 from tether.trace.grids import interpolant_on_grid
 from tether.trace.identity import HARMLESS, OF_CONDITIONS, OF_NAMES, identity_tests
 from tether.trace.kinds import NP_FLOAT, OF_TYPE
@@ -56,6 +57,7 @@ from tether.trace.known import (
     is_sparse,
     jitted_function,
     module_of,
+    set_slot,
     slots,
     why_unknown,
 )
@@ -498,7 +500,7 @@ class PrivateCopy:
         result = self._remember(value, build(cls, first))
         fill(result, self._parts(value))
         for name, part in slots(value).items():
-            _set_slot(result, name, self._attribute(value, name, part))
+            set_slot(result, name, self._attribute(value, name, part))
         own = dictionary(result)
         for name, part in dictionary(value).items():
             own[name] = self._attribute(value, name, part)
@@ -524,6 +526,8 @@ class PrivateCopy:
             return SparseMatrix(value)
         if is_numpy_polynomial(value) or is_holder(value):
             return self._holder(value)
+        if is_frame(value) and (held := labels_and_values(value)) is not None:
+            return Frame.of(value, [self.part(value, i, x) for i, x in enumerate(held[1])])
         if type(value) is types.MethodWrapperType:
             owner = self.copy(value.__self__)
             return owner if type(owner) is Forbidden else getattr(owner, value.__name__)
@@ -562,14 +566,6 @@ def _in_order(values: Any, parts: list[Any]) -> Any:
     """Return a copy of a set, unless it has another order than the original."""
     same = all(x is y for x, y in zip(values, parts, strict=True))
     return values if same else Forbidden("uses a set whose order a copy does not have")
-
-
-def _set_slot(value: Any, name: str, part: Any) -> None:
-    for base in type(value).__mro__:
-        member = vars(base).get(name)
-        if type(member) is types.MemberDescriptorType:
-            member.__set__(value, part)
-            return
 
 
 _MAKERS: dict[type, Callable[[PrivateCopy, Any], Any]] = {

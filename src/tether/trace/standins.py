@@ -25,6 +25,9 @@ _OPERATIONS_TEXT = """
 """
 
 
+OPERATIONS = tuple(_OPERATIONS_TEXT.split())
+
+
 class Forbidden:
     """Stands for what tracing does not understand: every use of it ends the tracing.
 
@@ -50,7 +53,7 @@ def raise_refusal(stand_in: Forbidden) -> NoReturn:
     raise problem
 
 
-for _name in _OPERATIONS_TEXT.split():
+for _name in OPERATIONS:
     if _name not in ("setattr",):
         setattr(Forbidden, f"__{_name}__", _refuse_use)
 Forbidden.__setattr__ = _refuse_use  # type: ignore[method-assign, assignment]

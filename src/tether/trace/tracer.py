@@ -391,8 +391,21 @@ class Write(Untraceable):
 def _read(reader: Reader, fun: Callable[..., Any], args: Sequence[Any]) -> None:
     try:
         reader.read_call(fun, args)
-    except (TooLarge, RecursionError):
-        raise Untraceable("what it depends on cannot be compared from call to call") from None
+    except (TooLarge, RecursionError) as problem:
+        name, value = getattr(problem, "name", ""), getattr(problem, "value", None)
+        what = f"reads {name}, a {type(value).__name__}, which" if name else "depends on what"
+        reason = Untraceable(f"{what} is too much to be compared from call to call")
+        reason.place = reader.place_of_name(name)
+        raise reason from None
+
+
+def why_not_compared(fun: Callable[..., Any], args: Sequence[Any] = ()) -> str:
+    """Say what a function depends on that is too much to be compared, and where."""
+    try:
+        _read(Reader(), fun, args)
+    except Untraceable as problem:
+        return str(_failure(problem, set()))
+    return "it depends on what cannot be compared from call to call"
 
 
 def _is_raised_by(problem: Exception, codes: set[types.CodeType]) -> bool:
