@@ -24,7 +24,10 @@ import numpy as np
 
 from benchmarks.measure import conditions
 from tether import gallery, solve_dae
-from tether.plan import ledger, model
+from tether.plan import choose, functions, ledger
+from tether.plan.plan import Plan
+from tether.plan.shelf import Shelf
+from tether.run import trust
 
 RESULTS = Path(__file__).parent / "results"
 SLOT = 0.01                            # seconds of one turn, one run at least
@@ -74,16 +77,17 @@ class Series:
 
     def __init__(self, run: Run, trusting: bool) -> None:
         self.run, self.trusting = run, trusting
-        self.shelf, self.best, self.points = model.Shelf(), math.inf, 0
+        self.shelf, self.best, self.points = Shelf(), math.inf, 0
 
     def turn(self, slot: float = SLOT) -> None:
         """Run for a while."""
         with ExitStack() as stack:
-            stack.enter_context(mock.patch.object(model, "_shelf", self.shelf))
+            for module in (choose, functions, trust):
+                stack.enter_context(mock.patch.object(module, "shelf", self.shelf))
             if self.trusting:
                 stack.enter_context(mock.patch.object(ledger.Ledger, "begin_run", _never))
                 stack.enter_context(mock.patch.object(ledger.Ledger, "can_pay", False))
-                stack.enter_context(mock.patch.object(model.Plan, "conditions", None))
+                stack.enter_context(mock.patch.object(Plan, "conditions", None))
             end = time.perf_counter() + slot
             while True:
                 began = time.perf_counter()

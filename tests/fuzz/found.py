@@ -53,11 +53,14 @@ math.fsum([1e16, x, -1e16])
 math.hypot(1e200 * x, 1e200)
 np.hypot(1e200 * x, 1e200)
 np.interp(x, [0.0, 0.5, 1.0], [0.0, np.inf, 1.0])
+np.interp(x, [0.5], [2.0])
 """.strip().splitlines()
 _BLOCK_STARTS = (
     "match x > 0.5", "if type(math.sin(x))", "if type(x) is np.float64", "if 'traced' in repr(x)",
     "@functools.singledispatch", "class P(float)", "with contextlib.suppress(ValueError)",
-    "class Swallow", "if str(type(x))",
+    "class Swallow", "if str(type(x))", "try:\n    w = math.exp(800.0",
+    "try:\n    w = 1.0 / float(x)",
+    "try:\n    w = float(x) ** -2", "try:\n    try:", "w = 0.0\nfor k in range(3):\n    try:",
 )
 FOUND_VALUES = [value for value in VALUES
                 if value.code in _VALUES_TEXT or value.code.startswith(_BLOCK_STARTS)]

@@ -287,6 +287,15 @@ BLOCKS = {
         except KeyError:
             w = 3.0 * x
         """,
+    "an index beyond the end": """
+        try:
+            w = [1.0, 2.0, 3.0][np.searchsorted(np.array([0.0, 1.0, 2.0, 3.0]), x)]
+        except IndexError:
+            w = x
+        """,
+    "an index beyond the end that is not handled": """
+        w = [1.0, 2.0, 3.0][np.searchsorted(np.array([0.0, 1.0, 2.0, 3.0]), x)]
+        """,
     "a condition inside": """
         try:
             w = math.sqrt(u) if x > -1.0 else 1.0 / (u + 3.0)
@@ -439,7 +448,7 @@ def test_helpers(name):
 REFUSED = {
     "text": ("w = float(str(u))", "ValueError", "makes text"),
     "type": ("w = x + len(u)", "TypeError", "handles TypeError"),
-    "index": ("w = [1.0, 2.0][3] + x", "IndexError", "handles IndexError"),
+    "index": ("w = y[x > 0.5][0]", "IndexError", "handles IndexError"),
     "shapes": ("w = np.dot(np.ones((2, 2)), np.ones(3))[0] + x", "ValueError",
                "handles ValueError"),
     "a number that may be NumPy's": (

@@ -23,7 +23,7 @@ from tether.trace.numpy_functions import objects
 from tether.trace.refusal import refuse
 from tether.trace.scalar import Scalar, is_traced, logical_and, of_kind, select
 from tether.trace.splines import interpolant
-from tether.trace.standins import Unchanging
+from tether.trace.standins import ConstantsOnly, Unchanging
 
 __all__ = ["interpolant_on_grid"]
 
@@ -90,6 +90,39 @@ class RegularGrid(Unchanging):
         return value
 
 
+class GridFunction:
+    """Stands for `scipy.interpolate.interpn` between given numbers."""
+
+    __slots__ = ("_function",)
+
+    _function: Any
+
+    def __init__(self, function: Any) -> None:
+        object.__setattr__(self, "_function", function)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        refuse(f"writes to {name} of interpn")
+
+    def __call__(
+        self, points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True,
+        fill_value: Any = math.nan,
+    ) -> Any:
+        """Evaluate, or make nodes."""
+        if not has_traced((lifted(points), lifted(values), lifted(xi))):
+            return ConstantsOnly(self._function)(points, values, xi, method, bounds_error,
+                                                 fill_value)
+        if has_traced(tuple(map(lifted, points))) or has_traced(lifted(values)):
+            refuse("interpn of traced values is not known to tracing")
+        made = sys.modules["scipy.interpolate"].RegularGridInterpolator(
+            tuple(map(_plainly, points)), _plainly(values), method, bounds_error, fill_value
+        )
+        table = interpolant_on_grid(made)
+        if table is None:
+            refuse("interpn of such a table is not known to tracing")
+        return table(np.stack(np.broadcast_arrays(*map(objects, xi)), axis=-1).view(TracedArray)
+                     if type(xi) is tuple else xi)
+
+
 class BivariateSpline(Unchanging):
     """Stands for a `RectBivariateSpline`, which stays where it was outside its grid."""
 
@@ -148,6 +181,13 @@ def _plainly(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(_plainly, value))
     return demoted(value)
+
+
+def function_on_grid(function: Any) -> GridFunction | None:
+    """Give what stands for `interpn`, None for any other function."""
+    module = sys.modules.get("scipy.interpolate")
+    is_known = module is not None and function is getattr(module, "interpn", None)
+    return GridFunction(function) if is_known else None
 
 
 def interpolant_on_grid(value: Any) -> Any:

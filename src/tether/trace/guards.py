@@ -91,8 +91,8 @@ class _Guards(threading.local):
             raise
 
     def has_raised(self, problem: BaseException) -> bool:
-        """Tell whether an exception is one that traced arithmetic has raised."""
-        return any(problem is known for known in self._certain)
+        """Tell whether traced arithmetic has raised an exception, or an index beyond the end."""
+        return _is_beyond(problem) or any(problem is known for known in self._certain)
 
     def is_certain(self, problem: BaseException) -> bool:
         """Tell whether the function itself would raise this exception, with the same numbers."""
@@ -103,7 +103,8 @@ class _Guards(threading.local):
             return False
         if isinstance(problem, AttributeError):
             return _is_plain(getattr(problem, "obj", None))
-        return isinstance(problem, _OF_CONSTANTS) or raised_on_purpose(problem)
+        known = isinstance(problem, _OF_CONSTANTS) or _is_beyond(problem)
+        return known or raised_on_purpose(problem)
 
     def check_caught(self) -> None:
         """Look at the exception that a handler has caught."""
@@ -150,6 +151,12 @@ def _flat(kinds: tuple) -> Iterator[Any]:
             yield from _flat(kind)
         else:
             yield kind
+
+
+def _is_beyond(problem: BaseException) -> bool:
+    """Tell whether an index was beyond the end; indices are never traced."""
+    words = str(problem) if isinstance(problem, IndexError) else ""
+    return "out of range" in words or "is out of bounds" in words
 
 
 def _is_plain(value: Any) -> bool:

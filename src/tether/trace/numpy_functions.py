@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -183,6 +184,8 @@ def _interp(
     if has_traced(lifted(xp)):
         refuse("np.interp with traced nodes is not known to tracing")
     xs, fs = np.asarray(demoted(lifted(xp))), objects(fp)
+    if len(xs) == len(fs) == 1 and period is None:
+        return _from_one_node(lifted(x), float(xs[0]), fs[0], left, right)
     if has_traced(x) and not has_traced((*fs, left, right)):
         return _from_table(lifted(x), xs, np.asarray(demoted(lifted(fp))), left, right, period)
     if period is not None or len(xs) > _LARGEST_TABLE:
@@ -203,6 +206,17 @@ def _interp(
         return select(u < xs[0], left, result)
 
     return np.frompyfunc(value, 1, 1)(plain(lifted(x)))
+
+
+def _from_one_node(x: Any, node: float, here: Any, left: Any, right: Any) -> Any:
+    """Interpolate in a table of one number, which holds for NaN too."""
+    below, above = (here if end is None else plain(end)[()] if isinstance(end, np.ndarray) else end
+                    for end in (left, right))
+
+    def value(u: Any) -> Any:
+        return select(u < node, below, select(u > node, above, here))
+
+    return np.frompyfunc(value, 1, 1)(plain(x))
 
 
 def _from_table(
@@ -247,6 +261,25 @@ def _sinc(x: Any) -> Any:
 
 
 # --- differences --------------------------------------------------------------------------
+
+
+@handles(np.searchsorted)
+def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Find places by branches: a place has to be a number, for it serves as an index."""
+    edges = demoted(a)
+    if sorter is not None or has_traced(edges) or np.ndim(edges) != 1:
+        refuse("np.searchsorted with these arguments is not known to tracing")
+    if np.any(np.diff(edges) < 0):
+        raise ValueError("np.searchsorted of numbers that are not sorted")
+    find = {"left": bisect.bisect_left, "right": bisect.bisect_right}[side]
+    known, wanted = edges.tolist(), objects(v)
+    found = [find(known, x) for x in wanted.flat]
+    return np.array(found, np.int64).reshape(wanted.shape)[()]
+
+
+@handles(np.digitize)
+def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    return _searchsorted(bins, x, "left" if right else "right")
 
 
 @handles(np.gradient)

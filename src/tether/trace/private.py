@@ -30,7 +30,7 @@ from tether.trace.code import facts_of, line_of_name
 from tether.trace.effects import left_out
 from tether.trace.float_types import TYPE_SHIMS
 from tether.trace.frames import Frame, is_frame, labels_and_values
-from tether.trace.grids import interpolant_on_grid
+from tether.trace.grids import function_on_grid, interpolant_on_grid
 from tether.trace.identity import HARMLESS, OF_CONDITIONS, OF_NAMES, identity_tests
 from tether.trace.kinds import NP_FLOAT, OF_TYPE
 from tether.trace.known import (
@@ -215,7 +215,7 @@ class PrivateCopy:
         if (quiet := left_out(function, self._reader.shares_with)) is not None:
             return quiet
         if is_pure_scipy(function):
-            return ConstantsOnly(function)
+            return function_on_grid(function) or ConstantsOnly(function)
         return Forbidden(f"uses {module}.{name}, which is not known to tracing")
 
     def _user_function(self, function: types.FunctionType) -> Any:

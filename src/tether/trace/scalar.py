@@ -81,7 +81,7 @@ def asked_from_inside() -> bool:
 def _asks_by_name(frame: types.FrameType) -> bool:
     """Tell whether a function asks for an attribute, rather than NumPy's C on its behalf."""
     name = frame.f_globals.get("__name__") or ""
-    if _is_inside(name):
+    if _is_inside(name) or name == "dataclasses":      # which asks whether it is a container
         return False
     if name.partition(".")[0] in sys.stdlib_module_names and name != "__main__":
         return True
