@@ -60,6 +60,8 @@ MOST_MET = 4
 MOST_TRIALS = 30
 # Of the tolerance: what a solution changes at most that passes smoothly from plan to plan.
 SMOOTH = 1.0
+# ... and h^2 times the change of its second derivative.
+KINK = 0.25
 # Of a step: over so much of it the second derivative is taken.
 SHORTLY = 1e-3
 
@@ -527,7 +529,7 @@ def keep_history(
         if start.ypp is None:
             return False
         before = (yp - polynomial(t - SHORTLY * h)[1]) / (SHORTLY * h)
-        if np.max(h**2 * np.abs(start.ypp - before) * s.weights) > SMOOTH:
+        if np.max(h**2 * np.abs(start.ypp - before) * s.weights) > KINK:
             return False
     run.method.go_on(s, t, start, polynomial)
     return True
