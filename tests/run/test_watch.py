@@ -206,14 +206,15 @@ def test_what_happens_before_the_end_in_the_same_step_is_reported():
     assert [len(times) for times in sol.t_events] == [1, 1]
 
 
-def test_events_of_one_step_act_in_order():
-    """The state jumps by 10 at 5.3, which puts the threshold for the next out of reach."""
-    jump = clock(5.3, apply=lambda t, y, yp: y + 10.0)
+@pytest.mark.parametrize(("jump", "reached"), [(-10.0, []), (10.0, [5.3])])
+def test_events_of_one_step_act_in_order(jump, reached):
+    """A jump at 5.3 puts the threshold for the next out of reach, or takes the state beyond it."""
+    jumps = clock(5.3, apply=lambda t, y, yp: y + jump)
     threshold = event(lambda t, y, yp: y[0] - 5.4, direction=1)
-    sol = solve_dae(line, (0, 10), [0.0], events=[threshold, jump])
-    assert len(sol.t_events[1]) == 1
-    assert len(sol.t_events[0]) == 0
-    assert sol.y[0, -1] == pytest.approx(20.0)
+    sol = solve_dae(line, (0, 10), [0.0], events=[threshold, jumps])
+    assert sol.t_events[1] == pytest.approx([5.3], abs=1e-14)
+    assert sol.t_events[0] == pytest.approx(reached, abs=1e-14)
+    assert sol.y[0, -1] == pytest.approx(10.0 + jump)
 
 
 @pytest.mark.parametrize("terminal", [False, True])

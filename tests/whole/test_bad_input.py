@@ -247,7 +247,8 @@ def test_fun_with_a_parameter_too_many_that_returns_values():
 
 def test_signatures_of_the_others():
     refused(r"\bjac\b.*\(t, y, yp\)", TypeError, jac=lambda t, y: (np.eye(1), np.eye(1)))
-    refused(r"events\[0\].*\(t, y, yp\)", TypeError, events=lambda t, y: y[0])
+    refused(r"events\[0\].*\(t, y, yp\) or \(t, y\)", TypeError, events=lambda y: y[0])
+    refused(r"events\[0\].*\(t, y, yp\) or \(t, y\)", TypeError, events=lambda t, y, yp, k: y[0])
     refused(r"events\[0\].*args", TypeError, events=falling, args=(1.0,),
             fun=lambda t, y, yp, k: [yp[0] + k * y[0]])
     refused(r"events\[0\]\.apply.*\(t, y, yp\)", TypeError, events=event_with(apply=lambda y: y))
@@ -314,7 +315,7 @@ def test_jac_of_wrong_shape(value):
         refused(r"\bjac\b", fun=circle, y0=[1.0, 0.0], jac=value)
 
 
-@pytest.mark.parametrize("value", [None, np.zeros(2), [1.0], 1j, "0"], ids=repr)
+@pytest.mark.parametrize("value", [None, np.zeros(2), [1.0, 2.0], [], 1j, "0"], ids=repr)
 def test_event_of_wrong_shape(value):
     refused(r"events\[0\]", events=lambda t, y, yp: value)
 

@@ -239,12 +239,19 @@ class PythonEvents:
             self.yp_data[i] = yp[i]
         for i in range(len(self.events)):
             value = self.events[i](t, self.y, self.yp, *self.args)
-            if not isinstance(value, (float, int)):
-                value = np.asarray(value)
-                if value.ndim != 0 or value.dtype.kind not in REAL:
-                    raise TypeError(f"events[{i}] must return a real number, got {value!r}")
-            g[i] = value
+            g[i] = value if isinstance(value, (float, int)) else single_number(i, value)
         return 0
+
+
+def single_number(event, value):
+    """Take the one number that an event returns, be it in an array or a list."""
+    try:
+        numbers = np.asarray(value)
+    except ValueError:                         # lists of unequal lengths
+        numbers = np.empty(0)
+    if numbers.size != 1 or numbers.dtype.kind not in REAL:
+        raise TypeError(f"events[{event}] must return one real number, got {value!r}")
+    return float(numbers.reshape(()))
 
 
 def address(array):

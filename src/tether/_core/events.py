@@ -5,6 +5,7 @@ stay within its domain.
 """
 
 import cython
+from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.state import State
@@ -25,14 +26,30 @@ def try_events(s):
 
 
 def one_happened(s):
-    """Tell whether an event crossed zero in the step; if not, look on from the new values."""
+    """Tell whether an event crossed zero in the step; if not, look on from the new values.
+
+    A function that was left at zero has no side there: nothing happens before it has left.
+    """
     i: cython.int
     for i in range(s.n_events):
-        if crossed(s.g_old[i], s.g_new[i], s.g_direction[i]):
+        if not rests(s, i) and crossed(s.g_old[i], s.g_new[i], s.g_direction[i]):
             return True
-    for i in range(s.n_events):
-        s.g_old[i] = s.g_new[i]
+    look_on(s)
     return False
+
+
+def rests(s, i):
+    """Tell whether an event function that was left at zero is still there."""
+    return fabs(s.g_new[i]) <= s.g_rest[i]
+
+
+def look_on(s: State):
+    """Take the new values as those to change sign, but for functions that rest at zero."""
+    i: cython.int
+    for i in range(s.n_events):
+        if not rests(s, i):
+            s.g_old[i] = s.g_new[i]
+            s.g_rest[i] = -1.0
 
 
 def evaluate_events(s: State):

@@ -242,6 +242,7 @@ cdef class State:
     cdef public int n_events
     cdef double* g_old
     cdef double* g_new
+    cdef double* g_rest
     cdef int* g_direction
 
     # --- where a program is to be compared with the function it was traced from

@@ -258,6 +258,11 @@ class State:
         return self.array("g_old")
 
     @property
+    def event_rest(self):
+        """What counts as zero of an event function that was left there; negative for others."""
+        return self.array("g_rest")
+
+    @property
     def event_values_tried(self):
         """Values of the event functions at the end of the last step."""
         return self.array("g_new")
@@ -369,5 +374,6 @@ class State:
         m = len(directions)
         self.g_old = doubles(self, "g_old", np.zeros(m))
         self.g_new = doubles(self, "g_new", np.zeros(m))
+        self.g_rest = doubles(self, "g_rest", np.full(m, -1.0))
         self.g_direction = integers(self, "g_direction", np.asarray(directions, np.intc))
         self.n_events = m

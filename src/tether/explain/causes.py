@@ -345,6 +345,10 @@ CAUSES = {
         ),
         example="the last 16 changes of the state came within 0.9",
         instead={
+            "at one time": (
+                "let the `apply` of one of them leave the function of the next on its side of zero",
+                "give the events a `direction`, so that the way back sets nothing off",
+            ),
             "at equal intervals": (
                 "leave a gap between the thresholds at which the events switch",
                 "let `apply` move the state clearly away from the place of the event",

@@ -161,9 +161,17 @@ def _in_one(functions: Sequence[Callable[..., Any]], n_user: int) -> Callable[..
     """Make one function of event functions of the first n_user unknowns."""
 
     def together(t: float, y: Any, yp: Any, *args: Any) -> list[Any]:
-        return [fun(t, y[:n_user], yp[:n_user], *args) for fun in functions]
+        return [_single(fun(t, y[:n_user], yp[:n_user], *args)) for fun in functions]
 
     return together
+
+
+def _single(value: Any) -> Any:
+    """Take the one number out of an array or a list; what has more is left for others to refuse."""
+    while isinstance(value, (list, tuple)) and len(value) == 1:
+        value = value[0]
+    is_array = isinstance(value, np.ndarray) and value.ndim > 0
+    return value.reshape(-1)[0] if is_array and value.size == 1 else value
 
 
 def _as_residual(fun: Callable[..., Any], single: bool) -> Callable[..., Any]:

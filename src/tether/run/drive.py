@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from tether._core import codes, store
 from tether._core import events as core_events
 from tether.base.checks import check_vector
 from tether.base.status import Status
+from tether.run.aftermath import Aftermath, Change, Moment, round_off, values_at
 from tether.run.breaks import Breaks
 from tether.run.integration import Integration
 from tether.run.method import Polynomial
@@ -26,6 +29,10 @@ PATIENCE = 5e-3
 ABOVE_ROUND_OFF = 100.0
 # Of the value of an event a step before: what a start may change it by.
 NEGLIGIBLE_CHANGE = 1e-6
+# Times the round-off of a function that rests at zero: what counts as zero from there on.
+ROOM = 4.0
+# So often one event may happen at one time.
+MOST_AT_ONCE = 100
 # Unknowns times steps to begin with: a program takes them in no time worth a look.
 FIRST_LEG = 1280
 
@@ -54,6 +61,7 @@ class Driver:
         self.began = time.perf_counter()
         self.t_final, self.breaks = self.state.t_end, Breaks(integration, breaks)
         self.far_side: dict[int, float] = {}               # of events that have just acted
+        self.at_rest: set[int] = set()                     # events whose functions were left at zero
         self.storm, self.pace = Storm(integration.t), Pace(integration.t, self.t_final)
         self.had_effects = False                           # of somebody's code
         self.n_found = integration.model.constraints.n_found
@@ -78,7 +86,7 @@ class Driver:
         # at a time that a change of structure may have left behind
         self.record.begin_part(self.t_start, self.state.y_now, self.state.yp_now)
         store.store_outputs_until(self.state, self.t_start)
-        self._arm_events([])
+        self._arm_events()
         try:
             self._run()
         finally:
@@ -104,7 +112,6 @@ class Driver:
                 self.functions.call_instead()
                 continue
             if self.integration.state is not self.state:
-                self._follow()
                 self._note_restart()
             if self.far_side and code != codes.EVENT_FOUND:
                 self._check_missed()
@@ -171,7 +178,7 @@ class Driver:
         self._follow()
         self.record.begin_part(t, run.start.y, run.start.yp, smooth=goes_on)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
-        self._arm_events([])
+        self._arm_events()
         if values is not None:
             self._serve_break(t, y, yp, behind, values)
 
@@ -180,12 +187,14 @@ class Driver:
     ) -> None:
         """Report the events that happened between just before the break and just behind it."""
         after, count = self.state.event_values, len(self.events)
+        rest = self.state.event_rest
         found = [number for number, event in enumerate(self.events)
-                 if core_events.crossed(before[number], after[number], event.direction)]
-        acting = [number for number in found if self._report(number, t, y.copy(), yp.copy())]
+                 if core_events.crossed(before[number], after[number], event.direction)
+                 and not abs(after[number]) <= rest[number]]
+        acting = self._report_all(found, t, y, yp)
         if acting and not self.integration.status.failed:
             after[:count] = before[:count]     # `_act` wants to know where they came from
-            self._act(t, acting, y, yp, behind)
+            self._act(t, acting, y, yp, behind, reported=found)
         else:
             after[[number for number in found if after[number] == 0.0]] = np.nan
 
@@ -214,10 +223,14 @@ class Driver:
 
     def _note_restart(self) -> None:
         """Keep the point where the run begins anew by itself."""
-        start = self.integration.start
-        self.record.begin_part(self.integration.t, start.y, start.yp)
+        run, sides = self.integration, self._sides()
+        self._follow()
+        self.record.begin_part(run.t, run.start.y, run.start.yp)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
-        self._arm_events([])
+        set_off = self._look_back(None, sides, sides, [])
+        y, yp = run.start.y.copy(), run.start.yp.copy()
+        if acting := self._report_all(set_off, run.t, y, yp):
+            self._act(run.t, acting, y, yp, run.t, located=False)
 
     def _call_back(self) -> None:
         assert self.callback is not None
@@ -228,7 +241,6 @@ class Driver:
         running = self.integration.status == Status.RUNNING
         changed = running and self.integration.refresh()
         if self.integration.state is not self.state:
-            self._follow()
             self._note_restart()
         elif changed:
             self.breaks.aim()                  # the equations may switch at other times now
@@ -248,13 +260,12 @@ class Driver:
 
     # --- events -----------------------------------------------------------------------------
 
-    def _arm_events(self, fired: list[int]) -> None:
-        """Take the present values as those to change sign; the ones that fired wait a step."""
+    def _arm_events(self) -> None:
+        """Take the present values as those to change sign."""
         if self.functions is None:
             return
         self.functions.evaluate()
         g_old = self.state.event_values
-        g_old[fired] = np.nan
         for number, event in enumerate(self.watched):
             if isinstance(event, Switch):      # it has turned once the plan no longer holds
                 g_old[number] = event.side
@@ -275,7 +286,7 @@ class Driver:
         if self.watched:
             g_old, g_new = self.state.event_values, self.state.event_values_tried
         for number, event in enumerate(self.watched):
-            if core_events.crossed(g_old[number], g_new[number], event.direction):
+            if self._has_crossed(number, event, polynomial):
                 t = locate(event, polynomial, self.args, g_old[number], g_new[number])
                 found.append((self.state.direction * t, number, t))
         found.sort()
@@ -292,12 +303,33 @@ class Driver:
                 acting.append(number)
         if cut is None:
             store.store_step(self.state)
-            np.copyto(g_old, g_new)
+            if self.watched:
+                core_events.look_on(self.state)
             g_old[[number for number in reported if g_new[number] == 0.0]] = np.nan
             if self.state.t == self.state.t_end:
                 self.integration.status = Status.REACHED_END
         else:
-            self._cut(cut, acting, whole)
+            self._cut(cut, acting, reported, whole)
+
+    def _has_crossed(self, number: int, event: Event, polynomial: Polynomial) -> bool:
+        """Whether an event function passed zero in the last step, not only by round-off."""
+        s = self.state
+        old, new = s.event_values[number], s.event_values_tried[number]
+        resting = number in self.at_rest and not isinstance(event, Switch)
+        if resting and abs(new) <= s.event_rest[number]:
+            return False
+        if not core_events.crossed(old, new, event.direction):
+            return False
+        if not resting:
+            return True
+        now, then = (Moment(t, *polynomial(t)) for t in (polynomial.t, polynomial.t_old))
+        at_zero = round_off(event, now, then, new, self.args)
+        if abs(new) <= at_zero:                # it grows with the unknowns
+            s.event_rest[number] = ROOM * at_zero
+            if abs(old) <= at_zero:
+                s.event_values[number] = np.nan
+            return False
+        return not abs(old) <= at_zero         # else it leaves, after its event has happened
 
     def _is_switch(self, number: int) -> bool:
         """Whether it is no event of the user's."""
@@ -312,7 +344,18 @@ class Driver:
         event.counted += 1
         return event.wants_to_stop or event.apply is not None
 
-    def _cut(self, t: float, acting: list[int], polynomial: Polynomial) -> None:
+    def _report_all(
+        self, numbers: Sequence[int], t: float, y: np.ndarray, yp: np.ndarray
+    ) -> list[int]:
+        """Report events that happen at the same point; return those that act."""
+        n = self.integration.n
+        return [
+            number for number in numbers if self._report(number, t, y[:n].copy(), yp[:n].copy())
+        ]
+
+    def _cut(
+        self, t: float, acting: list[int], reported: list[int], polynomial: Polynomial
+    ) -> None:
         """End the step at `t`; let the events change the state and end the run if they want."""
         y, yp = polynomial(t)
         store.store_outputs_until(self.state, t)
@@ -326,8 +369,11 @@ class Driver:
         passing = [number - count for number in acting if number >= count]
         switches = (self.watched[number] for number in acting if number < count)
         turned = [e.surface for e in switches if isinstance(e, Switch)]
-        acting = [number for number in acting if number < len(self.events)]
-        self._act(t, acting, y, yp, t, turned, passing)
+        acting, reported = (
+            [number for number in numbers if number < len(self.events)]
+            for numbers in (acting, reported)
+        )
+        self._act(t, acting, y, yp, t, turned, passing, reported)
         run = self.integration
         changed = turned or passing
         if changed and run.status == Status.RUNNING and keep_history(
@@ -337,76 +383,121 @@ class Driver:
 
     def _act(
         self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
-        turned: Sequence[int] = (), passing: Sequence[int] = (),
+        turned: Sequence[int] = (), passing: Sequence[int] = (), reported: Sequence[int] = (),
+        located: bool = True,
     ) -> None:
-        """Let events at `t` change the state, from which the run resumes, and end the run."""
-        n = self.integration.n
-        changing, before = bool(turned) or bool(passing), None
+        """Let events at `t` change the state, from which the run resumes, and end the run.
+
+        Events that this sets off act in their turn, until no other one happens.
+        """
+        gap, run, counts = self.storm.gap_to(t), self.integration, Counter(acting)
+        changes = bool(acting) or bool(turned)
         self.far_side = {number: -np.sign(self.state.event_values[number]) for number in acting}
-        at_zero = {number: self._event_value(number, t, y, yp) for number in acting}
-        ahead = self.state.event_values.copy() if acting else np.empty(0)
+        while True:
+            set_off = self._change(t, acting, y, yp, resume, turned, passing, reported, located)
+            if run.status.failed:
+                break
+            if any(self.events[number].wants_to_stop for number in acting):
+                run.status = Status.EVENT
+                break
+            y, yp = run.start.y.copy(), run.start.yp.copy()
+            acting = self._report_all(set_off, t, y, yp)
+            if not acting:
+                break
+            counts.update(acting)
+            changes, turned, passing, reported, located = True, (), (), (), False
+            if max(counts.values()) > MOST_AT_ONCE:
+                self.storm.end_in_circle(t, [number for number in counts if counts[number] > 1])
+                run.status = Status.EVENT_STORM
+                break
+        if changes:
+            self._note_change(t, gap)
+        if run.status == Status.RUNNING and t == self.state.t_end:
+            run.status = Status.REACHED_END
+
+    def _change(
+        self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
+        turned: Sequence[int], passing: Sequence[int], reported: Sequence[int], located: bool,
+    ) -> list[int]:
+        """Let events change the state, and begin anew; return the events that this sets off.
+
+        Where they were `located` in a step their functions are zero but for round-off.
+        """
+        run, n = self.integration, self.integration.n
+        point, sides = Moment(t, y[:n].copy(), yp[:n].copy()), self._sides()
+        values = values_at(self.events, point, self.args)
+        ahead = sides.copy() if located else values
+        sides[list(reported)] = np.nan
+        changed, before = y[:n].copy(), None
         for number in acting:
             if (apply := self.events[number].apply) is not None:
                 self.had_effects = True
-                before = y[:n].copy() if before is None else before
-                changed = apply(t, y[:n].copy(), yp[:n].copy(), *self.args)
-                y[:n] = check_vector(f"events[{number}].apply(t, y, yp)", changed, n)
-                changing = True
-        if changing:
-            begin_anew(self.integration, resume, y[:n].copy(), yp[:n], turned, before, passing)
-            if self.integration.status == Status.EQUATIONS_CHANGED:
-                return
-            self._follow()
-            self._refresh_events()
-            self._blur(at_zero, ahead, t, y, yp)
-            if acting or turned:
-                self._note_change(t)
-            self.record.begin_part(t, self.integration.start.y, self.integration.start.yp)
-            self.segment_t, self.segment_step = resume, self.state.steps
-            self._arm_events([])
-            g = self.state.event_values if acting else np.empty(0)
-            g[[number for number in acting if not self._is_back(number, g, at_zero)]] = np.nan
-        else:
+                before = point.y
+                result = apply(t, changed.copy(), point.yp.copy(), *self.args)
+                changed = check_vector(f"events[{number}].apply(t, y, yp)", result, n).copy()
+        if before is None and not turned and not passing:
             self.far_side = {}
-            self.cut_at = t, y[:n], yp[:n]
-        if self.integration.status.failed:
-            return
-        if any(self.events[number].wants_to_stop for number in acting):
-            self.integration.status = Status.EVENT
-        elif t == self.state.t_end:
-            self.integration.status = Status.REACHED_END
+            self.cut_at = point
+            return []
+        begin_anew(run, resume, changed.copy(), point.yp.copy(), turned, before, passing)
+        if run.status == Status.EQUATIONS_CHANGED:
+            return []
+        self._follow()
+        self._refresh_events()
+        self.record.begin_part(t, run.start.y, run.start.yp)
+        self.segment_t, self.segment_step = resume, self.state.steps
+        floor = {number: abs(values[number]) if located else 0.0 for number in acting}
+        self._blur(floor, ahead, Moment(t, changed, point.yp))
+        return self._look_back(point, values, sides, acting, floor)
 
-    def _event_value(self, number: int, t: float, y: np.ndarray, yp: np.ndarray) -> float:
-        n = self.integration.n
-        return float(self.events[number].fun(t, y[:n].copy(), yp[:n].copy(), *self.args))
+    def _sides(self) -> np.ndarray:
+        """Values of the user's events from which a change of sign counts."""
+        return self.state.event_values[: len(self.events)].copy() if self.events else np.empty(0)
 
-    def _blur(
-        self, at_zero: dict[int, float], ahead: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
-    ) -> None:
+    def _look_back(
+        self, before: Moment | None, values: np.ndarray, sides: np.ndarray, acting: list[int],
+        floor: Mapping[int, float] = MappingProxyType({}),
+    ) -> list[int]:
+        """Compare the events with their `values` before the run began anew; return those set off.
+
+        `floor` is the round-off of events that have acted.
+        """
+        self._arm_events()
+        if not self.events or self.integration.status.failed:
+            return []
+        s, start, n = self.state, self.integration.start, self.integration.n
+        after = Moment(s.t, start.y[:n], start.yp[:n])
+        new = s.event_values[: len(self.events)].copy()
+        zero = np.zeros(len(new))
+        for number, size in floor.items():
+            zero[number] = ABOVE_ROUND_OFF * size
+        change = Change(before or after, after, values, new, sides, acting, zero)
+        found = Aftermath.of(change, self.events, self.args)
+        s.event_values[: len(new)], s.event_rest[: len(new)] = found.sides, found.rest
+        self.at_rest = set(np.flatnonzero(found.rest >= 0.0).tolist())
+        return found.set_off
+
+    def _blur(self, floor: dict[int, float], ahead: np.ndarray, changed: Moment) -> None:
         """Count as round-off at zero what next to nothing of a consistent start makes of an event.
 
         Negligible compared with the value that it had a step `ahead` of its time.
         """
-        start = self.integration.start
-        for number, before in at_zero.items():
-            change = self._event_value(number, t, start.y, start.yp)
-            change -= self._event_value(number, t, y, yp)
+        start, n = self.integration.start, self.integration.n
+        for number, size in floor.items():
+            event = self.events[number]
+            change = event.value_or_nan(changed.t, start.y[:n], start.yp[:n], self.args)
+            change -= event.value_or_nan(*changed, self.args)
             if abs(change) < NEGLIGIBLE_CHANGE * abs(ahead[number]):
-                at_zero[number] = max(abs(before), abs(change))
+                floor[number] = max(size, abs(change))
 
-    def _is_back(self, number: int, g: np.ndarray, at_zero: dict[int, float]) -> bool:
-        """Whether an event was moved back to where it came from, beyond its round-off at zero."""
-        return (
-            g[number] * self.far_side[number] < 0.0
-            and abs(g[number]) > ABOVE_ROUND_OFF * abs(at_zero[number])
-        )
-
-    def _note_change(self, t: float) -> None:
+    def _note_change(self, t: float, gap: float) -> None:
         """Go on carefully after the state was changed; notice when such changes accumulate."""
-        s, gap = self.state, self.storm.gap_to(t)
-        if self.integration.status == Status.RUNNING and abs(s.h) > gap > 16 * EPS * abs(t):
+        s = self.state
+        if self.integration.status != Status.RUNNING:
+            return
+        if abs(s.h) > gap > 16 * EPS * abs(t):
             self.integration.shorten_first_step(gap)
-        if self.storm.note(t, abs(self.t_final - t)) and not self.integration.status.failed:
+        if self.storm.note(t, abs(self.t_final - t)):
             self.integration.status = Status.EVENT_STORM
 
     def _check_missed(self) -> None:

@@ -96,6 +96,8 @@ class Storm:
         The last changes.
     t : float or None
         Where they accumulate, once that is known.
+    circle : list of int
+        Events that set each other off there without end.
 
     Examples
     --------
@@ -113,6 +115,11 @@ class Storm:
         self.times: deque[float] = deque(maxlen=TIMES_KEPT)
         self.count = 0
         self.t: float | None = None
+        self.circle: list[int] = []
+
+    def end_in_circle(self, t: float, events: list[int]) -> None:
+        """Take note of events that set each other off without end."""
+        self.t, self.circle = t, sorted(events)
 
     @property
     def gaps(self) -> np.ndarray:

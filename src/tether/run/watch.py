@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,6 @@ import numpy as np
 from tether._core import adapters
 from tether._core import events as core_events
 from tether.plan.functions import TracedEvents, read_events, traced_events
-from tether.problem.problem import check_signature
 from tether.run.method import Polynomial
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tether.structure.modes import Modes
 
 EPS = np.finfo(float).eps
+NAMES_OF_SLOPES = {"yp", "ydot", "y_dot", "dy", "dydt", "dy_dt", "yprime", "y_prime"}
 MOST_PROGRAMS = 8              # in one run, for events that read what keeps changing
 
 
@@ -35,6 +36,22 @@ class Event:
     yp: list[np.ndarray] = field(default_factory=list)
     counted: int = 0                           # occurrences that count towards `stops_after`
     unknowns: np.ndarray | None = None         # it depends on these; None: not known
+    number: int = 0                            # among the user's events
+
+    def value(self, t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> float:
+        """Call the function."""
+        found = self.fun(t, y.copy(), yp.copy(), *args)
+        if isinstance(found, (float, int)):
+            return found
+        return adapters.single_number(self.number, found)
+
+    def value_or_nan(self, t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> float:
+        """Call the function at a point that may lie outside its domain."""
+        try:
+            with np.errstate(all="ignore"):
+                return self.value(t, y, yp, args)
+        except adapters.DOMAIN_ERRORS:
+            return np.nan
 
     @property
     def wants_to_stop(self) -> bool:
@@ -89,7 +106,7 @@ def check_events(events: Any, args: tuple) -> list[Event]:
 
 def _check_event(number: int, fun: Any, args: tuple) -> Event:
     name = f"events[{number}]"
-    check_signature(name, fun, "(t, y, yp)", 3, args)
+    takes_slopes = _takes_slopes(name, fun, args)
     terminal = getattr(fun, "terminal", False)
     if terminal is None:
         stops_after = np.inf
@@ -103,9 +120,52 @@ def _check_event(number: int, fun: Any, args: tuple) -> Event:
     except (TypeError, ValueError):
         raise TypeError(f"{name}.direction must be a number, got {direction!r}") from None
     apply = getattr(fun, "apply", None)
-    if apply is not None:
-        check_signature(f"{name}.apply", apply, "(t, y, yp)", 3, args)
-    return Event(fun, sign, stops_after, apply)
+    if apply is not None and not _takes_slopes(f"{name}.apply", apply, args):
+        apply = _of_three(apply)
+    return Event(
+        fun if takes_slopes else _of_three(fun), sign, stops_after, apply, number=number
+    )
+
+
+def _takes_slopes(name: str, fun: Any, args: tuple) -> bool:
+    """Tell a function of (t, y, yp, *args) from one of (t, y, *args); refuse others.
+
+    Where both would do, a third parameter with a value of its own is no place for y'; and one that
+    is named after y' is none for anything else.
+    """
+    if not callable(fun):
+        raise TypeError(f"{name} must be callable, got {type(fun).__name__}")
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):
+        return True                    # a builtin that does not tell
+    third = [*signature.parameters.values()][2:3]
+    is_slope = bool(third) and third[0].name in NAMES_OF_SLOPES
+    if _binds(signature, 3 + len(args)) and (is_slope or not any(map(_has_default, third))):
+        return True
+    if _binds(signature, 2 + len(args)) and not is_slope:
+        return False
+    followed = f", followed by the {len(args)} values of args" if args else ""
+    raise TypeError(
+        f"{name} must accept (t, y, yp) or (t, y){followed}, but its signature is {signature}"
+    )
+
+
+def _binds(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def _has_default(parameter: inspect.Parameter) -> bool:
+    return parameter.default is not inspect.Parameter.empty and parameter.default is not None
+
+
+def _of_three(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function of (t, y, *args) the arguments of an event."""
+    return lambda t, y, yp, *args: fun(t, y, *args)
 
 
 def restricted(fun: Callable[..., Any], n_user: int, n: int) -> Callable[..., Any]:
@@ -197,9 +257,8 @@ class EventFunctions:
     def _call(self, target: str) -> None:
         s, n = self.state, self.run.n
         values = s.array(target)
-        for number, fun in enumerate(self.functions):
-            y, yp = s.y_tried[:n].copy(), s.yp_tried[:n].copy()
-            values[number] = fun(s.t, y, yp, *self.args)
+        for number, event in enumerate(self.events):
+            values[number] = event.value(s.t, s.y_tried[:n], s.yp_tried[:n], self.args)
 
 
 def locate(
@@ -207,7 +266,7 @@ def locate(
 ) -> float:
     """Time within the step at which the event function is zero on the interpolant."""
     def g(t: float) -> float:
-        return float(event.fun(t, *interpolant(t), *args))
+        return event.value(t, *interpolant(t), args)
 
     if old == 0.0:
         return interpolant.t_old

@@ -111,6 +111,13 @@ def event_storm(case: Case) -> Diagnosis:
     """Tell where events accumulate."""
     assert case.driver is not None
     storm = case.driver.storm
+    if storm.circle:
+        *others, last = (f"events[{number}]" for number in storm.circle)
+        who = f"{', '.join(others)} and {last} set each other off" if others else f"{last} recurs"
+        return case.say(
+            Cause.EVENT_STORM, f"{who} at this one time, over and over", [], storm.t,
+            situation="at one time",
+        )
     times = storm.times
     shown = ", ".join(f"{gap:.2g}" for gap in storm.gaps[-4:])
     return case.say(

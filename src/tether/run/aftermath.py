@@ -1,0 +1,148 @@
+"""Aftermath: what a change of the state has made of the event functions.
+
+Where unknowns jump, because an event has acted, by the law of jumps or by another structure, the
+functions of all events are compared with their values before. An event whose function has passed
+zero happens too, at the same time. Functions at zero up to round-off have no side: one that is left
+there rests until it has clearly left, and then the side from which it came counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tether._core.events import crossed
+from tether.run.watch import EPS, Event
+
+__all__ = ["Aftermath", "Change", "Moment", "round_off", "values_at"]
+
+# Of an unknown: what is left of it by round-off and by the iterations of a start.
+UNCERTAIN = 1e-12
+# Units of round-off: times that are not farther apart are one.
+SAME_TIME = 16.0
+# Compared with a value before: above this nobody has to ask whether a value is zero.
+CLEARLY_NOT_ZERO = 1e-6
+# Negative: the function does not rest at zero.
+MOVING = -1.0
+
+
+class Moment(NamedTuple):
+    """A point of the solution: the user's unknowns."""
+
+    t: float
+    y: np.ndarray
+    yp: np.ndarray
+
+
+@dataclass
+class Change:
+    """A change of the state at one time, as the events see it.
+
+    Attributes
+    ----------
+    before, after : Moment
+        The points.
+    old, new : ndarray
+        Values of the event functions there.
+    sides : ndarray
+        Where a function that was at zero before came from; NaN where its event has happened.
+    acting : sequence of int
+        Events that have made the change.
+    floor : ndarray
+        What certainly counts as zero of the functions after the change.
+    """
+
+    before: Moment
+    after: Moment
+    old: np.ndarray
+    new: np.ndarray
+    sides: np.ndarray
+    acting: Sequence[int]
+    floor: np.ndarray
+
+
+@dataclass
+class Aftermath:
+    """What a change has made of the event functions.
+
+    Attributes
+    ----------
+    set_off : list of int
+        Events that happen by it.
+    sides : ndarray
+        Values from which a change of sign counts from now on; NaN for none.
+    rest : ndarray
+        What counts as zero of functions that were left there; negative for others.
+    """
+
+    set_off: list[int]
+    sides: np.ndarray
+    rest: np.ndarray
+
+    @classmethod
+    def of(cls, change: Change, events: Sequence[Event], args: tuple) -> Aftermath:
+        """Compare the functions of events before and after a change."""
+        found = cls([], change.new.copy(), np.full(len(events), MOVING))
+        for number, event in enumerate(events):
+            if not _is_clear(change, number) or number in change.acting:
+                found._look_at(change, number, event, args)
+        return found
+
+    def _look_at(self, change: Change, number: int, event: Event, args: tuple) -> None:
+        old, new = change.old[number], change.new[number]
+        at_zero = max(
+            change.floor[number], round_off(event, change.after, change.before, new, args)
+        )
+        was_clear = abs(old) > round_off(event, change.before, change.after, old, args)
+        side = old if was_clear else change.sides[number]
+        if number in change.acting:
+            side = np.nan
+        if abs(new) > at_zero:
+            if crossed(side, new, event.direction):
+                self.set_off.append(number)
+            return
+        self.rest[number] = at_zero
+        self.sides[number] = side
+        if was_clear and crossed(side, 0.0, event.direction):
+            now = event.value_or_nan(*change.before, args)
+            if not abs(now) <= at_zero:        # else what it reads was changed, not the state
+                self.set_off.append(number)
+                self.sides[number] = np.nan
+
+
+def _is_clear(change: Change, number: int) -> bool:
+    """Whether a function is on the side where it was, and far from zero."""
+    old, new = change.old[number], change.new[number]
+    size = abs(old) + abs(change.sides[number])            # NaN if one of them is
+    return bool(old * new > 0.0 and abs(new) > CLEARLY_NOT_ZERO * size)
+
+
+def values_at(events: Sequence[Event], moment: Moment, args: tuple) -> np.ndarray:
+    """Values of event functions at a point; NaN where they have none."""
+    return np.array([event.value_or_nan(*moment, args) for event in events])
+
+
+def round_off(event: Event, moment: Moment, other: Moment, value: float, args: tuple) -> float:
+    """How far from zero the function of an event may be where it is zero but for round-off.
+
+    `other` is a point from which this one was made, `value` the one here.
+    """
+    t, y, yp = moment
+    late = SAME_TIME * EPS * max(abs(t), abs(other.t))
+    points = [(t + late, y + late * yp, yp), (t - late, y - late * yp, yp)]
+    moves = UNCERTAIN * np.maximum(np.abs(y), np.abs(other.y))
+    bends = UNCERTAIN * np.maximum(np.abs(yp), np.abs(other.yp))
+    for signs in _patterns(len(y)):
+        points += [(t, y + signs * moves, yp), (t, y, yp + signs * bends)]
+    found = [abs(event.value_or_nan(*point, args) - value) for point in points]
+    return 2.0 * max((change for change in found if np.isfinite(change)), default=0.0)
+
+
+def _patterns(n: int) -> list[np.ndarray]:
+    """Signs for n numbers, such that any two have different ones now and then, and equal ones."""
+    numbers = np.arange(n)
+    bits = max(1, (n - 1).bit_length())
+    return [np.ones(n), *(1.0 - 2.0 * (numbers >> bit & 1) for bit in range(bits))]
