@@ -8,7 +8,7 @@ there rests until it has clearly left, and then the side from which it came coun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -48,11 +48,13 @@ class Change:
     old, new : ndarray
         Values of the event functions there.
     sides : ndarray
-        Where a function that was at zero before came from; NaN where its event has happened.
-    acting : sequence of int
-        Events that have made the change.
+        Where a function that was at zero before came from; NaN if it has no side.
+    acting, happened : collection of int
+        Events that have made the change, and all that have happened at this time so far.
     floor : ndarray
         What certainly counts as zero of the functions after the change.
+    h : float
+        The first step from there; zero if the slopes are not known.
     """
 
     before: Moment
@@ -60,8 +62,10 @@ class Change:
     old: np.ndarray
     new: np.ndarray
     sides: np.ndarray
-    acting: Sequence[int]
+    acting: Collection[int]
+    happened: Collection[int]
     floor: np.ndarray
+    h: float
 
 
 @dataclass
@@ -98,19 +102,20 @@ class Aftermath:
         )
         was_clear = abs(old) > round_off(event, change.before, change.after, old, args)
         side = old if was_clear else change.sides[number]
-        if number in change.acting:
+        happened = number in change.acting or (number in change.happened and not was_clear)
+        if happened:
             side = np.nan
         if abs(new) > at_zero:
             if crossed(side, new, event.direction):
                 self.set_off.append(number)
             return
-        self.rest[number] = at_zero
-        self.sides[number] = side
         if was_clear and crossed(side, 0.0, event.direction):
             now = event.value_or_nan(*change.before, args)
             if not abs(now) <= at_zero:        # else what it reads was changed, not the state
                 self.set_off.append(number)
-                self.sides[number] = np.nan
+                happened = True
+        self.rest[number] = at_zero
+        self.sides[number] = _heading(event, change, at_zero, args) if happened else side
 
 
 def _is_clear(change: Change, number: int) -> bool:
@@ -118,6 +123,16 @@ def _is_clear(change: Change, number: int) -> bool:
     old, new = change.old[number], change.new[number]
     size = abs(old) + abs(change.sides[number])            # NaN if one of them is
     return bool(old * new > 0.0 and abs(new) > CLEARLY_NOT_ZERO * size)
+
+
+def _heading(event: Event, change: Change, at_zero: float, args: tuple) -> float:
+    """Value on the side to which a function moves from zero; NaN if it does not, or not clearly."""
+    t, y, yp = change.after
+    near, far = (
+        event.value_or_nan(t + h, y + h * yp, yp, args) for h in (0.5 * change.h, change.h)
+    )
+    is_straight = 1.5 < far / near < 2.5 if near else False
+    return far if is_straight and abs(near) > at_zero else np.nan
 
 
 def values_at(events: Sequence[Event], moment: Moment, args: tuple) -> np.ndarray:

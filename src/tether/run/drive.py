@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from tether._core import codes, store
 from tether._core import events as core_events
 from tether.base.checks import check_vector
+from tether.base.reason import Kind
 from tether.base.status import Status
 from tether.run.aftermath import Aftermath, Change, Moment, round_off, values_at
 from tether.run.breaks import Breaks
@@ -393,8 +394,9 @@ class Driver:
         gap, run, counts = self.storm.gap_to(t), self.integration, Counter(acting)
         changes = bool(acting) or bool(turned)
         self.far_side = {number: -np.sign(self.state.event_values[number]) for number in acting}
+        happened = set(reported) | set(acting)
         while True:
-            set_off = self._change(t, acting, y, yp, resume, turned, passing, reported, located)
+            set_off = self._change(t, acting, y, yp, resume, turned, passing, happened, located)
             if run.status.failed:
                 break
             if any(self.events[number].wants_to_stop for number in acting):
@@ -405,7 +407,8 @@ class Driver:
             if not acting:
                 break
             counts.update(acting)
-            changes, turned, passing, reported, located = True, (), (), (), False
+            happened.update(set_off)
+            changes, turned, passing, located = True, (), (), False
             if max(counts.values()) > MOST_AT_ONCE:
                 self.storm.end_in_circle(t, [number for number in counts if counts[number] > 1])
                 run.status = Status.EVENT_STORM
@@ -417,7 +420,7 @@ class Driver:
 
     def _change(
         self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
-        turned: Sequence[int], passing: Sequence[int], reported: Sequence[int], located: bool,
+        turned: Sequence[int], passing: Sequence[int], happened: Collection[int], located: bool,
     ) -> list[int]:
         """Let events change the state, and begin anew; return the events that this sets off.
 
@@ -427,7 +430,6 @@ class Driver:
         point, sides = Moment(t, y[:n].copy(), yp[:n].copy()), self._sides()
         values = values_at(self.events, point, self.args)
         ahead = sides.copy() if located else values
-        sides[list(reported)] = np.nan
         changed, before = y[:n].copy(), None
         for number in acting:
             if (apply := self.events[number].apply) is not None:
@@ -448,7 +450,7 @@ class Driver:
         self.segment_t, self.segment_step = resume, self.state.steps
         floor = {number: abs(values[number]) if located else 0.0 for number in acting}
         self._blur(floor, ahead, Moment(t, changed, point.yp))
-        return self._look_back(point, values, sides, acting, floor)
+        return self._look_back(point, values, sides, acting, happened, floor)
 
     def _sides(self) -> np.ndarray:
         """Values of the user's events from which a change of sign counts."""
@@ -456,11 +458,11 @@ class Driver:
 
     def _look_back(
         self, before: Moment | None, values: np.ndarray, sides: np.ndarray, acting: list[int],
-        floor: Mapping[int, float] = MappingProxyType({}),
+        happened: Collection[int] = (), floor: Mapping[int, float] = MappingProxyType({}),
     ) -> list[int]:
         """Compare the events with their `values` before the run began anew; return those set off.
 
-        `floor` is the round-off of events that have acted.
+        `happened` are those of this time so far, `floor` the round-off of those that have acted.
         """
         self._arm_events()
         if not self.events or self.integration.status.failed:
@@ -471,7 +473,12 @@ class Driver:
         zero = np.zeros(len(new))
         for number, size in floor.items():
             zero[number] = ABOVE_ROUND_OFF * size
-        change = Change(before or after, after, values, new, sides, acting, zero)
+        # slopes of before are taken for those of a start that they fit up to the tolerance
+        known = start.reason.kind is not Kind.AS_GIVEN or acting == []
+        change = Change(
+            before or after, after, values, new, sides, acting, happened, zero,
+            s.h if known else 0.0,
+        )
         found = Aftermath.of(change, self.events, self.args)
         s.event_values[: len(new)], s.event_rest[: len(new)] = found.sides, found.rest
         self.at_rest = set(np.flatnonzero(found.rest >= 0.0).tolist())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EPS = np.finfo(float).eps
 NAMES_OF_SLOPES = {"yp", "ydot", "y_dot", "dy", "dydt", "dy_dt", "yprime", "y_prime"}
+LOOKS = 16                     # into a step in which an event leaves zero and comes back
 MOST_PROGRAMS = 8              # in one run, for events that read what keeps changing
 
 
@@ -276,9 +277,22 @@ def locate(
     # y' of the interpolant differs a little from that of the step: an event that looks at y'
     # and crosses at the very end of the step may not change sign on the interpolant.
     ga, gb = g(a), g(b)
+    if gb * old < 0.0 and not ga * old > 0.0:
+        a, ga = _first_on_side(g, a, b, old) or (a, ga)    # it has left zero within the step
     if ga == 0.0 or gb == 0.0 or (ga > 0) == (gb > 0):
         return a if abs(ga) <= abs(gb) else b
     return find_zero(g, a, b, ga, gb, 4.0 * EPS * max(abs(a), abs(b), 1e-300))
+
+
+def _first_on_side(
+    g: Callable[[float], float], a: float, b: float, side: float
+) -> tuple[float, float] | None:
+    """First of a few times between a and b with a value of that sign, and the value."""
+    for k in range(1, LOOKS):
+        t = a + (b - a) * k / LOOKS
+        if (value := g(t)) * side > 0.0:
+            return t, value
+    return None
 
 
 def find_zero(
