@@ -95,11 +95,13 @@ def solve_dae(
     dense_output : bool
         Whether to return ``sol``, the solution as a function of time.
     events : callable or list of callables
-        ``event(t, y, yp, *args)``; a zero crossing is located on the interpolant. Attributes as in
-        `scipy.integrate.solve_ivp`: ``terminal`` (True, or the number of occurrences that ends
-        the run) and ``direction``. With a further attribute ``apply(t, y, yp, *args) -> y`` the
-        event changes the state, and the integration goes on from there. An event that is zero
-        at the start is reported once, but neither stops the run nor changes the state.
+        ``event(t, y, yp, *args)`` or ``event(t, y, *args)``, of one value; a zero crossing is
+        located on the interpolant. Attributes as in `scipy.integrate.solve_ivp`: ``terminal``
+        (True, or the number of occurrences that ends the run) and ``direction``. With a further
+        attribute ``apply(t, y, yp, *args) -> y`` the event changes the state, and the integration
+        goes on from there; events whose functions this takes to zero or past it happen too, at the
+        same time. An event that is zero at the start is reported once, but neither stops the run
+        nor changes the state.
     args : sequence
         Further arguments of `fun`, `jac`, the events, constraints and invariants.
     rtol, atol : float or array_like

@@ -134,7 +134,8 @@ def random_rules(rng, count):
         elif choice == 3:
             action = ("turn", int(rng.integers(2)), 0.0)
         elif choice == 4:
-            action = ("put", int(2 + rng.integers(2)), float(rng.choice([-1.0, 1.0]) * rng.random()))
+            speed = float(rng.choice([-1.0, 1.0]) * rng.random())
+            action = ("put", int(2 + rng.integers(2)), speed)
         rules.append(Rule(a, b, c, int(rng.integers(-1, 2)), action, bool(rng.random() < 0.1)))
     return rules
 

@@ -25,6 +25,8 @@ UNCERTAIN = 1e-12
 SAME_TIME = 16.0
 # Compared with a value before: above this nobody has to ask whether a value is zero.
 CLEARLY_NOT_ZERO = 1e-6
+# Of the motions that cancel where equations hold a function at zero: what may be left.
+CANCELLED = 1e-6
 # Negative: the function does not rest at zero.
 MOVING = -1.0
 
@@ -55,6 +57,10 @@ class Change:
         What certainly counts as zero of the functions after the change.
     h : float
         The first step from there; zero if the slopes are not known.
+    held : collection of int
+        Events whose functions were held at zero until now.
+    tolerance : ndarray
+        Of the unknowns: so much they may be off zero then.
     """
 
     before: Moment
@@ -66,6 +72,8 @@ class Change:
     happened: Collection[int]
     floor: np.ndarray
     h: float
+    held: Collection[int]
+    tolerance: np.ndarray
 
 
 @dataclass
@@ -80,16 +88,19 @@ class Aftermath:
         Values from which a change of sign counts from now on; NaN for none.
     rest : ndarray
         What counts as zero of functions that were left there; negative for others.
+    held : set of int
+        Events whose functions do not move from zero, so that the equations may hold them there.
     """
 
     set_off: list[int]
     sides: np.ndarray
     rest: np.ndarray
+    held: set[int]
 
     @classmethod
     def of(cls, change: Change, events: Sequence[Event], args: tuple) -> Aftermath:
         """Compare the functions of events before and after a change."""
-        found = cls([], change.new.copy(), np.full(len(events), MOVING))
+        found = cls([], change.new.copy(), np.full(len(events), MOVING), set())
         for number, event in enumerate(events):
             if not _is_clear(change, number) or number in change.acting:
                 found._look_at(change, number, event, args)
@@ -97,10 +108,10 @@ class Aftermath:
 
     def _look_at(self, change: Change, number: int, event: Event, args: tuple) -> None:
         old, new = change.old[number], change.new[number]
-        at_zero = max(
-            change.floor[number], round_off(event, change.after, change.before, new, args)
-        )
-        was_clear = abs(old) > round_off(event, change.before, change.after, old, args)
+        loose = change.tolerance if number in change.held else None
+        before, after = change.before, change.after
+        at_zero = max(change.floor[number], round_off(event, after, before, new, args, loose))
+        was_clear = abs(old) > round_off(event, before, after, old, args, loose)
         side = old if was_clear else change.sides[number]
         happened = number in change.acting or (number in change.happened and not was_clear)
         if happened:
@@ -109,13 +120,28 @@ class Aftermath:
             if crossed(side, new, event.direction):
                 self.set_off.append(number)
             return
-        if was_clear and crossed(side, 0.0, event.direction):
-            now = event.value_or_nan(*change.before, args)
-            if not abs(now) <= at_zero:        # else what it reads was changed, not the state
-                self.set_off.append(number)
-                happened = True
-        self.rest[number] = at_zero
-        self.sides[number] = _heading(event, change, at_zero, args) if happened else side
+        # a function may be there because what it reads was changed, not the state
+        landed = was_clear and not abs(event.value_or_nan(*before, args)) <= at_zero
+        if landed and crossed(side, 0.0, event.direction):
+            self.set_off.append(number)
+        self.rest[number], self.sides[number] = at_zero, side
+        if happened or landed:
+            self.sides[number] = _heading(event, change, at_zero, args)
+        if number in change.held or ((happened or landed) and _stays(change, self.sides[number])):
+            self._hold(change, number, event, args)
+
+    def _hold(self, change: Change, number: int, event: Event, args: tuple) -> None:
+        """Let a function rest within the tolerances: it may be held at zero up to these only."""
+        loose = round_off(
+            event, change.after, change.before, change.new[number], args, change.tolerance
+        )
+        self.rest[number] = max(self.rest[number], loose)
+        self.held.add(number)
+
+
+def _stays(change: Change, heading: float) -> bool:
+    """Whether a function is known not to move from zero."""
+    return change.h != 0.0 and bool(np.isnan(heading))
 
 
 def _is_clear(change: Change, number: int) -> bool:
@@ -131,8 +157,11 @@ def _heading(event: Event, change: Change, at_zero: float, args: tuple) -> float
     near, far = (
         event.value_or_nan(t + h, y + h * yp, yp, args) for h in (0.5 * change.h, change.h)
     )
+    moves = 0.5 * change.h * np.abs(yp)
+    alone = (event.value_or_nan(t, y + signs * moves, yp, args) for signs in _patterns(len(y)))
+    most = max(abs(value) for value in alone)
     is_straight = 1.5 < far / near < 2.5 if near else False
-    return far if is_straight and abs(near) > at_zero else np.nan
+    return far if is_straight and abs(near) > at_zero + CANCELLED * most else np.nan
 
 
 def values_at(events: Sequence[Event], moment: Moment, args: tuple) -> np.ndarray:
@@ -140,15 +169,20 @@ def values_at(events: Sequence[Event], moment: Moment, args: tuple) -> np.ndarra
     return np.array([event.value_or_nan(*moment, args) for event in events])
 
 
-def round_off(event: Event, moment: Moment, other: Moment, value: float, args: tuple) -> float:
+def round_off(
+    event: Event, moment: Moment, other: Moment, value: float, args: tuple,
+    tolerance: np.ndarray | None = None,
+) -> float:
     """How far from zero the function of an event may be where it is zero but for round-off.
 
-    `other` is a point from which this one was made, `value` the one here.
+    `other` is a point from which this one was made, `value` the one here. With a `tolerance` the
+    unknowns may be off by so much.
     """
     t, y, yp = moment
     late = SAME_TIME * EPS * max(abs(t), abs(other.t))
+    points: list[tuple[float, np.ndarray, np.ndarray]]
     points = [(t + late, y + late * yp, yp), (t - late, y - late * yp, yp)]
-    moves = UNCERTAIN * np.maximum(np.abs(y), np.abs(other.y))
+    moves = UNCERTAIN * np.maximum(np.abs(y), np.abs(other.y)) if tolerance is None else tolerance
     bends = UNCERTAIN * np.maximum(np.abs(yp), np.abs(other.yp))
     for signs in _patterns(len(y)):
         points += [(t, y + signs * moves, yp), (t, y, yp + signs * bends)]

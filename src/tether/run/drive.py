@@ -62,7 +62,8 @@ class Driver:
         self.began = time.perf_counter()
         self.t_final, self.breaks = self.state.t_end, Breaks(integration, breaks)
         self.far_side: dict[int, float] = {}               # of events that have just acted
-        self.at_rest: set[int] = set()                     # events whose functions were left at zero
+        self.at_rest: set[int] = set()             # events whose functions were left at zero
+        self.held: set[int] = set()                # ... and may be held there
         self.storm, self.pace = Storm(integration.t), Pace(integration.t, self.t_final)
         self.had_effects = False                           # of somebody's code
         self.n_found = integration.model.constraints.n_found
@@ -324,7 +325,8 @@ class Driver:
         if not resting:
             return True
         now, then = (Moment(t, *polynomial(t)) for t in (polynomial.t, polynomial.t_old))
-        at_zero = round_off(event, now, then, new, self.args)
+        loose = s.tolerances[: self.integration.n] if number in self.held else None
+        at_zero = round_off(event, now, then, new, self.args, loose)
         if abs(new) <= at_zero:                # it grows with the unknowns
             s.event_rest[number] = ROOM * at_zero
             if abs(old) <= at_zero:
@@ -371,7 +373,7 @@ class Driver:
         switches = (self.watched[number] for number in acting if number < count)
         turned = [e.surface for e in switches if isinstance(e, Switch)]
         acting, reported = (
-            [number for number in numbers if number < len(self.events)]
+            sorted(number for number in numbers if number < len(self.events))
             for numbers in (acting, reported)
         )
         self._act(t, acting, y, yp, t, turned, passing, reported)
@@ -477,10 +479,11 @@ class Driver:
         known = start.reason.kind is not Kind.AS_GIVEN or acting == []
         change = Change(
             before or after, after, values, new, sides, acting, happened, zero,
-            s.h if known else 0.0,
+            s.h if known else 0.0, self.held, s.tolerances[:n],
         )
         found = Aftermath.of(change, self.events, self.args)
         s.event_values[: len(new)], s.event_rest[: len(new)] = found.sides, found.rest
+        self.held = found.held
         self.at_rest = set(np.flatnonzero(found.rest >= 0.0).tolist())
         return found.set_off
 
