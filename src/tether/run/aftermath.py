@@ -8,7 +8,7 @@ there rests until it has clearly left, and then the side from which it came coun
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from tether._core.events import crossed
 from tether.run.watch import EPS, Event
 
-__all__ = ["Aftermath", "Change", "Moment", "round_off", "values_at"]
+__all__ = ["Aftermath", "Change", "Hold", "Moment", "round_off", "values_at"]
 
 # Of an unknown: what is left of it by round-off and by the iterations of a start.
 UNCERTAIN = 1e-12
@@ -39,6 +39,13 @@ class Moment(NamedTuple):
     yp: np.ndarray
 
 
+class Hold(NamedTuple):
+    """A function that the equations may hold at zero."""
+
+    side: float                        # from which it came
+    slack: float                       # tolerances of the unknowns that it may be off
+
+
 @dataclass
 class Change:
     """A change of the state at one time, as the events see it.
@@ -57,10 +64,10 @@ class Change:
         What certainly counts as zero of the functions after the change.
     h : float
         The first step from there; zero if the slopes are not known.
-    held : collection of int
+    held : mapping of int to Hold
         Events whose functions were held at zero until now.
-    tolerance : ndarray
-        Of the unknowns: so much they may be off zero then.
+    tolerance, slack : ndarray, float
+        Of the unknowns; so many of them the equations may be off what they hold.
     """
 
     before: Moment
@@ -72,8 +79,9 @@ class Change:
     happened: Collection[int]
     floor: np.ndarray
     h: float
-    held: Collection[int]
+    held: Mapping[int, Hold]
     tolerance: np.ndarray
+    slack: float
 
 
 @dataclass
@@ -88,19 +96,19 @@ class Aftermath:
         Values from which a change of sign counts from now on; NaN for none.
     rest : ndarray
         What counts as zero of functions that were left there; negative for others.
-    held : set of int
+    held : dict of int to Hold
         Events whose functions do not move from zero, so that the equations may hold them there.
     """
 
     set_off: list[int]
     sides: np.ndarray
     rest: np.ndarray
-    held: set[int]
+    held: dict[int, Hold]
 
     @classmethod
     def of(cls, change: Change, events: Sequence[Event], args: tuple) -> Aftermath:
         """Compare the functions of events before and after a change."""
-        found = cls([], change.new.copy(), np.full(len(events), MOVING), set())
+        found = cls([], change.new.copy(), np.full(len(events), MOVING), {})
         for number, event in enumerate(events):
             if not _is_clear(change, number) or number in change.acting:
                 found._look_at(change, number, event, args)
@@ -108,40 +116,39 @@ class Aftermath:
 
     def _look_at(self, change: Change, number: int, event: Event, args: tuple) -> None:
         old, new = change.old[number], change.new[number]
-        loose = change.tolerance if number in change.held else None
-        before, after = change.before, change.after
+        before, after, hold = change.before, change.after, change.held.get(number)
+        loose = hold.slack * change.tolerance if hold else None
         at_zero = max(change.floor[number], round_off(event, after, before, new, args, loose))
         was_clear = abs(old) > round_off(event, before, after, old, args, loose)
-        side = old if was_clear else change.sides[number]
         happened = number in change.acting or (number in change.happened and not was_clear)
-        if happened:
-            side = np.nan
+        side = old if was_clear else change.sides[number]
         if abs(new) > at_zero:
-            if crossed(side, new, event.direction):
+            no_side = happened or (hold and not was_clear)
+            if not no_side and crossed(side, new, event.direction):
                 self.set_off.append(number)
             return
         # a function may be there because what it reads was changed, not the state
         landed = was_clear and not abs(event.value_or_nan(*before, args)) <= at_zero
-        if landed and crossed(side, 0.0, event.direction):
+        if landed and not happened and crossed(side, 0.0, event.direction):
             self.set_off.append(number)
         self.rest[number], self.sides[number] = at_zero, side
         if happened or landed:
             self.sides[number] = _heading(event, change, at_zero, args)
-        if number in change.held or ((happened or landed) and _stays(change, self.sides[number])):
-            self._hold(change, number, event, args)
+            stays = change.h != 0.0 and bool(np.isnan(self.sides[number]))
+            hold = Hold(side, change.slack) if stays else None
+        if hold:
+            self._hold(hold, change, number, event, args)
 
-    def _hold(self, change: Change, number: int, event: Event, args: tuple) -> None:
-        """Let a function rest within the tolerances: it may be held at zero up to these only."""
+    def _hold(
+        self, hold: Hold, change: Change, number: int, event: Event, args: tuple
+    ) -> None:
+        """Let a function rest as closely as the equations may hold it at zero."""
         loose = round_off(
-            event, change.after, change.before, change.new[number], args, change.tolerance
+            event, change.after, change.before, change.new[number], args,
+            hold.slack * change.tolerance,
         )
         self.rest[number] = max(self.rest[number], loose)
-        self.held.add(number)
-
-
-def _stays(change: Change, heading: float) -> bool:
-    """Whether a function is known not to move from zero."""
-    return change.h != 0.0 and bool(np.isnan(heading))
+        self.sides[number], self.held[number] = hold.side, hold
 
 
 def _is_clear(change: Change, number: int) -> bool:
@@ -182,7 +189,9 @@ def round_off(
     late = SAME_TIME * EPS * max(abs(t), abs(other.t))
     points: list[tuple[float, np.ndarray, np.ndarray]]
     points = [(t + late, y + late * yp, yp), (t - late, y - late * yp, yp)]
-    moves = UNCERTAIN * np.maximum(np.abs(y), np.abs(other.y)) if tolerance is None else tolerance
+    moves = UNCERTAIN * np.maximum(np.abs(y), np.abs(other.y))
+    if tolerance is not None:
+        moves = np.maximum(moves, tolerance)
     bends = UNCERTAIN * np.maximum(np.abs(yp), np.abs(other.yp))
     for signs in _patterns(len(y)):
         points += [(t, y + signs * moves, yp), (t, y, yp + signs * bends)]

@@ -14,7 +14,7 @@ from tether._core import events as core_events
 from tether.base.checks import check_vector
 from tether.base.reason import Kind
 from tether.base.status import Status
-from tether.run.aftermath import Aftermath, Change, Moment, round_off, values_at
+from tether.run.aftermath import Aftermath, Change, Hold, Moment, round_off, values_at
 from tether.run.breaks import Breaks
 from tether.run.integration import Integration
 from tether.run.method import Polynomial
@@ -32,6 +32,8 @@ ABOVE_ROUND_OFF = 100.0
 NEGLIGIBLE_CHANGE = 1e-6
 # Times the round-off of a function that rests at zero: what counts as zero from there on.
 ROOM = 4.0
+# Times the tolerance: so far unknowns may be off a constraint onto which they are not projected.
+HELD_WITHIN = 10.0
 # So often one event may happen at one time.
 MOST_AT_ONCE = 100
 # Unknowns times steps to begin with: a program takes them in no time worth a look.
@@ -63,7 +65,7 @@ class Driver:
         self.t_final, self.breaks = self.state.t_end, Breaks(integration, breaks)
         self.far_side: dict[int, float] = {}               # of events that have just acted
         self.at_rest: set[int] = set()             # events whose functions were left at zero
-        self.held: set[int] = set()                # ... and may be held there
+        self.held: dict[int, Hold] = {}            # ... and may be held there
         self.storm, self.pace = Storm(integration.t), Pace(integration.t, self.t_final)
         self.had_effects = False                           # of somebody's code
         self.n_found = integration.model.constraints.n_found
@@ -325,7 +327,8 @@ class Driver:
         if not resting:
             return True
         now, then = (Moment(t, *polynomial(t)) for t in (polynomial.t, polynomial.t_old))
-        loose = s.tolerances[: self.integration.n] if number in self.held else None
+        hold = self.held.get(number)
+        loose = hold.slack * s.tolerances[: self.integration.n] if hold else None
         at_zero = round_off(event, now, then, new, self.args, loose)
         if abs(new) <= at_zero:                # it grows with the unknowns
             s.event_rest[number] = ROOM * at_zero
@@ -480,6 +483,7 @@ class Driver:
         change = Change(
             before or after, after, values, new, sides, acting, happened, zero,
             s.h if known else 0.0, self.held, s.tolerances[:n],
+            HELD_WITHIN if self.integration.model.reduced is None else 0.0,
         )
         found = Aftermath.of(change, self.events, self.args)
         s.event_values[: len(new)], s.event_rest[: len(new)] = found.sides, found.rest
