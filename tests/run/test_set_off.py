@@ -260,6 +260,63 @@ def test_what_the_equations_hold_at_zero_does_not_happen_by_round_off(trace, rto
     assert sol.y[2:4, -1] == pytest.approx([1.0, 1.0], rel=1e-3)
 
 
+@pytest.mark.parametrize(("force", "hits", "end"), [(-2.0, 1, -3.0), (2.0, 2, 1.0)])
+def test_a_mass_that_its_stop_lets_go(force, hits, end):
+    """It is stopped again if it is pushed on."""
+    held = [False]
+
+    def mass(t, y, yp):
+        x, v, f = y
+        return [yp[0] - v, yp[1] - (1.0 if t < 3.0 else force) - f, x - 1.0 if held[0] else f]
+
+    def hold(t, y, yp):
+        held[0] = True
+        return y
+
+    def let_go(t, y, yp):
+        held[0] = False
+        return y
+
+    stop = unknown(0, 1.0, direction=1, apply=hold)
+    sol = solve_dae(mass, (0, 5), [0.0, 0.0, 0.0], events=[stop, clock(3.0, apply=let_go)], **TIGHT)
+    assert sol.success, sol.message
+    assert sol.t_events[0] == pytest.approx([math.sqrt(2.0), 3.0][:hits], abs=1e-4)
+    assert sol.y[0, -1] == pytest.approx(end, abs=1e-6)
+
+
+@BOTH
+def test_a_rope_that_goes_taut(trace):
+    """The length, and the speed along the rope, which the taut rope holds at zero."""
+    taut = [False]
+
+    def bob(t, y, yp):
+        x, z, u, w, force = y
+        length = x * x + z * z - 1 if taut[0] else force
+        return [yp[0] - u, yp[1] - w, yp[2] + 2 * force * x, yp[3] + 2 * force * z + G, length]
+
+    def pull(t, y, yp):
+        taut[0] = True
+        return y
+
+    def stretch(t, y, yp):
+        return y[0] ** 2 + y[1] ** 2 - 1
+
+    def speed(t, y, yp):
+        return y[0] * y[2] + y[1] * y[3]
+
+    events = [event(stretch, direction=1, apply=pull), event(stretch),
+              event(stretch, direction=-1), event(speed, direction=-1), event(speed, direction=1)]
+    sol = solve_dae(bob, (0, 10), [0.5, 0.0, 0.0, -0.1, 0.0], events=events, trace=trace,
+                    rtol=1e-7, atol=1e-9)
+    assert sol.success, sol.message
+    assert [len(times) for times in sol.t_events] == [1, 1, 0, 1, 1]
+    assert sol.t_events[4].tolist() == [0.0]           # it begins to fall
+    assert sol.t_events[3].tolist() == sol.t_events[0].tolist()
+    fallen = math.sqrt(0.75)
+    assert sol.t_events[0] == pytest.approx(
+        [(math.sqrt(0.01 + 2 * G * fallen) - 0.1) / G], abs=1e-6)
+
+
 def test_a_structure_that_a_condition_changes_sets_events_off():
     """Capacitors of 1 and 9 are connected once a clock of theirs has come to 1."""
     def caps(t, y, yp):

@@ -19,8 +19,10 @@ from tether.run.watch import EPS, Event
 
 __all__ = ["Aftermath", "Change", "Hold", "Moment", "round_off", "values_at"]
 
-# Of an unknown: what is left of it by round-off and by the iterations of a start.
-UNCERTAIN = 1e-12
+# Of an unknown: what is left of it by round-off ...
+UNCERTAIN = 1e-13
+# ... and of what a start has moved it by, where its equations were found by differences.
+UNCERTAIN_OF_JUMP = 1e-9
 # Units of round-off: times that are not farther apart are one.
 SAME_TIME = 16.0
 # Compared with a value before: above this nobody has to ask whether a value is zero.
@@ -52,8 +54,8 @@ class Change:
 
     Attributes
     ----------
-    before, after : Moment
-        The points.
+    before, after, moved : Moment, Moment, ndarray
+        The points, and what the start has moved the unknowns by to make them consistent.
     old, new : ndarray
         Values of the event functions there.
     sides : ndarray
@@ -72,6 +74,7 @@ class Change:
 
     before: Moment
     after: Moment
+    moved: np.ndarray
     old: np.ndarray
     new: np.ndarray
     sides: np.ndarray
@@ -82,6 +85,11 @@ class Change:
     held: Mapping[int, Hold]
     tolerance: np.ndarray
     slack: float
+
+    @property
+    def uncertain(self) -> np.ndarray:
+        """What the unknowns may be off because a start has moved them."""
+        return UNCERTAIN_OF_JUMP * np.abs(self.moved)
 
 
 @dataclass
@@ -117,9 +125,11 @@ class Aftermath:
     def _look_at(self, change: Change, number: int, event: Event, args: tuple) -> None:
         old, new = change.old[number], change.new[number]
         before, after, hold = change.before, change.after, change.held.get(number)
-        loose = hold.slack * change.tolerance if hold else None
+        loose = change.uncertain + (hold.slack * change.tolerance if hold else 0.0)
         at_zero = max(change.floor[number], round_off(event, after, before, new, args, loose))
-        was_clear = abs(old) > round_off(event, before, after, old, args, loose)
+        was_clear = abs(old) > at_zero and (
+            abs(old) > round_off(event, before, after, old, args, loose)
+        )
         happened = number in change.acting or (number in change.happened and not was_clear)
         side = old if was_clear else change.sides[number]
         if abs(new) > at_zero:
@@ -145,7 +155,7 @@ class Aftermath:
         """Let a function rest as closely as the equations may hold it at zero."""
         loose = round_off(
             event, change.after, change.before, change.new[number], args,
-            hold.slack * change.tolerance,
+            change.uncertain + hold.slack * change.tolerance,
         )
         self.rest[number] = max(self.rest[number], loose)
         self.sides[number], self.held[number] = hold.side, hold
@@ -188,13 +198,12 @@ def round_off(
     t, y, yp = moment
     late = SAME_TIME * EPS * max(abs(t), abs(other.t))
     points: list[tuple[float, np.ndarray, np.ndarray]]
-    points = [(t + late, y + late * yp, yp), (t - late, y - late * yp, yp)]
+    points = [(t + late, y + late * yp, yp)]
     moves = UNCERTAIN * np.maximum(np.abs(y), np.abs(other.y))
     if tolerance is not None:
         moves = np.maximum(moves, tolerance)
     bends = UNCERTAIN * np.maximum(np.abs(yp), np.abs(other.yp))
-    for signs in _patterns(len(y)):
-        points += [(t, y + signs * moves, yp), (t, y, yp + signs * bends)]
+    points += [(t, y + signs * moves, yp - signs * bends) for signs in _patterns(len(y))]
     found = [abs(event.value_or_nan(*point, args) - value) for point in points]
     return 2.0 * max((change for change in found if np.isfinite(change)), default=0.0)
 

@@ -231,6 +231,7 @@ class Driver:
         self._follow()
         self.record.begin_part(run.t, run.start.y, run.start.yp)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
+        self._arm_events()
         set_off = self._look_back(None, sides, sides, [])
         y, yp = run.start.y.copy(), run.start.yp.copy()
         if acting := self._report_all(set_off, run.t, y, yp):
@@ -453,6 +454,7 @@ class Driver:
         self._refresh_events()
         self.record.begin_part(t, run.start.y, run.start.yp)
         self.segment_t, self.segment_step = resume, self.state.steps
+        self._arm_events()
         floor = {number: abs(values[number]) if located else 0.0 for number in acting}
         self._blur(floor, ahead, Moment(t, changed, point.yp))
         return self._look_back(point, values, sides, acting, happened, floor)
@@ -469,7 +471,6 @@ class Driver:
 
         `happened` are those of this time so far, `floor` the round-off of those that have acted.
         """
-        self._arm_events()
         if not self.events or self.integration.status.failed:
             return []
         s, start, n = self.state, self.integration.start, self.integration.n
@@ -480,8 +481,9 @@ class Driver:
             zero[number] = ABOVE_ROUND_OFF * size
         # slopes of before are taken for those of a start that they fit up to the tolerance
         known = start.reason.kind is not Kind.AS_GIVEN or acting == []
+        moved = np.zeros(n) if before is None else after.y - self.integration.given[1][:n]
         change = Change(
-            before or after, after, values, new, sides, acting, happened, zero,
+            before or after, after, moved, values, new, sides, acting, happened, zero,
             s.h if known else 0.0, self.held, s.tolerances[:n],
             HELD_WITHIN if self.integration.model.reduced is None else 0.0,
         )
@@ -497,10 +499,11 @@ class Driver:
         Negligible compared with the value that it had a step `ahead` of its time.
         """
         start, n = self.integration.start, self.integration.n
+        if np.array_equal(start.y[:n], changed.y) and np.array_equal(start.yp[:n], changed.yp):
+            return
         for number, size in floor.items():
-            event = self.events[number]
-            change = event.value_or_nan(changed.t, start.y[:n], start.yp[:n], self.args)
-            change -= event.value_or_nan(*changed, self.args)
+            change = self.state.event_values[number]
+            change -= self.events[number].value_or_nan(*changed, self.args)
             if abs(change) < NEGLIGIBLE_CHANGE * abs(ahead[number]):
                 floor[number] = max(size, abs(change))
 
