@@ -312,7 +312,10 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
     # where no cause was found, the status has all the advice there is
     text = status.text if diagnosis.cause == Cause.UNKNOWN else f"{status.happened}."
     text = f"{text} (t = {driver.t_reached:.10g}, step size {run.state.h:.3g})"
-    return text if diagnosis.cause == Cause.STOPPED else f"{text} {diagnosis.summary}{advice}"
+    if diagnosis.cause == Cause.STOPPED:
+        return text
+    found = diagnosis.summary.removeprefix(diagnosis.untraced).lstrip()
+    return f"{diagnosis.untraced} {text} {found}{advice}".lstrip()
 
 
 def _gather(events: list[Event], name: str) -> list[np.ndarray] | None:

@@ -63,6 +63,9 @@ class Diagnosis:
         The last attempts at a step, oldest first; see `tether.run.attempts`.
     exception : Exception or None
         What a function of yours raised where the step that failed was tried, with its traceback.
+    untraced : str
+        Why the function was called, where tracing might have avoided the failure; the summary
+        begins with it.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class Diagnosis:
     remedies: tuple[str, ...] = ()
     steps: np.ndarray | None = field(default=None, repr=False)
     exception: Exception | None = None
+    untraced: str = ""
 
     def __str__(self) -> str:
         parts = [self.summary]

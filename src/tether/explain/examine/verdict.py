@@ -93,10 +93,12 @@ def _blame_refusal(run: Integration, found: Diagnosis) -> Diagnosis:
         return found
     if found.cause not in UNTRACED:
         return found
+    words = (f"The function was called, since it cannot be traced ({run.note}). If it could, "
+             f"{UNTRACED[found.cause]}.")
     return replace(
         found,
-        summary=f"The function was called, since it cannot be traced ({run.note}). If it could, "
-                f"{UNTRACED[found.cause]}. {found.summary}",
+        summary=f"{words} {found.summary}",
+        untraced=words,
         remedies=("write that line so that it can be traced (docs/tracing.md)", *found.remedies),
     )
 
