@@ -61,6 +61,10 @@ class _Guards(threading.local):
         if self.catch(FloatingPointError) or self.catch(RuntimeWarning):
             self._refuse_if_numpy_raises()
 
+    def end(self) -> None:
+        """Forget the function and all that belongs to it."""
+        self.begin({}, False)
+
     @contextmanager
     def lifted(self) -> Iterator[None]:
         """Raise nothing meanwhile."""

@@ -254,6 +254,8 @@ def trace(
             raise failure from None
         result.notes.append(f"traced for these arguments only: {failure}")
         return result
+    finally:
+        guards.end()
 
 
 def _trace(
