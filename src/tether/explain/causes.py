@@ -465,8 +465,8 @@ UNTRACED = {
     Cause.SINGULAR: "its hidden constraints would be found and its Jacobians exact",
     Cause.START: "hidden constraints would be kept, and a start looked for with exact derivatives",
     Cause.DISCONTINUITY: "its conditions would be known and steps would end where they change",
-    Cause.CREEPING: "its conditions would be known, and the run could go on along a surface at which "
-                    "both of its sides point",
+    Cause.CREEPING: "its conditions would be known, and the run could go on along a surface at "
+                    "which both of its sides point",
     Cause.CONDITION: "its Jacobians would be exact",
     Cause.UNKNOWN: "its conditions would be known and its Jacobians exact",
 }
