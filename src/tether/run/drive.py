@@ -34,6 +34,8 @@ NEGLIGIBLE_CHANGE = 1e-6
 ROOM = 4.0
 # Times the tolerance: so far unknowns may be off a constraint onto which they are not projected.
 HELD_WITHIN = 10.0
+# Times what counted as zero of a function that was left there: it has moved away.
+FAR_AWAY = 1e6
 # So often one event may happen at one time.
 MOST_AT_ONCE = 100
 # Unknowns times steps to begin with: a program takes them in no time worth a look.
@@ -64,7 +66,7 @@ class Driver:
         self.began = time.perf_counter()
         self.t_final, self.breaks = self.state.t_end, Breaks(integration, breaks)
         self.far_side: dict[int, float] = {}               # of events that have just acted
-        self.at_rest: set[int] = set()             # events whose functions were left at zero
+        self.at_rest: dict[int, float] = {}        # events left at zero, and what counts as zero
         self.held: dict[int, Hold] = {}            # ... and may be held there
         self.storm, self.pace = Storm(integration.t), Pace(integration.t, self.t_final)
         self.had_effects = False                           # of somebody's code
@@ -327,6 +329,9 @@ class Driver:
             return False
         if not resting:
             return True
+        if abs(old) > FAR_AWAY * self.at_rest[number]:
+            del self.at_rest[number]           # it has left before this step
+            return True
         now, then = (Moment(t, *polynomial(t)) for t in (polynomial.t, polynomial.t_old))
         hold = self.held.get(number)
         loose = hold.slack * s.tolerances[: self.integration.n] if hold else None
@@ -490,7 +495,7 @@ class Driver:
         found = Aftermath.of(change, self.events, self.args)
         s.event_values[: len(new)], s.event_rest[: len(new)] = found.sides, found.rest
         self.held = found.held
-        self.at_rest = set(np.flatnonzero(found.rest >= 0.0).tolist())
+        self.at_rest = {int(k): found.rest[k] for k in np.flatnonzero(found.rest >= 0.0)}
         return found.set_off
 
     def _blur(self, floor: dict[int, float], ahead: np.ndarray, changed: Moment) -> None:
