@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -114,6 +115,7 @@ class Aftermath:
     held: dict[int, Hold]
 
     @classmethod
+    @np.errstate(all="ignore")
     def of(cls, change: Change, events: Sequence[Event], args: tuple) -> Aftermath:
         """Compare the functions of events before and after a change."""
         found = cls([], change.new.copy(), np.full(len(events), MOVING), {})
@@ -181,11 +183,13 @@ def _heading(event: Event, change: Change, at_zero: float, args: tuple) -> float
     return far if is_straight and abs(near) > at_zero + CANCELLED * most else np.nan
 
 
+@np.errstate(all="ignore")
 def values_at(events: Sequence[Event], moment: Moment, args: tuple) -> np.ndarray:
     """Values of event functions at a point; NaN where they have none."""
     return np.array([event.value_or_nan(*moment, args) for event in events])
 
 
+@np.errstate(all="ignore")
 def round_off(
     event: Event, moment: Moment, other: Moment, value: float, args: tuple,
     tolerance: np.ndarray | None = None,
@@ -208,6 +212,7 @@ def round_off(
     return 2.0 * max((change for change in found if np.isfinite(change)), default=0.0)
 
 
+@lru_cache(maxsize=8)
 def _patterns(n: int) -> list[np.ndarray]:
     """Signs for n numbers, such that any two have different ones now and then, and equal ones."""
     numbers = np.arange(n)

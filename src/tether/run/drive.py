@@ -498,6 +498,7 @@ class Driver:
         self.at_rest = {int(k): found.rest[k] for k in np.flatnonzero(found.rest >= 0.0)}
         return found.set_off
 
+    @np.errstate(all="ignore")
     def _blur(self, floor: dict[int, float], ahead: np.ndarray, changed: Moment) -> None:
         """Count as round-off at zero what next to nothing of a consistent start makes of an event.
 

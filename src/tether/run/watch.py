@@ -47,10 +47,9 @@ class Event:
         return adapters.single_number(self.number, found)
 
     def value_or_nan(self, t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> float:
-        """Call the function at a point that may lie outside its domain."""
+        """Call the function at a point that may be outside its domain, with NumPy's warnings off."""
         try:
-            with np.errstate(all="ignore"):
-                return self.value(t, y, yp, args)
+            return self.value(t, y, yp, args)
         except adapters.DOMAIN_ERRORS:
             return np.nan
 
