@@ -47,7 +47,7 @@ class Event:
         return adapters.single_number(self.number, found)
 
     def value_or_nan(self, t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> float:
-        """Call the function at a point that may be outside its domain, with NumPy's warnings off."""
+        """Call the function where it may have no value, with NumPy's warnings off."""
         try:
             return self.value(t, y, yp, args)
         except adapters.DOMAIN_ERRORS:
