@@ -18,6 +18,9 @@ cdef int iterate(State s) noexcept nogil
 cdef bint needs_factor(State s) noexcept nogil
 cdef bint is_enough(State s, double error) noexcept nogil
 cdef bint is_close(State s, double size) noexcept nogil
+cdef bint checks_matrix(State s) noexcept nogil
+cdef void keep_increment(State s) noexcept nogil
+cdef bint is_stuck(State s) noexcept nogil
 cdef double seen_rate(State s) noexcept nogil
 cdef bint changes_sign(State s) noexcept nogil
 cdef double find_increment(State s, double damping) noexcept nogil

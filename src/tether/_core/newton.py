@@ -29,6 +29,11 @@ STAGNATED = cython.declare(cython.double, 10.0)
 FAST = cython.declare(cython.double, 0.02)
 # How near to the solution a guess must be for one increment to be enough.
 NEAR = cython.declare(cython.double, 2.0)
+# In every so many steps the matrix is checked ...
+CHECK_EVERY = cython.declare(cython.longlong, 6)
+# ... by the share of the last increment that is left of any unknown, beyond round-off.
+STUCK = cython.declare(cython.double, 0.5)
+NOISE = cython.declare(cython.double, 1e3)
 # What a rate seen in an earlier step may have become since then.
 SAFETY = cython.declare(cython.double, 3.0)
 # The share of the correction that the error of an iteration from a guess may have.
@@ -175,6 +180,7 @@ def iterate(s):
     rate: cython.double = 0.0
     # The factors belong to another cj: on average this brings the increment to size.
     damping: cython.double = 2.0 / (1.0 + s.cj / s.cj_factored)
+    checks: cython.bint = checks_matrix(s)
     for m in range(MAX_ITERATIONS):
         s.iterations += 1
         size = find_increment(s, damping)
@@ -185,7 +191,7 @@ def iterate(s):
             first = size
             s.first_increment = measure(s, s.correction) if s.guessed else size
             s.rate = 0.0
-            if is_close(s, size) and not (s.guesses and changes_sign(s)):
+            if is_close(s, size) and not (s.guesses and changes_sign(s)) and not checks:
                 return OK
         else:
             rate = size / last if m == 1 or s.highest_kind > 1 else pow(size / first, 1.0 / m)
@@ -195,19 +201,23 @@ def iterate(s):
                 s.seen_step = s.steps
             elif s.guesses:             # both were next to nothing, and their ratio is too
                 return OK
+            if checks and is_stuck(s):
+                return NO_CONVERGENCE
             if m == 1 and s.highest_kind > 1:
                 # A first correction of the positions turns up in the velocities, divided by h,
                 # only with the second increment: too early for a verdict.
                 rate = min(rate, EARLY_RATE)
             elif rate > (DIVERGING if s.jacobian_current or s.guessed else TOO_SLOW):
                 return OK if stagnated(s, size) else NO_CONVERGENCE
-            if is_enough(s, size * rate / (1.0 - rate)):
+            if is_enough(s, size * rate / (1.0 - rate)) and not (checks and m == 1):
                 return OK
             if s.guessed and not s.jacobian_current and s.rate > TOO_SLOW:
                 return NO_CONVERGENCE
         if size <= 100.0 * EPS * s.y_norm:      # nothing left but round-off
             return OK
         last = size
+        if checks:
+            keep_increment(s)
         if m + 1 < MAX_ITERATIONS:
             status = evaluate(s, s.t_new, s.y, s.yp, s.r)
             if status != OK:
@@ -235,6 +245,36 @@ def is_close(s, size):
         return False
     rate = SAFETY * seen_rate(s) + fabs((s.cj - s.cj_factored) / (s.cj + s.cj_factored))
     return rate < DIVERGING and is_enough(s, size * rate / (1.0 - rate))
+
+
+def checks_matrix(s):
+    """Tell whether an iteration goes on until it is clear that the matrix is not out of date.
+
+    The conductance of a junction falls by powers of ten in a few steps. With that of some steps
+    before, increments are next to nothing, and so would be all further ones: what is left looks
+    small, and is not. A norm does not show it as long as other unknowns still move.
+    """
+    age: cython.longlong = s.steps - s.jacobian_step
+    return not s.guesses and s.jacobian_exists and age > 0 and age % CHECK_EVERY == 0
+
+
+def keep_increment(s):
+    """Keep the increment in `s.r`, to compare the next with it."""
+    i: cython.int
+    for i in range(s.n):
+        s.increment[i] = s.r[i]
+
+
+def is_stuck(s):
+    """Tell whether some unknown moves on by about the same amount in every iteration."""
+    i: cython.int
+    ratio: cython.double
+    for i in range(s.n):
+        if fabs(s.r[i]) * s.newton_weight[i] > NOISE * EPS * s.y_norm:
+            ratio = s.r[i] / s.increment[i] if s.increment[i] != 0.0 else 0.0
+            if STUCK < ratio < 1.1:
+                return True
+    return False
 
 
 def seen_rate(s):

@@ -41,7 +41,7 @@ def doubts(driver: Driver) -> tuple[str, ...]:
     """Say what is doubtful about the result; nothing for almost all."""
     found = [
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
-        _untested(driver), _rough_reactions(driver), _jacobian(driver),
+        _untested(driver), _rough_reactions(driver), _leaks(driver), _jacobian(driver),
         *driver.integration.references.jumps, *_jumps(driver),
     ]
     return tuple([text for text in found if text])
@@ -225,6 +225,23 @@ def _rough_reactions(driver: Driver) -> str:
         f"{min(s.reaction_error / s.largest_reaction, 1.0):.0%} of the largest value: at index 3 "
         "as written they are second differences over a step, and short steps make them rough; if "
         "something jumps there, pass the time in t_breaks"
+    )
+
+
+def _leaks(driver: Driver) -> str:
+    """Say what was added to equations that left unknowns open."""
+    run = driver.integration
+    if not run.leaks:
+        return ""
+    terms = listed([
+        f"{size:.2g} {run.names.variable(j)} to {run.names.equation(i)}"
+        for i, j, size in run.leaks
+    ])
+    unknowns = listed([run.names.variable(j) for _, j, _ in run.leaks])
+    return (
+        f"at t = {run.t_leaks:.10g} and before the equations determined {unknowns} only by terms "
+        f"far below the tolerances. From then on {terms} was added, which these do not notice. If "
+        "other values are meant, add what determines them, such as a conductance to ground"
     )
 
 

@@ -16,6 +16,7 @@ from tether.problem.problem import Problem
 from tether.structure.analysis import analyze_trace
 from tether.structure.frozen import freeze
 from tether.structure.hidden import Reduced
+from tether.structure.leaks import Leak, with_leaks
 from tether.structure.modes import Sides, find_modes
 from tether.structure.scaling import Units
 from tether.structure.sliding import sliding
@@ -42,12 +43,13 @@ def find_model(
     sides: Sides | None = None,
     anew: bool = False,
     slides: tuple[int, ...] = (),
+    leaks: tuple[Leak, ...] = (),
 ) -> tuple[Model, str]:
     """Return what is integrated for a problem, and why it is not a program if it is not.
 
     `units` are those of the unknowns; `sides` are those of the surfaces that matter, where the
     point itself does not tell; with `anew` the ranks are judged at this point. The solution
-    `slides` on some surfaces of the plan's.
+    `slides` on some surfaces of the plan's, and the equations have `leaks`.
     """
     n = len(y)
     if problem.capsule is not None:
@@ -66,9 +68,12 @@ def find_model(
             sides = plan.modes.sides(t, y, slopes, plan.args(problem.args, reading.hidden))
         make = _once(partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units))
         plan = shelf.find((reading.key, form, sides), partial(make, reading))
+    if leaks and plan.traced is not None:
+        make = _once(partial(_make_plan_with_leaks, plan, leaks, problem, t, y, yp, form, units))
+        plan = shelf.find((reading.key, form, sides, "leaks", leaks), partial(make, reading))
     if slides and plan.frozen is not None:
         make = _once(partial(_make_plan_of_sliding, plan, slides, problem, t, y, yp, form, units))
-        plan = shelf.find((reading.key, form, sides, "slides", slides), partial(make, reading))
+        plan = shelf.find((reading.key, form, sides, slides, leaks), partial(make, reading))
     if plan.depends_on_inputs and not (plan.only_here or anew or slides):
         values = plan.with_shifts(plan.args(problem.args, reading.hidden))
         anew = not plan.serves(values, t, y, np.zeros(n) if yp is None else yp)
@@ -78,7 +83,8 @@ def find_model(
             reading.hidden.tobytes(), units.y.tobytes(), units.t,
         )
         try:
-            plan = shelf.find((reading.key, form, sides, slides, here), partial(make, reading))
+            key = reading.key, form, sides, slides, leaks, here
+            plan = shelf.find(key, partial(make, reading))
         except InputsRefused as failure:       # where the function raises an exception
             return AsWritten(problem, n), str(failure)
     if plan.system is None:
@@ -157,6 +163,18 @@ def _make_plan_of_sliding(
         y = np.append(y, np.full(count, EVEN_SHARE))
         yp = None if yp is None else np.append(yp, np.zeros(count))
         units = units.with_more(count)
+        return _prepare(plan, problem, t, y, yp, form, units, reading)
+
+
+def _make_plan_with_leaks(
+    whole: Plan, leaks: tuple[Leak, ...], problem: Problem, t: float, y: np.ndarray,
+    yp: np.ndarray | None, form: Any, units: Units, reading: Reading,
+) -> Plan:
+    assert whole.traced is not None
+    lock = nullcontext() if whole.modes is None else whole.modes.lock
+    with lock:
+        traced = with_leaks(whole.traced, leaks)
+        plan = Plan(traced, modes=whole.modes, sides=whole.sides, source=whole.original)
         return _prepare(plan, problem, t, y, yp, form, units, reading)
 
 

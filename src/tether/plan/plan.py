@@ -102,7 +102,7 @@ class Plan:
         hidden: np.ndarray = NOTHING,
     ) -> Pair:
         """Set the program beside the function that it was made of."""
-        if self.reduced is self.modes is self.frozen is None:
+        if self.reduced is self.modes is self.frozen is self.source is None:
             backend = self.system or self.constraints
         else:                                  # made ready where it will be needed often
             backend = self._original_alone if self.ledger.runs > 1 else None

@@ -45,6 +45,7 @@ from tether.start.first_step import first_step as choose_first_step
 from tether.start.nonlinear_slopes import nonlinear_slopes
 from tether.start.references import References
 from tether.start.rescue import better_guess, with_same_signs
+from tether.structure.leaks import Leak
 from tether.structure.modes import Sides
 from tether.structure.scaling import Units
 from tether.structure.start import Start
@@ -141,6 +142,8 @@ class Integration:
         self.tried_at: float | None = None     # where a failure last led to a new analysis
         self.reduced_at: float | None = None   # ... or to other choices
         self.stride = math.inf                 # of the last step before the run began anew
+        self.leaks: tuple[Leak, ...] = ()      # added where the equations left something open ...
+        self.t_leaks = math.nan                # ... since then
         self.between_breaks = False            # whether the next stretch ends at a break, too
         # sides on which the solution has gone on without a jump
         self.ways_without_jump: dict[Way, Sides] = {}
@@ -501,7 +504,9 @@ class Integration:
             changed = recover.look_again(self)
             if changed or code == codes.PUZZLED:
                 return codes.PAUSED
-        if code in PLAN_MAY_DIFFER and (recover.begin_free(self) or replan.rescue(self)):
+        if code in PLAN_MAY_DIFFER and (
+            recover.add_leaks(self) or recover.begin_free(self) or replan.rescue(self)
+        ):
             return codes.PAUSED
         if code < 0:
             self.status = Status(code)

@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tether._core import codes, probe
+from tether._core.adapters import raise_users
 from tether.base.reason import Kind, Reason
+from tether.base.status import Status
 from tether.plan.memory import new_state
+from tether.run import replan
 from tether.run.kinds import use_kinds
 from tether.start.find import kinds_at
 from tether.start.high_index import refuse_pencil
+from tether.structure.leaks import find_leaks
 from tether.structure.pencil import Pencil
 from tether.structure.start import Start
 
 if TYPE_CHECKING:
     from tether.run.integration import Integration
 
-__all__ = ["begin_free", "begin_here", "kinds_here", "look_again"]
+__all__ = ["add_leaks", "begin_free", "begin_here", "kinds_here", "look_again"]
 
 # Largest change of y, in units of the tolerance, where a run begins anew from consistent values.
 LARGEST_RESTART_CHANGE = 100.0
@@ -80,3 +84,35 @@ def begin_free(run: Integration) -> bool:
     s = run.state
     as_it_is = Start(s.y_now.copy(), s.yp_now.copy(), True, Reason(Kind.NOTHING))
     return run.method.begin(s, s.t, as_it_is, 0.0) == codes.OK
+
+
+def add_leaks(run: Integration) -> bool:
+    """Determine what equations leave open where a run has failed, by tiny terms.
+
+    Tell whether it goes on.
+    """
+    s, model = run.state, run.model
+    if model.plan is None or model.reduced is not None or model.shares or run.leaks:
+        return False
+    t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
+    status, fy, fyp = probe.jacobian_at(s, t, y, yp)
+    raise_users(s)
+    probe.move_to(s, t, y, yp)
+    traced = model.plan.traced
+    assert traced is not None
+    if status != codes.OK:
+        return False
+    run.leaks = find_leaks(traced, fy, fyp, s.last_h, y, s.tolerances)
+    if not run.leaks:
+        return False
+    kept, point = (run.start, run.status, run.given), (t, y, yp)
+    replan.replan(run, point, model.sides or None)
+    run.restart(t, y, None)
+    if run.start.success and run.status == Status.RUNNING:
+        run.t_leaks = t
+        run.settle()
+        return True
+    run.leaks = ()
+    replan.replan(run, point, model.sides or None)
+    run.start, run.status, run.given = kept
+    return False

@@ -202,7 +202,7 @@ def _find_another(
         return AsWritten(run.problem, run.n)
     model, note = find_model(
         run.problem, *point, options.form, options.backend, run.units, sides, anew,
-        run.switching.slides,
+        run.switching.slides, run.leaks,
     )
     if note and options.trace == "always":
         return None

@@ -1,0 +1,123 @@
+"""Leaks: small terms that determine what equations leave open as far as the tolerances go.
+
+Between two junctions that block, a voltage has no say in any equation: the currents that it changes
+are far below the tolerance of all currents, and below round-off. Simulators of circuits put a tiny
+conductance beside every junction. Here an equation without y' gets a term c y_j with an unknown
+that it hardly depends on, and c is so small that the equation still holds up to a thousandth of
+what the tolerances of its unknowns allow. What the equations do determine does not feel it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tether.trace import Trace
+
+__all__ = ["Leak", "find_leaks", "with_leaks"]
+
+# Equation, unknown and coefficient.
+Leak = tuple[int, int, float]
+
+# Of what the tolerances allow an equation to be off by: the term that is added to it.
+SHARE = 1e-3
+# Of the tolerance: an unknown that such terms move by more is left open by the equations.
+LEFT_OPEN = 1.0
+# Of the coefficient: a dependence that is larger than this needs no leak.
+WEAK = 10.0
+# Of the largest in an equation: what an unknown weighs that weighs much.
+HEAVY = 1e-3
+# Times the tolerance: unknowns count as at least that large.
+LEAST_SIZE = 1e3
+
+
+def with_leaks(traced: Trace, leaks: Sequence[Leak]) -> Trace:
+    """Return the same equations with leaks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.leaks import with_leaks
+    >>> from tether.trace import trace
+    >>> from tether.trace.backend import prepare
+    >>> found = with_leaks(trace(lambda t, y, yp: [y[0] - y[1], yp[1]], 2), [(0, 1, 0.25)])
+    >>> prepare(found.program()).new().values(0.0, [1.0, 4.0], [0.0, 0.0]).tolist()
+    [-2.0, 0.0]
+    """
+    graph, outputs = traced.graph, list(traced.outputs)
+    for equation, unknown, size in leaks:
+        term = graph.mul(graph.constant(size), graph.y(unknown))
+        outputs[equation] = graph.add(outputs[equation], term)
+    return traced.with_outputs(outputs)
+
+
+def find_leaks(
+    traced: Trace, fy: np.ndarray, fyp: np.ndarray, h: float, y: np.ndarray, tolerance: np.ndarray
+) -> tuple[Leak, ...]:
+    """Look for leaks that determine what the equations leave open; none where that is nothing.
+
+    Parameters
+    ----------
+    traced : Trace
+        The equations as written.
+    fy, fyp, h, y, tolerance
+        Jacobians at a point where no step of size h succeeds, the unknowns and their tolerances.
+    """
+    matrix = fy + fyp / h
+    if not np.all(np.isfinite(matrix)):
+        return ()
+    allowed = SHARE * np.max(np.abs(fy) * tolerance, axis=1)
+    if not np.any(_moved_by(allowed, matrix) > LEFT_OPEN * tolerance):
+        return ()
+    leaks = _weakest_pairs(traced, fy, y, tolerance, allowed)
+    for equation, unknown, size in leaks:
+        matrix[equation, unknown] += size
+    return leaks if np.all(np.isfinite(_moved_by(allowed, matrix))) else ()
+
+
+def _weakest_pairs(
+    traced: Trace, fy: np.ndarray, y: np.ndarray, tolerance: np.ndarray, allowed: np.ndarray
+) -> tuple[Leak, ...]:
+    """Pair equations with unknowns that they hardly depend on, among those without slopes."""
+    from scipy.optimize import linear_sum_assignment  # late, to save time
+
+    with_slopes = set(traced.f_yp.rows), set(traced.f_yp.cols)
+    rows, columns = ([k for k in range(traced.n) if k not in used] for used in with_slopes)
+    stands = np.zeros((traced.n, traced.n), bool)
+    stands[traced.f_y.rows, traced.f_y.cols] = True
+    stands = stands[np.ix_(rows, columns)]
+    signed, most = fy[np.ix_(rows, columns)], allowed[rows]
+    part = np.abs(signed)
+    with np.errstate(all="ignore"):
+        strength = np.log(np.maximum(part * tolerance[columns] / most[:, None], 1e-300))
+    strength[~np.isfinite(strength)] = 0.0
+    cost = np.where(stands, strength, 1e6)
+    pairs = zip(*linear_sum_assignment(cost), strict=True)
+    sizes = _sizes(np.abs(fy), y, tolerance)
+    found = []
+    for i, k in pairs:
+        size = most[i] / sizes[columns[k]]
+        if stands[i, k] and size > 0.0 and part[i, k] < WEAK * size:
+            # the other sign would cancel what dependence there is; a zero has one, too
+            found.append((rows[i], columns[k], float(np.copysign(size, signed[i, k]))))
+    return tuple(found)
+
+
+def _sizes(fy: np.ndarray, y: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
+    """How large unknowns are, or may become beside others in equations that they weigh much in."""
+    weight = fy * tolerance
+    heavy = weight >= HEAVY * np.max(weight, axis=1, keepdims=True)
+    largest = np.max(fy * np.abs(y), axis=1, keepdims=True)
+    beside = np.divide(largest, fy, out=np.zeros_like(fy), where=heavy & (fy > 0.0))
+    return np.maximum(np.max(beside, axis=0), np.abs(y) + LEAST_SIZE * tolerance)
+
+
+def _moved_by(change: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """How far a change of linear equations moves their solution at most."""
+    try:
+        with np.errstate(all="ignore"):
+            moved = np.abs(np.linalg.inv(matrix)) @ change
+    except np.linalg.LinAlgError:
+        return np.full(len(change), np.inf)
+    return np.where(np.isnan(moved), np.inf, moved)
