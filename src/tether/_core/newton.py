@@ -30,7 +30,7 @@ FAST = cython.declare(cython.double, 0.02)
 # How near to the solution a guess must be for one increment to be enough.
 NEAR = cython.declare(cython.double, 2.0)
 # In every so many steps the matrix is checked ...
-CHECK_EVERY = cython.declare(cython.longlong, 6)
+CHECK_EVERY = cython.declare(cython.longlong, 5)
 # ... by the share of the last increment that is left of any unknown, beyond round-off.
 STUCK = cython.declare(cython.double, 0.5)
 NOISE = cython.declare(cython.double, 1e3)

@@ -54,6 +54,8 @@ __all__ = ["Integration"]
 
 # Failures that may mean that the index of the equations is another here ...
 INDEX_MAY_DIFFER = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
+# ... or that they leave something open ...
+MAY_BE_OPEN = (*INDEX_MAY_DIFFER, Status.SMALLER_IS_WORSE)
 # ... or their hidden constraints, or that these need to be chosen again.
 PLAN_MAY_DIFFER = (
     *INDEX_MAY_DIFFER, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
@@ -144,6 +146,7 @@ class Integration:
         self.stride = math.inf                 # of the last step before the run began anew
         self.leaks: tuple[Leak, ...] = ()      # added where the equations left something open ...
         self.t_leaks = math.nan                # ... since then
+        self.slopes_are_old = False            # those of before a change are no more than guesses
         self.between_breaks = False            # whether the next stretch ends at a break, too
         # sides on which the solution has gone on without a jump
         self.ways_without_jump: dict[Way, Sides] = {}
@@ -376,7 +379,9 @@ class Integration:
     @property
     def finder(self) -> StartFinder:
         """What finds consistent values for the model, in the state of the run."""
-        return StartFinder(self.model, self.state, self.options, self.references)
+        return StartFinder(
+            self.model, self.state, self.options, self.references, self.slopes_are_old
+        )
 
     def settle(self, before: np.ndarray | None = None, on_purpose: bool = False) -> None:
         """Go on from the last start: note what has jumped, and what it has made of the invariants.
@@ -504,9 +509,9 @@ class Integration:
             changed = recover.look_again(self)
             if changed or code == codes.PUZZLED:
                 return codes.PAUSED
-        if code in PLAN_MAY_DIFFER and (
-            recover.add_leaks(self) or recover.begin_free(self) or replan.rescue(self)
-        ):
+        if code in MAY_BE_OPEN and recover.add_leaks(self):
+            return codes.PAUSED
+        if code in PLAN_MAY_DIFFER and (recover.begin_free(self) or replan.rescue(self)):
             return codes.PAUSED
         if code < 0:
             self.status = Status(code)

@@ -13,6 +13,7 @@ from tether.base.status import Status
 from tether.plan.memory import new_state
 from tether.run import replan
 from tether.run.kinds import use_kinds
+from tether.start.consistent import residual_at
 from tether.start.find import kinds_at
 from tether.start.high_index import refuse_pencil
 from tether.structure.leaks import find_leaks
@@ -102,7 +103,11 @@ def add_leaks(run: Integration) -> bool:
     assert traced is not None
     if status != codes.OK:
         return False
-    run.leaks = find_leaks(traced, fy, fyp, s.last_h, y, s.tolerances)
+
+    def residual(there: np.ndarray) -> np.ndarray | None:
+        return residual_at(s, t, there, yp)
+
+    run.leaks = find_leaks(traced, fy, fyp, s.last_h, y, s.tolerances.copy(), residual)
     if not run.leaks:
         return False
     kept, point = (run.start, run.status, run.given), (t, y, yp)

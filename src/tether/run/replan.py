@@ -88,8 +88,10 @@ def begin_anew(
         run.switching.leave_surfaces()
     elif passing:
         run.switching.turn(t, passing)
+    run.slopes_are_old = True
     _begin_anew(run, t, y, yp, turned, current)
     follow_surfaces(run)
+    run.slopes_are_old = False
     changed = before is not None and not np.array_equal(before, y)
     run.settle(y if before is None else before, changed)
 

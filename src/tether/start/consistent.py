@@ -61,13 +61,14 @@ def _refused(found: Start, kind: Kind, j: int, wanted: float, given: float) -> S
 
 
 def make_consistent(
-    state: State, t: float, y: np.ndarray, yp: np.ndarray | None
+    state: State, t: float, y: np.ndarray, yp: np.ndarray | None, guessed: bool = False
 ) -> Start | None:
     """Find consistent values near the given ones; keep them untouched if they already are.
 
-    None where B of math (15) is singular: the index is above 1.
+    Slopes that are no more than `guessed` are found whatever they are. None where B of math (15) is singular: the index is above 1.
     """
-    known, yp = yp is not None, np.zeros_like(y) if yp is None else yp
+    known = yp is not None and not guessed
+    yp = np.zeros_like(y) if yp is None else yp
     search = Completion(state, t, y, yp, time_scale(state, t))
     code, before = search.run(known), search.before
     raise_users(state)

@@ -30,13 +30,14 @@ class StartFinder:
     """Finds consistent values for a model in its memory.
 
     Invariants keep the values in `references`; where these are not known yet they are those at the
-    start.
+    start. Slopes may be no more than `guessed`.
     """
 
     model: Model
     state: State
     options: Options
     references: References
+    guessed: bool = False
 
     def find(self, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str) -> Start:
         """Find consistent values near the given ones; `mode` as in `Options.start`."""
@@ -73,7 +74,7 @@ class StartFinder:
 
     def _complete(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
         """Find what the equations determine, whatever their index."""
-        found = make_consistent(self.state, t, y, yp)
+        found = make_consistent(self.state, t, y, yp, self.guessed)
         reduced = self.model.is_index_1
         if found is None or not (found.success or reduced or self._is_index_1(t, y, yp)):
             trusted = self.model.problem.var_index is not None

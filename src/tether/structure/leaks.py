@@ -9,7 +9,7 @@ what the tolerances of its unknowns allow. What the equations do determine does 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -26,6 +26,8 @@ SHARE = 1e-3
 LEFT_OPEN = 1.0
 # Of the coefficient: a dependence that is larger than this needs no leak.
 WEAK = 10.0
+# In units of the tolerance: how far unknowns are moved to see what equations say about it.
+LENGTHS = 10.0 ** np.arange(10)
 # Of the largest in an equation: what an unknown weighs that weighs much.
 HEAVY = 1e-3
 # Times the tolerance: unknowns count as at least that large.
@@ -53,7 +55,8 @@ def with_leaks(traced: Trace, leaks: Sequence[Leak]) -> Trace:
 
 
 def find_leaks(
-    traced: Trace, fy: np.ndarray, fyp: np.ndarray, h: float, y: np.ndarray, tolerance: np.ndarray
+    traced: Trace, fy: np.ndarray, fyp: np.ndarray, h: float, y: np.ndarray, tolerance: np.ndarray,
+    residual: Callable[[np.ndarray], np.ndarray | None],
 ) -> tuple[Leak, ...]:
     """Look for leaks that determine what the equations leave open; none where that is nothing.
 
@@ -63,17 +66,61 @@ def find_leaks(
         The equations as written.
     fy, fyp, h, y, tolerance
         Jacobians at a point where no step of size h succeeds, the unknowns and their tolerances.
+    residual : callable
+        Residual for other values of the unknowns, None where it is not finite.
     """
     matrix = fy + fyp / h
     if not np.all(np.isfinite(matrix)):
         return ()
-    allowed = SHARE * np.max(np.abs(fy) * tolerance, axis=1)
+    rows, columns = _algebraic(traced)
+    if not columns or len(rows) != len(columns):
+        return ()
+    allowed = SHARE * np.max((np.abs(fy) * tolerance)[:, columns], axis=1)
     if not np.any(_moved_by(allowed, matrix) > LEFT_OPEN * tolerance):
         return ()
     leaks = _weakest_pairs(traced, fy, y, tolerance, allowed)
+    block = np.ix_(rows, columns)
+    if not leaks or _turns_back(fy, block, allowed, y, tolerance, residual):
+        return ()
     for equation, unknown, size in leaks:
         matrix[equation, unknown] += size
     return leaks if np.all(np.isfinite(_moved_by(allowed, matrix))) else ()
+
+
+def _algebraic(traced: Trace) -> tuple[list[int], list[int]]:
+    """Equations and unknowns without slopes."""
+    used = set(traced.f_yp.rows), set(traced.f_yp.cols)
+    rows, columns = ([k for k in range(traced.n) if k not in some] for some in used)
+    return rows, columns
+
+
+def _turns_back(
+    fy: np.ndarray, block: tuple[np.ndarray, ...], allowed: np.ndarray, y: np.ndarray,
+    tolerance: np.ndarray, residual: Callable[[np.ndarray], np.ndarray | None],
+) -> bool:
+    """Whether the equations leave the same way on both sides of a point: a fold ends there.
+
+    Where they leave something open they rise on one side, if anywhere, and fall on the other.
+    """
+    rows, columns = (part.ravel() for part in block)
+    sizes = np.where(allowed > 0.0, allowed, 1.0)[rows]
+    left, _, right = np.linalg.svd(fy[block] * tolerance[columns] / sizes[:, None])
+    weights, way = np.zeros_like(y), np.zeros_like(y)
+    weights[rows], way[columns] = left[:, -1] / sizes, tolerance[columns] * right[-1]
+    here = residual(y)
+    if here is None:
+        return True
+    sides = []
+    for sign in (1.0, -1.0):
+        for length in LENGTHS:
+            there = residual(y + sign * length * way)
+            if there is None:
+                break
+            change = float(weights @ (there - here))
+            if abs(change) > 1.0:
+                sides.append(change)
+                break
+    return len(sides) == 2 and sides[0] * sides[1] > 0.0
 
 
 def _weakest_pairs(
@@ -82,8 +129,7 @@ def _weakest_pairs(
     """Pair equations with unknowns that they hardly depend on, among those without slopes."""
     from scipy.optimize import linear_sum_assignment  # late, to save time
 
-    with_slopes = set(traced.f_yp.rows), set(traced.f_yp.cols)
-    rows, columns = ([k for k in range(traced.n) if k not in used] for used in with_slopes)
+    rows, columns = _algebraic(traced)
     stands = np.zeros((traced.n, traced.n), bool)
     stands[traced.f_y.rows, traced.f_y.cols] = True
     stands = stands[np.ix_(rows, columns)]
@@ -98,7 +144,9 @@ def _weakest_pairs(
     found = []
     for i, k in pairs:
         size = most[i] / sizes[columns[k]]
-        if stands[i, k] and size > 0.0 and part[i, k] < WEAK * size:
+        if not (stands[i, k] and size > 0.0 and part[i, k] < WEAK * size):
+            continue
+        if part[i, k] * abs(y[columns[k]]) <= most[i]:         # else it has a say as it is
             # the other sign would cancel what dependence there is; a zero has one, too
             found.append((rows[i], columns[k], float(np.copysign(size, signed[i, k]))))
     return tuple(found)
