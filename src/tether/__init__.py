@@ -11,6 +11,7 @@ from tether.fixed import solve_fixed
 from tether.problem.constraint import Constraint
 from tether.problem.options import Options
 from tether.problem.problem import Problem
+from tether.result.load import load
 from tether.result.solution import DaeResult
 from tether.run.interpolant import Interpolant
 from tether.run.statistics import Statistics
@@ -35,6 +36,7 @@ __all__ = [
     "Status",
     "analyze",
     "consistent_start",
+    "load",
     "solve_dae",
     "solve_fixed",
 ]

@@ -20,6 +20,7 @@ from tether.base.status import Status
 from tether.explain.start_words import with_words
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten
+from tether.problem.names import NO_NAMES, Names
 from tether.problem.options import Options
 from tether.problem.problem import Problem, as_problem, prepared
 from tether.result.solution import DaeResult
@@ -66,6 +67,7 @@ def solve_fixed(
     blocks: tuple[Sequence[int], Sequence[int]] | None = None,
     args: Sequence[Any] = (),
     jac: Any = None,
+    names: Sequence[str] | None = None,
     newton_tolerance: float = 1e-8,
     max_iterations: int = 30,
 ) -> DaeResult:
@@ -109,6 +111,8 @@ def solve_fixed(
         Further arguments of `fun` and `jac`.
     jac : callable or pair of matrices, optional
         ``jac(t, y, yp, *args) -> (F_y, F_yp)``; differences when left out.
+    names : sequence of str, optional
+        Names of the unknowns; read off the function when left out, as in ``x, v = y``.
     newton_tolerance : float
         The iteration goes on until its increments no longer shrink; it has converged if they are
         then smaller than this, relative to the solution, in equilibrated variables.
@@ -162,6 +166,7 @@ def solve_fixed(
     require_matrices(len(known), OF_FIXED_STEPS)
     problem = prepared(problem, float(t[0]), known[:, 0])
     run = _Run(_new_state(problem, n, t), t, order, known, slope, tolerance, iterations)
+    run.names = Names.of(problem, n, names)
     run.run(discrete, found)
     return run.result()
 
@@ -189,6 +194,7 @@ class _Run:
     max_iterations: int
     status: Status = Status.RUNNING
     reason: Reason = AS_GIVEN
+    names: Names = NO_NAMES
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
@@ -349,6 +355,7 @@ class _Run:
         return DaeResult(
             t=t, y=y, yp=yp, sol=None, t_events=None, y_events=None, yp_events=None,
             status=self.status, message=self._message(), start=with_words(start), stats=stats,
+            naming=self.names.variables,
         )
 
     def _slopes(self, y: np.ndarray) -> np.ndarray:

@@ -123,8 +123,9 @@ def solve_dae(
         equations when left out. Whoever gives it answers for the index: a system that would be
         refused is then integrated.
     names, equation_names : sequence of str, optional
-        Names of variables and equations for messages; the variables' are read off the function
-        when left out, as in ``x, v = y``.
+        Names of variables and equations, for ``sol["x"]``, messages, tables and pictures; the
+        variables' are read off the function when left out, as in ``x, v = y``. A unit in brackets,
+        as in ``"speed [m/s]"``, groups them in pictures.
     t_breaks : array_like, optional
         Times at which a forcing jumps or has a kink. The integration stops there exactly and
         begins anew, at order 1, with the algebraic part made consistent with what holds after the
@@ -274,14 +275,19 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         start=start_of_run(run, driver.start),
         stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver),
         verdict=diagnosis or partial(_all_is_well, driver), warnings=found + differences,
-        jumps=tuple(run.jumps),
+        jumps=tuple(run.jumps), naming=partial(_names, run),
     )
+
+
+def _names(run: Integration) -> tuple[str, ...]:
+    """Return the names of the unknowns, given or read off the function."""
+    return run.names.variables
 
 
 def _report(run: Integration, driver: Driver) -> IndexReport:
     """Analyse the equations where the run began."""
     start = driver.start.restricted(run.n)
-    return analyze(run.problem, driver.t_start, start.y, start.yp)
+    return analyze(run.problem, driver.t_start, start.y, start.yp, names=run.names.variables)
 
 
 def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Diagnosis:

@@ -1,11 +1,12 @@
 """Where in the code of the user a value is written, or an error raised."""
 
+import linecache
 import math
 
 import numpy as np
 import pytest
 
-from tether.problem.naming import place_of_error, place_of_value
+from tether.problem.naming import guess_names, place_of_error, place_of_value
 
 
 def falls(t, y, yp):
@@ -40,3 +41,17 @@ def test_the_place_of_an_error_is_in_the_users_code():
     with pytest.raises(ValueError, match="reshape") as caught:
         np.array([1.0, 2.0]).reshape(3, 3)
     assert place_of_error(caught.value).startswith("test_naming.py, line")
+
+
+def test_a_file_that_has_changed_tells_nothing(tmp_path):
+    """Lines that have moved since a function was made belong to another one."""
+    path = tmp_path / "edited.py"
+    path.write_text("def fun(t, y, yp):\n    x, z = y\n    return yp\n")
+    namespace = {}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    assert guess_names(namespace["fun"].__code__, 2) == ["x", "z"]
+    for text in ("def other(t, y, yp):\n    p, q = y\n    return yp\n",
+                 "def fun(t, w, wp):\n    p, q = w\n    return wp\n"):
+        path.write_text(text)
+        linecache.clearcache()
+        assert guess_names(namespace["fun"].__code__, 2) == ["y[0]", "y[1]"]

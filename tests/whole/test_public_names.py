@@ -90,7 +90,8 @@ def test_import_is_light():
     """What is not always needed is loaded when it is."""
     process = start_python(
         "import sys, tether\n"
-        "heavy = ['matplotlib', 'scipy.linalg', 'scipy.optimize', 'scipy.sparse', 'numba']\n"
+        "heavy = ['matplotlib', 'scipy.linalg', 'scipy.optimize', 'scipy.sparse', 'scipy.io', "
+        "'numba', 'pandas', 'xarray', 'h5py', 'PIL']\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )
     out, err = process.communicate()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tether.base.pyplot import as_label, load_pyplot
+from tether.base.optional import as_label, load_pyplot
 from tether.run.attempts import OUTCOMES
 
 if TYPE_CHECKING:

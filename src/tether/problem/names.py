@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tether.problem.naming import code_of, guess_names
-
 if TYPE_CHECKING:
     from tether.problem.problem import Problem
 
@@ -58,7 +56,7 @@ class Names:
         given = check_names("names", variables, n)
         titles = check_names("equation_names", equations, n) or []
         if given is None:
-            given = guess_names(code_of(problem.fun), n)
+            given = problem.guessed_names(n)
         return cls(tuple(given), tuple(titles))
 
     def equation(self, i: int) -> str:

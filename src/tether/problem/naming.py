@@ -25,8 +25,13 @@ def code_of(fun: Any) -> types.CodeType | None:
     return code if isinstance(code, types.CodeType) else None
 
 
-def guess_names(code: types.CodeType | None, n: int) -> list[str]:
+def guess_names(
+    code: types.CodeType | None, n: int, argument: int = 1, first: int = 0
+) -> list[str]:
     """Names of y as in ``x, z = y`` or ``x = y[0]``; ``y[0]`` and so on where there are none.
+
+    Where a function has a part of the unknowns only, `argument` is the place of that argument and
+    `first` the number of the first of the n unknowns in it.
 
     Examples
     --------
@@ -34,13 +39,13 @@ def guess_names(code: types.CodeType | None, n: int) -> list[str]:
     >>> guess_names(code_of(lambda t, y, yp: [yp[0] + y[0]]), 1)
     ['y[0]']
     """
-    names = [f"y[{j}]" for j in range(n)]
-    definition, argument = _definition(code)
+    names = [f"y[{first + j}]" for j in range(n)]
+    definition, called = _definition(code, argument)
     if definition is None:
         return names
     found: dict[int, str] = {}
     for target, value in _assignments(definition):
-        for j, name in _names(target, value, argument, n):
+        for j, name in _names(target, value, called, n):
             found.setdefault(j, name)
     unique = list(found.values())
     for j, name in found.items():
@@ -49,8 +54,8 @@ def guess_names(code: types.CodeType | None, n: int) -> list[str]:
     return names
 
 
-def _definition(code: types.CodeType | None) -> tuple[ast.AST | None, str]:
-    """Syntax tree of the function and its name for y."""
+def _definition(code: types.CodeType | None, argument: int = 1) -> tuple[ast.AST | None, str]:
+    """Syntax tree of the function and its name for one of its arguments, y if nothing is said."""
     if code is None:
         return None, ""
     try:
@@ -61,9 +66,11 @@ def _definition(code: types.CodeType | None) -> tuple[ast.AST | None, str]:
     if not isinstance(definition, ast.FunctionDef):
         return None, ""
     arguments = [a.arg for a in definition.args.posonlyargs + definition.args.args]
+    if definition.name != code.co_name or tuple(arguments) != code.co_varnames[: len(arguments)]:
+        return None, ""      # the file has changed since the function was made
     if arguments[:1] == ["self"]:
         arguments = arguments[1:]
-    return (definition, arguments[1]) if len(arguments) > 1 else (None, "")
+    return (definition, arguments[argument]) if len(arguments) > argument else (None, "")
 
 
 def _text(code: types.CodeType) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from tether._core.adapters import WrongResult
 from tether.problem.constraint import as_constraints
 from tether.problem.lowlevel import as_low_level, capsule, read_signature
+from tether.problem.naming import code_of, guess_names
 
 __all__ = ["Problem"]
 
@@ -66,6 +67,7 @@ class Problem:
         self.capsule, self.returns_status, self.takes_data = None, False, False
         self.fills = False
         self.fun = fun
+        self.unpacks = fun                 # in which function unknowns get their names
         self.fyp: np.ndarray | None = None
         self.terms: Callable[..., Any] | None = None
         low_level = as_low_level(fun)
@@ -128,7 +130,9 @@ class Problem:
             def changing(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
                 return _mass_at(matrix_at, t, y) @ yp - _right_hand_side(f, t, y, args)
 
-            return cls(changing, args=args, constraints=constraints, invariants=invariants)
+            problem = cls(changing, args=args, constraints=constraints, invariants=invariants)
+            problem.unpacks = f
+            return problem
         mass = M.toarray() if hasattr(M, "toarray") else np.asarray(M)
         if mass.dtype.kind not in "fiu":
             raise TypeError("M must be a matrix of real numbers")
@@ -151,6 +155,7 @@ class Problem:
             residual, jac=full_jac, args=args, constraints=constraints, invariants=invariants
         )
         problem.fyp = mass
+        problem.unpacks = f
         return problem
 
     @classmethod
@@ -242,7 +247,12 @@ class Problem:
             var_index=var_index,
         )
         problem.terms = terms
+        problem.unpacks = f
         return problem
+
+    def guessed_names(self, n: int) -> list[str]:
+        """Names of the n unknowns as the function unpacks them, or ``y[0]``, ``y[1]``, ..."""
+        return guess_names(code_of(self.unpacks), n)
 
     def _prepared(self, t: float, y: np.ndarray) -> Problem:
         """Return the problem with what can only be known once the starting values are.
@@ -325,8 +335,23 @@ class _SemiExplicit(Problem):
             )
         prepared = copy.copy(self)
         prepared.fun = _joined(self.f, self.g, k)
+        prepared.n_differential = k
         prepared.fyp = np.diag(np.arange(n) < k).astype(float)
         return prepared
+
+    def guessed_names(self, n: int) -> list[str]:
+        k = self.n_differential or 0
+        names = [f"y[{j}]" for j in range(n)]
+        for fun in (self.g, self.f):
+            parts = ((1, 0, k), (2, k, n - k))
+            read = [
+                name for place, first, count in parts
+                for name in guess_names(code_of(fun), count, place, first)
+            ]
+            for j, name in enumerate(read):
+                if name != f"y[{j}]":
+                    names[j] = name
+        return [name if names.count(name) == 1 else f"y[{j}]" for j, name in enumerate(names)]
 
     def _lengths(self, t: float, y: np.ndarray, k: int, swallow: bool = True) -> tuple[int, int]:
         """Count the values f and g return if x had k values; a wrong k may well raise."""

@@ -1,40 +1,63 @@
-"""Pictures of a solution; needs matplotlib (``pip install tether[plot]``)."""
+"""Pictures of a solution; needs matplotlib."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tether.base.pyplot import as_label, load_pyplot
+from tether.base.optional import as_label, load_pyplot
+from tether.result.access import described, values_of
+from tether.result.panels import in_panels, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from tether.result.solution import DaeResult
-    from tether.run.statistics import Statistics
 
 MOST_LINES = 10
+# Told apart without colour too: the lines of a panel differ in their dashes, beyond those in width.
+DASHES = ("-", "--", ":", "-.", (0, (8, 2, 1, 2, 1, 2)), (0, (8, 2, 4, 2)))
+WIDTHS = (1.5, 3.0)
+# Okabe and Ito's colours for all kinds of sight, without yellow: of different lightness in print.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
+EVENT_DASHES = (":", "--", "-.")
 
 
 def plot_solution(
     result: DaeResult,
+    unknowns: Sequence[str | int] | str | int | None = None,
     *,
-    components: Sequence[int] | None = None,
+    against: str | int | None = None,
+    ax: Axes | None = None,
     labels: Sequence[str] | None = None,
+    steps: bool | None = None,
 ) -> Figure:
-    """Plot the states, and below them step size and order where every step was kept, and drift.
+    """Plot unknowns over time or against another unknown.
+
+    Unknowns share a panel if they have the same unit, which stands in brackets at the end of a
+    name, as in ``"speed [m/s]"``; those without one share it if they are of similar size. Lines
+    differ in colour and in their dashes. Events are vertical lines.
 
     Parameters
     ----------
     result : DaeResult
         What `solve_dae` returned.
-    components : sequence of int, optional
-        Which unknowns to draw; the first ten when left out.
+    unknowns : name, number or a list of them, optional
+        What to draw; ``x'`` is the derivative of x. The first ten when left out.
+    against : name or number, optional
+        The unknown for the horizontal axis (a phase portrait); time when left out. Start and end
+        of the curves are marked.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw, everything in one panel; a new figure when left out.
     labels : sequence of str, optional
-        Names of the drawn unknowns.
+        What the legend calls the lines; the names of the unknowns when left out.
+    steps : bool, optional
+        Whether to add panels with step size, order and drift below. When left out they are
+        added if no unknowns are named, over time, where every step was kept.
 
     Returns
     -------
@@ -42,48 +65,143 @@ def plot_solution(
         Not shown; call ``figure.show()`` or ``figure.savefig(...)``.
     """
     pyplot = load_pyplot()
+    keys = _keys(result, unknowns)
+    if against == "t" and "t" not in result.names:
+        against = None
+    names = [described(result, key) for key in keys] if labels is None else list(labels)
+    if len(names) != len(keys):
+        raise ValueError(f"labels must have one name per unknown drawn ({len(keys)})")
+    lines = [values_of(result, key) for key in keys]
+    if ax is not None:
+        if steps:
+            raise ValueError("steps needs a figure of its own; leave ax out")
+        _draw(ax, result, list(range(len(lines))), names, lines, against)
+        _label_time(ax, result, against)
+        return ax.figure             # type: ignore[return-value]
 
-    n = result.y.shape[0]
-    chosen = list(range(min(n, MOST_LINES))) if components is None else list(components)
-    names = [f"y[{i}]" for i in chosen] if labels is None else list(labels)
-    if len(names) != len(chosen):
-        raise ValueError(f"labels must have one name per component ({len(chosen)})")
-
-    history = result.stats.h is not None and len(result.stats.h) > 0
-    heights = [3.0] + [1.0, 1.0] * history + [1.0] * (result.drift is not None)
+    panels = in_panels(names, lines) or [[]]
+    wanted = unknowns is None and against is None if steps is None else steps
+    if wanted and against is not None:
+        raise ValueError("steps are drawn over time; leave against out")
+    below = _panels_below(result) if wanted else []
+    height = 3.0 if len(panels) == 1 else 2.0
+    heights = [height] * len(panels) + [1.0] * len(below)
     figure, axes = pyplot.subplots(
         len(heights), 1, sharex=True, squeeze=False, layout="constrained",
         height_ratios=heights, figsize=(8, 1.5 + 1.1 * sum(heights)),
     )
-    states = axes[0, 0]
-    for i, name in zip(chosen, names, strict=True):
-        states.plot(result.t, result.y[i], label=as_label(name))
-    for times in result.t_events or []:
-        for time in times:
-            states.axvline(time, color="0.8", linewidth=0.8, zorder=0)
-    states.set_ylabel("y")
-    states.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    if history:
-        _plot_history(axes[1, 0], axes[2, 0], result.stats)
-    if result.drift is not None:
-        _plot_drift(axes[-1, 0], result.t, result.drift)
-    axes[-1, 0].set_xlabel("t")
+    column = list(axes[:, 0])
+    for axis, panel in zip(column, panels, strict=False):
+        _draw(axis, result, panel, names, lines, against)
+    for axis, draw in zip(column[len(panels):], below, strict=True):
+        draw(axis, result)
+    _label_time(column[-1], result, against)
+    figure.align_ylabels(column)
+    if unknowns is None and len(result.names) > MOST_LINES:
+        column[0].set_title(
+            f"the first {MOST_LINES} of {len(result.names)} unknowns", fontsize="medium"
+        )
     return figure
 
 
-def _plot_history(size_axis: Axes, order_axis: Axes, stats: Statistics) -> None:
-    t, h, order = (np.asarray(part) for part in (stats.t, stats.h, stats.order))
-    size_axis.semilogy(t, np.abs(h), drawstyle="steps-pre", color="0.3")
-    size_axis.set_ylabel("step size")
-    order_axis.plot(t, order, drawstyle="steps-pre", color="0.3")
-    order_axis.set_ylabel("order")
-    order_axis.set_yticks(range(1, 6))
+def _keys(result: DaeResult, unknowns: Any) -> list[str | int]:
+    if unknowns is None:
+        return list(range(min(len(result.names), MOST_LINES)))
+    if isinstance(unknowns, (str, int, np.integer)):
+        return [unknowns]            # type: ignore[list-item]
+    return list(unknowns)
 
 
-def _plot_drift(axis: Axes, t: np.ndarray, drift: np.ndarray) -> None:
+def _draw(
+    axis: Axes,
+    result: DaeResult,
+    panel: Sequence[int],
+    names: Sequence[str],
+    lines: Sequence[np.ndarray],
+    against: str | int | None,
+) -> None:
+    """Draw the lines of one panel, with their legend."""
+    across = result.t if against is None else values_of(result, against)
+    marker = "o" if len(across) == 1 else None
+    for place, i in enumerate(panel):
+        axis.plot(
+            across, lines[i], label=as_label(names[i]), color=COLOURS[i % len(COLOURS)],
+            linestyle=DASHES[place % len(DASHES)], marker=marker,
+            linewidth=WIDTHS[place // len(DASHES) % len(WIDTHS)],
+        )
+    if against is None:
+        _mark_events(axis, result, labelled=0 in panel)
+    elif len(across):
+        _mark_ends(axis, across, [lines[i] for i in panel])
+    axis.set_ylabel(_title([names[i] for i in panel]))
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=3.5)
+
+
+def _title(names: Sequence[str]) -> str:
+    """Name the vertical axis: the unit all have, or the names if they are few."""
+    units = {unit_of(name) for name in names}
+    if len(units) == 1 and "" not in units:
+        return as_label(units.pop())
+    text = ", ".join(names)
+    return as_label(text) if len(text) <= 20 else ""
+
+
+def _mark_events(axis: Axes, result: DaeResult, labelled: bool) -> None:
+    """Draw a line for every event; the legend of one panel says which."""
+    for number, (times, dashes) in enumerate(zip(result.t_events or [], cycle(EVENT_DASHES),
+                                                 strict=False)):
+        for count, time in enumerate(times):
+            axis.axvline(
+                time, color="0.6", linewidth=0.8, linestyle=dashes, zorder=0,
+                label=f"event {number}" if labelled and count == 0 else None,
+            )
+
+
+def _mark_ends(axis: Axes, across: np.ndarray, lines: Sequence[np.ndarray]) -> None:
+    for word, place, marker in (("start", 0, "o"), ("end", -1, "s")):
+        axis.plot(
+            [across[place]] * len(lines), [line[place] for line in lines], marker, color="black",
+            fillstyle="none", label=word,
+        )
+
+
+def _label_time(axis: Axes, result: DaeResult, against: str | int | None) -> None:
+    axis.set_xlabel("t" if against is None else as_label(described(result, against)))
+
+
+# --- below the solution ---------------------------------------------------------------------------
+
+
+def _panels_below(result: DaeResult) -> list[Any]:
+    """Return what draws step size and order, if every step was kept, and drift, if there is any."""
+    history = result.stats.h is not None and len(result.stats.h) > 0
+    return [_plot_size, _plot_order] * history + [_plot_drift] * (result.drift is not None)
+
+
+def _plot_size(axis: Axes, result: DaeResult) -> None:
+    t, h = np.asarray(result.stats.t), np.asarray(result.stats.h)
+    axis.semilogy(t, np.abs(h), drawstyle="steps-pre", color="0.3")
+    axis.set_ylabel("step size")
+
+
+def _plot_order(axis: Axes, result: DaeResult) -> None:
+    t, order = np.asarray(result.stats.t), np.asarray(result.stats.order)
+    axis.plot(t, order, drawstyle="steps-pre", color="0.3")
+    axis.set_ylabel("order")
+    axis.set_yticks(range(1, 6))
+
+
+def _plot_drift(axis: Axes, result: DaeResult) -> None:
     """Residual of each constraint; what is zero, or far below the rest, sits at the bottom."""
-    size = np.abs(drift)
+    size = np.abs(np.asarray(result.drift))
     floor = max(1e-3 * size.max(initial=0.0, where=np.isfinite(size)), 1e-300)
-    for row in size:
-        axis.semilogy(t, np.maximum(row, floor), linewidth=0.8)
+    for number, row in enumerate(size):
+        axis.semilogy(
+            result.t, np.maximum(row, floor), linewidth=0.8, label=f"constraint {number}",
+            color=COLOURS[number % len(COLOURS)], linestyle=DASHES[number % len(DASHES)],
+        )
     axis.set_ylabel("drift")
+    if 0 < len(size) <= MOST_LINES:
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=3.5,
+                    fontsize="x-small")

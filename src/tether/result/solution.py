@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.base.status import Status
 from tether.explain.diagnosis import Diagnosis
+from tether.result import between, files, tables
+from tether.result.access import FIELDS, field_or_unknown
+from tether.result.animate import animate_solution
+from tether.result.brief import one_line, page
 from tether.result.plot import plot_solution
 from tether.result.summary import summary
 from tether.run.jumps import Jumped
@@ -20,6 +25,9 @@ from tether.run.statistics import Statistics
 from tether.structure.start import Start
 
 if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
     from tether.explain.report import IndexReport
@@ -27,9 +35,19 @@ if TYPE_CHECKING:
 __all__ = ["DaeResult"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DaeResult:
     """Solution of a DAE, with SciPy's names and shapes.
+
+    Unknowns can be asked for by name or by number: ``sol["voltage"]`` and ``sol[0]`` are rows of
+    ``sol.y``, and ``sol["voltage'"]`` is the row of ``sol.yp``. The names are those passed as
+    ``names=``, or read off the function where it unpacks its unknowns, as in
+    ``voltage, current = y``; otherwise they are ``y[0]``, ``y[1]`` and so on.
+
+    The fields can be asked for by name too, as those of SciPy's results: ``sol["t"]``,
+    ``sol.keys()``, ``"t" in sol``. They come first: where an unknown is called like a field, say
+    ``y``, ``sol["y"]`` is the whole solution and warns about it, and ``sol.unknowns["y"]`` is the
+    unknown.
 
     Attributes
     ----------
@@ -74,25 +92,48 @@ class DaeResult:
     (True, <Status.REACHED_END: 0>)
     >>> sol.y.round(4).tolist()
     [[1.0, 0.6065, 0.3679]]
+
+    Unknowns by name:
+
+    >>> def circuit(t, y, yp):
+    ...     voltage, current = y
+    ...     return [yp[0] + current, voltage - 2.0 * current]
+    >>> sol = solve_dae(circuit, (0, 2), [1.0, 0.5], t_eval=[0, 1, 2], names=["voltage", "current"])
+    >>> sol["current"].round(4).tolist()
+    [0.5, 0.3033, 0.1839]
+    >>> sol
+    <DaeResult: success, t = 0 to 2, 3 points, 2 unknowns (voltage, current)>
     """
 
     t: np.ndarray
-    y: np.ndarray = field(repr=False)
-    yp: np.ndarray = field(repr=False)
-    sol: DenseOutput | None = field(repr=False)
+    y: np.ndarray
+    yp: np.ndarray
+    sol: DenseOutput | None
     t_events: list[np.ndarray] | None
-    y_events: list[np.ndarray] | None = field(repr=False)
-    yp_events: list[np.ndarray] | None = field(repr=False)
+    y_events: list[np.ndarray] | None
+    yp_events: list[np.ndarray] | None
     status: Status
     message: str
-    start: Start = field(repr=False)
-    stats: Statistics = field(repr=False)
-    drift: np.ndarray | None = field(default=None, repr=False)
-    how: str = field(default="", repr=False)
-    analysis: Callable[[], IndexReport] | None = field(default=None, repr=False)
-    verdict: Diagnosis | Callable[[], Diagnosis] | None = field(default=None, repr=False)
+    start: Start
+    stats: Statistics
+    drift: np.ndarray | None = None
+    how: str = ""
+    analysis: Callable[[], IndexReport] | None = None
+    verdict: Diagnosis | Callable[[], Diagnosis] | None = None
     warnings: tuple[str, ...] = ()
     jumps: tuple[Jumped, ...] = ()
+    naming: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the unknowns, all different; worked out when asked for."""
+        given = self.naming() if callable(self.naming) else self.naming
+        return given or tuple(f"y[{j}]" for j in range(len(self.y)))
+
+    @property
+    def unknowns(self) -> dict[str, np.ndarray]:
+        """Values over time of every unknown, by name."""
+        return dict(zip(self.names, self.y, strict=True))
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:
@@ -106,7 +147,8 @@ class DaeResult:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the functions behind: a report that was not asked for cannot be pickled."""
-        return self.__dict__ | {"analysis": None, "verdict": self.diagnosis}
+        left = {"analysis": None, "verdict": self.diagnosis, "naming": self.names}
+        return self.__dict__ | left
 
     @property
     def success(self) -> bool:
@@ -136,10 +178,145 @@ class DaeResult:
             )
         return self.sol(t)
 
+    def y_at(self, t: ArrayLike) -> np.ndarray:
+        """Return y at a time, or at times as columns.
+
+        Needs ``dense_output=True``, unless the times are among ``sol.t``. At a time where y jumps
+        the value before the jump is returned.
+
+        Parameters
+        ----------
+        t : float or array_like
+            A time or a vector of times.
+
+        Returns
+        -------
+        ndarray, shape (n,) or (n, len(t))
+
+        Examples
+        --------
+        >>> from tether import solve_dae
+        >>> sol = solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0], dense_output=True)
+        >>> sol.y_at(0.5).round(4).tolist(), sol.y_at([0, 0.5]).round(4).tolist()
+        ([0.6065], [[1.0, 0.6065]])
+        """
+        return between.y_at(self, t)
+
+    def __getitem__(self, key: str | int) -> Any:
+        """Return a field by name, or an unknown by name or number."""
+        return field_or_unknown(self, key)
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether there is a field or an unknown of that name."""
+        return key in FIELDS or key in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of the fields."""
+        return iter(FIELDS)
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the fields."""
+        return FIELDS
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Go through the fields with their names."""
+        return ((name, getattr(self, name)) for name in FIELDS)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a field or an unknown by name, or `default` if there is none."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def to_dataframe(self, derivatives: bool = False) -> pandas.DataFrame:
+        """Return a data frame: a row for every time, a column for every unknown; needs pandas.
+
+        Parameters
+        ----------
+        derivatives : bool
+            Whether to add a column ``x'`` for the derivative of every unknown ``x``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With ``t`` as its index. Where y jumps a time stands there twice, with the values
+            before and after.
+        """
+        return tables.to_dataframe(self, derivatives)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return y and yp over ``unknown`` and ``t``; needs xarray.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``data.y.sel(unknown="voltage")`` is one unknown.
+        """
+        return tables.to_xarray(self)
+
+    def to_csv(
+        self, path: str | os.PathLike[str] | IO[str], derivatives: bool = False
+    ) -> None:
+        """Write a table: ``t`` and the names, then a line for every time, with all digits.
+
+        Parameters
+        ----------
+        path : str, path or file
+            Where to write; a file must be open for text.
+        derivatives : bool
+            Whether to add a column ``x'`` for the derivative of every unknown ``x``.
+
+        Examples
+        --------
+        >>> import sys
+        >>> from tether import solve_dae
+        >>> sol = solve_dae(lambda t, y, yp: [yp[0] - 2.0], (0, 1), [1.0], t_eval=[0, 1],
+        ...                 names=["height"])
+        >>> sol.to_csv(sys.stdout)
+        t,height
+        0.0,1.0
+        1.0,3.0
+        """
+        tables.to_csv(self, path, derivatives)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file that `tether.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            Its end says the format: .npz (NumPy), .nc (NetCDF) or .h5 (HDF5; needs h5py).
+        """
+        files.save(self, path)
+
+    def __repr__(self) -> str:
+        """Say in one line how the run ended; ``print(sol)`` has more."""
+        return one_line(self)
+
     def __str__(self) -> str:
         """Summarise the run in a few lines."""
         return summary(self)
 
-    def plot(self, **options: Any) -> Figure:
-        """Plot states, step size and order; see `tether.result.plot.plot_solution`."""
-        return plot_solution(self, **options)
+    def _repr_html_(self) -> str:
+        """Summarise the run for a notebook."""
+        return page(self)
+
+    def plot(
+        self, unknowns: Sequence[str | int] | str | int | None = None, **options: Any
+    ) -> Figure:
+        """Plot unknowns over time or against each other; needs matplotlib.
+
+        ``sol.plot()`` shows everything, ``sol.plot(["x", "v"])`` two unknowns and
+        ``sol.plot("v", against="x")`` a phase portrait. The options are those of
+        `tether.result.plot.plot_solution`.
+        """
+        return plot_solution(self, unknowns, **options)
+
+    def animate(self, points: Any, **options: Any) -> FuncAnimation:
+        """Show a planar mechanism move; needs matplotlib, and Pillow for a file.
+
+        ``sol.animate([(0, 0), ("x", "z")], path="pendulum.gif")`` draws a rod from the origin to
+        the bob. The options are those of `tether.result.animate.animate_solution`.
+        """
+        return animate_solution(self, points, **options)

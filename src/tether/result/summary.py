@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tether.result.solution import DaeResult
 
 MOST_COMPONENTS = 8
+WIDTH = 88
 
 
 def summary(result: DaeResult) -> str:
@@ -17,13 +18,13 @@ def summary(result: DaeResult) -> str:
     stats = result.stats
     n = result.y.shape[0]
     head = "success" if result.success else "FAILED"
-    lines = [f"{head}: {result.message}"]
+    lines = [f"{head}: {_without_remedy(result)}"]
     if result.diagnosis is not None:
         lines += [f"  try      {remedy}" for remedy in result.diagnosis.remedies]
     if len(result.t):
         lines.append(f"  t        {result.t[0]:.6g} to {result.t[-1]:.6g}, {len(result.t)} points, "
                      f"{n} unknowns")
-        lines.append(f"  y(end)   {_values(result.y[:, -1])}")
+        lines.append(f"  y(end)   {_values(result)}")
     if result.how:
         lines.append(f"  run      {result.how}")
     lines.append(f"  start    {result.start.message}")
@@ -45,6 +46,26 @@ def summary(result: DaeResult) -> str:
     return "\n".join(lines)
 
 
-def _values(y: np.ndarray) -> str:
-    shown = ", ".join(f"{value:.6g}" for value in y[:MOST_COMPONENTS])
-    return f"[{shown}{', ...' if len(y) > MOST_COMPONENTS else ''}]"
+def _without_remedy(result: DaeResult) -> str:
+    """Return the message without the remedy that it ends with: all of them have lines below."""
+    diagnosis = result.diagnosis
+    if diagnosis is None or not diagnosis.remedies:
+        return result.message
+    return result.message.removesuffix(f" Try: {diagnosis.remedies[0]}.")
+
+
+def _values(result: DaeResult) -> str:
+    """Return the last values, by name where there are names, as many as a line holds."""
+    last = result.y[:, -1]
+    plain = all(name == f"y[{j}]" for j, name in enumerate(result.names))
+    if plain:
+        words = [f"{value:.6g}" for value in last[:MOST_COMPONENTS]]
+    else:
+        words = [
+            f"{name} = {value:.6g}"
+            for name, value in zip(result.names[:MOST_COMPONENTS], last, strict=False)
+        ]
+    while len(words) > 1 and len(", ".join(words)) > WIDTH:
+        words.pop()
+    text = ", ".join(words) + (", ..." if len(words) < len(last) else "")
+    return f"[{text}]" if plain else text

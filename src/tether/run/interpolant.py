@@ -80,14 +80,30 @@ class Interpolant:
 
     def __init__(self, steps: Steps) -> None:
         steps = _without_joints(steps)
-        self._t, self._y = steps.t, np.ascontiguousarray(steps.y)
-        rows = np.arange(len(self._t))
+        rows = np.arange(len(steps.t))
         begins = np.array(steps.begins)
         since = rows - begins[np.searchsorted(begins, rows, side="right") - 1]
         # A start may have a history of its own; and where a part begins, no polynomial ends.
-        self._degree = np.minimum(steps.order, since)
-        self._direction = 1.0 if self._t[-1] >= self._t[0] else -1.0
-        self._forward = self._direction * self._t
+        self._keep(steps.t, steps.y, np.minimum(steps.order, since))
+
+    def _keep(self, t: np.ndarray, y: np.ndarray, degree: np.ndarray) -> None:
+        self._t, self._y, self._degree = t, np.ascontiguousarray(y), degree
+        self._direction = 1.0 if t[-1] >= t[0] else -1.0
+        self._forward = self._direction * t
+
+    def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return times, values (one row per time) and the degree of the polynomial that ends there.
+
+        `Interpolant.through` makes the same interpolant of them.
+        """
+        return self._t, self._y, self._degree
+
+    @classmethod
+    def through(cls, t: np.ndarray, y: np.ndarray, degree: np.ndarray) -> Interpolant:
+        """Make an interpolant of what another's `points` returned."""
+        interpolant = cls.__new__(cls)
+        interpolant._keep(t, y, degree)
+        return interpolant
 
     @property
     def t_min(self) -> float:

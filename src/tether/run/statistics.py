@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from tether._core.state import State
 from tether.base.frozen import made
+from tether.base.html import table
 
 __all__ = ["Statistics"]
 
@@ -61,9 +62,9 @@ class Statistics:
     worst_drift: float = 0.0
     seconds: float = 0.0
     checks: int = 0
-    t: np.ndarray | None = None
-    h: np.ndarray | None = None
-    order: np.ndarray | None = None
+    t: np.ndarray | None = field(default=None, repr=False)
+    h: np.ndarray | None = field(default=None, repr=False)
+    order: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, state: State, **more: Any) -> Statistics:
@@ -74,3 +75,8 @@ class Statistics:
             convergence_failures=state.convergence_failures, projections=state.projections,
             worst_drift=state.worst_drift, **more,
         )
+
+    def _repr_html_(self) -> str:
+        """List the counts for a notebook."""
+        counts = [f.name for f in fields(self) if f.repr]
+        return table([[name.replace("_", " "), f"{getattr(self, name):.6g}"] for name in counts])

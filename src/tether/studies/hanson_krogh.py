@@ -522,7 +522,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for part in report(FULL if options.full else SHORT, save if drawing else None):
         print(part, end="\n\n", flush=True)
     if not drawing:
-        print("no pictures: they need matplotlib (pip install tether[plot])", file=sys.stderr)
+        print("no pictures: they need matplotlib (pip install matplotlib)", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,25 @@
+"""Tables for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+__all__ = ["table"]
+
+
+def table(rows: Iterable[Sequence[str]], titles: Sequence[str] = ()) -> str:
+    """Write a table of HTML: names first, then texts; both may hold anything.
+
+    Examples
+    --------
+    >>> from tether.base.html import table
+    >>> table([["a<b"]])
+    '<table><tr><th style="text-align:left">a&lt;b</th></tr></table>'
+    """
+    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
+    lines = [f"<tr>{head}</tr>"] if titles else []
+    for name, *texts in rows:
+        cells = "".join(f'<td style="text-align:left">{escape(text)}</td>' for text in texts)
+        lines.append(f'<tr><th style="text-align:left">{escape(name)}</th>{cells}</tr>')
+    return f"<table>{''.join(lines)}</table>"

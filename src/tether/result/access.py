@@ -1,0 +1,75 @@
+"""Unknowns by name and by number, and the fields of a result by name."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tether.result.solution import DaeResult
+
+__all__ = ["FIELDS", "described", "field_or_unknown", "number_of", "values_of"]
+
+# What a result can be asked for by name, as SciPy's; these come before unknowns of the same name.
+FIELDS = (
+    "t", "y", "yp", "sol", "t_events", "y_events", "yp_events", "nfev", "njev", "nlu", "status",
+    "message", "success", "names", "start", "index", "drift", "stats", "diagnosis", "how",
+    "warnings", "jumps",
+)
+
+
+def number_of(names: Sequence[str], key: Any) -> int:
+    """Return the number of the unknown that a name or a number means.
+
+    Examples
+    --------
+    >>> from tether.result.access import number_of
+    >>> number_of(("voltage", "current"), "current"), number_of(("voltage", "current"), -2)
+    (1, 0)
+    """
+    if isinstance(key, str):
+        if key in names:
+            return list(names).index(key)
+        close = get_close_matches(key, names, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"the unknowns are {_few(names)}"
+        raise KeyError(f"there is no unknown called {key!r}; {hint}")
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if not -len(names) <= key < len(names):
+            raise IndexError(f"there is no unknown {key}: there are {len(names)}, counted from 0")
+        return int(key) % len(names)
+    raise TypeError(f"an unknown is asked for by name or by number, got {key!r}")
+
+
+def values_of(result: DaeResult, key: Any) -> np.ndarray:
+    """Return the values over time of an unknown, or of ``x'``, the derivative of x."""
+    prime = isinstance(key, str) and key.endswith("'") and key not in result.names
+    if prime and key[:-1] in result.names:
+        return result.yp[number_of(result.names, key[:-1])]
+    return result.y[number_of(result.names, key)]
+
+
+def described(result: DaeResult, key: Any) -> str:
+    """Return the name that stands for what `values_of` returns."""
+    return key if isinstance(key, str) else result.names[number_of(result.names, key)]
+
+
+def field_or_unknown(result: DaeResult, key: Any) -> Any:
+    """Return a field of the result, or else the values of an unknown."""
+    if isinstance(key, str) and key in FIELDS:
+        if key in result.names:
+            warnings.warn(
+                f"sol[{key!r}] is the field of that name; the unknown called {key!r} is "
+                f"sol.unknowns[{key!r}]",
+                stacklevel=3,
+            )
+        return getattr(result, key)
+    return values_of(result, key)
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:8])
+    return shown + (", ..." if len(names) > 8 else "")

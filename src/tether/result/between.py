@@ -1,0 +1,50 @@
+"""The solution at times that somebody asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether.base.checks import as_numbers
+
+if TYPE_CHECKING:
+    from tether.result.solution import DaeResult
+
+__all__ = ["y_at"]
+
+# Relative to the largest time: times closer than this are the same.
+ROUND_OFF = 8 * np.finfo(float).eps
+
+
+def y_at(result: DaeResult, t: ArrayLike) -> np.ndarray:
+    """Return y at a time, or at times as columns."""
+    times = as_numbers("t", t)
+    if times.dtype.kind not in "fiu" and times.size:
+        raise TypeError(f"t must be a real number or a vector of them, got {t!r}")
+    if times.ndim > 1:
+        raise ValueError(f"t must be a number or a vector, got shape {times.shape}")
+    times = times.astype(float)
+    if result.sol is not None:
+        return result.sol(times)[0]
+    rows = np.array([_row(result.t, float(time)) for time in times.ravel()], int)
+    return result.y[:, rows[0]] if times.ndim == 0 else result.y[:, rows]
+
+
+def _row(kept: np.ndarray, time: float) -> int:
+    """Return the first row of a time that was kept."""
+    if not len(kept):
+        raise ValueError("there is no solution at any time: the run did not begin")
+    low, high = min(kept[0], kept[-1]), max(kept[0], kept[-1])
+    slack = ROUND_OFF * max(abs(low), abs(high))
+    if not low - slack <= time <= high + slack:
+        raise ValueError(f"t must lie within [{low}, {high}], got {time!r}")
+    distance = np.abs(kept - time)
+    row = int(np.argmin(distance))
+    if distance[row] > slack:
+        raise ValueError(
+            f"t = {time!r} is none of the times that were kept: solve with dense_output=True for "
+            "values between them, or with t_eval for values at chosen times"
+        )
+    return row

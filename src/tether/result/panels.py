@@ -1,0 +1,67 @@
+"""Which unknowns share a panel of a picture: those of one unit, else those of one size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["MOST_PANELS", "in_panels", "unit_of"]
+
+MOST_PANELS = 4
+# What is smaller than this share of the largest in a panel would be a flat line there.
+READABLE = 0.1
+
+
+def unit_of(name: str) -> str:
+    """Return the unit at the end of a name, in brackets; empty if there is none.
+
+    Examples
+    --------
+    >>> from tether.result.panels import unit_of
+    >>> unit_of("speed [m/s]"), unit_of("current (A)"), unit_of("y[0]"), unit_of("x")
+    ('m/s', 'A', '', '')
+    """
+    found = re.search(r"\S\s+[\[(]([^\[\]()]+)[\])]'?$", name)
+    return found.group(1).strip() if found else ""
+
+
+def in_panels(names: Sequence[str], values: Sequence[np.ndarray]) -> list[list[int]]:
+    """Return which lines belong together, in the order in which they were asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.result.panels import in_panels
+    >>> in_panels(["a", "b", "c [V]", "d"], [np.array([size]) for size in (1.0, 1e3, 5.0, 2.0)])
+    [[0, 3], [1], [2]]
+    """
+    units: dict[str, list[int]] = {}
+    for line, name in enumerate(names):
+        units.setdefault(unit_of(name), []).append(line)
+    panels = [
+        part
+        for unit, lines in units.items()
+        for part in ([lines] if unit else _by_size(lines, [_size(values[i]) for i in lines]))
+    ]
+    panels.sort()
+    while len(panels) > MOST_PANELS:
+        panels[-2:] = [sorted(panels[-2] + panels[-1])]
+    return panels
+
+
+def _size(values: np.ndarray) -> float:
+    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+
+
+def _by_size(lines: list[int], sizes: list[float]) -> list[list[int]]:
+    """Split lines so that all can be read in their panels; what is zero fits anywhere."""
+    panels: list[list[int]] = []
+    limit = np.inf
+    for size, line in sorted(zip(sizes, lines, strict=True), key=lambda pair: -pair[0]):
+        if not panels or 0.0 < size < limit:
+            panels.append([])
+            limit = READABLE * size
+        panels[-1].append(line)
+    return [sorted(panel) for panel in panels]

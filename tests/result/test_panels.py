@@ -1,0 +1,35 @@
+"""Which unknowns share a panel of a picture."""
+
+import numpy as np
+import pytest
+
+from tether.result.panels import MOST_PANELS, in_panels, unit_of
+
+
+@pytest.mark.parametrize(("name", "unit"), [
+    ("speed [m/s]", "m/s"), ("speed (m/s)", "m/s"), ("speed [m/s]'", "m/s"), ("x [ V ]", "V"),
+    ("y[0]", ""), ("f(x)", ""), ("x", ""), ("", ""), ("[V]", ""), ("a [V] b", ""), ("Ω [Ω]", "Ω"),
+])
+def test_units(name, unit):
+    assert unit_of(name) == unit
+
+
+@pytest.mark.parametrize(("sizes", "panels"), [
+    ([1.0, 2.0, 9.0], [[0, 1, 2]]),
+    ([1.0, 20.0, 1.5], [[0, 2], [1]]),
+    ([0.0, 5.0], [[0, 1]]),
+    ([0.0, 0.0], [[0, 1]]),
+    ([np.inf, 1.0], [[0, 1]]),
+    ([np.nan, 1.0, 1e3], [[0, 1], [2]]),
+    ([], []),
+])
+def test_sizes(sizes, panels):
+    assert in_panels(["x"] * len(sizes), [np.array([0.0, -size]) for size in sizes]) == panels
+
+
+def test_there_are_never_many_panels_and_no_line_is_lost():
+    panels = in_panels(["x"] * 9, [np.array([10.0 ** (3 * i)]) for i in range(9)])
+    assert len(panels) == MOST_PANELS
+    assert sorted(line for panel in panels for line in panel) == list(range(9))
+    panels = in_panels([f"x [u{i}]" for i in range(9)], [np.ones(1)] * 9)
+    assert len(panels) == MOST_PANELS
