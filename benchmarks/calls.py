@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("problems", nargs="*")
     options = parser.parse_args()
     rows, known = [], []
-    for name in options.problems or gallery.names():
+    for name in options.problems or gallery.names("classic"):
         value = ratio(gallery.get(name))
         words = "IDA does not solve it" if math.isnan(value) else f"{value:.2f}"
         rows.append(f"| {name} | {words} |")

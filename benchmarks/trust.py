@@ -53,7 +53,7 @@ def upwind(t: float, y: Any, yp: Any) -> Any:
 def problems() -> dict[str, Run]:
     """Return runs by name."""
     runs: dict[str, Run] = {}
-    for name in gallery.names():
+    for name in gallery.names("classic"):
         p = gallery.get(name)
 
         def run(p: gallery.GalleryProblem = p) -> Any:

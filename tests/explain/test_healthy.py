@@ -204,7 +204,7 @@ def test_healthy(name):
 
 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-7])
-@pytest.mark.parametrize("name", gallery.names())
+@pytest.mark.parametrize("name", gallery.names("classic"))
 def test_gallery_is_healthy(name, rtol):
     problem = gallery.get(name)
     sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=rtol,

@@ -34,7 +34,7 @@ def test_raw_mechanisms(problem, which):
         assert len(report.constraints) == problem.constraints
 
 
-@pytest.mark.parametrize("name", gallery.names())
+@pytest.mark.parametrize("name", gallery.names("classic"))
 def test_the_gallery_has_the_index_it_says(name):
     problem = gallery.get(name)
     report = analyze(problem.fun, problem.t_span[0], problem.y0, problem.yp0)

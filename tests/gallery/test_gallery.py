@@ -10,7 +10,7 @@ from support.pencils import pencil_index
 
 from tether import gallery
 
-NAMES = gallery.names()
+NAMES = gallery.names("classic")
 WITH_EXACT = [name for name in NAMES if gallery.get(name).exact]
 WITH_JAC = [name for name in NAMES if gallery.get(name).jac]
 WITH_C = [name for name in NAMES if gallery.get(name).c_source]

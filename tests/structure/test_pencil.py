@@ -422,7 +422,7 @@ def test_order_does_not_matter(name):
 
 # --- Problems of the gallery ------------------------------------------------------------------
 
-GALLERY = [name for name in gallery.names() if gallery.get(name).n <= 200]
+GALLERY = [name for name in gallery.names("classic") if gallery.get(name).n <= 200]
 
 
 @pytest.mark.parametrize("name", GALLERY)

@@ -18,7 +18,7 @@ def near_start(problem, seed):
     return 0.3, y, problem.yp0 + rng.uniform(-1, 1, problem.n)
 
 
-@pytest.mark.parametrize("name", gallery.names())
+@pytest.mark.parametrize("name", gallery.names("classic"))
 def test_gallery_is_traced_and_verified(name):
     problem = gallery.get(name)
     traced = trace(problem.fun, problem.n)
@@ -26,7 +26,7 @@ def test_gallery_is_traced_and_verified(name):
     assert traced.notes == []
 
 
-@pytest.mark.parametrize("name", gallery.names())
+@pytest.mark.parametrize("name", gallery.names("classic"))
 def test_gallery_jacobians_against_complex_steps(name):
     problem = gallery.get(name)
     traced = trace(problem.fun, problem.n)
@@ -42,7 +42,7 @@ def test_gallery_jacobians_against_complex_steps(name):
         np.testing.assert_allclose(found, matrix, rtol=1e-13, atol=1e-13 * np.abs(matrix).max())
 
 
-@pytest.mark.parametrize("name", [n for n in gallery.names() if gallery.get(n).jac])
+@pytest.mark.parametrize("name", [n for n in gallery.names("classic") if gallery.get(n).jac])
 def test_gallery_jacobians_against_those_written_by_hand(name):
     problem = gallery.get(name)
     point = near_start(problem, 6)

@@ -1,7 +1,8 @@
 """Problems with trusted reference values.
 
-They feed tests, benchmarks and documentation. Every problem is made by a function of its own;
-`get` makes one by name.
+They feed tests, benchmarks, documentation and the command line; docs/gallery.md lists them. Every
+problem is made by a function of its own; `get` makes one by name and `names` has all of them, or
+those of a group.
 
 Examples
 --------
@@ -27,71 +28,183 @@ from tether.gallery.analytic import (
 from tether.gallery.andrews import andrews
 from tether.gallery.base import GalleryProblem
 from tether.gallery.chemistry import akzo, robertson
-from tether.gallery.circuits import transamp
+from tether.gallery.circuits import (
+    buck_converter,
+    charge_pump,
+    diode_bridge,
+    nand_gate,
+    ring_modulator,
+    sallen_key,
+    transamp,
+)
 from tether.gallery.compiled import compile_residual, find_compiler
+from tether.gallery.control import aircraft, inverted_pendulum
 from tether.gallery.fekete import fekete
 from tether.gallery.fields import heat1d
+from tether.gallery.grids import brusselator, brusselator2d, driven_cavity, heat2d
+from tether.gallery.machines import (
+    chain,
+    geared_motor,
+    rope_and_pulley,
+    slider_crank,
+    stick_slip,
+)
 from tether.gallery.mechanisms import car_axis, pendulum, pendulum_ggl
 from tether.gallery.oscillators import van_der_pol
+from tether.gallery.plants import (
+    battery,
+    distillation,
+    flash_drum,
+    neutralisation,
+    pipe_network,
+)
+from tether.gallery.wheelset import wheelset
 
 __all__ = [
     "GalleryProblem",
+    "aircraft",
     "akzo",
     "andrews",
+    "battery",
+    "brusselator",
+    "brusselator2d",
+    "buck_converter",
     "car_axis",
+    "chain",
+    "charge_pump",
     "compile_residual",
+    "diode_bridge",
+    "distillation",
+    "driven_cavity",
     "fekete",
     "find_compiler",
+    "flash_drum",
+    "geared_motor",
     "get",
+    "groups",
     "harmonic",
     "heat1d",
+    "heat2d",
     "implicit_oscillator",
+    "inverted_pendulum",
     "names",
+    "nand_gate",
+    "neutralisation",
     "pendulum",
     "pendulum_ggl",
+    "pipe_network",
     "prothero_robinson",
+    "ring_modulator",
     "robertson",
+    "rope_and_pulley",
     "rotor",
+    "sallen_key",
+    "slider_crank",
+    "stick_slip",
     "transamp",
     "trivial",
     "van_der_pol",
+    "wheelset",
 ]
 
-_FACTORIES: dict[str, Callable[..., GalleryProblem]] = {
-    "robertson": robertson,
-    "akzo": akzo,
-    "transamp": transamp,
-    "pend-i1": pendulum,
-    "pend-i2": partial(pendulum, index=2),
-    "pend-i3": partial(pendulum, index=3),
-    "pend-ggl": pendulum_ggl,
-    "caraxis-i1": car_axis,
-    "caraxis-i2": partial(car_axis, index=2),
-    "caraxis-i3": partial(car_axis, index=3),
-    "andrews-i1": partial(andrews, index=1),
-    "andrews-i2": partial(andrews, index=2),
-    "andrews-i3": andrews,
-    "fekete": fekete,
-    "heat1d": heat1d,
-    "vdpol": van_der_pol,
-    "trivial": trivial,
-    "prothero-robinson": prothero_robinson,
-    "rotor": rotor,
-    "implicit-oscillator": implicit_oscillator,
-    "harmonic": harmonic,
+_Factory = Callable[..., GalleryProblem]
+
+_GROUPS: dict[str, dict[str, _Factory]] = {
+    "classic": {
+        "robertson": robertson,
+        "akzo": akzo,
+        "transamp": transamp,
+        "pend-i1": pendulum,
+        "pend-i2": partial(pendulum, index=2),
+        "pend-i3": partial(pendulum, index=3),
+        "pend-ggl": pendulum_ggl,
+        "caraxis-i1": car_axis,
+        "caraxis-i2": partial(car_axis, index=2),
+        "caraxis-i3": partial(car_axis, index=3),
+        "andrews-i1": partial(andrews, index=1),
+        "andrews-i2": partial(andrews, index=2),
+        "andrews-i3": andrews,
+        "fekete": fekete,
+        "heat1d": heat1d,
+        "vdpol": van_der_pol,
+        "trivial": trivial,
+        "prothero-robinson": prothero_robinson,
+        "rotor": rotor,
+        "implicit-oscillator": implicit_oscillator,
+        "harmonic": harmonic,
+    },
+    "circuits": {
+        "diode-bridge": diode_bridge,
+        "buck-converter": buck_converter,
+        "sallen-key": sallen_key,
+        "charge-pump": charge_pump,
+        "nand-gate": nand_gate,
+        "ring-modulator": ring_modulator,
+    },
+    "machines": {
+        "slider-crank": slider_crank,
+        "rope-and-pulley": rope_and_pulley,
+        "chain": chain,
+        "stick-slip": stick_slip,
+        "geared-motor": geared_motor,
+        "wheelset": wheelset,
+    },
+    "control": {
+        "aircraft": aircraft,
+        "inverted-pendulum": inverted_pendulum,
+    },
+    "plants": {
+        "neutralisation": neutralisation,
+        "flash-drum": flash_drum,
+        "distillation": distillation,
+        "battery": battery,
+        "pipe-network": pipe_network,
+    },
+    "fields": {
+        "heat2d": heat2d,
+        "brusselator": brusselator,
+        "brusselator2d": brusselator2d,
+        "driven-cavity": driven_cavity,
+    },
+}
+_FACTORIES: dict[str, _Factory] = {
+    name: factory for group in _GROUPS.values() for name, factory in group.items()
 }
 
 
-def names() -> tuple[str, ...]:
-    """Names of all problems.
+def groups() -> tuple[str, ...]:
+    """Names of the groups: "classic" are those of the literature that benchmarks run on.
+
+    Examples
+    --------
+    >>> from tether import gallery
+    >>> gallery.groups()
+    ('classic', 'circuits', 'machines', 'control', 'plants', 'fields')
+    """
+    return tuple(_GROUPS)
+
+
+def names(group: str | None = None) -> tuple[str, ...]:
+    """Names of all problems, or of those in one group.
+
+    Parameters
+    ----------
+    group : str, optional
+        One of `groups`.
 
     Examples
     --------
     >>> from tether import gallery
     >>> "transamp" in gallery.names()
     True
+    >>> gallery.names("control")
+    ('aircraft', 'inverted-pendulum')
     """
-    return tuple(_FACTORIES)
+    if group is None:
+        return tuple(_FACTORIES)
+    if group not in _GROUPS:
+        raise ValueError(f"unknown group {group!r}; there are {', '.join(_GROUPS)}")
+    return tuple(_GROUPS[group])
 
 
 def get(name: str, **options: Any) -> GalleryProblem:

@@ -37,6 +37,15 @@ def trivial(t_end: float = 1000.0) -> GalleryProblem:
     """
     return GalleryProblem(
         name="trivial",
+        title="Quadrature of a cosine",
+        description=(
+            "A cosine is integrated and copied; the residual costs next to nothing."
+        ),
+        names=("y", "copy"),
+        units=("", ""),
+        picture=("y",),
+        reference_digits=15,
+        expected_digits=4,
         fun=_trivial,
         t_span=(0.0, t_end),
         y0=np.array([0.0, 0.0]),
@@ -81,6 +90,15 @@ def prothero_robinson(stiffness: float = 1e4, t_end: float = 10.0) -> GalleryPro
 
     return GalleryProblem(
         name="prothero-robinson",
+        title="Prothero and Robinson",
+        description=(
+            "Stiff attraction to a known curve: methods that lose order show it here."
+        ),
+        names=("y", "z"),
+        units=("", ""),
+        picture=("y", "z"),
+        reference_digits=15,
+        expected_digits=6,
         fun=fun,
         t_span=(0.0, t_end),
         y0=np.array([1.0, 0.0]),
@@ -119,6 +137,13 @@ def rotor(t_end: float = 10.0) -> GalleryProblem:
     """
     return GalleryProblem(
         name="rotor",
+        title="Rotor",
+        description="A rotor whose speed solves a cubic equation at every time.",
+        names=("a", "b", "w"),
+        units=("", "", "rad/s"),
+        picture=("a", "b"),
+        reference_digits=15,
+        expected_digits=5,
         fun=_rotor,
         t_span=(0.0, t_end),
         y0=np.array([0.0, 1.0, 3.0]),
@@ -155,6 +180,13 @@ def implicit_oscillator(t_end: float = 10.0) -> GalleryProblem:
     """
     return GalleryProblem(
         name="implicit-oscillator",
+        title="Implicit oscillator",
+        description="An oscillator in which both slopes occur nonlinearly.",
+        names=("q", "p"),
+        units=("", ""),
+        picture=("q", "p"),
+        reference_digits=15,
+        expected_digits=5,
         fun=_implicit_oscillator,
         t_span=(0.0, t_end),
         y0=np.array([0.0, 1.0]),
@@ -195,6 +227,13 @@ def harmonic(frequency: float = 1.0, t_end: float = 10.0) -> GalleryProblem:
 
     return GalleryProblem(
         name="harmonic",
+        title="Harmonic oscillator",
+        description="The oscillator of every textbook, as a residual.",
+        names=("q", "p"),
+        units=("", ""),
+        picture=("q", "p"),
+        reference_digits=15,
+        expected_digits=5,
         fun=fun,
         t_span=(0.0, t_end),
         y0=np.array([0.0, frequency]),

@@ -135,6 +135,10 @@ void residual(double t, const double *y, const double *yp, double *out)
 """
 
 
+_ANGLES = ("beta", "theta", "gamma", "phi", "delta", "omega", "epsilon")
+_FORCES = tuple(f"lam{k}" for k in range(1, 7))
+
+
 def _andrews(index: int) -> Residual:
     def fun(t: float, y: Vector, yp: Vector) -> list[float]:
         be, th, ga, ph, de, om, ep = y[:7]
@@ -270,6 +274,15 @@ def andrews(index: int = 3) -> GalleryProblem:
     y0[21:23] = 98.5668703962410896, -6.12268834425566266
     return GalleryProblem(
         name=f"andrews-i{index}",
+        title=f"Andrews' squeezer, index {index}",
+        description=(
+            "Seven bodies in a plane, driven by a motor, with three closed loops."
+        ),
+        names=(*_ANGLES, *(f"v_{a}" for a in _ANGLES), *(f"a_{a}" for a in _ANGLES), *_FORCES),
+        units=("rad",) * 7 + ("rad/s",) * 7 + ("rad/s2",) * 7 + ("N",) * 6,
+        picture=("beta", "gamma"),
+        reference_digits=12,
+        expected_digits=5,
         fun=_andrews(index),
         t_span=(0.0, 0.03),
         y0=y0,

@@ -3,10 +3,13 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from tether.result.solution import DaeResult
 
 FloatArray = NDArray[np.float64]
 Vector = Sequence[float]
@@ -29,13 +32,30 @@ class GalleryProblem:
         Residual ``fun(t, y, yp)``, written as a user would write it.
     t_span : tuple of float
         Start and end.
-    y0, yp0 : ndarray
-        Consistent start. The residual says nothing about the slopes of purely
-        algebraic unknowns; they are zero unless they are known.
+    y0 : ndarray
+        Values at the start: consistent, or guesses for unknowns that the solver finds.
+    yp0 : ndarray, optional
+        Slopes at the start. The residual says nothing about those of purely algebraic unknowns;
+        they are zero unless they are known. None leaves all of them to the solver.
     reference : ndarray
-        Solution at the end on the components `compare`.
+        Solution at the end on the components `compare`; NaN for a size that has none.
     source : str
         Where the reference comes from.
+    title : str
+        What it is, in a few words.
+    description : str
+        What happens and what is hard about it, in a sentence or two.
+    names, units : tuple of str
+        Of the unknowns; "" is a pure number or has no unit.
+    picture : tuple of str
+        Names of the unknowns that make its picture.
+    reference_digits : float
+        How many digits of the reference are right.
+    expected_digits : float
+        Digits to which a run at ``rtol=1e-6`` and otherwise default options meets the reference,
+        as counted by `digits`.
+    events : tuple of callable
+        Events to be passed to `solve_dae`: without them it is another problem.
     compare : tuple of int
         Components whose error counts; all of them when left empty.
     atol_scale : ndarray
@@ -60,10 +80,18 @@ class GalleryProblem:
     fun: Residual
     t_span: tuple[float, float]
     y0: FloatArray
-    yp0: FloatArray
+    yp0: FloatArray | None = None
     reference: FloatArray
     source: str
     atol_scale: FloatArray
+    title: str
+    description: str
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    picture: tuple[str, ...]
+    reference_digits: float
+    expected_digits: float
+    events: tuple[Callable[..., Any], ...] = ()
     compare: tuple[int, ...] = ()
     algebraic: tuple[int, ...] = ()
     index: int = 1
@@ -76,9 +104,11 @@ class GalleryProblem:
     def __post_init__(self) -> None:
         if not self.compare:
             object.__setattr__(self, "compare", tuple(range(self.n)))
-        sizes = {"yp0": self.n, "atol_scale": self.n, "reference": len(self.compare)}
-        for field, size in sizes.items():
-            if getattr(self, field).shape != (size,):
+        sizes = {"atol_scale": self.n, "reference": len(self.compare)}
+        if self.yp0 is not None:
+            sizes["yp0"] = self.n
+        for field, size in {**sizes, "names": self.n, "units": self.n}.items():
+            if len(getattr(self, field)) != size:
                 raise ValueError(f"{self.name}: {field} must have {size} entries")
         for field in ("y0", *sizes):
             getattr(self, field).flags.writeable = False
@@ -87,6 +117,32 @@ class GalleryProblem:
     def n(self) -> int:
         """Number of unknowns."""
         return self.y0.size
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether the end value is known for these parameters."""
+        return bool(np.isfinite(self.reference).all())
+
+    def solve(self, **options: Any) -> "DaeResult":
+        """Solve it by `tether.solve_dae`.
+
+        Parameters
+        ----------
+        **options
+            Further arguments of `solve_dae`, such as ``rtol``.
+
+        Examples
+        --------
+        >>> from tether import gallery
+        >>> sol = gallery.get("sallen-key").solve(rtol=1e-6)
+        >>> sol.success
+        True
+        """
+        # here, so that the problems can be looked at without the solver
+        from tether.solve import solve_dae
+
+        given: dict[str, Any] = {"names": self.names, "events": self.events or None, **options}
+        return solve_dae(self.fun, self.t_span, self.y0, self.yp0, **given)
 
     def atol(self, rtol: float) -> FloatArray:
         """Absolute tolerance per component that belongs to a relative one.

@@ -63,6 +63,16 @@ def robertson(t_end: float = 4e10) -> GalleryProblem:
     reference, source = _ROBERTSON_ENDS[t_end]
     return GalleryProblem(
         name="robertson",
+        title="Robertson's reaction",
+        description=(
+            "An autocatalytic reaction with rates from 0.04 to 3e7 over eleven decades of time: "
+            "the usual test of stiffness. Conservation of mass is one of the equations."
+        ),
+        names=("y1", "y2", "y3"),
+        units=("", "", ""),
+        picture=("y1", "y3"),
+        reference_digits=11,
+        expected_digits=5,
         fun=_robertson,
         t_span=(0.0, t_end),
         y0=np.array([1.0, 0.0, 0.0]),
@@ -133,6 +143,16 @@ def akzo() -> GalleryProblem:
     yp0[5] = _AKZO_EQUILIBRIUM * (yp0[0] * y0[3] + y0[0] * yp0[3])
     return GalleryProblem(
         name="akzo",
+        title="Chemical Akzo Nobel",
+        description=(
+            "Two species are mixed in a tank while carbon dioxide is let in: five reactions, "
+            "one of which is always in equilibrium."
+        ),
+        names=("FLB", "CO2", "FLBT", "ZHU", "ZLA", "FLB_ZHU"),
+        units=("mol/l",) * 6,
+        picture=("FLB", "FLBT", "ZLA"),
+        reference_digits=12,
+        expected_digits=6,
         fun=_akzo,
         t_span=(0.0, 180.0),
         y0=y0,

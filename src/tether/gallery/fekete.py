@@ -127,6 +127,16 @@ def fekete() -> GalleryProblem:
     y0, yp0 = _start()
     return GalleryProblem(
         name="fekete",
+        title="Fekete points",
+        description="Twenty points repel each other on the unit sphere until they rest.",
+        names=(
+            *(f"{kind}{k}{axis}" for kind in "pv" for k in range(1, POINTS + 1) for axis in "xyz"),
+            *(f"{kind}{k}" for kind in ("lam", "mu") for k in range(1, POINTS + 1)),
+        ),
+        units=("",) * (8 * POINTS),
+        picture=("p1x", "p1y", "p1z"),
+        reference_digits=12,
+        expected_digits=6,
         fun=_fekete,
         t_span=(0.0, 1000.0),
         y0=y0,

@@ -80,6 +80,16 @@ def heat1d(m: int = 100, t_end: float = 0.1) -> GalleryProblem:
 
     return GalleryProblem(
         name="heat1d",
+        title="Heat in a rod",
+        description=(
+            "A rod cools by its ends. Every point of the grid is an unknown, at the ends by an "
+            "algebraic equation."
+        ),
+        names=tuple(f"u{k}" for k in range(m)),
+        units=("K",) * m,
+        picture=(f"u{m // 20}", f"u{m // 4}", f"u{m // 2}"),
+        reference_digits=15,
+        expected_digits=6,
         fun=fun,
         t_span=(0.0, t_end),
         y0=exact(0.0),

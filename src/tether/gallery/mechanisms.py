@@ -161,6 +161,15 @@ def pendulum(t_end: float = 10.0, index: int = 1) -> GalleryProblem:
     check_index(index)
     return GalleryProblem(
         name=f"pend-i{index}",
+        title=f"Pendulum, index {index}",
+        description=(
+            "A point mass on a rod, released from rest, in Cartesian coordinates."
+        ),
+        names=("x", "z", "u", "v", "force"),
+        units=("m", "m", "m/s", "m/s", "N/m"),
+        picture=("x", "z"),
+        reference_digits=14,
+        expected_digits=3,
         fun=_pendulum(index),
         t_span=(0.0, t_end),
         y0=np.array([1.0, 0.0, 0.0, 0.0, 0.0]),
@@ -196,6 +205,16 @@ def pendulum_ggl(t_end: float = 10.0) -> GalleryProblem:
     """
     return GalleryProblem(
         name="pend-ggl",
+        title="Pendulum with a second multiplier",
+        description=(
+            "The same pendulum with the constraints of position and velocity at once, after "
+            "Gear, Gupta and Leimkuhler."
+        ),
+        names=("x", "z", "u", "v", "force", "mu"),
+        units=("m", "m", "m/s", "m/s", "N/m", "1/s"),
+        picture=("x", "z"),
+        reference_digits=14,
+        expected_digits=3,
         fun=_pendulum_ggl,
         t_span=(0.0, t_end),
         y0=np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
@@ -330,6 +349,13 @@ def car_axis(index: int = 1) -> GalleryProblem:
     forces = -np.array(fun(0.0, y0.tolist(), [0.0] * 10))[4:8]
     return GalleryProblem(
         name=f"caraxis-i{index}",
+        title=f"Car axis, index {index}",
+        description="An axis on two stiff springs, one of which goes over a bumpy road.",
+        names=("xl", "yl", "xr", "yr", "ul", "vl", "ur", "vr", "lam1", "lam2"),
+        units=("",) * 10,
+        picture=("yl", "yr"),
+        reference_digits=12,
+        expected_digits=3,
         fun=fun,
         t_span=(0.0, 3.0),
         y0=y0,

@@ -30,6 +30,16 @@ def van_der_pol() -> GalleryProblem:
     """
     return GalleryProblem(
         name="vdpol",
+        title="Van der Pol's oscillator",
+        description=(
+            "A relaxation oscillation: slow along one branch of a curve, then fast to the "
+            "other."
+        ),
+        names=("y", "z"),
+        units=("", ""),
+        picture=("y",),
+        reference_digits=10,
+        expected_digits=5,
         fun=_van_der_pol,
         t_span=(0.0, 2.0),
         y0=np.array([2.0, 0.0]),
