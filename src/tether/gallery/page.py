@@ -7,7 +7,7 @@
 import sys
 
 from tether import gallery
-from tether.base.pyplot import load_pyplot
+from tether.base.optional import load_pyplot
 from tether.gallery.base import GalleryProblem
 
 __all__ = ["draw", "page"]
