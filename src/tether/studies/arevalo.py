@@ -8,7 +8,7 @@ multiplier λ from exact starting values and from values that suit the differenc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from tether.fixed import solve_fixed
 from tether.result.solution import DaeResult
+from tether.studies.command import parse
 from tether.studies.hanson_krogh import markdown
 
 STEPS = (0.0005, 0.001)
@@ -179,8 +180,9 @@ def _five_digits(values: np.ndarray) -> list[str]:
     return [f"{value:#.5g}" for value in values]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
+    parse("arevalo", "The first step of implicit Euler in index 3.", arguments)
     print("# Errors of λ in the first steps of implicit Euler (A08)")
     for example in EXAMPLES:
         print(f"\n## Table {example.name}\n")

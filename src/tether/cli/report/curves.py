@@ -1,0 +1,134 @@
+"""Charts of a run: the solution in groups, step size and order, drift."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether.cli.report.charts import MOST_LINES, Line, chart
+from tether.cli.report.markup import paragraphs
+
+if TYPE_CHECKING:
+    from tether.result.solution import DaeResult
+
+__all__ = ["drift_charts", "history_charts", "solution_charts"]
+
+MOST_CURVES = 40
+# Curves share a chart if their sizes differ by less than this.
+SIMILAR = 10.0
+# No line is longer than this part of the interval.
+ENOUGH_POINTS = 300
+# Drift this much below the largest is drawn at the bottom.
+FLOOR = 1e-3
+# Half of the steps within this share of the interval: time is shown by decades.
+CROWDED = 1e-3
+
+
+def solution_charts(sol: DaeResult, names: Sequence[str], units: Sequence[str]) -> str:
+    """Draw the unknowns; those of one unit and of similar size together."""
+    if len(sol.t) < 2:
+        return ""
+    decades = by_decades(sol.t)
+    t, y = _between(sol)
+    drawn = [
+        chart(_title(group, names, units), t, [Line(names[j], y[j]) for j in group],
+              log_time=decades)
+        for group in groups(y[:MOST_CURVES], units)
+    ]
+    left_out = len(sol.y) - MOST_CURVES
+    more = [f"{left_out} more unknowns are left out."] if left_out > 0 else []
+    return _grid(drawn) + paragraphs(more)
+
+
+def _between(sol: DaeResult) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points of a run, and points inside its long steps: lines are drawn straight."""
+    gap = np.diff(sol.t)
+    parts = np.ceil(ENOUGH_POINTS * np.abs(gap) / np.sum(np.abs(gap))).astype(int)
+    steps = np.repeat(np.arange(len(gap)), np.maximum(parts - 1, 0))
+    if sol.sol is None or not len(steps):
+        return sol.t, sol.y
+    number = np.arange(len(steps)) - np.searchsorted(steps, steps) + 1
+    share = number / parts[steps]
+    inside = sol.t[steps] + gap[steps] * share
+    order = np.argsort(np.concatenate([np.arange(len(sol.t)), steps + share]))
+    y = np.concatenate([sol.y, sol.sol(inside)[0]], axis=1)
+    return np.concatenate([sol.t, inside])[order], y[:, order]
+
+
+def by_decades(t: np.ndarray) -> bool:
+    """Tell whether most of a run happens in a small part of the time right after zero."""
+    return bool(len(t) > 2 and 0 <= t[0] < t[-1] and np.median(t) < CROWDED * t[-1])
+
+
+def groups(y: np.ndarray, units: Sequence[str]) -> list[list[int]]:
+    """Put rows together that can share a chart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.cli.report.curves import groups
+    >>> groups(np.array([[1.0], [2.0], [1e-5]]), ["", "", ""])
+    [[0, 1], [2]]
+    """
+    found: list[tuple[str, float, list[int]]] = []
+    for j, row in enumerate(y):
+        size = float(np.max(np.abs(row), initial=0.0, where=np.isfinite(row)))
+        for unit, other, members in found:
+            if unit == units[j] and len(members) < MOST_LINES and _similar(size, other):
+                members.append(j)
+                break
+        else:
+            found.append((units[j], size, [j]))
+    return [members for _, _, members in found]
+
+
+def _similar(a: float, b: float) -> bool:
+    if a == 0.0 or b == 0.0:
+        return a == b
+    return abs(math.log(a / b)) < math.log(SIMILAR)
+
+
+def _title(group: list[int], names: Sequence[str], units: Sequence[str]) -> str:
+    unit = units[group[0]]
+    return ", ".join(names[j] for j in group) + (f" in {unit}" if unit else "")
+
+
+def history_charts(sol: DaeResult) -> str:
+    """Draw size and order of the steps."""
+    stats = sol.stats
+    if stats.t is None or stats.h is None or stats.order is None or len(stats.t) < 2:
+        return ""
+    decades = by_decades(stats.t)
+    size = Line("step size", np.abs(stats.h))
+    order = Line("order", stats.order.astype(float), stairs=True)
+    return _grid([
+        chart("Step size", stats.t, [size], log=True, log_time=decades),
+        chart("Order", stats.t, [order], log_time=decades),
+    ])
+
+
+def drift_charts(sol: DaeResult) -> str:
+    """Draw how far the solution is off each constraint; of many, the worst of all."""
+    if sol.drift is None or len(sol.t) < 2:
+        return ""
+    size = np.abs(sol.drift)
+    if len(size) > MOST_LINES:
+        worst = np.max(np.where(np.isfinite(size), size, 0.0), axis=0)
+        lines = [Line(f"worst of {len(size)} constraints and invariants", worst)]
+    else:
+        lines = [Line(f"constraint {k}", row) for k, row in enumerate(size)]
+    floor = FLOOR * np.max(size, initial=0.0, where=np.isfinite(size))
+    lines = [Line(line.name, np.maximum(line.values, floor)) for line in lines]
+    text = f"At most {sol.stats.worst_drift:.2g} after any step."
+    if not np.any(size > 0):
+        return paragraphs([text])
+    return paragraphs([text]) + _grid(
+        [chart("Residual of the constraints", sol.t, lines, log=True, log_time=by_decades(sol.t))]
+    )
+
+
+def _grid(charts: Sequence[str]) -> str:
+    return '<div class="charts">\n' + "\n".join(charts) + "\n</div>"

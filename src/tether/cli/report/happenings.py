@@ -1,0 +1,72 @@
+"""What happened on the way: new beginnings, jumps, events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tether.cli.report.markup import number, paragraphs, table
+
+if TYPE_CHECKING:
+    from tether.result.solution import DaeResult
+
+__all__ = ["events_table", "jumps_table", "restarts"]
+
+MOST_TIMES = 12
+ROUND_OFF = 1e-12
+
+
+def restarts(sol: DaeResult) -> str:
+    """Say when the run began anew: a time that is there twice ends one part and begins another."""
+    times = np.unique(sol.t[1:][np.diff(sol.t) == 0])
+    if not len(times):
+        return ""
+    return paragraphs([f"The run began anew {_times(len(times))}, at t = {_listed(times)}."])
+
+
+def jumps_table(sol: DaeResult, names: Sequence[str]) -> str:
+    """List where unknowns jumped, and by how much."""
+    rows = [
+        [jump.t, _changes(_seen(jump.changes, sol.y), names), _changes(jump.impulses, names),
+         "the equations" if jump.by_law else "the smallest change"]
+        for jump in sol.jumps
+    ]
+    head = ["t", "changes", "impulses", "decided by"]
+    return table(head, rows, "Jumps") if rows else ""
+
+
+def _seen(changes: dict[int, float], y: np.ndarray) -> dict[int, float]:
+    """Leave out changes by round-off."""
+    size = np.max(np.abs(y), axis=1, initial=0.0, where=np.isfinite(y))
+    return {j: change for j, change in changes.items()
+            if j >= len(size) or abs(change) > ROUND_OFF * size[j]}
+
+
+def events_table(sol: DaeResult, events: Any) -> str:
+    """List how often each event happened, and when."""
+    if sol.t_events is None:
+        return ""
+    functions = list(events) if isinstance(events, (list, tuple)) else [events]
+    rows = [
+        [getattr(function, "__name__", f"event {k}"), len(times), _listed(times)]
+        for k, (function, times) in enumerate(zip(functions, sol.t_events, strict=False))
+    ]
+    return table(["event", "times", "at t"], rows, "Events")
+
+
+def _changes(values: dict[int, float], names: Sequence[str]) -> str:
+    parts = [f"{names[j] if j < len(names) else f'unknown {j}'}: {number(value)}"
+             for j, value in values.items()]
+    return "; ".join(parts[:MOST_TIMES]) + (" …" if len(parts) > MOST_TIMES else "")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _listed(times: np.ndarray) -> str:
+    shown = ", ".join(number(time) for time in times[:MOST_TIMES])
+    left = len(times) - MOST_TIMES
+    return f"{shown} and {left} more" if left > 0 else shown
