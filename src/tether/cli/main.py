@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tether.base.status import ConsistencyWarning
 from tether.cli.errors import ExitCode, one_line
 from tether.cli.parser import build_parser
 from tether.cli.values import attach_negative
@@ -63,6 +64,7 @@ def _guarded(options: argparse.Namespace) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
+            warnings.simplefilter("always", ConsistencyWarning)
             code = int(_commands()[options.command](options))
         sys.stdout.flush()
     except SystemExit as end:          # of a study, or of the user's file

@@ -43,13 +43,13 @@ def _text(value: Any) -> str:
 def _run(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(f"tether_file_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     # as `python FILE.py` does: modules beside the file can be imported from it
     sys.path.insert(0, str(path.resolve().parent))
-    sys.modules.setdefault(path.stem, module)
+    sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
     return module
 

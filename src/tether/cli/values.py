@@ -66,7 +66,7 @@ def count(text: str) -> int:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not value >= 1 or value != math.floor(value) or math.isinf(value):
+    if not 1 <= value < math.inf or value != math.floor(value):
         raise argparse.ArgumentTypeError(f"expected a positive integer, got {text!r}")
     return int(value)
 
@@ -89,7 +89,10 @@ def assignments(text: str) -> dict[str, Any]:
         call = ast.parse(f"dict({text})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise ValueError
-        return {_named(word): ast.literal_eval(word.value) for word in call.keywords}
+        found = {_named(word): ast.literal_eval(word.value) for word in call.keywords}
+        if len(found) < len(call.keywords):
+            raise ValueError
+        return found
     except (SyntaxError, ValueError):
         raise argparse.ArgumentTypeError(
             f"expected NAME=VALUE, as in k=2 or k=2,mode='\"fast\"', got {text!r}"
