@@ -65,6 +65,7 @@ def test_version(tether):
     (["solve", "robertson", "--csv", "nowhere/out.csv"], "nowhere"),
     (["solve", "robertson", "--csv", "."], "folder"),
     (["solve", "robertson", "--npz", "-"], "--npz"),
+    (["solve", "robertson", "--nc", "out.npz"], ".nc"),
     (["solve", "robertson", "--csv", "-", "--json", "-"], "standard output"),
     (["solve", "robertson", "--plot", "out.nonsense"], "nonsense"),
     (["report", "robertson"], "--output"),

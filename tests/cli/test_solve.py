@@ -2,13 +2,13 @@
 
 import csv
 import json
+import re
+import sys
 
 import numpy as np
 import pytest
-from scipy.io import netcdf_file
 
-from tether import gallery
-from tether.cli.files import netcdf_names
+from tether import gallery, load
 
 ODD_NAMES = '--names=x[0],t,a"b,é'
 
@@ -60,16 +60,10 @@ def test_all_files_say_the_same(tether):
     assert np.array_equal(np.array([content["y"][name] for name in names]).T, table[:, 1:])
     assert content["stats"]["steps"] > 0
 
-    with np.load(tether.folder / "o.npz") as arrays:
-        assert arrays["names"].tolist() == names
-        assert np.array_equal(arrays["y"].T, table[:, 1:])
-
-    with netcdf_file(tether.folder / "o.nc", mmap=False) as data:
-        called = netcdf_names(names)
-        assert np.array_equal(data.variables["t"][:], table[:, 0])
-        assert np.array_equal(np.array([data.variables[v][:] for v in called]).T, table[:, 1:])
-        assert data.variables[called[3]].long_name.decode() == "é"
-        assert data.variables[called[3]].units.decode() == "µV"
+    for kind in ("npz", "nc"):
+        sol = load(tether.folder / f"o.{kind}")
+        assert list(sol.names) == names
+        assert np.array_equal(sol.y.T, table[:, 1:])
 
 
 def test_numbers_that_json_does_not_have_are_null(tether):
@@ -89,13 +83,23 @@ def test_pictures(tether, ending):
     assert (tether.folder / f"out.{ending}").read_bytes().startswith(head)
 
 
-def test_without_matplotlib_the_remedy_is_named(tether, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    code, _, err = tether("solve", "rotor", "--plot", "out.png")
+@pytest.mark.parametrize(("package", "option", "file"), [
+    ("matplotlib", "--plot", "out.png"), ("h5py", "--h5", "out.h5"),
+])
+def test_without_a_package_the_remedy_is_named(tether, monkeypatch, package, option, file):
+    monkeypatch.setitem(sys.modules, package, None)
+    code, _, err = tether("solve", "rotor", option, file)
     assert code == 2
-    assert "pip install" in err
-    assert "matplotlib" in err
-    assert err.count("\n") == 1
+    assert err == f"tether: error: {option} needs {package}: pip install {package}\n"
+
+
+def test_units_in_pictures(tether):
+    pytest.importorskip("matplotlib")
+    tether("solve", tether.write("def fun(t, y, yp):\n    return [yp[0] + y[0]]\n"
+           "y0, t_span, names, units = [1.0], (0, 1), ['level'], {'level': 'mm'}\n"),
+           "--plot", "out.svg", "-q")
+    texts = re.findall("<!-- (.*) -->", (tether.folder / "out.svg").read_text(encoding="utf-8"))
+    assert any("mm" in text for text in texts)
 
 
 def test_incidence_picture(tether):

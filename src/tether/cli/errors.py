@@ -22,6 +22,10 @@ class UsageError(Exception):
     """Something is wrong with what was asked for; the message says how to ask."""
 
 
+# Their words need no name in front.
+SAYS_ENOUGH = (UsageError, ValueError, TypeError, OSError, ImportError)
+
+
 def one_line(error: BaseException, file: Path | None = None) -> str:
     """Describe an exception in one line.
 
@@ -43,7 +47,7 @@ def one_line(error: BaseException, file: Path | None = None) -> str:
         where = f"{error.filename}:{error.lineno}"
         return f"{where}: {type(error).__name__}: {error.msg}"
     place = None if file is None else _place(error, file)
-    if place is None and isinstance(error, (UsageError, ValueError, TypeError, OSError)):
+    if place is None and isinstance(error, SAYS_ENOUGH):
         return text or type(error).__name__
     name = type(error).__name__ + (f": {text}" if text else "")
     return name if place is None else f"{place}: {name}"

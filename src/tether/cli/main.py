@@ -36,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Examples
     --------
     >>> from tether.cli.main import main
-    >>> main(["analyze", "rotor"])
-    index 1 (structural 1, local 1): 3 equations
-    2 free initial values, for example theta, omega
+    >>> main(["analyze", "vdpol"])
+    index 0 (structural 0, local 0): 2 equations
+    2 free initial values, for example y[0], y[1]
     run: as written
     0
     """

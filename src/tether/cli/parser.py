@@ -114,8 +114,8 @@ def build_parser() -> argparse.ArgumentParser:
     out.add_argument("--csv", metavar="FILE", help="t and the unknowns; - for standard output")
     out.add_argument("--json", metavar="FILE",
                      help="solution, events and statistics; - for standard output")
-    out.add_argument("--npz", metavar="FILE", help="arrays for numpy.load")
-    out.add_argument("--nc", metavar="FILE", help="classic NetCDF")
+    for kind, title in (("npz", "NumPy"), ("nc", "NetCDF"), ("h5", "HDF5; needs h5py")):
+        out.add_argument(f"--{kind}", metavar="FILE", help=f"everything, for tether.load ({title})")
 
     one = _command(commands, "analyze", "say what kind of DAE it is: index, hidden constraints",
                    FILE_HELP)

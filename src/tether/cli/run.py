@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tether.cli.errors import UsageError
 from tether.cli.source import Source
-from tether.problem.names import Names
 from tether.problem.options import DEFAULTS
-from tether.problem.problem import as_problem
+from tether.result.panels import unit_of
 
 if TYPE_CHECKING:
     import argparse
 
     from tether.result.solution import DaeResult
 
-__all__ = ["SETTINGS", "names_of", "output_times", "solve_source", "tolerances", "units_of"]
+__all__ = ["SETTINGS", "output_times", "solve_source", "tolerances", "units_of"]
 
 # Options of `solve_dae` that are passed on as they are.
 SETTINGS = ("form", "trace", "start", "first_step", "max_step", "max_order", "max_steps",
@@ -62,21 +62,11 @@ def output_times(source: Source, options: argparse.Namespace) -> Any:
     return source.t_eval if options.t is None else None
 
 
-def names_of(source: Source, result: DaeResult | None = None) -> list[str]:
-    """Names of the unknowns: given, or read off the function."""
-    known = getattr(result, "names", None)
-    if known:
-        return list(known)
-    problem = as_problem(source.fun, args=source.args)
-    return list(Names.of(problem, len(source.y0), source.names).variables)
-
-
-def units_of(source: Source, names: list[str]) -> list[str]:
-    """Units of the unknowns, "" where they are not known; given in order or by name."""
+def units_of(source: Source, names: Sequence[str]) -> list[str]:
+    """Units of the unknowns, given in order or by name, or read off the names; "" if not known."""
     units = source.units
-    if units is None or isinstance(units, str):
-        return [""] * len(names)
     if hasattr(units, "get"):
-        return [str(units.get(name) or "") for name in names]
-    listed = [str(unit or "") for unit in units]
-    return listed if len(listed) == len(names) else [""] * len(names)
+        units = [units.get(name) for name in names]
+    if units is None or isinstance(units, str) or len(units) != len(names):
+        units = [""] * len(names)
+    return [str(unit or unit_of(name)) for unit, name in zip(units, names, strict=True)]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tether.base.optional import load_optional
 from tether.cli.errors import ExitCode, UsageError
-from tether.cli.files import STDOUT, WRITERS, check_writable
-from tether.cli.run import names_of, output_times, solve_source, units_of
+from tether.cli.files import SAVED, STDOUT, WRITERS, check_writable
+from tether.cli.run import output_times, solve_source, units_of
 from tether.cli.source import Source
+from tether.result.panels import unit_of
+from tether.result.plot import MOST_LINES
 
 if TYPE_CHECKING:
     import argparse
@@ -43,30 +47,30 @@ def _check_outputs(options: argparse.Namespace) -> None:
         if target == STDOUT and kind not in TEXT:
             raise UsageError(f"--{kind} needs the name of a file")
         check_writable(target, f"--{kind}")
+        if kind in SAVED and not target.endswith(f".{kind}"):
+            raise UsageError(f"--{kind} {target}: the name of the file must end in .{kind}")
     if options.csv == options.json == STDOUT:
         raise UsageError("--csv - and --json -: only one of them can go to standard output")
     if options.plot is not None:
         load_matplotlib()
+    if options.h5 is not None:
+        load_optional("h5py", "--h5")
 
 
 def load_matplotlib() -> None:
     """Import matplotlib for files, or say how to get it."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise UsageError("--plot needs matplotlib: pip install 'tether[plot]'") from None
-    matplotlib.use("Agg")
+    load_optional("matplotlib", "--plot").use("Agg")
 
 
 def _deliver(sol: DaeResult, source: Source, options: argparse.Namespace) -> None:
     """Write files and summary; of a run that failed, what was computed."""
-    names = names_of(source, sol)
+    units = units_of(source, sol.names)
     for kind, write in WRITERS.items():
         target = getattr(options, kind)
         if target is not None:
-            write(target, sol, names, units_of(source, names))
+            write(target, sol, units)
     if options.plot is not None:
-        save_plot(sol, names, options.plot)
+        save_plot(sol, units, options.plot)
     if not options.quiet:
         piped = STDOUT in (options.csv, options.json)
         print(sol, file=sys.stderr if piped else sys.stdout)
@@ -76,11 +80,13 @@ def _deliver(sol: DaeResult, source: Source, options: argparse.Namespace) -> Non
         print(f"tether: warning: {warning}", file=sys.stderr)
 
 
-def save_plot(sol: DaeResult, names: list[str], target: str) -> None:
+def save_plot(sol: DaeResult, units: Sequence[str], target: str) -> None:
     """Draw the solution into a file; the ending says of which kind."""
-    from tether.result.plot import MOST_LINES
-
+    labels = [
+        f"{name} [{unit}]" if unit and not unit_of(name) else name
+        for name, unit in zip(sol.names, units, strict=True)
+    ]
     try:
-        sol.plot(labels=names[:MOST_LINES]).savefig(target, dpi=150)
+        sol.plot(labels=labels[:MOST_LINES]).savefig(target, dpi=150)
     except ValueError as error:
         raise UsageError(f"--plot {target}: {error}") from error
