@@ -267,3 +267,22 @@ def test_an_event_on_a_surface_changes_the_state(kick):
     assert sol.y[:, -1] == pytest.approx(
         [kick + speed * left + 0.5 * force * left**2, speed + force * left], abs=1e-6
     )
+
+
+@pytest.mark.parametrize("levels", [(0.5,), (0.5, 0.2), (-5.0,), (0.5, 0.2, -5.0, -3.0)])
+def test_conditions_that_turn_at_a_pole(levels):
+    """1 / (a - 1/2) becomes infinite; behind the pole some of the levels are passed once more."""
+    def fun(t, y, yp):
+        a, b = y
+        x = 1.0 / (a - 0.5)
+        return [yp[0] + a - 0.1, yp[1] - sum(1.0 if x > level else 0.0 for level in levels)]
+
+    sol = solve_dae(fun, (0, 2), [1.2, 0.0], rtol=1e-8, atol=1e-10)
+    assert sol.success, sol.message
+    pole = math.log(1.1 / 0.4)
+    exact = len(levels) * pole
+    for level in levels:
+        if level < 0.0:                        # passed again at a = 1/2 + 1/level
+            again = math.log(1.1 / (0.4 + 1.0 / level))
+            exact += max(0.0, 2.0 - again)
+    assert sol.y[1, -1] == pytest.approx(exact, abs=1e-6)

@@ -29,7 +29,8 @@ STAGNATED = cython.declare(cython.double, 10.0)
 FAST = cython.declare(cython.double, 0.02)
 # How near to the solution a guess must be for one increment to be enough.
 NEAR = cython.declare(cython.double, 2.0)
-# In every so many steps the matrix is checked ...
+# In every so many steps the matrix is checked, and while it is not older than this ...
+YOUNG = cython.declare(cython.longlong, 1)
 CHECK_EVERY = cython.declare(cython.longlong, 5)
 # ... by the share of the last increment that is left of any unknown, beyond round-off.
 STUCK = cython.declare(cython.double, 0.5)
@@ -255,7 +256,9 @@ def checks_matrix(s):
     small, and is not. A norm does not show it as long as other unknowns still move.
     """
     age: cython.longlong = s.steps - s.jacobian_step
-    return not s.guesses and s.jacobian_exists and age > 0 and age % CHECK_EVERY == 0
+    if s.guesses or not s.jacobian_exists or age < 1:
+        return False
+    return age <= YOUNG or age % CHECK_EVERY == 0
 
 
 def keep_increment(s):

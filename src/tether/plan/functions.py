@@ -12,8 +12,11 @@ import numpy as np
 from tether._core.state import State
 from tether.plan.plan import Plan, with_rows
 from tether.plan.shelf import InputsRefused, shelf
+from tether.structure.switch_times import SwitchTimes
+from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare
 from tether.trace.emit import NoProgram, Program
+from tether.trace.graph import TIMED
 from tether.trace.reading import Reading, read_function
 from tether.trace.tracer import Trace, TraceFailure, trace
 from tether.trace.verify import Pair, verify
@@ -111,6 +114,15 @@ class TracedEvents:
         """Mark the first n unknowns on which some of the functions depend."""
         assert self.plan.traced is not None
         return self.plan.traced.depends_on(self.plan.traced.outputs, n)
+
+    def times_of_signs(self) -> SwitchTimes | None:
+        """When those of the functions that depend on time alone change their signs."""
+        traced = self.plan.traced
+        assert traced is not None
+        graph = traced.graph
+        timed = [node for node in traced.outputs if graph.level[node] == TIMED]
+        signs = [graph.binary(op.LT, node, graph.zero) for node in timed]
+        return SwitchTimes.of(traced.with_outputs(signs)) if signs else None
 
     def is_current(self, now: Reading | None, args: Sequence[Any]) -> bool:
         """Whether what the functions read is still what it was when they were traced."""

@@ -8,7 +8,7 @@ begins anew two behind it: on which side the break itself counts does not matter
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,8 @@ __all__ = ["Breaks"]
 EPS = float(np.finfo(float).eps)
 # Times `Breaks.beside`: breaks that are not farther apart are one.
 SAME_BREAK = 8.0
+# Of the interval: so far beyond its end events are looked up.
+BEYOND = 1e-6
 # So many first steps a run without an end looks ahead.
 LOOK_AHEAD = 1000.0
 
@@ -39,15 +41,19 @@ class Breaks:
         The run, at its start.
     given : sequence of float
         Those of the user, in the order in which the run comes to them.
+
+    Attributes
+    ----------
+    events : callable or None
+        Tells when events happen that depend on time alone, and the inputs of their functions.
     """
 
     def __init__(self, run: Integration, given: Sequence[float] = ()) -> None:
         self.run, self._given = run, list(given)
         self.t_start, self.t_final = run.t, run.state.t_end
         self._next: float | None = None
-        self._what: SwitchTimes | None = None
-        self._table: Timetable | None = None
-        self._for: bytes = b""                 # arguments that the timetable was made for
+        self._equations, self._events = _Turns(), _Turns()
+        self.events: Callable[[], tuple[SwitchTimes | None, np.ndarray]] | None = None
 
     def beside(self, t: float) -> float:
         """Return a time difference that is round-off beside the times of the run."""
@@ -78,26 +84,37 @@ class Breaks:
             ahead.append(turn)
         self._next = min(ahead, key=lambda t: s.direction * t, default=None)
         s.t_end = self.t_final
-        self.run.between_breaks = self._next is not None and t != self.t_start
         if self._next is not None:
             s.t_end = self._next - s.direction * self.beside(self._next)
-        elif self._table is not None and self._table.t_end != self.t_final:
-            s.t_end = self._table.t_end        # to look further from there
+        elif self._equations.t_end is not None:
+            s.t_end = self._equations.t_end    # to look further from there
+        if self.events is not None:
+            self._land_between_events(t + s.direction * passed)
+        self.run.between_breaks = s.t_end != self.t_final and t != self.t_start
+
+    def _land_between_events(self, t: float) -> None:
+        """Let a step end between the next two events that depend on time alone, to see both."""
+        s, tell = self.run.state, self.events
+        assert tell is not None
+        what, values = tell()
+        until = self._look_ahead()
+        until += BEYOND * (until - self.t_start)       # what happens right at the end is seen, too
+        place = first = self._events.after(t, what, values, self.run.t, until)
+        if first is not None:
+            behind = first + s.direction * SAME_BREAK * self.beside(first)
+            second = self._events.after(behind, what, values, self.run.t, until)
+            place = None if second is None else 0.5 * (first + second)
+        if place is None:
+            place = self._events.t_end         # to look further from there
+        if place is not None and s.direction * (s.t_end - place) > 0.0:
+            self._next, s.t_end = None, place
 
     def _turn_after(self, t: float) -> float | None:
         """When the function switches next; None if it does not."""
         run = self.run
         plan = run.model.plan
         what = None if plan is None else plan.switch_times
-        if what is None:
-            self._what = self._table = None
-            return None
-        values = run.model.inputs
-        is_old = what is not self._what or values.tobytes() != self._for
-        if self._table is None or is_old or self._table.t_end == run.t != self.t_final:
-            self._what, self._for = what, values.tobytes()
-            self._table = what.timetable(values, run.t, self._look_ahead())
-        return self._table.next(t)
+        return self._equations.after(t, what, run.model.inputs, run.t, self._look_ahead())
 
     def _look_ahead(self) -> float:
         if math.isfinite(self.t_final):
@@ -151,3 +168,30 @@ class Breaks:
         if goes_on:                            # as if nothing had been there
             s.h, s.steps_at_order = pace
         return behind, goes_on
+
+
+class _Turns:
+    """When something switches with time, looked up ahead."""
+
+    def __init__(self) -> None:
+        self._what: SwitchTimes | None = None
+        self._table: Timetable | None = None
+        self._for = b""                        # inputs that the timetable was made for
+
+    @property
+    def t_end(self) -> float | None:
+        """Up to where that is known; None where nothing switches."""
+        return None if self._table is None else self._table.t_end
+
+    def after(
+        self, t: float, what: SwitchTimes | None, values: np.ndarray, now: float, until: float
+    ) -> float | None:
+        """Find the first time after t; look up to `until`, if need be, from where the run is."""
+        if what is None:
+            self._what = self._table = None
+            return None
+        is_old = what is not self._what or values.tobytes() != self._for
+        if self._table is None or is_old or self._table.t_end == now != until:
+            self._what, self._for = what, values.tobytes()
+            self._table = what.timetable(values, now, until)
+        return self._table.next(t)

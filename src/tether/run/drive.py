@@ -23,6 +23,7 @@ from tether.run.progress import ProgressBar
 from tether.run.record import Record
 from tether.run.replan import begin_anew, keep_history, switches
 from tether.run.watch import EPS, Event, EventFunctions, Switch, locate
+from tether.structure.switch_times import SwitchTimes
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
 PATIENCE = 5e-3
@@ -72,6 +73,8 @@ class Driver:
         self.had_effects = False                           # of somebody's code
         self.n_found = integration.model.constraints.n_found
         self.watched: list[Event] = events                 # and surfaces that the plan depends on
+        if events:
+            self.breaks.events = self._turns_of_events
         self.breaks.pass_at_once()
         self._follow()
         self.start = integration.start             # a condition may change right at the start
@@ -167,11 +170,17 @@ class Driver:
 
     # --- times where the run begins anew --------------------------------------------------
 
+    def _turns_of_events(self) -> tuple[SwitchTimes | None, np.ndarray]:
+        assert self.functions is not None
+        return self.functions.turns
+
     def _pass_break(self) -> None:
         """Begin anew just behind the break; what is kept belongs to the break itself."""
         s, run = self.state, self.integration
         t = self.breaks.time
-        assert t is not None
+        if t is None:                          # an event of time alone, which has had its turn
+            self.breaks.cross()
+            return
         if self.record.keep_steps:
             self.record.t[s.stored - 1] = t
         store.store_outputs_until(s, t)
@@ -257,6 +266,8 @@ class Driver:
         """Take notice if somebody's code has changed what the events read."""
         if self.functions is not None:
             self.functions.refresh()
+            if self.breaks.events is not None:
+                self.breaks.aim()              # they may happen at other times now
 
     def _position(self) -> tuple[float, int, int, float]:
         return self.t_reached, self.state.steps, self.state.last_k, self.state.last_h

@@ -68,6 +68,7 @@ class Switching:
         self._turned: dict[int, float] = {}    # when they were passed last
         self._left: set[int] = set()           # those that the solution has just come off
         self._given_up: set[int] = set()       # conditions that are left free
+        self._at_poles: set[int] = set()       # those passed where their heights have no zero
         self._t_turn, self._turns = np.nan, 0  # so many turns at the same time
 
     # --- where the solution goes ----------------------------------------------------------------
@@ -88,6 +89,8 @@ class Switching:
                 left.remove(number)
                 self._go_to(self._functions[number], side, t)
                 self._left.add(self._functions[number])
+            elif found[k].function in self._at_poles:
+                self._go_to(found[k].function, -self._sides[k], t)
             elif self._is_back(found[k].function, t):
                 self._stay_on(found[k].function, left)
             else:
@@ -123,6 +126,7 @@ class Switching:
         """Slide on nothing any more: the state or the functions were changed."""
         self.slides = ()
         self._expected, self._forced, self._given_up = {}, set(), set()
+        self._at_poles = set()
 
     def give_up_sliding(self) -> None:
         """Leave conditions free where the solution cannot be kept on their surfaces."""
@@ -174,6 +178,8 @@ class Switching:
         for k, surface in enumerate(frozen.surfaces):
             if not surface.conditions:
                 sides[k] = 1.0
+            elif surface.function in self._at_poles:
+                self._bands[k] = 0.0           # what its terms are there says nothing elsewhere
             elif surface.function in self._given_up:
                 sides[k], self._bands[k] = 0.0, np.inf
         return sides
@@ -250,7 +256,7 @@ class Switching:
             free = self._sides[k] == 0.0 and self._bands[k] < np.inf
             if surface.conditions and (free or self._is_back(function, t)):
                 on.add(function)
-        on -= self._given_up | self._left
+        on -= self._given_up | self._left | self._at_poles
         return [function for function in self._functions if function in on]
 
     def assume(self, ways: dict[int, float]) -> None:
@@ -369,9 +375,13 @@ class Switching:
         if off.any():
             self._put(np.where(off, np.sign(heights), self._sides))
         on_user = polynomial.restricted(n)
+        self._at_poles = set()
         return [(self._locate(int(k), on_user), int(k)) for k in np.flatnonzero(beyond)]
 
     def _locate(self, k: int, polynomial: Polynomial) -> float:
+        """When a height changes its sign in the last step; notice where it does so at a pole."""
+        assert self._of is not None
+
         def height(t: float) -> float:
             return float(self._heights.values(t, *polynomial(t))[k])
 
@@ -381,7 +391,10 @@ class Switching:
             return a
         if gb * self._sides[k] >= 0.0:
             return b
-        return find_zero(height, a, b, ga, gb, 4.0 * EPS * max(abs(a), abs(b), 1e-300))
+        t = find_zero(height, a, b, ga, gb, 4.0 * EPS * max(abs(a), abs(b), 1e-300))
+        if not abs(height(t)) <= max(abs(ga), abs(gb)):
+            self._at_poles.add(self._of.surfaces[k].function)
+        return t
 
     def free_all(self) -> bool:
         """Leave all conditions free where the run cannot go on; tell whether any was frozen."""

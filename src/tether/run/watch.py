@@ -13,6 +13,7 @@ from tether._core import adapters
 from tether._core import events as core_events
 from tether.plan.functions import TracedEvents, read_events, traced_events
 from tether.run.method import Polynomial
+from tether.structure.switch_times import SwitchTimes
 
 if TYPE_CHECKING:
     from tether.run.integration import Integration
@@ -189,6 +190,8 @@ class EventFunctions:
         self.events, self.functions = events, [event.fun for event in events]
         self.program: TracedEvents | None = None
         self.keys: set[Hashable] = set()       # of the programs so far
+        self._turns: SwitchTimes | None = None
+        self._turns_of: TracedEvents | None = None
         self.state.watch_events([event.direction for event in events])
         self._attach()
 
@@ -241,6 +244,15 @@ class EventFunctions:
             self._put()
         elif not self.program.is_current(now, self.args):
             self._attach()
+
+    @property
+    def turns(self) -> tuple[SwitchTimes | None, np.ndarray]:
+        """When events that depend on time alone happen, for which inputs."""
+        if self.program is None:
+            return None, np.zeros(0)
+        if self._turns_of is not self.program:
+            self._turns_of, self._turns = self.program, self.program.times_of_signs()
+        return self._turns, self.program.values
 
     def evaluate(self) -> None:
         """Take the values at the present point as those to change sign."""

@@ -65,7 +65,8 @@ def make_consistent(
 ) -> Start | None:
     """Find consistent values near the given ones; keep them untouched if they already are.
 
-    Slopes that are no more than `guessed` are found whatever they are. None where B of math (15) is singular: the index is above 1.
+    Slopes that are no more than `guessed` are found whatever they are. None where B of math (15)
+    is singular: the index is above 1.
     """
     known = yp is not None and not guessed
     yp = np.zeros_like(y) if yp is None else yp
