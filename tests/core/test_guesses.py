@@ -38,7 +38,7 @@ def test_a_linear_system_takes_one_call_a_step(fun, y0, rtol):
     traced = solve_dae(fun, (0, 30), y0, rtol=rtol, atol=1e-3 * rtol)
     assert sol.success
     assert sol.nfev <= 1.15 * sol.stats.steps + 30
-    assert sol.stats.steps <= 1.1 * traced.stats.steps
+    assert sol.stats.steps <= 1.15 * traced.stats.steps
     np.testing.assert_allclose(sol.y[:, -1], traced.y[:, -1], atol=100 * rtol)
 
 
@@ -61,7 +61,7 @@ def test_nonlinear_systems_take_fewer_than_two_calls_a_step(name):
     called, traced = runs
     assert called.success
     assert called.nfev <= 1.8 * called.stats.steps
-    assert called.stats.steps <= 1.1 * traced.stats.steps
+    assert called.stats.steps <= 1.15 * traced.stats.steps
     digits = [problem.digits(run.y[:, -1]) for run in runs]
     assert digits[0] >= digits[1] - 1.0
 

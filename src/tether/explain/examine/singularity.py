@@ -16,6 +16,7 @@ __all__ = ["growth", "singularity"]
 
 # A slope this many times the mean one, on steps that keep getting shorter, has no bound.
 UNBOUNDED = 30.0
+INFINITE = 1e5
 FEWEST_STEPS = 6
 TINY_STEP = 1e-6                     # share of the time so far
 SHRUNK_STEP = 0.7                    # the last step as a share of the longest of the last ones
@@ -77,8 +78,11 @@ def _by_slope(case: Case) -> Diagnosis | None:
     if ratio[worst] < UNBOUNDED:
         return None
     exponent = _exponent(case, worst)
-    # a matrix that has become singular on the way is sign enough of a fold
-    folds = case.status == Status.SINGULAR_MATRIX or _trembles(case, worst)
+    # a matrix that has become singular on the way is sign enough of a fold, and so is a slope
+    # that large after the solution has got to the other branch
+    folds = (
+        case.status == Status.SINGULAR_MATRIX or _trembles(case, worst) or ratio[worst] > INFINITE
+    )
     if exponent is None and not folds:
         return None
     name, last = case.names.variable(worst), np.median(slopes[:, worst])
