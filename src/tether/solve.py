@@ -141,10 +141,11 @@ def solve_dae(
         "auto" runs `fun` once on symbols and integrates the expressions found, at compiled speed
         and with exact Jacobians; a function that cannot be traced is called as it is. "never" calls
         it always, "always" refuses what cannot be traced, with the line that stands in the way.
-    start : {"auto", "assume", "check"}
+    start : {"auto", "quiet", "assume", "check"}
         "auto" makes the starting values consistent: the differential part of `y0` is kept, the
-        algebraic part and y' are found. "assume" takes `y0` and `yp0` as they are, "check" fails
-        if they are inconsistent. ``sol.start`` says what was done.
+        algebraic part and y' are found. "quiet" does the same without a warning where values of
+        `y0` are changed: they are meant as guesses. "assume" takes `y0` and `yp0` as they are,
+        "check" fails if they are inconsistent. ``sol.start`` says what was done.
     first_step, max_step : float, optional
         Size of the first step and largest size of any. Where a traced function has conditions on
         time and unknowns together no step is longer than a hundredth of the interval.
@@ -380,15 +381,17 @@ def _warn_if_moved(run: Integration, y0: ArrayLike) -> None:
     start = run.start
     if not (start.success and start.moved) or run.options.accept_projected_start:
         return
+    if run.options.start == "quiet":
+        return
     change = np.abs(start.y[: run.n] - np.asarray(y0, float)) * run.state.weights[: run.n]
     change[run.model.determined | _multipliers(run)] = 0.0
     worst = int(np.argmax(change))
     if change[worst] > 1.0:
         name = run.names.variable(worst)
         called = "" if name == f"y[{worst}]" else f" ({name})"
-        warnings.warn(
-            f"y0 does not satisfy the algebraic equations; y0[{worst}]{called} was changed by "
-            f"{start.moved[worst]:.3g} to {start.y[worst]:.6g} (all changes in sol.start.moved)",
+        warnings.warn(                 # without numbers: Python shows the same text once
+            f"y0 does not satisfy the algebraic equations; y0[{worst}]{called} was changed, and "
+            "sol.start.moved says by how much; start='quiet' takes guesses without a warning",
             ConsistencyWarning,
             stacklevel=4,
         )

@@ -9,7 +9,7 @@ from tether import ConsistencyWarning, Status, solve_dae
 
 
 def test_inconsistent_y0_is_repaired_with_a_warning():
-    with pytest.warns(ConsistencyWarning, match=r"y0\[1\] was changed by 0\.5 to 1\.5") as caught:
+    with pytest.warns(ConsistencyWarning, match=r"y0\[1\] was changed, and") as caught:
         sol = solve_dae(relax, (0, 1), [1.5, 1.0])
     assert caught[0].filename == __file__
     assert sol.success

@@ -276,6 +276,26 @@ def is_plain(result, n):
     return False
 
 
+def as_vector(name, result, n):
+    """Return the n values that a function returned; a single one need not stand in a list."""
+    try:
+        values = np.asarray(result)
+    except ValueError:
+        raise WrongResult(
+            f"{name} must return a vector of {n} values, but returned a list of parts of unequal "
+            "size: join them with np.concatenate"
+        ) from None
+    if values.shape == () and n == 1:
+        return values.reshape(1)
+    if values.shape != (n,):
+        hint = ": join its parts with np.concatenate" if values.ndim > 1 else ""
+        raise WrongResult(
+            f"{name} must return {n} values, one per unknown in y0, but returned "
+            f"an object of shape {values.shape}{hint}"
+        )
+    return values
+
+
 def read_values(result, out, n):
     """Copy a returned list, tuple or array of n real numbers."""
     i: cython.int
@@ -298,15 +318,7 @@ def read_values(result, out, n):
             "fun returned None; return the residual, or declare a fourth parameter named "
             "'out' and fill it"
         )
-    try:
-        values = np.asarray(result)
-    except ValueError:
-        raise WrongResult("fun must return a vector, but returned unequal lists") from None
-    if values.shape != (n,):
-        raise WrongResult(
-            f"fun must return {n} values, one per unknown in y0, but returned "
-            f"an object of shape {values.shape}"
-        )
+    values = as_vector("fun", result, n)
     if values.dtype.kind not in REAL:
         raise TypeError(f"fun must return real numbers, but returned {result!r}")
     for i in range(n):

@@ -162,8 +162,8 @@ CAUSES = {
         "The failure is reported one step later, when the jump has entered the history "
         "(P82 section 3); the time given is that of the jump itself, found by bisection.",
         (
-            "pass t_breaks=[{t}] if the time is known beforehand: the run stops there and starts "
-            "again with a consistent start",
+            "pass t_breaks={breaks} and all other times at which it happens, if they are known "
+            "beforehand: the run stops there and starts again with a consistent start",
             "add an event with `apply` if it depends on the solution",
             "make the transition smooth, with a width that matters to the problem",
         ),

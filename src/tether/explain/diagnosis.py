@@ -112,13 +112,19 @@ def write(
     evidence: Sequence[str] = (),
     steps: np.ndarray | None = None,
     situation: str = "",
+    breaks: str = "",
 ) -> Diagnosis:
-    """Fill in the texts of a cause, with the remedies for a situation that has its own."""
+    """Fill in the texts of a cause, with the remedies for a situation that has its own.
+
+    `breaks` are the times of all jumps, as an expression, where there are others than that of
+    the failure.
+    """
     text = CAUSES[cause]
     values = {
         "t": "" if where.t is None else f"{where.t:.10g}",
         "at": "" if where.t is None else f" at t = {where.t:.10g}",
         "what": what,
+        "breaks": breaks or ("" if where.t is None else f"[{where.t:.10g}]"),
         "equations": listed_equations(where.equations) or "the equations",
         "variables": listed(where.variables) or "the unknowns",
     }

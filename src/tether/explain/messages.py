@@ -57,7 +57,8 @@ def page() -> str:
 def _shown(template: str, what: str = "") -> str:
     """Fill in an example."""
     return template.format(
-        t="0.5", at=" at t = 0.5", what=what, equations="equation 1", variables="current"
+        t="0.5", breaks="[0.5]", at=" at t = 0.5", what=what, equations="equation 1",
+        variables="current",
     )
 
 

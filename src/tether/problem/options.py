@@ -35,7 +35,7 @@ NEWTON_TESTS = ("y", "yp")
 FORMS = ("auto", "given", 2)
 TRACES = ("auto", "never", "always")
 BACKENDS = ("auto", "machine", "c")
-STARTS = ("auto", "assume", "check")
+STARTS = ("auto", "quiet", "assume", "check")
 PROJECTION_SOLVERS = ("orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
 CHOICES = {
@@ -101,8 +101,9 @@ class Options:
     backend : {"auto", "machine", "c"}
         What runs the program: the core's machine, a C compiler's output (with the machine to fall
         back on), or the one that will pay or is there already. ``sol.how`` says which it was.
-    start : {"auto", "assume", "check"}
-        Make the starting values consistent, take them as they are, or refuse inconsistent ones.
+    start : {"auto", "quiet", "assume", "check"}
+        Make the starting values consistent, with a warning if `y0` was changed or without, take
+        them as they are, or refuse inconsistent ones.
     projection_power : float
         The projection onto constraints is the shortest in ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.
@@ -167,6 +168,11 @@ class Options:
             raise TypeError(
                 f"accept_projected_start must be a bool, got {self.accept_projected_start!r}"
             )
+
+    @property
+    def repairs_start(self) -> bool:
+        """Whether starting values are made consistent."""
+        return self.start in ("auto", "quiet")
 
     @property
     def same_for_all(self) -> bool:

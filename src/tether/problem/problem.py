@@ -17,6 +17,11 @@ from tether.problem.naming import code_of, guess_names
 
 __all__ = ["Problem"]
 
+# What the derivative of an unknown is called.
+NAMES_OF_SLOPES = (
+    "{}p", "{}_p", "{}dot", "{}_dot", "{}prime", "{}_prime", "d{}", "d{}dt", "d{}_dt", "d_{}",
+    "der_{}", "{}_der", "{}_t",
+)
 C_SIGNATURE = "(double, double *, double *, double *[, void *])"
 
 
@@ -395,6 +400,8 @@ def check_signature(
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
         return                         # a builtin that does not tell
+    if expected == "(t, y, yp)":
+        refuse_swapped(name, list(signature.parameters))
     try:
         signature.bind(*range(count), *args)
     except TypeError:
@@ -404,13 +411,36 @@ def check_signature(
         ) from None
 
 
+def refuse_swapped(name: str, parameters: Sequence[str]) -> None:
+    """Refuse a function of (t, yp, y): its parameters say that it takes them the wrong way round.
+
+    Examples
+    --------
+    >>> from tether.problem.problem import refuse_swapped
+    >>> refuse_swapped("fun", ["t", "y", "yp"])
+    """
+    if len(parameters) < 3:
+        return
+    second, third = parameters[1:3]
+    slopes = {form.format(third).lower() for form in NAMES_OF_SLOPES}
+    if second.lower() in slopes:
+        raise TypeError(
+            f"{name} must take the unknowns before their derivatives, (t, y, yp), but its "
+            f"parameters are ({', '.join(parameters[:3])}): {second!r} and {third!r} are the wrong "
+            "way round"
+        )
+
+
 def _right_hand_side(f: Callable[..., Any], t: float, y: np.ndarray, args: tuple) -> np.ndarray:
     """Values of f; a single one would otherwise be spread over all equations."""
     values = np.asarray(f(t, y, *args))
+    if values.shape == () and len(y) == 1:
+        return np.array([values])
     if values.shape != y.shape:
+        hint = ": join its parts with np.concatenate" if values.ndim > 1 else ""
         raise WrongResult(
             f"f must return {len(y)} values, one per unknown in y0, but returned "
-            f"an object of shape {values.shape}"
+            f"an object of shape {values.shape}{hint}"
         )
     return values
 
@@ -454,6 +484,7 @@ def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
     if isinstance(fun, types.FunctionType) and not hasattr(fun, "__wrapped__"):
         code = fun.__code__            # a look at it takes a tenth of the time of a signature
         names = code.co_varnames[: code.co_argcount]
+        refuse_swapped("fun", names)
         if not (code.co_kwonlyargcount or fun.__defaults__ or code.co_flags & inspect.CO_VARARGS):
             if len(names) == 3 + n_args and "out" not in names[3:4]:
                 return False
@@ -463,6 +494,7 @@ def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
         return False                   # a builtin that does not tell; taken as returning
+    refuse_swapped("fun", [p.name for p in parameters])
     keyword_only = [
         p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
     ]
@@ -475,8 +507,10 @@ def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
     fills = named_out or required == 4 + n_args
     passed = 3 + fills + n_args
     if required > passed or (passed > len(positional) and not open_ended):
+        followed = f", followed by the {n_args} values of args" if n_args else ""
+        hint = "; for M y' = f(t, y) use Problem.mass_matrix(M, f)" if len(positional) == 2 else ""
         raise TypeError(
-            f"fun must accept (t, y, yp) or (t, y, yp, out), followed by the {n_args} values of "
-            f"args, but its signature is {inspect.signature(fun)}"
+            f"fun must accept (t, y, yp) or (t, y, yp, out){followed}, but its signature is "
+            f"{inspect.signature(fun)}{hint}"
         )
     return fills

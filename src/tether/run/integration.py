@@ -178,7 +178,7 @@ class Integration:
 
     def _begin_near(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
         self._begin_at(t, y, yp, t_bound)
-        if not self.start.success and self.options.start == "auto":
+        if not self.start.success and self.options.repairs_start:
             slopes = np.zeros_like(y) if yp is None else yp
             guess = better_guess(self.model, self.state, t, y, slopes, self.units)
             if guess is None or not self._begin_from(guess, t, y, t_bound):
@@ -188,7 +188,7 @@ class Integration:
             return
         if yp is None:
             replan.choose_by_slopes(self, t, y)
-        if self.start.reason.kind is Kind.CHANGED_ALGEBRAIC and self.options.start == "auto":
+        if self.start.reason.kind is Kind.CHANGED_ALGEBRAIC and self.options.repairs_start:
             guess = with_same_signs(self.model, self.state, t, y, self.start.y, self.units)
             if guess is not None:
                 self._begin_from(guess, t, y, t_bound)

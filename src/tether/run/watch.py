@@ -12,6 +12,7 @@ import numpy as np
 from tether._core import adapters
 from tether._core import events as core_events
 from tether.plan.functions import TracedEvents, read_events, traced_events
+from tether.problem.problem import refuse_swapped
 from tether.run.method import Polynomial
 from tether.structure.switch_times import SwitchTimes
 
@@ -140,6 +141,7 @@ def _takes_slopes(name: str, fun: Any, args: tuple) -> bool:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
         return True                    # a builtin that does not tell
+    refuse_swapped(name, list(signature.parameters))
     third = [*signature.parameters.values()][2:3]
     is_slope = bool(third) and third[0].name in NAMES_OF_SLOPES
     if _binds(signature, 3 + len(args)) and (is_slope or not any(map(_has_default, third))):

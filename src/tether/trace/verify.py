@@ -120,6 +120,8 @@ def _call(
             fun(t, y.copy(), yp.copy(), result, *args)
         else:
             result = np.asarray(fun(t, y.copy(), yp.copy(), *args), dtype=float)
+    if result.shape == () and n == 1:
+        return result.reshape(1)
     if result.shape != (n,):
         raise TraceFailure(f"the function returns an array of shape {result.shape}, not ({n},)")
     return result

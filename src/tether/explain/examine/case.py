@@ -16,6 +16,7 @@ from tether._core.constraints import constraints_at
 from tether.explain.causes import Cause
 from tether.explain.diagnosis import Diagnosis, Where, write
 from tether.explain.examine.discontinuity import Break, find_break
+from tether.explain.examine.recurrence import all_breaks, exact_time, later_jumps
 from tether.explain.tidy import tidy_formula
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten
@@ -187,6 +188,20 @@ class Case:
                 return False
         return True
 
+    def breaks_from(self, found: Break) -> str:
+        """Write a jump and all later ones that come whatever the unknowns are."""
+        end = self.state.t_end
+
+        def still(t: float) -> float | None:
+            values = self.residual(t, self.y, self.yp)
+            return None if values is None else float(values[found.row])
+
+        first, later = found.t, []
+        if found.timed and found.jump and np.isfinite(end) and end != first:
+            first = exact_time(still, first, found.within)
+            later = later_jumps(still, first, found.jump, abs(first - self.t0), end)
+        return all_breaks(first, later, end)
+
     def constraint_values(self, t: float, y: np.ndarray) -> np.ndarray | None:
         """Return what is left of the constraints; None if one of them raises."""
         s = self.state
@@ -273,7 +288,7 @@ class Case:
     def say(
         self, cause: Cause, what: str = "", evidence: Iterable[str] = (),
         t: float | None = None, rows: tuple | list = (), columns: tuple | list = (),
-        situation: str = "",
+        situation: str = "", breaks: str = "",
     ) -> Diagnosis:
         """Write a diagnosis with the names of equations and variables."""
         rows, columns = tuple(map(int, rows)), tuple(map(int, columns))
@@ -281,4 +296,4 @@ class Case:
             t, tuple(self.names.equation(i) for i in rows),
             tuple(self.names.variable(j) for j in columns), rows, columns,
         )
-        return write(cause, where, what, list(evidence), self.steps, situation)
+        return write(cause, where, what, list(evidence), self.steps, situation, breaks)

@@ -188,7 +188,8 @@ def say_break(case: Case, found: Break) -> Diagnosis:
         evidence.append(f"the error test fails for {case.names.variable(columns[0])}")
     situation = "" if found.timed else "where the switch depends on the solution"
     return case.say(
-        Cause.DISCONTINUITY, what, evidence, found.t, [found.row], columns, situation
+        Cause.DISCONTINUITY, what, evidence, found.t, [found.row], columns, situation,
+        case.breaks_from(found),
     )
 
 
