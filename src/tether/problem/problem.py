@@ -422,6 +422,8 @@ def refuse_swapped(name: str, parameters: Sequence[str]) -> None:
     if len(parameters) < 3:
         return
     second, third = parameters[1:3]
+    if third.lower() not in second.lower():
+        return                         # as nearly always
     slopes = {form.format(third).lower() for form in NAMES_OF_SLOPES}
     if second.lower() in slopes:
         raise TypeError(

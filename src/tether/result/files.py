@@ -192,7 +192,7 @@ def _diagnosis(about: dict[str, Any] | None) -> Diagnosis | None:
 
 def _write_npz(path: Path, arrays: Arrays, text: str) -> None:
     with path.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays, **{ABOUT: np.array(text)})
+        np.savez_compressed(file, **arrays, **{ABOUT: np.array(text)})
 
 
 def _read_npz(path: Path) -> tuple[Arrays, str]:

@@ -442,8 +442,8 @@ def _vector(recorder: BranchRecorder, nodes: list[int]) -> TracedArray:
 
 def _nodes(graph: Graph, result: Any, size: int) -> list[int]:
     """Nodes of what the function returned; a single value need not stand in a list."""
-    if size == 1 and (isinstance(result, (Scalar, *NUMBERS)) or np.shape(result) == ()):
-        return [_node(graph, 0, result)]
+    if size == 1 and isinstance(result, (Scalar, *NUMBERS, np.ndarray)) and np.ndim(result) == 0:
+        result = [result]
     if not isinstance(result, (list, tuple, np.ndarray)):
         raise Untraceable(f"the function returns a {type(result).__name__}, not a list or an array")
     values = list(result)
