@@ -149,6 +149,15 @@ def test_what_is_not_traced_is_shown_as_written(tether):
     assert "float(str(float(y[0])))" in text
 
 
+def test_of_many_unknowns_some_are_drawn(tether):
+    text = page_of(tether, "heat1d", "--args", "m=60", "--names",
+                   ",".join(f"u{j}" for j in range(60))).text
+    assert "40 of 60 unknowns are shown" in text
+    curves = text.split("Solution")[1].split("Index")[0].split()
+    assert {"u0", "u59"} <= set(curves)
+    assert "u1" not in curves
+
+
 def test_backwards_in_time(tether):
     page = page_of(tether, "harmonic", "--t", "1:0")
     assert "t from 1 to 0" in page.text

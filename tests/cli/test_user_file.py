@@ -147,3 +147,21 @@ def test_a_file_that_cannot_be_run_names_the_line(tether, text, line, words):
     assert err.startswith(f"tether: error: {file}:{line}:")
     assert words in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("argument", "code", "words"), [
+    ("'not today'", 2, "tether: error: not today\n"), ("3", 3, ""), ("", 0, ""),
+])
+def test_a_file_may_refuse(tether, argument, code, words):
+    file = tether.write(f"import sys\nsys.exit({argument})\n")
+    assert tether("solve", file) == (code, "", words)
+
+
+@pytest.mark.parametrize("text", [
+    "class Model:\n    def __call__(self, t, y, yp):\n        return yp + y\nfun = Model()\n",
+    "def fun(t, y, yp, *rest):\n    return [yp[0] + rest[0] * y[0]]\nargs = (1.0,)\n",
+    "import numpy as np\ndef fun(t, y, yp):\n    return yp + y\nnames = np.array(['a'])\n",
+])
+def test_functions_of_other_kinds(tether, text):
+    file = tether.write(text + "y0, t_span = [1.0], (0, 1)\n")
+    assert solved(tether, file)[1] == pytest.approx(math.exp(-1.0), rel=1e-4)

@@ -68,7 +68,10 @@ def _guarded(options: argparse.Namespace) -> int:
             code = int(_commands()[options.command](options))
         sys.stdout.flush()
     except SystemExit as end:          # of a study, or of the user's file
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, int) or end.code is None:
+            return end.code or 0
+        print(f"tether: error: {end.code}", file=sys.stderr)
+        return ExitCode.BAD_USE
     except KeyboardInterrupt:
         print("tether: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED

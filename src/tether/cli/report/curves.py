@@ -33,13 +33,15 @@ def solution_charts(sol: DaeResult, names: Sequence[str], units: Sequence[str]) 
         return ""
     decades = by_decades(sol.t)
     t, y = _between(sol)
-    drawn = [
-        chart(_title(group, names, units), t, [Line(names[j], y[j]) for j in group],
-              log_time=decades)
-        for group in groups(y[:MOST_CURVES], units)
-    ]
-    left_out = len(sol.y) - MOST_CURVES
-    more = [f"{left_out} more unknowns are left out."] if left_out > 0 else []
+    n = len(y)
+    # of many, some from everywhere: they are often values along a line
+    shown = np.unique(np.linspace(0, n - 1, min(n, MOST_CURVES)).round().astype(int))
+    drawn = []
+    for group in groups(y[shown], [units[j] for j in shown]):
+        members = [int(shown[k]) for k in group]
+        lines = [Line(names[j], y[j]) for j in members]
+        drawn.append(chart(_title(members, names, units), t, lines, log_time=decades))
+    more = [f"{len(shown)} of {n} unknowns are shown."] if len(shown) < n else []
     return _grid(drawn) + paragraphs(more)
 
 
