@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from support.command_line import EVIL, EVIL_BALL
 
 from tether import gallery, solve_dae
 from tether.cli.report.axes import fit_axis
@@ -14,25 +15,6 @@ from tether.cli.report.curves import by_decades, groups
 from tether.cli.report.markup import as_formula, as_json
 
 VOID = {"meta", "br", "img", "link"}
-EVIL = "</script><script>alert(1)</script>"
-
-BALL = f'''"""A ball {EVIL}."""
-title = "<img src=x onerror=alert(1)>"
-
-def fun(t, y, yp, e):
-    height, speed, v1, v2, i = y
-    return [yp[0] - speed, yp[1] + 9.81, yp[2] + i, 4 * yp[3] - i, v1 - v2 if t > 1 else i]
-
-def ground(t, y, yp, e):
-    return y[0]
-
-ground.direction = -1
-ground.apply = lambda t, y, yp, e: [0.0, -e * y[1], *y[2:]]
-ground.__name__ = "{EVIL}"
-events, args, y0, t_span = [ground], {{"e": 0.8}}, [1, 0, 10, 0, 0], (0, 2)
-names = ["{EVIL}", "speed\\"'>", "v1", "v2", "--><b>i"]
-units = ["m", "m/s", "V", "V", "</td>A"]
-'''
 
 
 class Page(HTMLParser):
@@ -76,7 +58,7 @@ def page_of(tether, *arguments, code=0):
 
 
 def test_names_and_texts_do_not_break_out(tether):
-    page = page_of(tether, tether.write(BALL))
+    page = page_of(tether, tether.write(EVIL_BALL))
     assert page.count("img") == page.count("b") == 0
     assert page.text.count(EVIL) > 5
     assert "<img src=x onerror=alert(1)>" in page.text
@@ -96,7 +78,7 @@ def test_nothing_is_loaded_from_elsewhere(tether):
 
 
 def test_the_whole_story_of_a_ball(tether):
-    text = page_of(tether, tether.write(BALL)).text
+    text = page_of(tether, tether.write(EVIL_BALL)).text
     for word in ("States", "Solution", "Index", "Equations", "Steps", "Jumps", "Events",
                  "Statistics", "differential", "algebraic", "m/s", "v1: -8; v2: 2", "0.451524",
                  "The run began anew 4 times"):

@@ -74,12 +74,12 @@ def test_numbers_that_json_does_not_have_are_null(tether):
     assert json.loads(out)["success"] is False
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("ending", ["png", "svg"])
 def test_pictures(tether, ending):
     pytest.importorskip("matplotlib")
     code, _, _ = tether("solve", "rotor", "--plot", f"out.{ending}", "-q")
     assert code == 0
-    head = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    head = {"png": b"\x89PNG", "svg": b"<?xml"}[ending]
     assert (tether.folder / f"out.{ending}").read_bytes().startswith(head)
 
 

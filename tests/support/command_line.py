@@ -12,6 +12,27 @@ t_span = (0, 2)
 args = (0.5,)
 """
 
+# A ball that bounces, two capacitors that are connected, and names that try to break out of a page.
+EVIL = "</script><script>alert(1)</script>"
+
+EVIL_BALL = f'''"""A ball {EVIL}."""
+title = "<img src=x onerror=alert(1)>"
+
+def fun(t, y, yp, e):
+    height, speed, v1, v2, i = y
+    return [yp[0] - speed, yp[1] + 9.81, yp[2] + i, 4 * yp[3] - i, v1 - v2 if t > 1 else i]
+
+def ground(t, y, yp, e):
+    return y[0]
+
+ground.direction = -1
+ground.apply = lambda t, y, yp, e: [0.0, -e * y[1], *y[2:]]
+ground.__name__ = "{EVIL}"
+events, args, y0, t_span = [ground], {{"e": 0.8}}, [1, 0, 10, 0, 0], (0, 2)
+names = ["{EVIL}", "speed\\"'>", "v1", "v2", "--><b>i"]
+units = ["m", "m/s", "V", "V", "</td>A"]
+'''
+
 
 class CommandLine:
     """Runs commands in a folder of their own and keeps what they print."""

@@ -24,10 +24,5 @@ def run(options: argparse.Namespace) -> ExitCode:
     print(f"{'name':<{width}}  unknowns  index  title")
     for name in names:
         problem = gallery.get(name)
-        title = getattr(problem, "title", "") or _first_line(problem.source)
-        print(f"{name:<{width}}  {problem.n:>8}  {problem.index:>5}  {title}")
+        print(f"{name:<{width}}  {problem.n:>8}  {problem.index:>5}  {problem.title}")
     return ExitCode.SUCCESS
-
-
-def _first_line(text: str) -> str:
-    return text.split("\n")[0]

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> from tether.cli.main import main
     >>> main(["analyze", "vdpol"])
     index 0 (structural 0, local 0): 2 equations
-    2 free initial values, for example y[0], y[1]
+    2 free initial values, for example y, z
     run: as written
     0
     """

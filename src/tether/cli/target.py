@@ -57,13 +57,10 @@ def _from_gallery(name: str, arguments: Mapping[str, Any]) -> Source:
         raise UsageError(f"--args do not fit {name}: {error}") from error
     more = {key: getattr(problem, key, None) for key in PASSED_ON}
     return Source(
-        name=name, fun=problem.fun, title=getattr(problem, "title", "") or name,
-        description=getattr(problem, "description", "") or "",
-        t_span=problem.t_span, y0=problem.y0, yp0=problem.yp0,
-        args=tuple(getattr(problem, "args", None) or ()),
-        names=getattr(problem, "names", None) or None,
-        units=getattr(problem, "units", None) or None, atol=problem.atol,
-        more={key: value for key, value in more.items() if value is not None},
+        name=name, fun=problem.fun, title=problem.title, description=problem.description,
+        t_span=problem.t_span, y0=problem.y0, yp0=problem.yp0, names=problem.names,
+        units=problem.units, atol=problem.atol,
+        more={key: value for key, value in more.items() if value},
     )
 
 

@@ -46,7 +46,7 @@ def _seen(changes: dict[int, float], y: np.ndarray) -> dict[int, float]:
 
 def events_table(sol: DaeResult, events: Any) -> str:
     """List how often each event happened, and when."""
-    if sol.t_events is None:
+    if not sol.t_events:
         return ""
     functions = list(events) if isinstance(events, (list, tuple)) else [events]
     rows = [
