@@ -140,6 +140,12 @@ def test_of_many_unknowns_some_are_drawn(tether):
     assert "u1" not in curves
 
 
+def test_of_many_jumps_the_first_are_listed(tether):
+    text = page_of(tether, "inverted-pendulum").text
+    assert "Jumps (the first 20 of 79)" in text
+    assert "_clock 80" in text
+
+
 def test_backwards_in_time(tether):
     page = page_of(tether, "harmonic", "--t", "1:0")
     assert "t from 1 to 0" in page.text

@@ -5,7 +5,7 @@ __all__ = ["SCRIPT", "STYLE"]
 STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem; max-width: 1200px; background: #fff; color: #1a1a1a;
-  font: 15px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
+  font: .94rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.6rem; margin: 0 0 .3rem; line-height: 1.2; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; border-bottom: 1px solid #ccc; }
 p { margin: .4rem 0; }
@@ -47,7 +47,8 @@ rect.match, .box.match { stroke: #d55e00; stroke-width: 2.5; border: 2px solid #
 .box { display: inline-block; width: .8em; height: .8em; vertical-align: -.05em; }
 footer { margin-top: 2rem; color: #666; font-size: .85rem; }
 @media print {
-  body { max-width: none; padding: 0; font-size: 11px; }
+  html { font-size: 12px; }
+  body { max-width: none; padding: 0; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   .charts { grid-template-columns: 1fr 1fr; }
   figure, tr, .message { break-inside: avoid; }

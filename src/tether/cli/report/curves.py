@@ -122,9 +122,10 @@ def drift_charts(sol: DaeResult) -> str:
         lines = [Line(f"worst of {len(size)} constraints and invariants", worst)]
     else:
         lines = [Line(f"constraint {k}", row) for k, row in enumerate(size)]
-    floor = FLOOR * np.max(size, initial=0.0, where=np.isfinite(size))
+    largest = float(np.max(size, initial=0.0, where=np.isfinite(size)))
+    floor = FLOOR * largest
     lines = [Line(line.name, np.maximum(line.values, floor)) for line in lines]
-    text = f"At most {sol.stats.worst_drift:.2g} after any step."
+    text = f"At most {max(largest, sol.stats.worst_drift):.2g} at any time."
     if not np.any(size > 0):
         return paragraphs([text])
     return paragraphs([text]) + _grid(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["events_table", "jumps_table", "restarts"]
 
 MOST_TIMES = 12
+MOST_JUMPS = 20
 ROUND_OFF = 1e-12
 
 
@@ -31,10 +32,11 @@ def jumps_table(sol: DaeResult, names: Sequence[str]) -> str:
     rows = [
         [jump.t, _changes(_seen(jump.changes, sol.y), names), _changes(jump.impulses, names),
          "the equations" if jump.by_law else "the smallest change"]
-        for jump in sol.jumps
+        for jump in sol.jumps[:MOST_JUMPS]
     ]
     head = ["t", "changes", "impulses", "decided by"]
-    return table(head, rows, "Jumps") if rows else ""
+    some = f" (the first {len(rows)} of {len(sol.jumps)})" if len(rows) < len(sol.jumps) else ""
+    return table(head, rows, f"Jumps{some}") if rows else ""
 
 
 def _seen(changes: dict[int, float], y: np.ndarray) -> dict[int, float]:
