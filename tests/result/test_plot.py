@@ -167,3 +167,26 @@ def test_odd_values_are_drawn(pyplot):
     solve_dae(lambda t, y, yp: [yp[0]], (0, 1), [1.0], t_eval=[]).plot().savefig(io.BytesIO())
     one = solve_dae(lambda t, y, yp: [yp[0]], (0, 1), [1.0], t_eval=[1.0]).plot()
     assert one.axes[0].lines[0].get_marker() == "o"       # a line through one point shows nothing
+
+
+def test_curves_are_smooth_with_dense_output(pyplot):
+    def kick(t, y, yp):
+        return t - 1.0
+
+    kick.apply = lambda t, y, yp: [5.0]
+    fun = lambda t, y, yp: [yp[0] + y[0]]  # noqa: E731
+    sol = solve_dae(fun, (0, 2), [1.0], dense_output=True, t_eval=[0.0, 0.7, 2.0], events=kick)
+    line = sol.plot(0).axes[0].lines[0]
+    t, y = line.get_data()
+    assert len(t) == 3 + 2 * 8
+    assert np.all(np.diff(t) > 0)
+    before = t < 1.0
+    np.testing.assert_allclose(y[before], np.exp(-t[before]), rtol=1e-4)
+    np.testing.assert_allclose(y[~before], 5 * np.exp(1 - t[~before]), rtol=1e-4)
+
+    sol = solve_dae(fun, (0, 2), [1.0], dense_output=True, events=kick)
+    t, y = sol.plot(0).axes[0].lines[0].get_data()
+    assert np.count_nonzero(t == 1.0) == np.count_nonzero(sol.t == 1.0) == 2
+    np.testing.assert_allclose(y[t < 1.0], np.exp(-t[t < 1.0]), rtol=1e-4)
+    t, y = sol.plot("y[0]'", against=0).axes[0].lines[0].get_data()
+    np.testing.assert_allclose(y, -t, rtol=0.02)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from tether.base.checks import as_numbers
 if TYPE_CHECKING:
     from tether.result.solution import DaeResult
 
-__all__ = ["y_at"]
+__all__ = ["finer", "y_at"]
 
 # Relative to the largest time: times closer than this are the same.
 ROUND_OFF = 8 * np.finfo(float).eps
@@ -30,6 +31,24 @@ def y_at(result: DaeResult, t: ArrayLike) -> np.ndarray:
         return result.sol(times)[0]
     rows = np.array([_row(result.t, float(time)) for time in times.ravel()], int)
     return result.y[:, rows[0]] if times.ndim == 0 else result.y[:, rows]
+
+
+def finer(result: DaeResult, points: int) -> DaeResult:
+    """Return the same with further times between the kept ones, where there is dense output.
+
+    What was kept stays as it is, the two values at a jump too.
+    """
+    gaps = np.flatnonzero(np.diff(result.t))
+    if result.sol is None or not len(gaps):
+        return result
+    inside = np.arange(1, points + 1) / (points + 1)
+    more = (result.t[gaps, None] + np.diff(result.t)[gaps, None] * inside).ravel()
+    rows = np.repeat(gaps + 1, points)
+    y, yp = result.sol(more)
+    return replace(
+        result, t=np.insert(result.t, rows, more), y=np.insert(result.y, rows, y, axis=1),
+        yp=np.insert(result.yp, rows, yp, axis=1), naming=result.names,
+    )
 
 
 def _row(kept: np.ndarray, time: float) -> int:

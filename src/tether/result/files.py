@@ -191,8 +191,9 @@ def _diagnosis(about: dict[str, Any] | None) -> Diagnosis | None:
 
 
 def _write_npz(path: Path, arrays: Arrays, text: str) -> None:
+    parts: dict[str, Any] = arrays | {ABOUT: np.array(text)}
     with path.open("wb") as file:
-        np.savez_compressed(file, **arrays, **{ABOUT: np.array(text)})
+        np.savez_compressed(file, **parts)
 
 
 def _read_npz(path: Path) -> tuple[Arrays, str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tether.base.optional import as_label, load_pyplot
 from tether.result.access import described, values_of
+from tether.result.between import finer
 from tether.result.panels import in_panels, unit_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tether.result.solution import DaeResult
 
 MOST_LINES = 10
+# Where there is dense output, and fewer points than this, curves get so many more between two.
+ENOUGH_POINTS, BETWEEN = 2000, 8
 # Told apart without colour too: the lines of a panel differ in their dashes, beyond those in width.
 DASHES = ("-", "--", ":", "-.", (0, (8, 2, 1, 2, 1, 2)), (0, (8, 2, 4, 2)))
 WIDTHS = (1.5, 3.0)
@@ -40,7 +43,8 @@ def plot_solution(
 
     Unknowns share a panel if they have the same unit, which stands in brackets at the end of a
     name, as in ``"speed [m/s]"``; those without one share it if they are of similar size. Lines
-    differ in colour and in their dashes. Events are vertical lines.
+    differ in colour and in their dashes. Events are vertical lines. Curves are smooth where the run
+    had ``dense_output=True``; otherwise they join the kept points.
 
     Parameters
     ----------
@@ -71,11 +75,12 @@ def plot_solution(
     names = [described(result, key) for key in keys] if labels is None else list(labels)
     if len(names) != len(keys):
         raise ValueError(f"labels must have one name per unknown drawn ({len(keys)})")
-    lines = [values_of(result, key) for key in keys]
+    shown = finer(result, BETWEEN) if len(result.t) <= ENOUGH_POINTS else result
+    lines = [values_of(shown, key) for key in keys]
     if ax is not None:
         if steps:
             raise ValueError("steps needs a figure of its own; leave ax out")
-        _draw(ax, result, list(range(len(lines))), names, lines, against)
+        _draw(ax, shown, list(range(len(lines))), names, lines, against)
         _label_time(ax, result, against)
         return ax.figure             # type: ignore[return-value]
 
@@ -92,7 +97,7 @@ def plot_solution(
     )
     column = list(axes[:, 0])
     for axis, panel in zip(column, panels, strict=False):
-        _draw(axis, result, panel, names, lines, against)
+        _draw(axis, shown, panel, names, lines, against)
     for axis, draw in zip(column[len(panels):], below, strict=True):
         draw(axis, result)
     _label_time(column[-1], result, against)
