@@ -74,13 +74,11 @@ def test_numbers_that_json_does_not_have_are_null(tether):
     assert json.loads(out)["success"] is False
 
 
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_pictures(tether, ending):
+def test_pictures(tether):
     pytest.importorskip("matplotlib")
-    code, _, _ = tether("solve", "rotor", "--plot", f"out.{ending}", "-q")
+    code, _, _ = tether("solve", "rotor", "--plot", "out.png", "-q")
     assert code == 0
-    head = {"png": b"\x89PNG", "svg": b"<?xml"}[ending]
-    assert (tether.folder / f"out.{ending}").read_bytes().startswith(head)
+    assert (tether.folder / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(("package", "option", "file"), [

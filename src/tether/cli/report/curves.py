@@ -10,6 +10,8 @@ import numpy as np
 
 from tether.cli.report.charts import MOST_LINES, Line, chart
 from tether.cli.report.markup import paragraphs
+from tether.result.between import finer
+from tether.result.plot import BETWEEN, ENOUGH_POINTS
 
 if TYPE_CHECKING:
     from tether.result.solution import DaeResult
@@ -19,8 +21,6 @@ __all__ = ["drift_charts", "history_charts", "solution_charts"]
 MOST_CURVES = 40
 # Curves share a chart if their sizes differ by less than this.
 SIMILAR = 10.0
-# No line is longer than this part of the interval.
-ENOUGH_POINTS = 300
 # Drift this much below the largest is drawn at the bottom.
 FLOOR = 1e-3
 # Half of the steps within this share of the interval: time is shown by decades.
@@ -32,7 +32,8 @@ def solution_charts(sol: DaeResult, names: Sequence[str], units: Sequence[str]) 
     if len(sol.t) < 2:
         return ""
     decades = by_decades(sol.t)
-    t, y = _between(sol)
+    smooth = finer(sol, BETWEEN) if len(sol.t) <= ENOUGH_POINTS else sol
+    t, y = smooth.t, smooth.y
     n = len(y)
     # of many, some from everywhere: they are often values along a line
     shown = np.unique(np.linspace(0, n - 1, min(n, MOST_CURVES)).round().astype(int))
@@ -43,21 +44,6 @@ def solution_charts(sol: DaeResult, names: Sequence[str], units: Sequence[str]) 
         drawn.append(chart(_title(members, names, units), t, lines, log_time=decades))
     more = [f"{len(shown)} of {n} unknowns are shown."] if len(shown) < n else []
     return _grid(drawn) + paragraphs(more)
-
-
-def _between(sol: DaeResult) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points of a run, and points inside its long steps: lines are drawn straight."""
-    gap = np.diff(sol.t)
-    parts = np.ceil(ENOUGH_POINTS * np.abs(gap) / np.sum(np.abs(gap))).astype(int)
-    steps = np.repeat(np.arange(len(gap)), np.maximum(parts - 1, 0))
-    if sol.sol is None or not len(steps):
-        return sol.t, sol.y
-    number = np.arange(len(steps)) - np.searchsorted(steps, steps) + 1
-    share = number / parts[steps]
-    inside = sol.t[steps] + gap[steps] * share
-    order = np.argsort(np.concatenate([np.arange(len(sol.t)), steps + share]))
-    y = np.concatenate([sol.y, sol.sol(inside)[0]], axis=1)
-    return np.concatenate([sol.t, inside])[order], y[:, order]
 
 
 def by_decades(t: np.ndarray) -> bool:
