@@ -44,7 +44,8 @@ def later_jumps(
     Examples
     --------
     >>> from tether.explain.examine.recurrence import later_jumps
-    >>> later_jumps(lambda t: float(t % 2.0 < 1.0), 1.0, 1.0, 1.0, 4.5)
+    >>> found = later_jumps(lambda t: float(t % 2.0 < 1.0), 1.0, 1.0, 1.0, 4.5)
+    >>> [round(t, 9) for t in found]
     [2.0, 3.0, 4.0]
     """
     way = np.sign(end - first)
@@ -100,7 +101,7 @@ def all_breaks(first: float, later: Sequence[float], end: float) -> str:
     ('[1]', '[1, 2, 4.5]')
     >>> all_breaks(1.0, [2.0, 3.0, 4.0], 9.0)
     'np.arange(1, 9.5, 1)'
-    >>> all_breaks(0.3, [1.0, 1.3, 2.0, 2.3], 9.0)
+    >>> all_breaks(0.3, [1.0, 1.3, 2.0, 2.3, 3.0], 9.0)
     'np.concatenate([np.arange(0.3, 9.5, 1), np.arange(1, 9.5, 1)])'
     """
     times = [first, *later]
