@@ -273,7 +273,7 @@ def test_an_event_on_a_surface_changes_the_state(kick):
 def test_conditions_that_turn_at_a_pole(levels):
     """1 / (a - 1/2) becomes infinite; behind the pole some of the levels are passed once more."""
     def fun(t, y, yp):
-        a, b = y
+        a = y[0]
         x = 1.0 / (a - 0.5)
         return [yp[0] + a - 0.1, yp[1] - sum(1.0 if x > level else 0.0 for level in levels)]
 
