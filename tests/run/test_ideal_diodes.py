@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.linalg import expm
+from scipy.optimize import brentq
 
 from tether import solve_dae
 
@@ -96,3 +97,76 @@ def test_networks_of_ideal_diodes_from_any_guess(seed):
     assert sol.success, sol.message
     for x, *v in (sol.y[:, 0], sol.y[:, -1]):
         np.testing.assert_allclose(v, by_pivoting(matrix, q[0] + q[1] * x), atol=1e-6)
+
+
+# --- switches that are shorts or open, written without a word about the diode -------------------
+
+
+def converter(kind, load):
+    """Buck, boost or inverting converter; current, output, voltage of the node, both currents."""
+    def fun(t, y, yp):
+        i, v, node, switch, diode = y
+        closed = t % PERIOD < 0.5 * PERIOD
+        over_inductor, charging, over_switch, over_diode = {
+            "buck": (node - v, i, node - SUPPLY, node),
+            "boost": (SUPPLY - node, diode, node, v - node),
+            "inverting": (node, diode, node - SUPPLY, node + v),
+        }[kind]
+        return [L * yp[0] - over_inductor, C * yp[1] - (charging - v / load), switch + diode - i,
+                over_switch if closed else switch, np.minimum(diode, over_diode)]
+
+    return fun
+
+
+def exact_converter(kind, load, start, periods):
+    """Matrix exponentials from edge to edge; the diode blocks where the current is used up."""
+    closed, conducting = np.zeros((3, 3)), np.zeros((3, 3))
+    closed[1, 1] = conducting[1, 1] = -1 / (load * C)
+    closed[0, 2] = SUPPLY / L
+    conducting[0, 1], conducting[1, 0] = -1 / L, 1 / C
+    if kind == "buck":
+        closed[0, 1], closed[1, 0] = -1 / L, 1 / C
+    if kind == "boost":
+        conducting[0, 2] = SUPPLY / L
+    x = np.array([*start, 1.0])
+    for _ in range(periods):
+        x = expm(closed * 0.5 * PERIOD) @ x
+
+        def after(time, x=x):
+            return expm(conducting * time) @ x
+
+        if after(0.5 * PERIOD)[0] >= 0:
+            x = after(0.5 * PERIOD)
+        else:
+            flows = brentq(lambda time: after(time)[0], 0, 0.5 * PERIOD, xtol=1e-20)
+            v = after(flows)[1] * np.exp(-(0.5 * PERIOD - flows) / (load * C))
+            x = np.array([0.0, v, 1.0])
+    return x[:2]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (2, 4, 0, 3, 1)])
+@pytest.mark.parametrize("load", [10.0, 200.0], ids=["heavy", "light"])
+@pytest.mark.parametrize(("kind", "start"), [
+    ("buck", [0.5, 5.8, SUPPLY, 0.5, 0.0]), ("buck", [0.0, 0.0, SUPPLY, 0.0, 0.0]),
+    ("boost", [3.0, 12.0, 0.0, 3.0, 0.0]), ("boost", [0.0, 12.0, 0.0, 0.0, 0.0]),
+    ("inverting", [3.0, 12.0, SUPPLY, 3.0, 0.0]), ("inverting", [0.0, 0.0, SUPPLY, 0.0, 0.0]),
+])
+def test_switches_change_over_to_diodes_and_back(kind, start, load, order):
+    """Neither edge makes the current of the inductor jump, whatever the diode was before.
+
+    Where the switch closes, the side of the diode at hand contradicts it; where it opens, that
+    side would cut the current off.
+    """
+    order, back = list(order), np.argsort(order)
+    fun, periods = converter(kind, load), 10
+
+    def equations(t, y, yp):
+        return np.array(fun(t, y[back], yp[back]))[order]
+
+    sol = solve_dae(
+        equations, (0, periods * PERIOD), np.array(start)[order], rtol=1e-6, atol=1e-9
+    )
+    assert sol.success, sol.message
+    expected = exact_converter(kind, load, start[:2], periods)
+    np.testing.assert_allclose(sol.y[back][:2, -1], expected, rtol=2e-5, atol=1e-6)
+    assert not any(order.index(0) in jump.changes for jump in sol.jumps)

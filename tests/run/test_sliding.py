@@ -203,3 +203,34 @@ def test_dense_output_and_output_times():
                 sol.t < 3 * math.pi, MU + 0.5 * np.cos(sol.t), -0.2)))
     assert sol.y[0] == pytest.approx(exact, abs=1e-5)
     assert sol.y.shape == (2, 41)
+
+
+@pytest.mark.parametrize(
+    "direction",
+    [np.sign, lambda v: -1.0 if v < 0 else 1.0, lambda v: np.where(v > 0, 1.0, -1.0)],
+    ids=["sign", "if", "where"],
+)
+@pytest.mark.parametrize(
+    "fall",
+    [
+        lambda v: 1 / (1 + 3 * abs(v)),
+        lambda v: 1 / (1 + 3 * max(v, -v)),
+        lambda v: 1 / (1 + abs(3 * v)) ** 2,
+        lambda v: np.exp(-abs(v)) / (2 + abs(v)),
+    ],
+    ids=["size", "max", "square", "exponential"],
+)
+def test_friction_that_falls_with_speed_sticks(direction, fall):
+    """A size in a divisor is not held on its side, but the sign of the same speed is."""
+    force = 2.0 + fall(0.0)
+
+    def belt(t, y, yp):
+        x, v = y
+        sliding = 0.2 - v
+        return [yp[0] - v, yp[1] + 10 * x - direction(sliding) * (2.0 + fall(sliding))]
+
+    torn_off = (force - 0.5) / 2.0
+    sol = solve_dae(belt, (0, torn_off), [0.05, 0.2], rtol=1e-6)
+    assert sol.success, sol.message
+    assert sol.y[:, -1] == pytest.approx([force / 10, 0.2], abs=1e-9)
+    assert sol.stats.steps < 100

@@ -117,9 +117,12 @@ def _begin_anew(
     smooth = run.model is not model and _holds(run, t, y, yp)
     run.restart(t, y, yp, mode="assume" if smooth else "auto")
     if run.start.success:
+        entered = run.model.sides
         _settle(run)
-        if _avoid_jump(run, (t, y, yp), turned):
+        if _avoid_jump(run, (t, y, yp), turned, entered):
             run.ways_without_jump[way] = run.model.sides
+    elif _take_mode_with_start(run, (t, y, yp), turned):
+        run.ways_without_jump[way] = run.model.sides
     elif run.state is not before or run.model is not model or not _go_through(run, t, y, yp):
         try_another_plan(run, t, y, yp)
 
@@ -461,20 +464,23 @@ def _avoids_jump_again(run: Integration, point: Point, way: Way) -> bool:
     return False
 
 
-def _avoid_jump(run: Integration, point: Point, turned: Sequence[int] = ()) -> bool:
+def _avoid_jump(
+    run: Integration, point: Point, turned: Sequence[int] = (), entered: Sides | None = None
+) -> bool:
     """Take another mode if that lets unknowns that evolve go on from their values; tell whether.
 
     Sides were told from algebraic unknowns too, which may jump here: when a switch opens, the
     voltage over a diode is still what it was, and only with another one does the current go on.
-    `turned` are the surfaces that the solution passes: what they ask for stays.
+    `turned` are the surfaces that the solution passes: what they ask for stays. A run that has
+    come to its mode by a jump in the one that it `entered` may go on there without.
     """
     model, start, plans = run.model, run.start, run.plans
     if model.modes is None or not _jumps(run, point[1]):
         return False
-    free = [k for k in model.modes.moving if k not in turned and k not in model.modes.timed]
-    others = [flipped for count in (1, 2) for flipped in combinations(free, count)][:MOST_OTHERS]
-    for flipped in others:
-        sides = tuple(side != (k in flipped) for k, side in enumerate(model.sides))
+    others = _other_modes(model, turned)
+    if entered is not None and entered != model.sides:
+        others.insert(0, model.sides)
+    for sides in others:
         if _begin_in(run, sides, *point) and _goes_on(run, point):
             run.plans = plans
             return True
@@ -483,6 +489,34 @@ def _avoid_jump(run: Integration, point: Point, turned: Sequence[int] = ()) -> b
         run.start = run.start.after(start)
         run.plans = plans
     return False
+
+
+def _take_mode_with_start(run: Integration, point: Point, turned: Sequence[int]) -> bool:
+    """Take another mode if the one at hand has no start and unknowns that evolve go on there.
+
+    When a switch closes, a diode that was conducting has to block: with its voltage still zero and
+    that of the supply the equations contradict each other.
+    """
+    model = run.model
+    kept = run.state, run.start, run.status, run.given, run.plans
+    for sides in _other_modes(model, turned):
+        if _begin_in(run, sides, *point) and _goes_on(run, point):
+            run.plans = kept[-1]
+            return True
+    run.state, run.start, run.status, run.given, run.plans = kept
+    run.adopt(model)
+    return False
+
+
+def _other_modes(model: Model, turned: Sequence[int]) -> list[Sides]:
+    """Sides that differ from those of a model in one or two conditions on algebraic unknowns."""
+    if model.modes is None:
+        return []
+    free = [k for k in model.modes.moving if k not in turned and k not in model.modes.timed]
+    flips = [flipped for count in (1, 2) for flipped in combinations(free, count)][:MOST_OTHERS]
+    return [
+        tuple(side != (k in flipped) for k, side in enumerate(model.sides)) for flipped in flips
+    ]
 
 
 def _begin_in(run: Integration, sides: Sides, t: float, y: np.ndarray, yp: np.ndarray) -> bool:

@@ -30,6 +30,7 @@ __all__ = ["Frozen", "freeze"]
 
 TWO_SIDED = (op.LT, op.LE)
 CHOOSING = (op.MIN, op.MAX, op.ABS, op.SIGN)
+CONTINUOUS = (op.MIN, op.MAX, op.ABS)
 # Operations that are not finite where they overflow, and everywhere else.
 OVERFLOWING = (op.EXP, op.EXPM1, op.SINH, op.COSH)
 
@@ -125,10 +126,10 @@ def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
     graph = traced.graph
     cone = [node for node in graph.cone(traced.outputs) if graph.level[node] == FULL]
     conditions = _conditions(graph, cone)
-    risky = _risky(graph, cone, conditions)
+    guards, divisors = _risky(graph, cone)
     pairs: dict[tuple[int, int], dict[int, bool]] = {}
-    for node in conditions:
-        if node not in risky:
+    for node, uses in conditions.items():
+        if _may_be_frozen(graph, uses, guards, divisors):
             _, a, b, _ = graph.nodes[node]
             pairs.setdefault((min(a, b), max(a, b)), {})[node] = a < b
     if not pairs and not shares:
@@ -144,23 +145,42 @@ def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
             code, a, b, _ = graph.nodes[node]
             moved = graph.add(b, shift) if is_true_below else graph.sub(b, shift)
             shifted[node] = graph.binary(code, a, moved)
-    outputs = _with_shifts(graph, traced.outputs, shifted)
+    outputs = _with_shifts(graph, traced.outputs, shifted, divisors)
     for number in range(traced.n - shares, traced.n):
         share = graph.y(number)
         surfaces += (Surface(share, ()), Surface(graph.sub(graph.one, share), ()))
     return Frozen(traced.with_shifts(outputs, len(surfaces)), surfaces, shares)
 
 
-def _conditions(graph: Graph, cone: Sequence[int]) -> list[int]:
-    """Comparisons of unknowns, those in minima, maxima, sizes and signs included."""
-    found: dict[int, None] = {}
+def _conditions(graph: Graph, cone: Sequence[int]) -> dict[int, list[int]]:
+    """Comparisons of unknowns, those in minima, maxima, sizes and signs included, with their uses.
+
+    A use is a node that chooses by the comparison, or the comparison itself where it is written.
+    """
+    found: dict[int, list[int]] = {}
     for node in cone:
         code = graph.nodes[node][0]
         if code in TWO_SIDED:
-            found[node] = None
+            found.setdefault(node, []).append(node)
         elif code in CHOOSING:
-            found[_condition(graph, node)] = None
-    return list(found)
+            found.setdefault(_condition(graph, node), []).append(node)
+    return found
+
+
+def _may_be_frozen(
+    graph: Graph, uses: Sequence[int], guards: set[int], divisors: set[int]
+) -> bool:
+    """Whether a condition is frozen for its uses, or for those that are not in a divisor.
+
+    Those in a divisor are left free, if nothing jumps there: friction that falls with speed,
+    ``sign(v) / (1 + abs(v))``, has to be held on one side, and its divisor must not.
+    """
+    free = [use for use in uses if use in divisors]
+    return (
+        len(free) < len(uses)
+        and not any(use in guards for use in uses)
+        and all(graph.nodes[use][0] in CONTINUOUS for use in free)
+    )
 
 
 def _condition(graph: Graph, node: int) -> int:
@@ -173,14 +193,16 @@ def _condition(graph: Graph, node: int) -> int:
     return chosen[0]
 
 
-def _with_shifts(graph: Graph, outputs: Sequence[int], shifted: dict[int, int]) -> list[int]:
-    """Put shifted comparisons in place of those that they were made of."""
+def _with_shifts(
+    graph: Graph, outputs: Sequence[int], shifted: dict[int, int], free: set[int]
+) -> list[int]:
+    """Put shifted comparisons in place of those that they were made of, but for `free` uses."""
     new = dict(shifted)
     for node in graph.cone(outputs):
         if node in new:
             continue
         code, a, b, _ = graph.nodes[node]
-        condition = _condition(graph, node) if code in CHOOSING else -1
+        condition = _condition(graph, node) if code in CHOOSING and node not in free else -1
         made = rebuilt(graph, node, new)
         if condition in shifted:
             x, answer = new[a], shifted[condition]
@@ -201,32 +223,31 @@ def is_blank(graph: Graph, node: int) -> bool:
     return graph.is_constant(node) and not math.isfinite(graph.value(node))
 
 
-def _risky(graph: Graph, cone: Sequence[int], conditions: Sequence[int]) -> set[int]:
-    """Conditions that keep something in its domain: beyond their surface it may have no value.
+def _risky(graph: Graph, cone: Sequence[int]) -> tuple[set[int], set[int]]:
+    """Find uses of conditions that keep something in its domain, and those in a divisor.
 
-    A square root of a size, or one that is only taken of what is positive.
+    On a wrong side there may be no value. The first are for example those in a square root of a
+    size, or in one that is only taken of what is positive.
     """
-    wanted = set(conditions)
-    deciding: dict[int, frozenset[int]] = {}           # conditions that decide about a node
+    deciding: dict[int, frozenset[int]] = {}           # uses of conditions that decide about a node
     has_domain: dict[int, bool] = {}                   # whether it has no value for some unknowns
-    found: set[int] = set()
+    guards: set[int] = set()
+    divisors: set[int] = set()
     nothing: frozenset[int] = frozenset()
     for node in cone:
         code, operands = graph.nodes[node][0], graph.operands(node)
         blank = any(is_blank(graph, x) for x in operands)
         mine = nothing.union(*(deciding.get(x, nothing) for x in operands))
         is_partial = code >= 0 and not (OPERATIONS[code].total or code in OVERFLOWING)
-        if code in CHOOSING:
-            mine |= {_condition(graph, node)} & wanted
-        elif code in op.CONDITIONS:
-            mine |= {node} & wanted
+        if code in CHOOSING or code in TWO_SIDED:
+            mine |= {node}
         elif is_partial:
-            found |= mine
+            guards |= mine
         elif code == op.DIV:
-            found |= deciding.get(operands[1], nothing)
+            divisors |= deciding.get(operands[1], nothing)
         if code == op.SELECT and (blank or any(has_domain.get(x, False) for x in operands[1:])):
-            found |= deciding.get(operands[0], nothing)
+            guards |= deciding.get(operands[0], nothing)
         if mine:
             deciding[node] = mine
         has_domain[node] = is_partial or blank or any(has_domain.get(x, False) for x in operands)
-    return found
+    return guards, divisors
