@@ -68,6 +68,20 @@ def buck_converter():
     return y
 
 
+def boost_converter():
+    """The inductor is charged without the output, then discharged into it."""
+    inductance, capacity, load, supply, half = 1e-4, 1e-5, 20.0, 12.0, 5e-6
+    a = np.array([[0, -1 / inductance, supply / inductance], [1 / capacity, 0, 0], [0, 0, 0]])
+    a[1, 1] = -1 / (load * capacity)
+    y = np.array([0.0, 12.0])
+    for _ in range(30):
+        y = y + np.array([supply * half / inductance, 0.0])
+        y = expm(a * half) @ [y[0], y[1] * math.exp(-half / (load * capacity)), 1.0]
+        y = y[:2]
+        assert y[0] > 0
+    return y
+
+
 def sallen_key():
     """v1' and v2' with vo = v2: a steady oscillation and what dies away."""
     r, c1, c2, load, w, t = 1e4, 2e-8, 1e-8, 1e4, 2 * math.pi * 1000, 5e-3

@@ -29,6 +29,7 @@ from tether.gallery.andrews import andrews
 from tether.gallery.base import GalleryProblem
 from tether.gallery.chemistry import akzo, robertson
 from tether.gallery.circuits import (
+    boost_converter,
     buck_converter,
     charge_pump,
     diode_bridge,
@@ -66,6 +67,7 @@ __all__ = [
     "akzo",
     "andrews",
     "battery",
+    "boost_converter",
     "brusselator",
     "brusselator2d",
     "buck_converter",
@@ -136,6 +138,7 @@ _GROUPS: dict[str, dict[str, _Factory]] = {
     "circuits": {
         "diode-bridge": diode_bridge,
         "buck-converter": buck_converter,
+        "boost-converter": boost_converter,
         "sallen-key": sallen_key,
         "charge-pump": charge_pump,
         "nand-gate": nand_gate,

@@ -207,6 +207,52 @@ def buck_converter() -> GalleryProblem:
     )
 
 
+def _boost(t: float, y: Vector, yp: Vector) -> list[float]:
+    i, v, node, i_switch, i_diode = y
+    supply, period = 12.0, 1e-5
+    closed = t % period < 0.5 * period
+    return [
+        1e-4 * yp[0] - (supply - node),
+        1e-5 * yp[1] - (i_diode - v / 20.0),
+        i_switch + i_diode - i,
+        node if closed else i_switch,
+        min(i_diode, v - node),
+    ]
+
+
+def boost_converter() -> GalleryProblem:
+    """DC-DC converter that raises a voltage, with an ideal switch and an ideal diode: index 1.
+
+    Examples
+    --------
+    >>> from tether import gallery
+    >>> gallery.boost_converter().names[0]
+    'i'
+    """
+    return GalleryProblem(
+        name="boost-converter",
+        title="Boost converter",
+        description=(
+            "An ideal switch at 100 kHz and an ideal diode turn 12 V into 24 V. Where the switch "
+            "opens nothing but the diode can take over the current of the inductor, and where "
+            "it closes the diode has to block."
+        ),
+        fun=_boost,
+        t_span=(0.0, 3e-4),
+        y0=np.array([0.0, 12.0, 0.0, 0.0, 0.0]),
+        names=("i", "v", "node", "i_switch", "i_diode"),
+        units=("A", "V", "V", "A", "A"),
+        picture=("i", "v"),
+        reference=np.array([0.44947881678, 26.72384816354]),
+        compare=(0, 1),
+        source="exact: matrix exponentials from edge to edge",
+        reference_digits=12,
+        expected_digits=6,
+        atol_scale=np.ones(5),
+        algebraic=(2, 3, 4),
+    )
+
+
 def _sallen_key(t: float, y: Vector, yp: Vector) -> list[float]:
     v1, v2, vo, io = y
     resistance, c1, c2, load = 1e4, 2e-8, 1e-8, 1e4

@@ -197,8 +197,7 @@ def _stick_slip(t: float, y: Vector, yp: Vector) -> list[float]:
     x, v = y
     mass, spring, belt = 1.0, 10.0, 0.2
     sliding = belt - v
-    direction = 1.0 if sliding > 0.0 else -1.0
-    friction = direction * (2.0 + 1.0 / (1.0 + 3.0 * abs(sliding)))
+    friction = np.sign(sliding) * (2.0 + 1.0 / (1.0 + 3.0 * abs(sliding)))
     return [yp[0] - v, mass * yp[1] + spring * x - friction]
 
 
