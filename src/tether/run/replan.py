@@ -465,7 +465,7 @@ def _avoids_jump_again(run: Integration, point: Point, way: Way) -> bool:
 
 
 def _avoid_jump(
-    run: Integration, point: Point, turned: Sequence[int] = (), entered: Sides | None = None
+    run: Integration, point: Point, turned: Sequence[int], entered: Sides
 ) -> bool:
     """Take another mode if that lets unknowns that evolve go on from their values; tell whether.
 
@@ -478,7 +478,8 @@ def _avoid_jump(
     if model.modes is None or not _jumps(run, point[1]):
         return False
     others = _other_modes(model, turned)
-    if entered is not None and entered != model.sides:
+    # not back over what it has just passed: an impact is there to stay
+    if entered != model.sides and all(model.sides[k] == entered[k] for k in turned):
         others.insert(0, model.sides)
     for sides in others:
         if _begin_in(run, sides, *point) and _goes_on(run, point):
