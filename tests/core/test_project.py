@@ -260,7 +260,8 @@ def test_drift_is_shown_in_print_and_plot():
     assert "drift" in str(sol)
     assert sol.drift.shape == (3, len(sol.t))
     figure = sol.plot()
-    assert [axis.get_ylabel() for axis in figure.axes] == ["y", "step size", "order", "drift"]
+    labels = [axis.get_ylabel() for axis in figure.axes]
+    assert labels[-3:] == ["step size", "order", "drift"]
 
 
 @called_or_traced
