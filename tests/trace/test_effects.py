@@ -125,7 +125,7 @@ def test_results_that_change_their_kind(late, trace):
     except (TypeError, ValueError) as error:
         assert re.search(r"\bfun\b", str(error))    # noqa: PT017
     else:
-        assert late == [[0.0]]
+        assert late in (0.0, [[0.0]])          # one number is enough for one unknown
         assert sol.success
 
 
