@@ -124,9 +124,9 @@ def test_results_that_change_their_kind(late, trace):
         sol = solve_dae(fun, (0, 1), [1.0], trace=trace)
     except (TypeError, ValueError) as error:
         assert re.search(r"\bfun\b", str(error))    # noqa: PT017
-    else:
-        assert late in (0.0, [[0.0]])          # one number is enough for one unknown
-        assert sol.success
+    else:                                      # one number is enough, and may determine nothing
+        assert late == 0.0
+        assert sol.success or "determines nothing" in sol.message
 
 
 def test_errors_have_the_same_words():
