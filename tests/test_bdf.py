@@ -90,6 +90,25 @@ def test_residual_that_integrates_another_problem():
     assert sol.y[0, -1] == pytest.approx(math.exp(-rate), rel=1e-5)
 
 
+@pytest.mark.parametrize("moved_at", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("bound", [3.5, 4.5, 8.0])
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_the_bound_may_be_moved_nearer(moved_at, bound, direction):
+    """Before a time at which the function switches, behind it, and between two of them."""
+    def fun(t, y, yp):
+        s = direction * t
+        return [yp[0] - (1.0 if 2.0 < s < 4.0 else 0.0)]
+
+    bdf = Bdf(fun, 0.0, [0.0], t_bound=direction * 10.0)
+    while direction * bdf.t < moved_at:
+        bdf.step()
+    bdf.t_bound = direction * bound
+    while bdf.status == Status.RUNNING:
+        bdf.step()
+    assert (bdf.status, bdf.t) == (Status.REACHED_END, direction * bound)
+    assert bdf.y[0] == pytest.approx(direction * (min(bound, 4.0) - 2.0), abs=1e-6)
+
+
 @pytest.mark.parametrize("steps", [0, 3, 10_000])
 def test_the_bound_may_be_moved(steps):
     bdf = Bdf(lambda t, y, yp: [yp[0] + y[0] - (1.0 if t > 1.5 else 0.0)], 0.0, [1.0], t_bound=1.0)

@@ -82,12 +82,13 @@ class Breaks:
         turn = self._turn_after(t + s.direction * passed)
         if turn is not None:
             ahead.append(turn)
+        ahead = [t for t in ahead if s.direction * (self.t_final - t) >= 0.0]
         self._next = min(ahead, key=lambda t: s.direction * t, default=None)
-        s.t_end = self.t_final
+        s.t_end, known = self.t_final, self._equations.t_end
         if self._next is not None:
             s.t_end = self._next - s.direction * self.beside(self._next)
-        elif self._equations.t_end is not None:
-            s.t_end = self._equations.t_end    # to look further from there
+        elif known is not None and s.direction * (self.t_final - known) > 0.0:
+            s.t_end = known                    # to look further from there
         if self.events is not None:
             self._land_between_events(t + s.direction * passed)
         self.run.between_breaks = s.t_end != self.t_final and t != self.t_start
