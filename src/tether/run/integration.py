@@ -72,6 +72,9 @@ LOOKS = 100
 LOOK_EVERY = 10
 
 
+Kept = tuple[
+    Model, State, Start, Status, tuple[float, np.ndarray, np.ndarray | None], int
+]
 # Sides of surfaces before one is passed and beyond it, and which ones the solution passes.
 Way = tuple[Sides, Sides, tuple[int, ...]]
 
@@ -205,17 +208,16 @@ class Integration:
 
     def _begin_from(self, guess: np.ndarray, t: float, y: np.ndarray, t_bound: float) -> bool:
         """Begin with other values than those given; tell whether that works."""
-        before = self.model, self.state, self.start, self.status, self.given
+        kept, residual_before = self.kept(), self.start.residual[0]
         self._begin_at(t, guess, None, t_bound)
         if not self.start.success:
-            model, self.state, self.start, self.status, self.given = before
-            self.adopt(model)
+            self.go_back_to(kept)
             return False
         replan.choose_by_slopes(self, t, guess)
         found = self.start
         moved = {j: float(v - y[j]) for j, v in enumerate(found.y[: self.n]) if v != y[j]}
         reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))
-        residual = before[2].residual[0], found.residual[1]
+        residual = residual_before, found.residual[1]
         self.start = replace(found, moved=moved, reason=reason, residual=residual)
         return True
 
@@ -268,6 +270,15 @@ class Integration:
             raise ValueError(f"trace='always', but fun cannot be traced: {note}")
         self.note = note
         return model
+
+    def kept(self) -> Kept:
+        """Keep where the run stands and with what, for `go_back_to`."""
+        return self.model, self.state, self.start, self.status, self.given, self.plans
+
+    def go_back_to(self, kept: Kept) -> None:
+        """Go on as before something was tried that has led nowhere."""
+        model, self.state, self.start, self.status, self.given, self.plans = kept
+        self.adopt(model)
 
     def adopt(self, model: Model) -> None:
         """Integrate this from now on."""

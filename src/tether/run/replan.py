@@ -319,14 +319,13 @@ def try_another_plan(run: Integration, t: float, y: np.ndarray, yp: np.ndarray |
     if model is None or (model.has_structure_of(before) and not before.only_here):
         run.note = note
         return False
-    kept = run.state, run.start, run.status, run.given, run.plans
+    kept = run.kept()
     _move(run, model, t, y)
     run.restart(t, y, yp)
     if run.start.success:
         run.settle()
         return True
-    run.state, run.start, run.status, run.given, run.plans = kept
-    run.adopt(before)
+    run.go_back_to(kept)
     run.note = note
     return False
 
@@ -498,14 +497,13 @@ def _take_mode_with_start(run: Integration, point: Point, turned: Sequence[int])
     When a switch closes, a diode that was conducting has to block: with its voltage still zero and
     that of the supply the equations contradict each other.
     """
-    model = run.model
-    kept = run.state, run.start, run.status, run.given, run.plans
-    for sides in _other_modes(model, turned):
+    kept, plans = run.kept(), run.plans
+    for sides in _other_modes(run.model, turned):
         if _begin_in(run, sides, *point) and _goes_on(run, point):
-            run.plans = kept[-1]
+            run.plans = plans
             return True
-    run.state, run.start, run.status, run.given, run.plans = kept
-    run.adopt(model)
+    run.go_back_to(kept)
+    _stay(run, run.model, *point[:2])          # its memory may have got other equations
     return False
 
 
