@@ -13,7 +13,7 @@ OLDEST := numpy==2.0.0 scipy==1.13.0
 SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all test-oldest slow lint bench clean
+.PHONY: demo test test-all test-oldest slow lint site bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/pendulum.py demo.png
@@ -36,6 +36,10 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	PATH="$(abspath $(BIN)):$$PATH" cython-lint src/tether/_core src/tether/trace
+
+site: $(VENV)/.site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "open build/site/index.html"
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.overhead
@@ -61,6 +65,10 @@ $(VENV)/.test: $(BIN)/python $(SOURCES)
 
 $(VENV)/.lint: $(VENV)/.test
 	$(PIP) '.[lint]'
+	touch $@
+
+$(VENV)/.site: $(VENV)/.test
+	$(PIP) '.[docs]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test benchmarks/requirements.txt

@@ -1,4 +1,4 @@
-"""The commands of docs/command_line.md run as they are written there."""
+"""The commands of docs/reference/command-line.md run as they are written there."""
 
 import re
 import shlex
@@ -6,7 +6,7 @@ import shlex
 import pytest
 from support.helpers import ROOT
 
-PAGE = (ROOT / "docs/command_line.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
 COMMANDS = [
     line for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     for line in block.splitlines()

@@ -1,4 +1,4 @@
-"""Why a run fails: one table for the messages and for docs/messages.md."""
+"""Why a run fails: one table for the messages and for docs/reference/messages.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What does this message mean: the page of the documentation, from the texts of the messages.
 
-``python -m tether.explain.messages > docs/messages.md`` writes it.
+``python -m tether.explain.messages > docs/reference/messages.md`` writes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["page"]
 
 HEAD = """# What does this message mean
 
-<!-- Written by `python -m tether.explain.messages > docs/messages.md`; do not edit. -->
+<!-- Written by `python -m tether.explain.messages > docs/reference/messages.md`; do not edit. -->
 
 A run that fails returns `success=False` with all that was computed. `sol.message` says in a
 few words what happened, `sol.diagnosis` has the details: `cause`, `where` (time, equations and

@@ -99,7 +99,10 @@ def _blame_refusal(run: Integration, found: Diagnosis) -> Diagnosis:
         found,
         summary=f"{words} {found.summary}",
         untraced=words,
-        remedies=("write that line so that it can be traced (docs/tracing.md)", *found.remedies),
+        remedies=(
+            "write that line so that it can be traced (docs/explanation/tracing.md)",
+            *found.remedies,
+        ),
     )
 
 
