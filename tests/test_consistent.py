@@ -45,6 +45,14 @@ def test_pendulum_from_any_angle_and_a_guess_of_the_velocity(angle, speed):
         [*pendulum(0.0, guess, np.zeros(5)), *(g(0.0, guess) for g in HIDDEN)]).max())
 
 
+def test_units_of_names_may_be_left_out():
+    named = [f"{name} [m]" for name in NAMES]
+    start = consistent_start(
+        pendulum, 0.0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=["x", "z [m]"], names=named
+    )
+    assert start.fixed == (0, 1)
+
+
 def test_velocities_are_corrected_by_an_impulse():
     """PL2 section 2: dv = M^-1 G^T Lambda, the least change in the mass norm."""
     masses = np.array([1.0, 4.0])

@@ -16,6 +16,7 @@ from tether.explain.start_words import with_words
 from tether.problem.names import Names
 from tether.problem.options import Options
 from tether.problem.problem import as_problem, prepared
+from tether.result.access import number_of
 from tether.run.integration import Integration
 from tether.start.by_roles import find_by_roles
 from tether.start.search import Roles
@@ -171,18 +172,17 @@ def _components(name: str, value: Any, labels: list[str]) -> list[int]:
     if value is None:
         return []
     items = [value] if isinstance(value, (str, int, np.integer)) else list(value)
-    places = {f"y[{i}]": i for i in range(len(labels))} | {x: i for i, x in enumerate(labels)}
+    numbers = {f"y[{i}]": i for i in range(len(labels))}
     found = []
     for item in items:
-        if isinstance(item, str) and item in places:
-            found.append(places[item])
-        elif (
-            isinstance(item, (int, np.integer)) and not isinstance(item, bool)
-            and -len(labels) <= item < len(labels)
-        ):
-            found.append(int(item) % len(labels))
-        else:
-            raise ValueError(f"{name} names {item!r}, which is no unknown; they are {labels}")
+        try:
+            found.append(number_of(labels, item))
+        except (KeyError, IndexError, TypeError):
+            if not isinstance(item, str) or item not in numbers:
+                raise ValueError(
+                    f"{name} names {item!r}, which is no unknown; they are {labels}"
+                ) from None
+            found.append(numbers[item])
     return sorted(set(found))
 
 

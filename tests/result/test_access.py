@@ -43,6 +43,25 @@ def test_unknowns_by_name_and_by_number(fun, names, expected):
     assert list(sol.unknowns) == list(expected)
 
 
+def test_a_unit_may_be_left_out():
+    sol = solve_dae(plain, (0, 1), START, names=["voltage [V]", "current (A)"])
+    np.testing.assert_array_equal(sol["voltage"], sol.y[0])
+    np.testing.assert_array_equal(sol["current'"], sol.yp[1])
+    np.testing.assert_array_equal(sol["current (A)'"], sol.yp[1])
+    assert "voltage" in sol
+    assert "volt" not in sol
+    assert 0 not in sol
+
+
+def test_a_unit_that_tells_two_unknowns_apart_may_not_be_left_out():
+    sol = solve_dae(plain, (0, 1), START, names=["side [V]", "side [A]"])
+    assert "side" not in sol
+    with pytest.raises(KeyError, match="no unknown called 'side'"):
+        sol["side"]
+    exact = solve_dae(plain, (0, 1), START, names=["side [V]", "side"])
+    np.testing.assert_array_equal(exact["side"], exact.y[1])
+
+
 def test_names_of_problems_made_of_parts():
     def f(t, y):
         x, z = y

@@ -84,9 +84,22 @@ def test_unknowns_of_one_size_share_a_panel(pyplot, turning):
 
 def test_unknowns_of_one_unit_share_a_panel(pyplot):
     sol = solve_dae(motor, (0, 3), [0.0, 1.0, 0.0], names=["a [V]", "b (A)", "c [V]"])
-    volts, amperes = sol.plot([0, 1, "c [V]"]).axes
+    volts, amperes = sol.plot([0, "b", "c [V]"]).axes
     assert words(volts) == ["a [V]", "c [V]"]
     assert (volts.get_ylabel(), amperes.get_ylabel()) == ("V", "A")
+    (axis,) = sol.plot("a'", against="b").axes
+    assert axis.get_xlabel() == "b (A)"
+    assert axis.get_legend_handles_labels()[1][0] == "a [V]'"
+
+
+def test_curves_of_two_calls_differ_in_one_picture(pyplot, turning):
+    _, axis = pyplot.subplots()
+    turning.plot("speed", against="current", ax=axis)
+    turning.plot("current", against="speed", ax=axis)
+    first, second = (line for line in axis.lines if len(line.get_xdata()) > 2)
+    assert first.get_color() != second.get_color()
+    assert first.get_linestyle() != second.get_linestyle()
+    assert words(axis) == ["speed", "start", "end", "current"]
 
 
 @pytest.mark.parametrize(("unknowns", "drawn"), [

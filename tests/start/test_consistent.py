@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.helpers import circle, relax
 
-from tether import ConsistencyWarning, Status, solve_dae
+from tether import ConsistencyWarning, Status, consistent_start, solve_dae
 
 
 def test_inconsistent_y0_is_repaired_with_a_warning():
@@ -149,3 +149,16 @@ def test_round_off_in_directions_is_no_equation():
         assert sol.stats.h.min() > 1e-12
         reduced = solve_dae(network, (0, 1), y0, t_eval=sol.t)
         np.testing.assert_allclose(sol.y[:, 5:], reduced.y[:, 5:], rtol=1e-3, atol=1e-3)
+
+
+def test_a_change_by_round_off_is_none():
+    def pendulum(t, y, yp):
+        x, z, u, w, lam = y
+        return [yp[0] - u, yp[1] - w, yp[2] + lam * x, yp[3] + lam * z + 9.81, x * x + z * z - 1.7]
+
+    guess = [0.7, -0.9, 0.3, 0.2, 0.0]
+    found = consistent_start(pendulum, 0.0, guess)
+    start = solve_dae(pendulum, (0.0, 0.1), found.y).start
+    assert start.moved == {}
+    assert "moved" not in start.message
+    assert "changed" not in start.message

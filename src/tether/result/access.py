@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tether.result.panels import without_unit
+
 if TYPE_CHECKING:
     from tether.result.solution import DaeResult
 
-__all__ = ["FIELDS", "described", "field_or_unknown", "number_of", "values_of"]
+__all__ = ["FIELDS", "described", "field_or_unknown", "is_unknown", "number_of", "values_of"]
 
 # What a result can be asked for by name, as SciPy's; these come before unknowns of the same name.
 FIELDS = (
@@ -25,15 +28,22 @@ FIELDS = (
 def number_of(names: Sequence[str], key: Any) -> int:
     """Return the number of the unknown that a name or a number means.
 
+    A unit at the end of a name may be left out.
+
     Examples
     --------
     >>> from tether.result.access import number_of
     >>> number_of(("voltage", "current"), "current"), number_of(("voltage", "current"), -2)
     (1, 0)
+    >>> number_of(("voltage [V]", "current [A]"), "current")
+    1
     """
     if isinstance(key, str):
         if key in names:
             return list(names).index(key)
+        meant = [j for j, name in enumerate(names) if without_unit(name) == key]
+        if len(meant) == 1:
+            return meant[0]
         close = get_close_matches(key, names, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"the unknowns are {_few(names)}"
         raise KeyError(f"there is no unknown called {key!r}; {hint}")
@@ -44,17 +54,35 @@ def number_of(names: Sequence[str], key: Any) -> int:
     raise TypeError(f"an unknown is asked for by name or by number, got {key!r}")
 
 
+def is_unknown(names: Sequence[str], key: object) -> bool:
+    """Tell whether a name, with or without its unit, means an unknown."""
+    if not isinstance(key, str):
+        return False
+    try:
+        return number_of(names, key) >= 0
+    except KeyError:
+        return False
+
+
 def values_of(result: DaeResult, key: Any) -> np.ndarray:
     """Return the values over time of an unknown, or of ``x'``, the derivative of x."""
-    prime = isinstance(key, str) and key.endswith("'") and key not in result.names
-    if prime and key[:-1] in result.names:
-        return result.yp[number_of(result.names, key[:-1])]
-    return result.y[number_of(result.names, key)]
+    number, prime = _meant(result.names, key)
+    return (result.yp if prime else result.y)[number]
 
 
 def described(result: DaeResult, key: Any) -> str:
-    """Return the name that stands for what `values_of` returns."""
-    return key if isinstance(key, str) else result.names[number_of(result.names, key)]
+    """Return the name, with its unit, that stands for what `values_of` returns."""
+    number, prime = _meant(result.names, key)
+    return result.names[number] + "'" * prime
+
+
+def _meant(names: Sequence[str], key: Any) -> tuple[int, bool]:
+    """Return the number of an unknown, and whether its derivative is meant."""
+    if isinstance(key, str) and key.endswith("'"):
+        for name, prime in ((key, False), (key[:-1], True)):
+            with suppress(KeyError):
+                return number_of(names, name), prime
+    return number_of(names, key), False
 
 
 def field_or_unknown(result: DaeResult, key: Any) -> Any:

@@ -28,6 +28,8 @@ WIDTHS = (1.5, 3.0)
 # Okabe and Ito's colours for all kinds of sight, without yellow: of different lightness in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
 EVENT_DASHES = (":", "--", "-.")
+# How the curves of unknowns are marked in a figure.
+CURVE = "unknown"
 
 
 def plot_solution(
@@ -128,9 +130,12 @@ def _draw(
     """Draw the lines of one panel, with their legend."""
     across = result.t if against is None else values_of(result, against)
     marker = "o" if len(across) == 1 else None
-    for place, i in enumerate(panel):
+    # Curves of an earlier call in the same axes keep their colours and dashes to themselves.
+    before = sum(line.get_gid() == CURVE for line in axis.lines)
+    for place, i in enumerate(panel, before):
         axis.plot(
-            across, lines[i], label=as_label(names[i]), color=COLOURS[i % len(COLOURS)],
+            across, lines[i], label=as_label(names[i]), color=COLOURS[(before + i) % len(COLOURS)],
+            gid=CURVE,
             linestyle=DASHES[place % len(DASHES)], marker=marker,
             linewidth=WIDTHS[place // len(DASHES) % len(WIDTHS)],
         )
@@ -164,10 +169,11 @@ def _mark_events(axis: Axes, result: DaeResult, labelled: bool) -> None:
 
 
 def _mark_ends(axis: Axes, across: np.ndarray, lines: Sequence[np.ndarray]) -> None:
+    known = axis.get_legend_handles_labels()[1]
     for word, place, marker in (("start", 0, "o"), ("end", -1, "s")):
         axis.plot(
             [across[place]] * len(lines), [line[place] for line in lines], marker, color="black",
-            fillstyle="none", label=word,
+            fillstyle="none", label=None if word in known else word,
         )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from tether.base.status import Status
 from tether.explain.diagnosis import Diagnosis
 from tether.result import between, files, tables
-from tether.result.access import FIELDS, field_or_unknown
+from tether.result.access import FIELDS, field_or_unknown, is_unknown
 from tether.result.animate import animate_solution
 from tether.result.brief import one_line, page
 from tether.result.plot import plot_solution
@@ -208,7 +208,7 @@ class DaeResult:
 
     def __contains__(self, key: object) -> bool:
         """Tell whether there is a field or an unknown of that name."""
-        return key in FIELDS or key in self.names
+        return key in FIELDS or is_unknown(self.names, key)
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names of the fields."""

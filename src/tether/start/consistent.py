@@ -14,7 +14,7 @@ from tether._core.state import State
 from tether.base.frozen import made
 from tether.base.reason import Kind, Reason, Row
 from tether.structure.scaling import balanced, nonzero
-from tether.structure.start import Start
+from tether.structure.start import Start, changed_values
 
 __all__ = ["make_consistent", "merge_starts", "refuse_changes", "worst_equation"]
 
@@ -93,7 +93,7 @@ def make_consistent(
     if code == codes.AS_GIVEN:
         return made(Start, y=y, yp=yp, success=True, reason=AS_GIVEN, moved={},
                     residual=residual, ypp=ypp, fixed=search.differential())
-    moved = {int(i): float(found[i] - y[i]) for i in (found != y).nonzero()[0]}
+    moved = changed_values(found - y, state.tolerances)
     if code == codes.NO_CONVERGENCE:
         worst = worst_equation(r, search.rows_scale())
         return Start(found, slopes, False, worst, moved=moved, residual=residual)

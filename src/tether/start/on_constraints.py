@@ -11,7 +11,7 @@ from tether._core import probe, project
 from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.base.reason import Kind, Reason, Row
-from tether.structure.start import Start
+from tether.structure.start import Start, changed_values
 
 if TYPE_CHECKING:
     from tether.plan.constraints import Constraints
@@ -55,7 +55,7 @@ def start_on_constraints(
         return _refusal(y, Reason(
             Kind.FAR_FROM_CONSTRAINTS, (row,), (farthest,), tuple(map(float, values))
         ))
-    moved = {int(i): float(change[i]) for i in change.nonzero()[0]}
+    moved = changed_values(change, state.tolerances)
     done = Reason(Kind.MOVED_ONTO_CONSTRAINTS, values=(len(moved),)) if moved else NOTHING
     return Start(projected, nowhere, True, done, moved=moved)
 

@@ -11,7 +11,15 @@ from tether.base.status import Status
 from tether.structure.jump import Jump
 from tether.structure.pencil import Pencil
 
-__all__ = ["Start"]
+__all__ = ["Start", "changed_values"]
+
+# Of its tolerance: by what less a value changes is round-off to whoever chose that tolerance.
+NO_CHANGE = 1e-6
+
+
+def changed_values(change: np.ndarray, tolerances: np.ndarray) -> dict[int, float]:
+    """Return which values were changed by more than round-off, and by how much."""
+    return {int(j): float(change[j]) for j in (abs(change) > NO_CHANGE * tolerances).nonzero()[0]}
 
 
 @dataclass(frozen=True, eq=False)
