@@ -206,7 +206,7 @@ def _plot_order(axis: Axes, result: DaeResult) -> None:
 def _plot_drift(axis: Axes, result: DaeResult) -> None:
     """Residual of each constraint; what is zero, or far below the rest, sits at the bottom."""
     size = np.abs(np.asarray(result.drift))
-    floor = max(1e-3 * size.max(initial=0.0, where=np.isfinite(size)), 1e-300)
+    floor = 1e-3 * size.max(initial=0.0, where=np.isfinite(size)) or np.finfo(float).eps
     for number, row in enumerate(size):
         axis.semilogy(
             result.t, np.maximum(row, floor), linewidth=0.8, label=f"constraint {number}",
