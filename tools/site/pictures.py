@@ -1,4 +1,4 @@
-"""Draw the pictures of the how-to pages, all or some: ``python .ci/pictures.py [page ...]``.
+"""Draw the pictures of the how-to pages, all or some: ``python tools/site/pictures.py [page ...]``.
 
 The code blocks of a page run in order, and where a picture follows one of them what was called
 ``figure`` by then is saved under its name.
@@ -16,7 +16,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
-PAGES = Path(__file__).parents[1] / "docs" / "how-to"
+PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 PIECES = re.compile(r"^```python\n(?P<code>.*?)^```|^!\[.*?\]\((?P<image>.*?)\)", re.DOTALL | re.M)
 
 
