@@ -9,7 +9,7 @@ import pytest
 from support import gallery_references
 
 from tether import analyze, gallery
-from tether.gallery.page import draw, page
+from tether.gallery.page import draw, pages
 
 ROOT = Path(__file__).parents[2]
 NAMES = gallery.names()
@@ -147,9 +147,15 @@ def test_wrong_arguments_are_refused(call, words):
         call()
 
 
-def test_the_page_of_the_gallery_is_up_to_date():
-    """Run ``python -m tether.gallery.page > docs/gallery.md`` if not."""
-    assert (ROOT / "docs/gallery.md").read_text() == page()
+def test_the_pages_of_the_gallery_are_up_to_date():
+    """Run ``python -m tether.gallery.page docs`` if not."""
+    written = {file.name: file.read_text() for file in (ROOT / "docs/gallery").glob("*.md")}
+    assert written == pages()
+
+
+def test_every_problem_has_a_picture_in_the_documentation():
+    """Run ``python -m tether.gallery.page docs`` if not."""
+    assert {file.stem for file in (ROOT / "docs/images/gallery").glob("*.png")} == set(NAMES)
 
 
 def test_readme_and_changelog_count_the_problems():
@@ -157,8 +163,10 @@ def test_readme_and_changelog_count_the_problems():
         assert f"{len(NAMES)} problems" in (ROOT / file).read_text()
 
 
-def test_the_picture_has_every_problem(tmp_path, monkeypatch):
+def test_pictures_are_drawn(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
-    monkeypatch.setattr(gallery, "names", lambda: ("robertson", "sallen-key", "chain"))
-    draw(str(tmp_path / "gallery.svg"), columns=2)
-    assert (tmp_path / "gallery.svg").stat().st_size > 10_000
+    names = ("robertson", "sallen-key", "chain")
+    monkeypatch.setattr(gallery, "names", lambda: names)
+    draw(tmp_path)
+    assert {file.stem for file in tmp_path.glob("*.png")} == set(names)
+    assert min(file.stat().st_size for file in tmp_path.glob("*.png")) > 1_000

@@ -3,7 +3,7 @@
 Multipliers of a reduced system are exact at the steps and leave no error behind, so the error
 test has no need of them (PL2 section 5). Between the steps they are as good as the polynomial
 through the steps. Where one is asked for there, its interpolation error takes part in the error
-test and in the choice of order and step, math (27); and since values at the steps cannot show
+test and in the choice of order and step, math (32); and since values at the steps cannot show
 what happens between them, a point inside the step is looked at.
 """
 
@@ -52,7 +52,7 @@ def allowed_between(s, i):
 
 
 def weight_between(s, i):
-    """Weight in the error test of an unknown that is exact at the steps, math (27)."""
+    """Weight in the error test of an unknown that is exact at the steps, math (32)."""
     return QUARTER / allowed_between(s, i) if s.wanted[i] else 0.0
 
 

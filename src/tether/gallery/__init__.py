@@ -1,6 +1,6 @@
 """Problems with trusted reference values.
 
-They feed tests, benchmarks, documentation and the command line; docs/gallery.md lists them. Every
+They feed tests, benchmarks, documentation and the command line; docs/gallery lists them. Every
 problem is made by a function of its own; `get` makes one by name and `names` has all of them, or
 those of a group.
 

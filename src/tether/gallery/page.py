@@ -1,22 +1,23 @@
-"""The page of the documentation that lists the gallery, and its picture.
+"""The pages of the documentation that show the gallery, and their pictures.
 
-``python -m tether.gallery.page > docs/gallery.md`` writes the page,
-``python -m tether.gallery.page docs/images/gallery.png`` draws the picture.
+``python -m tether.gallery.page docs`` writes the pages into ``docs/gallery`` and draws the pictures
+into ``docs/images/gallery``; with ``--pages`` only the pages.
 """
 
 import sys
+from pathlib import Path
 
 from tether import gallery
 from tether.base.optional import load_pyplot
 from tether.gallery.base import GalleryProblem
 
-__all__ = ["draw", "page"]
+__all__ = ["draw", "pages"]
 
-HEAD = """# Gallery
+_NOTE = "<!-- Written by `python -m tether.gallery.page docs`; do not edit. -->\n\n"
 
-<!-- Written by `python -m tether.gallery.page > docs/gallery.md`; do not edit. -->
+_HEAD = f"""# Gallery
 
-Problems with trusted end values, ready to be solved:
+{_NOTE}Problems with trusted end values, ready to be solved:
 
 ```python
 from tether import gallery
@@ -26,7 +27,7 @@ sol = problem.solve(rtol=1e-6)
 print(problem.title, problem.digits(sol.y[:, -1]))     # correct digits at the end
 ```
 
-![All problems of the gallery, solved and drawn](images/gallery.png)
+From a shell: `tether solve buck-converter --plot buck.png`.
 
 A problem has the equations as a plain Python function (`fun`), span and start (`t_span`, `y0`,
 `yp0`, `events`), `names` and `units` of its unknowns, a `title` and a `description`, the end value
@@ -46,32 +47,45 @@ _HEADINGS = {
     "fields": "Fields",
 }
 
-_TABLE = "| name | problem | unknowns | index | digits | reference |\n|---|---|---|---|---|---|\n"
+
+def _thumbnail(problem: GalleryProblem) -> str:
+    return f"![{problem.title}](../images/gallery/{problem.name}.png)"
 
 
-def _row(problem: GalleryProblem) -> str:
-    digits = f"{problem.expected_digits:g} of {problem.reference_digits:g}"
-    cells = (
-        f"`{problem.name}`", f"**{problem.title}.** {problem.description}",
-        str(problem.n), str(problem.index), digits, problem.source,
-    )  # fmt: skip
-    return f"| {' | '.join(cells)} |"
+def _entry(problem: GalleryProblem) -> str:
+    unknowns = f"{problem.n} unknown" + ("s" if problem.n > 1 else "")
+    return (
+        f"## {problem.name}\n\n**{problem.title}.** {problem.description}\n\n"
+        f"{_thumbnail(problem)}\n\n"
+        f"{unknowns}, index {problem.index}. A run at `rtol=1e-6` is right to "
+        f"{problem.expected_digits:g} digits. Reference, right to {problem.reference_digits:g}: "
+        f"{problem.source}.\n\n"
+    )
 
 
-def page() -> str:
-    """Write the page from what the problems say about themselves.
+def pages() -> dict[str, str]:
+    """Write the pages from what the problems say about themselves.
+
+    Returns
+    -------
+    dict
+        Text by name of file: a page with all pictures, and one for every group.
 
     Examples
     --------
-    >>> from tether.gallery.page import page
-    >>> page().startswith("# Gallery")
-    True
+    >>> from tether.gallery.page import pages
+    >>> sorted(pages())[:3]
+    ['circuits.md', 'classic.md', 'control.md']
     """
-    parts = [HEAD]
+    index = [_HEAD]
+    written = {}
     for group in gallery.groups():
-        rows = [_row(gallery.get(name)) for name in gallery.names(group)]
-        parts.append(f"## {_HEADINGS[group]}\n\n{_TABLE}" + "\n".join(rows) + "\n\n")
-    return "".join(parts).rstrip() + "\n"
+        problems = [gallery.get(name) for name in gallery.names(group)]
+        pictures = [f"[{_thumbnail(p)}]({group}.md#{p.name})" for p in problems]
+        index.append(f"## {_HEADINGS[group]}\n\n" + "\n".join(pictures) + "\n\n")
+        text = f"# {_HEADINGS[group]}\n\n{_NOTE}" + "".join(_entry(p) for p in problems)
+        written[f"{group}.md"] = text.rstrip() + "\n"
+    return {"index.md": "".join(index).rstrip() + "\n", **written}
 
 
 def _by_unit(problem: GalleryProblem) -> list[list[int]]:
@@ -83,44 +97,48 @@ def _by_unit(problem: GalleryProblem) -> list[list[int]]:
     return list(found.values())
 
 
-def draw(path: str, columns: int = 6) -> None:
-    """Solve all problems and draw the unknowns that make their pictures, into one file.
-
-    Parameters
-    ----------
-    path : str
-        File to write; its ending says which kind.
-    columns : int
-        Pictures side by side.
-    """
-    problems = [gallery.get(name) for name in gallery.names()]
-    lines = -(-len(problems) // columns)
+def _draw(problem: GalleryProblem, path: Path) -> None:
+    sol = problem.solve(rtol=1e-6)
+    # decades of time are seen on a logarithmic axis only
+    late = problem.t_span[1] > 1e6
+    times = sol.t[1:] if late else sol.t
     pyplot = load_pyplot()
-    figure, axes = pyplot.subplots(lines, columns, figsize=(2.1 * columns, 1.7 * lines))
-    for problem, ax in zip(problems, axes.flat, strict=False):
-        sol = problem.solve(rtol=1e-6)
-        # decades of time are seen on a logarithmic axis only
-        late = problem.t_span[1] > 1e6
-        times = sol.t[1:] if late else sol.t
-        for rows in _by_unit(problem):
-            values = sol.y[rows][:, -len(times) :]
-            # every unit over the whole height
-            low, high = values.min(), values.max()
-            ax.plot(times, (values.T - low) / (high - low), linewidth=0.9)
-        if late:
-            ax.set_xscale("log")
-        ax.set_title(problem.name, fontsize=8)
-        ax.set_xticks([])
-        ax.set_yticks([])
-    for ax in axes.flat[len(problems):]:
-        ax.set_axis_off()
-    figure.tight_layout(pad=0.6)
-    figure.savefig(path, dpi=110)
+    figure, ax = pyplot.subplots(figsize=(2.0, 1.5))
+    for rows in _by_unit(problem):
+        values = sol.y[rows][:, -len(times) :]
+        # every unit over the whole height
+        low, high = values.min(), values.max()
+        ax.plot(times, (values.T - low) / (high - low), linewidth=0.9)
+    if late:
+        ax.set_xscale("log")
+    ax.set_title(problem.name, fontsize=9)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    figure.tight_layout(pad=0.4)
+    figure.savefig(path, dpi=120)
     pyplot.close(figure)
 
 
+def draw(folder: str | Path) -> None:
+    """Solve all problems and draw the unknowns that make their pictures, one file each.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where to write ``<name of the problem>.png``.
+    """
+    for name in gallery.names():
+        _draw(gallery.get(name), Path(folder) / f"{name}.png")
+
+
+def _main(docs: Path, with_pictures: bool) -> None:
+    for folder in (docs / "gallery", docs / "images/gallery"):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (docs / "gallery" / name).write_text(text, encoding="utf-8")
+    if with_pictures:
+        draw(docs / "images/gallery")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        draw(sys.argv[1])
-    else:
-        sys.stdout.write(page())
+    _main(Path(sys.argv[1]), "--pages" not in sys.argv)

@@ -88,7 +88,7 @@ class Options:
         index 2 and 3, or with theirs times h and h**2 (as RADAU5); its effect on the solution (P82
         eq. 4.5); the same, of the velocities only where they are free (PL2 eq. 5.2-5.5).
         "auto" is "classical" for index 0 and 1 and "mechanical" for 2 and 3
-        (docs/explanation/as-written.md).
+        (docs/studies/error-estimates.md).
         At index 0 and 1 "classical" and "local" have a meaning, in a reduced system "classical" and
         "exclude"; the others are refused there.
     scaling : {"none", "rows", "kinds"}
@@ -135,15 +135,15 @@ class Options:
     newton_norm: str = "max"          # PL2 section 5
     newton_tolerance: float = 0.1     # measured: 0.33 of DASSL costs up to twice the steps
     newton_test: str = "y"            # P82 eq. 5.9
-    estimate: str = "auto"            # measured, docs/explanation/as-written.md
-    scaling: str = "none"             # measured, docs/explanation/as-written.md
-    form: str | int = "auto"          # measured, docs/explanation/hidden-constraints.md
+    estimate: str = "auto"            # measured, docs/studies/error-estimates.md
+    scaling: str = "none"             # measured, docs/studies/error-estimates.md
+    form: str | int = "auto"          # measured, docs/studies/formulations.md
     trace: str = "auto"
     backend: str = "auto"             # measured, benchmarks/results/machine.md
     start: str = "auto"               # repair what is free, keep the rest
-    projection_power: float = 1.0     # measured, docs/explanation/projection.md
+    projection_power: float = 1.0     # measured, docs/studies/hanson-krogh.md
     projection_solver: str = "orthogonal"   # HK
-    projection_placement: str = "before"    # measured, docs/explanation/projection.md
+    projection_placement: str = "before"    # measured, docs/studies/hanson-krogh.md
     accept_projected_start: bool = False    # HK: refuse a start off the constraints
 
     def __post_init__(self) -> None:

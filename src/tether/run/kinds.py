@@ -12,7 +12,7 @@ from tether.structure.pencil import Pencil
 __all__ = ["use_kinds"]
 
 # At index 2 and 3 ordinary unknowns are held to this share of the tolerance; measured,
-# docs/explanation/as-written.md.
+# docs/studies/error-estimates.md.
 HIGH_INDEX_SHARE = 2.0**-7
 USUAL_ESTIMATE = {PLAIN: "classical", REDUCED: "exclude", HIGH: "mechanical"}
 

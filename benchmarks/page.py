@@ -1,0 +1,179 @@
+"""Write docs/performance.md from what the benchmarks left in results/.
+
+    python -m benchmarks.page
+
+`make bench` does so at its end. Nothing on the page is typed by hand but the words around it.
+"""
+
+import math
+import re
+import shutil
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "performance.md"
+PICTURE = DOCS / "images/work-precision.png"
+
+PEERS = {  # as work_precision.py names them: what stands on the page
+    "tether over scikit-sundae": "scikit-sundae (IDA)",
+    "tether over casadi idas": "CasADi (IDAS)",
+    "tether over pydiffsol bdf": "pydiffsol (BDF)",
+    "tether, callback over scikit-sundae": "called, over scikit-sundae",
+}
+
+HEAD = """# Performance
+
+<!-- Written by `python -m benchmarks.page`; do not edit. -->
+
+`make bench` measures tether and its peers on the problems of [the gallery](gallery/index.md), in
+interleaved rounds on one machine, and writes this page. How it is measured, and every single case,
+is in the folder `benchmarks` of the repository. Times depend on the machine; ratios much less.
+
+"""
+
+EQUAL_DIGITS = """## Time at equal digits
+
+Two solvers seldom reach the same accuracy at the same tolerance, so times are compared at equal
+numbers of correct digits. The table has the time of tether over that of the other solver, as a
+geometric mean over the digits that both reach: **below 1, tether is faster**. All solvers but
+CasADi and pydiffsol are given the same Python function; these two get its formulas as symbols or
+text and compile them. An empty cell means that the other solver did not get there, or that the
+problem cannot be written for it. In the last column tether does not trace the function but calls
+it, as scikit-sundae does.
+
+"""
+
+HIGH_INDEX = """## Index 2 and 3 as written
+
+Time of tether over the *fastest* peer that reaches the same digits, with the system integrated as
+it is written. Geometric mean over the digits; by default tether would reduce these systems to
+index 1 first.
+
+"""
+
+OVERHEAD = """## Cost of a step
+
+What a solver spends besides evaluating the equations, in microseconds per step, measured on a
+problem whose equations cost next to nothing.
+
+"""
+
+CALLS = """## Calls of a function that cannot be traced
+
+A Python function that is called, not traced, costs as much as its calls. Calls of tether over
+those of IDA (scikit-sundae), at equal digits:
+
+"""
+
+FIRST = """## The first call
+
+The first call of a function traces and analyses it. Set-up and first solution together, in
+milliseconds, in a process that has not met the problem before:
+
+"""
+
+LAST = """## Where tether is not the fastest
+
+- Linear algebra is dense. For hundreds of unknowns with a banded or sparse Jacobian, such as
+  `heat1d`, solvers that are told the pattern do as well or better, and for thousands tether is the
+  wrong tool today ([what works for large systems](how-to/large-systems.md)).
+- The first call costs some milliseconds of analysis. A single short run of a small problem may be
+  over by then in another solver.
+"""
+
+
+def text_of(name: str) -> str:
+    return (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def section(name: str, title: str) -> list[list[str]]:
+    """Read the rows of the first table behind a heading, without its head."""
+    part = text_of(name).split(f"\n{title}\n", 1)[1].split("\n## ", 1)[0]
+    rows = [line for line in part.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n\n"
+
+
+def conditions(name: str) -> str:
+    """Read the line that says when and with which versions a file was measured."""
+    return text_of(name).splitlines()[2] + "\n\n"
+
+
+def mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def at_digits(cell: str) -> float:
+    """Take the geometric mean of '5: 0.03, 5.5: 0.04'; entries of 0.00 are 0.005 at most."""
+    return mean([max(float(value), 0.005) for value in re.findall(r": ([\d.]+)", cell)])
+
+
+def shown(ratio: float) -> str:
+    return f"{ratio:.2g}" if ratio >= 0.01 else "below 0.01"
+
+
+def equal_digits() -> str:
+    found: dict[str, dict[str, str]] = {}
+    for heading in PEERS:
+        for row in section("work_precision", f"## Time of {heading} at equal digits"):
+            found.setdefault(row[0], {})[heading] = shown(at_digits(row[1]))
+    rows = [[f"`{name}`", *(cells.get(peer, "") for peer in PEERS)]
+            for name, cells in found.items()]
+    return table(["problem", *PEERS.values()], rows)
+
+
+def high_index() -> str:
+    found: dict[str, dict[str, str]] = {}
+    for name, solver, ratios in section("high_index", conditions("high_index").strip()):
+        words = shown(at_digits(ratios)) if ":" in ratios else "no peer gets there"
+        found.setdefault(name, {})[solver] = words
+    rows = [[f"`{name}`", cells["tether, traced"], cells["tether, callback"]]
+            for name, cells in found.items()]
+    return table(["problem", "traced", "called"], rows)
+
+
+def overhead() -> str:
+    rows = []
+    for kind in ("compiled residual", "plain Python residual"):
+        for row in section("overhead", f"## `trivial` to t = 1000, {kind}"):
+            if row[0] != "tether, every step returned" and "lists" not in row[0]:
+                rows.append([row[0], kind, row[1], row[2]])
+    return table(["solver", "equations", "steps", "µs per step"], rows)
+
+
+def calls() -> str:
+    return table(["problem", "calls over IDA's"], [
+        [f"`{name}`" if "mean" not in name else name, ratio]
+        for name, ratio in section("calls", conditions("calls").strip())
+    ])
+
+
+def first_call() -> str:
+    title = "## Set-up and first solution, ms at rtol = 1e-06"
+    part = text_of("work_precision").split(f"{title}\n", 1)[1]
+    head = [cell.strip() for cell in part.strip().splitlines()[0].strip("|").split("|")]
+    wanted = ["tether", "scikit-sundae", "scipy_dae BDF", "casadi idas", "pydiffsol bdf"]
+    rows = [[f"`{row[0]}`", *(row[head.index(name)] for name in wanted)]
+            for row in section("work_precision", title)]
+    return table(["problem", *wanted], rows)
+
+
+def page() -> str:
+    return (
+        HEAD + EQUAL_DIGITS + conditions("work_precision") + equal_digits()
+        + f"![Time against correct digits](images/{PICTURE.name})\n\n"
+        + HIGH_INDEX + conditions("high_index") + high_index()
+        + OVERHEAD + conditions("overhead") + overhead()
+        + CALLS + conditions("calls") + calls()
+        + FIRST + conditions("work_precision") + first_call() + LAST
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    shutil.copyfile(RESULTS / "work_precision.png", PICTURE)
