@@ -406,9 +406,16 @@ def check_signature(
         signature.bind(*range(count), *args)
     except TypeError:
         followed = f" followed by the {len(args)} values of args" if args else ""
+        hint = "" if args else _hint_at_args(signature, count)
         raise TypeError(
-            f"{name} must accept {expected}{followed}, but its signature is {signature}"
+            f"{name} must accept {expected}{followed}, but its signature is {signature}{hint}"
         ) from None
+
+
+def _hint_at_args(signature: inspect.Signature, count: int) -> str:
+    """Say where the values of further parameters come from, if a function has any."""
+    further = list(signature.parameters)[count:]
+    return f"; give the value of {', '.join(further)} by args=" if further else ""
 
 
 def refuse_swapped(name: str, parameters: Sequence[str]) -> None:
@@ -510,7 +517,9 @@ def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
     passed = 3 + fills + n_args
     if required > passed or (passed > len(positional) and not open_ended):
         followed = f", followed by the {n_args} values of args" if n_args else ""
-        hint = "; for M y' = f(t, y) use Problem.mass_matrix(M, f)" if len(positional) == 2 else ""
+        hint = "" if n_args else _hint_at_args(inspect.signature(fun), 3)
+        if len(positional) == 2:
+            hint = "; for M y' = f(t, y) use Problem.mass_matrix(M, f)"
         raise TypeError(
             f"fun must accept (t, y, yp) or (t, y, yp, out){followed}, but its signature is "
             f"{inspect.signature(fun)}{hint}"
