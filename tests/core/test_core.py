@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.helpers import ROOT
 
 import tether
 from tether import Constraint, Problem, Status, gallery
@@ -18,7 +19,7 @@ from tether._core import codes
 from tether.gallery.compiled import compile_residual, find_compiler
 from tether.run.integration import Integration
 
-CORE = Path(tether._core.__file__).parent
+CORE = ROOT / "src" / "tether" / "_core"
 
 # The functions that run in every step (or every residual) of a compiled problem.
 HOT = {

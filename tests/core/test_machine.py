@@ -38,7 +38,7 @@ from tether.trace import opcodes as op
 from tether.trace.backend import prepare
 from tether.trace.operations import NAMES
 
-CORE = Path(tether._core.__file__).parent
+SOURCES = ROOT / "src" / "tether"
 
 
 # --- operations -----------------------------------------------------------------------------
@@ -51,9 +51,9 @@ def test_opcodes_are_the_same_everywhere():
         return {name: int(value) for name, value in found}
 
     interpreted = {name: value for name, value in vars(opcodes).items() if name.isupper()}
-    assert in_c(CORE) == interpreted
+    assert in_c(SOURCES / "_core") == interpreted
     leaves = {name: code for code, name in NAMES.items() if code < 0}
-    assert in_c(Path(op.__file__).parent) == leaves        # all others are the core's
+    assert in_c(SOURCES / "trace") == leaves        # all others are the core's
     traced = {name: code for code, name in NAMES.items() if code >= 0}
     assert traced == {name: interpreted[name] for name in traced}
     assert len(traced) == 44
