@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -148,8 +149,8 @@ print(json.dumps({
 
 def run_twin(path):
     done = subprocess.run(
-        [sys.executable, "-c", TWIN], env={"PYTHONPATH": str(path), "PATH": ""}, cwd=path,
-        capture_output=True, text=True, timeout=300,
+        [sys.executable, "-c", TWIN], env={**os.environ, "PYTHONPATH": str(path), "PATH": ""},
+        cwd=path, capture_output=True, text=True, timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -194,7 +195,7 @@ def test_hot_path_takes_no_gil_and_touches_no_objects(module, tmp_path):
          str(CORE / f"{module}.py"), "-o", str(target)],
         check=True, capture_output=True, cwd=CORE.parent.parent,
     )
-    bodies = function_bodies(target.read_text(), module)
+    bodies = function_bodies(target.read_text(encoding="utf-8"), module)
     assert set(HOT[module]) <= set(bodies)
     for name in HOT[module]:
         found = FORBIDDEN.search(without_comments(bodies[name]))

@@ -46,7 +46,7 @@ SOURCES = ROOT / "src" / "tether"
 
 def test_opcodes_are_the_same_everywhere():
     def in_c(folder):
-        text = (folder / "opcodes.pxd").read_text()
+        text = (folder / "opcodes.pxd").read_text(encoding="utf-8")
         found = re.findall(r"^    (\w+) = (-?\d+)$", text, re.M)
         return {name: int(value) for name, value in found}
 

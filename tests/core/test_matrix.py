@@ -1,6 +1,7 @@
 """The seam of matrices: what fills it, and that nothing goes past it."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -177,8 +178,8 @@ def test_another_kind_of_matrix_fills_the_seam(tmp_path):
     shutil.copytree(Path(tether.__file__).parent, tmp_path / "tether",
                     ignore=shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__"))
     done = subprocess.run(
-        [sys.executable, "-c", TOY], env={"PYTHONPATH": str(tmp_path), "PATH": ""}, cwd=tmp_path,
-        capture_output=True, text=True, timeout=300,
+        [sys.executable, "-c", TOY], env={**os.environ, "PYTHONPATH": str(tmp_path), "PATH": ""},
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -9,7 +9,7 @@ from tether.explain.messages import page
 
 def test_the_page_of_messages_is_up_to_date():
     """Run ``python -m tether.explain.messages > docs/reference/messages.md`` if not."""
-    assert (ROOT / "docs/reference/messages.md").read_text() == page()
+    assert (ROOT / "docs/reference/messages.md").read_text(encoding="utf-8") == page()
 
 
 def test_every_cause_and_status_is_explained():

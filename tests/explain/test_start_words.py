@@ -102,7 +102,7 @@ def test_no_room_below_explain_reads_messages():
     """Words are made in explain and read by people."""
     reading = re.compile(r"re\.(search|match|sub|compile)\(.*equation|in (\w+\.)*message\b")
     for path in SOURCE.rglob("*.py"):
-        assert not reading.search(path.read_text()), path
+        assert not reading.search(path.read_text(encoding="utf-8")), path
 
 
 def test_a_start_in_data():

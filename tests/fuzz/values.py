@@ -37,11 +37,11 @@ class Value:
 
 
 def _lines(name):
-    return (Path(__file__).parent / name).read_text().splitlines()
+    return (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
 
 
 def _blocks(name):
-    return (Path(__file__).parent / name).read_text().strip("\n").split("\n\n")
+    return (Path(__file__).parent / name).read_text(encoding="utf-8").strip("\n").split("\n\n")
 
 
 VALUES = (

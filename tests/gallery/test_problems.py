@@ -149,7 +149,7 @@ def test_wrong_arguments_are_refused(call, words):
 
 def test_the_pages_of_the_gallery_are_up_to_date():
     """Run ``python -m tether.gallery.page docs`` if not."""
-    written = {file.name: file.read_text() for file in (ROOT / "docs/gallery").glob("*.md")}
+    written = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "docs/gallery").glob("*.md")}
     assert written == pages()
 
 
@@ -160,7 +160,7 @@ def test_every_problem_has_a_picture_in_the_documentation():
 
 def test_readme_and_changelog_count_the_problems():
     for file in ("README.md", "CHANGELOG.md"):
-        assert f"{len(NAMES)} problems" in (ROOT / file).read_text()
+        assert f"{len(NAMES)} problems" in (ROOT / file).read_text(encoding="utf-8")
 
 
 def test_pictures_are_drawn(tmp_path, monkeypatch):

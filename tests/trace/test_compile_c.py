@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -139,6 +140,7 @@ def test_a_short_run_is_not_worth_a_compiler():
 
 
 @needs_compiler
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts are no programs there")
 def test_another_compiler_or_translation_is_another_library(empty_cache, monkeypatch, tmp_path):
     first = compile_program(SPLIT).path
     monkeypatch.setattr(compile_c, "translator", lambda: "another")

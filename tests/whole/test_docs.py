@@ -12,7 +12,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_code_blocks_run(page):
     namespace = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     for number, block in enumerate(blocks):
         name = f"<block {number} of {page.name}>"
         # as in a notebook, where the text of a function can be read
@@ -21,11 +21,12 @@ def test_code_blocks_run(page):
 
 
 def test_equations_cited_in_the_code_exist():
-    text = (ROOT / "docs/mathematics.md").read_text()
+    text = (ROOT / "docs/mathematics.md").read_text(encoding="utf-8")
     known = {int(n) for n in re.findall(r"\\tag{(\d+)}", text)}
     cited = set()
     for source in (ROOT / "src").rglob("*.py"):
-        for first, last in re.findall(r"math \((\d+)\)(?:[-,] ?\((\d+)\))?", source.read_text()):
+        code = source.read_text(encoding="utf-8")
+        for first, last in re.findall(r"math \((\d+)\)(?:[-,] ?\((\d+)\))?", code):
             cited |= {int(first), int(last or first)}
     assert cited
     assert cited <= known
@@ -33,4 +34,4 @@ def test_equations_cited_in_the_code_exist():
 
 @pytest.mark.parametrize("name", ["make demo", "make test"])
 def test_readme_names_the_two_commands(name):
-    assert name in (ROOT / "README.md").read_text()
+    assert name in (ROOT / "README.md").read_text(encoding="utf-8")

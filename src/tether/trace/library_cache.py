@@ -103,7 +103,12 @@ def workplace(key: str) -> Iterator[tuple[str, Callable[[str], None]]]:
         os.chmod(library, 0o600)       # the compiler's is what the umask allows, perhaps more
         folder = cache / key
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.replace(library, folder / f"{digest(Path(library).read_bytes())}.so")
+        kept = folder / f"{digest(Path(library).read_bytes())}.so"
+        try:
+            os.replace(library, kept)
+        except PermissionError:        # Windows: another process has loaded the same one
+            if not kept.exists():
+                raise
         _prune(cache)
 
     with tempfile.TemporaryDirectory(prefix="build-", dir=cache) as work:
