@@ -20,7 +20,8 @@ def test_the_stub_is_that_of_the_pxd():
     made = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, check=True
     ).stdout
-    assert made == STUB.read_text(encoding="utf-8"), "run: python .ci/state_stub.py > src/tether/_core/state.pyi"
+    kept = STUB.read_text(encoding="utf-8")
+    assert made == kept, "run: python .ci/state_stub.py > src/tether/_core/state.pyi"
 
 
 def test_views_are_the_memory_itself():

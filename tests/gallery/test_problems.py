@@ -149,7 +149,8 @@ def test_wrong_arguments_are_refused(call, words):
 
 def test_the_pages_of_the_gallery_are_up_to_date():
     """Run ``python -m tether.gallery.page docs`` if not."""
-    written = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "docs/gallery").glob("*.md")}
+    files = (ROOT / "docs/gallery").glob("*.md")
+    written = {file.name: file.read_text(encoding="utf-8") for file in files}
     assert written == pages()
 
 
