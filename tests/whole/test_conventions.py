@@ -78,7 +78,7 @@ def test_a_right_hand_side_belongs_to_a_mass_matrix():
 def test_further_parameters_point_at_args():
     with pytest.raises(TypeError, match=r"give the value of k, m by args=$"):
         solve_dae(lambda t, y, yp, k, m: [yp[0] + k * m * y[0]], (0, 1), [1.0])
-    with pytest.raises(TypeError, match=r"f must accept \(t, x, z\).*give the value of k by args=$"):
+    with pytest.raises(TypeError, match=r"f must accept .*give the value of k by args=$"):
         Problem.semi_explicit(lambda t, x, z, k: k * z, lambda t, x, z: x - z)
     with pytest.raises(TypeError, match=r"followed by the 1 values of args.*\)$"):
         Problem.mass_matrix(np.eye(1), lambda t, y, k, m: -k * m * y, args=(1.0,))
