@@ -73,6 +73,14 @@ milliseconds, in a process that has not met the problem before:
 
 """
 
+ABILITIES = """## What gets solved at all
+
+Correct digits at the end at `rtol=1e-6`, the same Python function for all. Other solvers start from
+values that tether has made consistent. A run that does not end within 30 s is stopped; `-` is for
+an event that changes the state, which the other solver does not have.
+
+"""
+
 LAST = """## Where tether is not the fastest
 
 - Linear algebra is dense. For hundreds of unknowns with a banded or sparse Jacobian, such as
@@ -163,6 +171,13 @@ def first_call() -> str:
     return table(["problem", *wanted], rows)
 
 
+def abilities() -> str:
+    head = next(line for line in text_of("abilities").splitlines() if line.startswith("| problem"))
+    rows = section("abilities", conditions("abilities").strip())
+    rows = [[f"**{name}**" if "solved" in name else f"`{name}`", *rest] for name, *rest in rows]
+    return table([cell.strip() for cell in head.strip("|").split("|")], rows)
+
+
 def page() -> str:
     return (
         HEAD + EQUAL_DIGITS + conditions("work_precision") + equal_digits()
@@ -170,7 +185,8 @@ def page() -> str:
         + HIGH_INDEX + conditions("high_index") + high_index()
         + OVERHEAD + conditions("overhead") + overhead()
         + CALLS + conditions("calls") + calls()
-        + FIRST + conditions("work_precision") + first_call() + LAST
+        + FIRST + conditions("work_precision") + first_call()
+        + ABILITIES + conditions("abilities") + abilities() + LAST
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
-"""What the site needs beyond mkdocs: starred entries of the navigation, and formulas as MathML.
+"""What the site needs beyond mkdocs: whole folders in the navigation, formulas, no network.
 
-A browser draws MathML by itself, so that the pages need no script for it and no network.
+A browser draws MathML by itself, so formulas need no script. The search of the theme would load a
+small script from a network if the pages are opened from the disk; it gets our copy instead.
 """
 
 import html
@@ -14,6 +15,9 @@ FORMULA = re.compile(
     r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL
 )
 TAG = re.compile(r"\\tag\{(\w+)\}")
+# a prime as an index is set too high: the sign itself is raised already
+PRIME = re.compile(r"<msup>(<mi>\w</mi>)<mi>&#x02032;</mi></msup>")
+SHIM_ADDRESS = "https://unpkg.com/iframe-worker/shim"
 
 
 def on_config(config: Any) -> Any:
@@ -42,9 +46,19 @@ def _mathml(found: re.Match[str]) -> str:
     tex = html.unescape(found[2]).strip()
     tag = TAG.search(tex)
     formula = convert(TAG.sub("", tex).strip(), display="block" if block else "inline")
+    formula = PRIME.sub(r"<mrow>\1<mo lspace='0' rspace='0'>&#x02032;</mo></mrow>", formula)
     if not block:
         return formula
     if tag is None:
         return f'<div class="equation">{formula}</div>'
     number = f'<span class="number">({tag[1]})</span>'
     return f'<div class="equation" id="eq-{tag[1]}">{formula}{number}</div>'
+
+
+def on_post_build(config: Any) -> None:
+    """Load the script that the search needs from our copy."""
+    site = Path(config["site_dir"])
+    for page in site.rglob("*.html"):
+        copy = "../" * len(page.relative_to(site).parents[:-1]) + "assets/iframe-worker.js"
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace(SHIM_ADDRESS, copy), encoding="utf-8")
