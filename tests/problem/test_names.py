@@ -1,6 +1,7 @@
 """Names of the user's in messages and pictures."""
 
 import io
+import math
 
 import pytest
 from support.broken_runs import pole
@@ -10,7 +11,7 @@ import tether
 from tether import Problem, solve_dae
 from tether.base.reason import Kind, Reason, Row
 from tether.explain.start_words import start_words
-from tether.problem.names import Names
+from tether.problem.names import Names, counted, unit_of, without_unit
 
 
 def decay(t, y, yp):
@@ -86,3 +87,33 @@ def test_names_are_read_off_the_function():
 def test_bad_names_are_refused(argument, names, error):
     with pytest.raises(error, match=argument):
         solve_dae(circle, (0, 1), [1.0, 0.0], **{argument: names})
+
+
+@pytest.mark.parametrize(("name", "unit", "bare"), [
+    ("speed [m/s]", "m/s", "speed"), ("speed (m/s)", "m/s", "speed"), ("x [ V ]", "V", "x"),
+    ("speed [m/s]'", "m/s", "speed'"), ("Ω [Ω]", "Ω", "Ω"), ("f(x)", "", "f(x)"),
+    ("y[0]", "", "y[0]"), ("x", "", "x"), ("x'", "", "x'"), ("", "", ""), ("[V]", "", "[V]"),
+    ("a [V] b", "", "a [V] b"),
+])
+def test_units(name, unit, bare):
+    assert unit_of(name) == unit
+    assert without_unit(name) == bare
+
+
+def test_one_is_not_many():
+    assert [counted(k, "value") for k in (0, 1, 2)] == ["0 values", "1 value", "2 values"]
+    sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], y[0] - 2.0], (0, 1), [2.0, 1.0], start="quiet")
+    text = str(sol)
+    assert "kept on 1 constraint of the equations" in text
+    assert "off 1 constraint or invariant" in text
+
+
+def test_formulas_for_readers_have_few_digits_and_no_units():
+    def across(t, y, yp):
+        return [y[1] - 2.2e-3 * yp[0], y[0] - 17.0 * math.sin(100 * math.pi * t)]
+
+    report = tether.analyze(across, 0.0, [0.0, 0.0], names=["v [V]", "i [A]"])
+    assert str(report.hidden[0]) == "454.545*i - 5340.71*cos(314.159*t) = 0"
+    assert abs(report.hidden[0](0.0, [0.0, 2.2e-3 * 1700 * math.pi])) < 1e-10
+    twins = tether.analyze(across, 0.0, [0.0, 0.0], names=["x [V]", "x [A]"])
+    assert "x [A]" in str(twins.hidden[0])

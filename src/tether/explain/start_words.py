@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tether.base.frozen import made
 from tether.base.reason import Kind, Reason, Row
-from tether.problem.names import NO_NAMES, Names
+from tether.problem.names import NO_NAMES, Names, counted
 from tether.structure.start import Start
 
 if TYPE_CHECKING:
@@ -122,6 +122,10 @@ def _would_have_to_be(argument: str) -> Callable[[Reason, Names], str]:
     return text
 
 
+def _of_count(template: str, noun: str) -> Callable[[Reason, Names], str]:
+    return lambda reason, names: template.format(counted(int(reason.values[0]), noun))
+
+
 def _instead_of(wanted: float, given: float) -> str:
     """Write two numbers with as many digits as it takes to tell them apart."""
     for digits in (6, 9, 12, 17):
@@ -168,10 +172,10 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
     Kind.NOT_CHECKED: "not checked: a tolerance is zero",
     Kind.FOUND_SLOPES: "found y'",
     Kind.FOUND_SLOPES_ONLY: "found y' for the given y",
-    Kind.CHANGED_ALGEBRAIC: "changed {values[0]} algebraic values and y'",
-    Kind.CHANGED: "changed {values[0]} values and y'",
+    Kind.CHANGED_ALGEBRAIC: _of_count("changed {} and y'", "algebraic value"),
+    Kind.CHANGED: _of_count("changed {} and y'", "value"),
     Kind.MADE_CONSISTENT: "made consistent",
-    Kind.MOVED_ONTO_CONSTRAINTS: "moved {values[0]} values onto the constraints",
+    Kind.MOVED_ONTO_CONSTRAINTS: _of_count("moved {} onto the constraints", "value"),
     Kind.MOVED: "moved {unknowns}",
     Kind.SLOPES_OPEN: "y' of {unknowns} is not determined (index above 1)",
     Kind.HIDDEN_UNKNOWN: "hidden constraints were not found (local index {index})",

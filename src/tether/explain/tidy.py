@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tether.problem.names import without_unit
 from tether.trace import formula
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
@@ -13,6 +14,8 @@ __all__ = ["tidy_formula"]
 
 # More terms than this are not multiplied out.
 MOST_TERMS = 16
+# Of the numbers in a formula that somebody reads.
+DIGITS = 6
 
 Terms = dict[tuple[int, ...], float]
 
@@ -27,7 +30,7 @@ def tidy_formula(
     graph, node : Graph, int
         The expression.
     names, arg_names : sequence of str
-        Names of unknowns and arguments.
+        Names of unknowns and arguments; units are left out where names differ without them.
 
     Examples
     --------
@@ -38,10 +41,13 @@ def tidy_formula(
     >>> tidy_formula(circle.graph, rate, ["x", "z"])
     "x*x' + z*z'"
     """
+    bare = [without_unit(name) for name in names]
+    if len(set(bare)) == len(bare):
+        names = bare
     terms = _terms(graph, node)
     if terms:
         node = _sum(graph, _without_common_factor(terms))
-    return formula(graph, node, names, arg_names)
+    return formula(graph, node, names, arg_names, digits=DIGITS)
 
 
 def _terms(graph: Graph, node: int) -> Terms | None:

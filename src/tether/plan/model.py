@@ -12,6 +12,7 @@ from tether._core import adapters, codes, jacobian
 from tether._core.state import State
 from tether.plan.constraints import Constraints
 from tether.plan.plan import Plan
+from tether.problem.names import counted
 from tether.problem.problem import Problem
 from tether.structure.equations import regularity
 from tether.structure.frozen import Frozen
@@ -379,10 +380,10 @@ class ReducedModel(TracedModel):
     def how(self) -> str:
         """How the equations are run, in words."""
         index = self.plan.analysis.index if self.plan.analysis else None
+        kept = counted(len(self.reduced.constraints), "constraint")
         return (
-            f"traced; index {index} reduced to {self.reduced.form}, kept on "
-            f"{len(self.reduced.constraints)} constraints of the equations; {self._run_by}"
-            f"{self._without}"
+            f"traced; index {index} reduced to {self.reduced.form}, kept on {kept} of the "
+            f"equations; {self._run_by}{self._without}"
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tether.problem.problem import Problem
 
-__all__ = ["NO_NAMES", "Names", "check_names", "listed", "listed_equations"]
+__all__ = [
+    "NO_NAMES", "Names", "check_names", "counted", "listed", "listed_equations", "unit_of",
+    "without_unit",
+]
 
 MOST_LISTED = 6
+_UNIT = re.compile(r"(?<=\S)\s+[\[(]([^\[\]()]+)[\])]'?$")
 
 
 def check_names(argument: str, names: Any, n: int) -> list[str] | None:
@@ -92,3 +97,40 @@ def listed_equations(names: Sequence[str]) -> str:
     if len(names) < 2:
         return listed(names)
     return "equations " + listed([name.removeprefix("equation ") for name in names])
+
+
+def counted(count: int, noun: str) -> str:
+    """Say how many there are.
+
+    Examples
+    --------
+    >>> from tether.problem.names import counted
+    >>> counted(1, "constraint"), counted(2, "constraint")
+    ('1 constraint', '2 constraints')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def unit_of(name: str) -> str:
+    """Return the unit at the end of a name, in brackets; empty if there is none.
+
+    Examples
+    --------
+    >>> from tether.problem.names import unit_of
+    >>> unit_of("speed [m/s]"), unit_of("current (A)"), unit_of("y[0]"), unit_of("x")
+    ('m/s', 'A', '', '')
+    """
+    found = _UNIT.search(name)
+    return found.group(1).strip() if found else ""
+
+
+def without_unit(name: str) -> str:
+    """Return a name without the unit at its end.
+
+    Examples
+    --------
+    >>> from tether.problem.names import without_unit
+    >>> without_unit("speed [m/s]"), without_unit("speed [m/s]'"), without_unit("y[0]")
+    ('speed', "speed'", 'y[0]')
+    """
+    return _UNIT.sub("", name) + "'" * (bool(_UNIT.search(name)) and name.endswith("'"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tether.result.panels import without_unit
+from tether.problem.names import without_unit
 
 if TYPE_CHECKING:
     from tether.result.solution import DaeResult

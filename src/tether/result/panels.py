@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["MOST_PANELS", "in_panels", "unit_of", "without_unit"]
+from tether.problem.names import unit_of
+
+__all__ = ["MOST_PANELS", "in_panels"]
 
 MOST_PANELS = 4
 # What is smaller than this share of the largest in a panel would be a flat line there.
 READABLE = 0.1
-_UNIT = re.compile(r"(?<=\S)\s+[\[(]([^\[\]()]+)[\])]'?$")
-
-
-def unit_of(name: str) -> str:
-    """Return the unit at the end of a name, in brackets; empty if there is none.
-
-    Examples
-    --------
-    >>> from tether.result.panels import unit_of
-    >>> unit_of("speed [m/s]"), unit_of("current (A)"), unit_of("y[0]"), unit_of("x")
-    ('m/s', 'A', '', '')
-    """
-    found = _UNIT.search(name)
-    return found.group(1).strip() if found else ""
-
-
-def without_unit(name: str) -> str:
-    """Return a name without the unit at its end.
-
-    Examples
-    --------
-    >>> from tether.result.panels import without_unit
-    >>> without_unit("speed [m/s]"), without_unit("speed [m/s]'"), without_unit("y[0]")
-    ('speed', "speed'", 'y[0]')
-    """
-    return _UNIT.sub("", name) + "'" * (bool(_UNIT.search(name)) and name.endswith("'"))
 
 
 def in_panels(names: Sequence[str], values: Sequence[np.ndarray]) -> list[list[int]]:

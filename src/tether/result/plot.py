@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tether.base.optional import as_label, load_pyplot
+from tether.problem.names import unit_of
 from tether.result.access import described, values_of
 from tether.result.between import finer
-from tether.result.panels import in_panels, unit_of
+from tether.result.panels import in_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tether.problem.names import counted
+
 if TYPE_CHECKING:
     from tether.result.solution import DaeResult
 
@@ -22,8 +24,8 @@ def summary(result: DaeResult) -> str:
     if result.diagnosis is not None:
         lines += [f"  try      {remedy}" for remedy in result.diagnosis.remedies]
     if len(result.t):
-        lines.append(f"  t        {result.t[0]:.6g} to {result.t[-1]:.6g}, {len(result.t)} points, "
-                     f"{n} unknowns")
+        lines.append(f"  t        {result.t[0]:.6g} to {result.t[-1]:.6g}, "
+                     f"{counted(len(result.t), 'point')}, {counted(n, 'unknown')}")
         lines.append(f"  y(end)   {_values(result)}")
     if result.how:
         lines.append(f"  run      {result.how}")
@@ -38,11 +40,12 @@ def summary(result: DaeResult) -> str:
     lines.append(f"  work     {stats.nfev} residuals, {stats.njev} Jacobians, {stats.nlu} "
                  f"factorisations, {stats.seconds:.3g} s")
     if result.drift is not None:
-        lines.append(f"  drift    {stats.worst_drift:.2g} at most off {result.drift.shape[0]} "
-                     "constraints and invariants")
+        count = result.drift.shape[0]
+        kept = "1 constraint or invariant" if count == 1 else f"{count} constraints and invariants"
+        lines.append(f"  drift    {stats.worst_drift:.2g} at most off {kept}")
     for number, times in enumerate(result.t_events or []):
-        lines.append(f"  event {number}  {len(times)} times" + (f", last at {times[-1]:.6g}"
-                                                              if len(times) else ""))
+        last = f", last at {times[-1]:.6g}" if len(times) else ""
+        lines.append(f"  event {number}  {counted(len(times), 'time')}{last}")
     return "\n".join(lines)
 
 

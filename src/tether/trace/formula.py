@@ -19,6 +19,7 @@ def formula(
     names: Sequence[str],
     arg_names: Sequence[str] = (),
     longest: int = 500,
+    digits: int | None = None,
 ) -> str:
     """Write an expression with the given names of the unknowns.
 
@@ -34,6 +35,8 @@ def formula(
         Names of the arguments; ``p[0]``, ``p[1]``, ... when left out.
     longest : int
         A part that is longer than this many characters is written as ``(...)``.
+    digits : int, optional
+        How many digits of numbers are written; all when left out.
 
     Examples
     --------
@@ -46,7 +49,7 @@ def formula(
     """
     written: dict[int, tuple[str, int]] = {}
     for part in graph.cone([node]):
-        text, strength = _write(graph, part, written, names, arg_names)
+        text, strength = _write(graph, part, written, names, arg_names, digits)
         written[part] = (text, strength) if len(text) <= longest else (_SHORTENED, binding.ATOM)
     return written[node][0]
 
@@ -57,6 +60,7 @@ def _write(
     written: dict[int, tuple[str, int]],
     names: Sequence[str],
     arg_names: Sequence[str],
+    digits: int | None,
 ) -> tuple[str, int]:
     code, a, b, c = graph.nodes[node]
 
@@ -65,7 +69,7 @@ def _write(
         return text if strength >= least else f"({text})"
 
     if code in op.LEAVES:
-        return _leaf(graph, node, names, arg_names)
+        return _leaf(graph, node, names, arg_names, digits)
     if code == op.NEG:
         inner, x, y, _ = graph.nodes[a]
         if inner == op.SUB:
@@ -124,11 +128,12 @@ def _swapped(graph: Graph, code: int, a: int, b: int, written: dict[int, tuple[s
 
 
 def _leaf(
-    graph: Graph, node: int, names: Sequence[str], arg_names: Sequence[str]
+    graph: Graph, node: int, names: Sequence[str], arg_names: Sequence[str], digits: int | None
 ) -> tuple[str, int]:
     code, a, order, _ = graph.nodes[node]
     if code == op.CONST:
-        return format_number(a), binding.ATOM if a >= 0 else binding.SIGN
+        shown = a if digits is None else float(f"{a:.{digits}g}")
+        return format_number(shown), binding.ATOM if a >= 0 else binding.SIGN
     if code == op.TIME:
         return "t", binding.ATOM
     if code == op.ARG:
