@@ -1,4 +1,4 @@
-"""What the site needs beyond mkdocs: whole folders in the navigation, formulas, no network.
+"""What the site needs beyond mkdocs: formulas, and a search that works from the disk.
 
 A browser draws MathML by itself, so formulas need no script. The search of the theme would load a
 small script from a network if the pages are opened from the disk; it gets our copy instead.
@@ -18,22 +18,6 @@ TAG = re.compile(r"\\tag\{(\w+)\}")
 # a prime as an index is set too high: the sign itself is raised already
 PRIME = re.compile(r"<msup>(<mi>\w</mi>)<mi>&#x02032;</mi></msup>")
 SHIM_ADDRESS = "https://unpkg.com/iframe-worker/shim"
-
-
-def on_config(config: Any) -> Any:
-    """Replace ``folder/*`` in the navigation by the pages of the folder."""
-    docs = Path(config["docs_dir"])
-    config["nav"] = [_expanded(entry, docs) for entry in config["nav"]]
-    config["nav"] = [entry for entry in config["nav"] if list(entry.values()) != [[]]]
-    return config
-
-
-def _expanded(entry: dict[str, Any], docs: Path) -> dict[str, Any]:
-    (title, target), = entry.items()
-    if not isinstance(target, str) or not target.endswith("/*"):
-        return entry
-    pages = sorted((docs / target[:-2]).glob("*.md"), key=lambda page: (page.stem != "index", page))
-    return {title: [page.relative_to(docs).as_posix() for page in pages]}
 
 
 def on_page_content(content: str, **_: Any) -> str:
