@@ -277,6 +277,7 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver),
         verdict=diagnosis or partial(_all_is_well, driver), warnings=found + differences,
         jumps=tuple(run.jumps), naming=partial(_names, run),
+        event_names=tuple([event.name for event in events]),
     )
 
 

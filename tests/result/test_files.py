@@ -76,7 +76,8 @@ def test_what_is_saved_comes_back(run, ending, tmp_path):
         for a, b in zip(getattr(sol, name) or [], getattr(again, name) or [], strict=True):
             same(a, b)
             assert a.shape == b.shape
-    for name in ("names", "status", "message", "success", "how", "warnings", "jumps", "nfev"):
+    for name in ("names", "status", "message", "success", "how", "warnings", "jumps", "nfev",
+                 "event_names"):
         assert getattr(sol, name) == getattr(again, name)
     for name in ("t", "h", "order"):
         same(getattr(sol.stats, name), getattr(again.stats, name))

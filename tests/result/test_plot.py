@@ -48,7 +48,7 @@ def test_plot_of_chosen_components_with_t_eval_and_events(pyplot):
     figure = sol.plot([1], labels=["current"])
     (states,) = figure.axes
     assert len(states.lines) == 1 + len(sol.t_events[0]) == 2
-    assert words(states) == ["current", "event 0"]
+    assert words(states) == ["current", "event"]
     figure.savefig(io.BytesIO())
     with pytest.raises(ValueError, match="labels"):
         sol.plot(labels=["one"])

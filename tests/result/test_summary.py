@@ -30,6 +30,6 @@ def test_print_of_events_and_many_unknowns():
     events = [lambda t, y, yp: y[0] - 0.5, lambda t, y, yp: 1.0]
     sol = solve_dae(lambda t, y, yp: yp + y, (0, 1), np.ones(30), events=events)
     text = str(sol)
-    assert "event 0  1 time, last at 0.69314" in text
-    assert "event 1  0 times" in text
+    assert "event    0: 1 time, last at 0.69314" in text
+    assert "event    1: 0 times" in text
     assert "..." in text

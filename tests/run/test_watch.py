@@ -1,5 +1,6 @@
 """Events: where they are found, in which order, and what they may do to the run."""
 
+import functools
 import math
 
 import numpy as np
@@ -27,6 +28,22 @@ def test_no_events():
     for events in (None, [], ()):
         sol = solve_dae(decay, (0, 1), [1.0], events=events)
         assert sol.t_events is sol.y_events is sol.yp_events is None
+
+
+def test_events_are_called_after_their_functions():
+    def low(t, y):
+        return y[0] - 0.5
+
+    def bottom(t, y):
+        return y[0] - 0.1
+
+    unnamed = lambda t, y: y[0] - 0.4                              # noqa: E731
+    sol = solve_dae(decay, (0, 1), [1.0], events=[low, unnamed, bottom, functools.partial(low)])
+    assert sol.event_names == ("low", "event 1", "bottom", "event 3")
+    assert "event    low: 1 time, last at 0.69314" in str(sol)
+    twins = solve_dae(decay, (0, 1), [1.0], events=[low, low])
+    assert twins.event_names == ("event 0", "event 1")
+    assert solve_dae(decay, (0, 1), [1.0]).event_names == ()
 
 
 def test_event_that_never_happens():

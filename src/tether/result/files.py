@@ -95,6 +95,7 @@ def _taken_apart(result: DaeResult) -> tuple[Arrays, dict[str, Any]]:
         "status": int(result.status), "message": result.message, "how": result.how,
         "warnings": list(result.warnings), "jumps": [vars(jump) for jump in result.jumps],
         "events": None if result.t_events is None else len(result.t_events),
+        "event_names": list(result.event_names),
         "stats": {name: getattr(stats, name) for name in COUNTS},
         "start": _of_start(start), "diagnosis": _of_diagnosis(result.diagnosis),
     }
@@ -124,6 +125,7 @@ def _put_together(arrays: Arrays, about: dict[str, Any]) -> dict[str, Any]:
         "drift": arrays.get("drift"), "how": about["how"], "warnings": tuple(about["warnings"]),
         "jumps": tuple(_jump(jump) for jump in about["jumps"]),
         "verdict": _diagnosis(about["diagnosis"]), "naming": tuple(about["names"]),
+        "event_names": tuple(about["event_names"]),
     }
 
 

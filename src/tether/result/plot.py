@@ -160,12 +160,13 @@ def _title(names: Sequence[str]) -> str:
 
 def _mark_events(axis: Axes, result: DaeResult, labelled: bool) -> None:
     """Draw a line for every event; the legend of one panel says which."""
-    for number, (times, dashes) in enumerate(zip(result.t_events or [], cycle(EVENT_DASHES),
-                                                 strict=False)):
+    for name, times, dashes in zip(
+        result.event_names, result.t_events or [], cycle(EVENT_DASHES), strict=False
+    ):
         for count, time in enumerate(times):
             axis.axvline(
                 time, color="0.6", linewidth=0.8, linestyle=dashes, zorder=0,
-                label=f"event {number}" if labelled and count == 0 else None,
+                label=as_label(name) if labelled and count == 0 else None,
             )
 
 

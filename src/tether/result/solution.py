@@ -59,6 +59,8 @@ class DaeResult:
         ``sol(t) -> (y, yp)``, with ``dense_output=True``.
     t_events, y_events, yp_events : list of ndarray or None
         Times of each event and the values there.
+    event_names : tuple of str
+        What summaries and pictures call the events: their functions' names, or "event 0", ...
     nfev, njev, nlu : int
         Residuals (those for differences included), Jacobians, factorisations.
     status : Status
@@ -123,6 +125,7 @@ class DaeResult:
     warnings: tuple[str, ...] = ()
     jumps: tuple[Jumped, ...] = ()
     naming: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    event_names: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:

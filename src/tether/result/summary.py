@@ -43,9 +43,10 @@ def summary(result: DaeResult) -> str:
         count = result.drift.shape[0]
         kept = "1 constraint or invariant" if count == 1 else f"{count} constraints and invariants"
         lines.append(f"  drift    {stats.worst_drift:.2g} at most off {kept}")
-    for number, times in enumerate(result.t_events or []):
+    for name, times in zip(result.event_names, result.t_events or [], strict=False):
         last = f", last at {times[-1]:.6g}" if len(times) else ""
-        lines.append(f"  event {number}  {counted(len(times), 'time')}{last}")
+        label = name.removeprefix("event ")
+        lines.append(f"  event    {label}: {counted(len(times), 'time')}{last}")
     return "\n".join(lines)
 
 

@@ -40,6 +40,7 @@ class Event:
     counted: int = 0                           # occurrences that count towards `stops_after`
     unknowns: np.ndarray | None = None         # it depends on these; None: not known
     number: int = 0                            # among the user's events
+    name: str = ""                             # in summaries and pictures
 
     def value(self, t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> float:
         """Call the function."""
@@ -103,7 +104,19 @@ def check_events(events: Any, args: tuple) -> list[Event]:
         events = [events]
     if not isinstance(events, Sequence):
         raise TypeError(f"events must be a callable or a list of them, got {events!r}")
-    return [_check_event(number, fun, args) for number, fun in enumerate(events)]
+    checked = [_check_event(number, fun, args) for number, fun in enumerate(events)]
+    for event, name in zip(checked, _names_of(events), strict=True):
+        event.name = name
+    return checked
+
+
+def _names_of(functions: Sequence[Any]) -> list[str]:
+    """Name events after their functions, and by their numbers where these have no name."""
+    names = [getattr(fun, "__name__", "") for fun in functions]
+    return [
+        name if name.isidentifier() and names.count(name) == 1 else f"event {number}"
+        for number, name in enumerate(names)
+    ]
 
 
 def _check_event(number: int, fun: Any, args: tuple) -> Event:

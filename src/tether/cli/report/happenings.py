@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,14 +46,13 @@ def _seen(changes: dict[int, float], y: np.ndarray) -> dict[int, float]:
             if j >= len(size) or abs(change) > ROUND_OFF * size[j]}
 
 
-def events_table(sol: DaeResult, events: Any) -> str:
+def events_table(sol: DaeResult) -> str:
     """List how often each event happened, and when."""
     if not sol.t_events:
         return ""
-    functions = list(events) if isinstance(events, (list, tuple)) else [events]
     rows = [
-        [getattr(function, "__name__", f"event {k}"), len(times), _listed(times)]
-        for k, (function, times) in enumerate(zip(functions, sol.t_events, strict=False))
+        [name, len(times), _listed(times)]
+        for name, times in zip(sol.event_names, sol.t_events, strict=True)
     ]
     return table(["event", "times", "at t"], rows, "Events")
 

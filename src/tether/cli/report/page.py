@@ -49,7 +49,7 @@ def write_page(story: Story) -> str:
         section("Steps", history_charts(sol)),
         section("Drift off the constraints", drift_charts(sol)),
         section("Switches, jumps and events", restarts(sol), jumps_table(sol, names),
-                events_table(sol, source.more.get("events"))),
+                events_table(sol)),
         section("Start", _start(story)),
         section("Statistics", _statistics(sol)),
         f"<footer>Written by tether {escape(tether.__version__)}.</footer>",
