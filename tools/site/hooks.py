@@ -15,6 +15,8 @@ FORMULA = re.compile(
     r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL
 )
 TAG = re.compile(r"\\tag\{(\w+)\}")
+# bars stand close to what they enclose
+BAR = re.compile(r"<mo[^>]*>(&#x0007C;|\|)</mo>")
 # a prime as an index is set too high: the sign itself is raised already
 PRIME = re.compile(r"<msup>(<mi>\w</mi>)<mi>&#x02032;</mi></msup>")
 SHIM_ADDRESS = "https://unpkg.com/iframe-worker/shim"
@@ -31,6 +33,7 @@ def _mathml(found: re.Match[str]) -> str:
     tag = TAG.search(tex)
     formula = convert(TAG.sub("", tex).strip(), display="block" if block else "inline")
     formula = PRIME.sub(r"<mrow>\1<mo lspace='0' rspace='0'>&#x02032;</mo></mrow>", formula)
+    formula = BAR.sub('<mo lspace="0" rspace="0" stretchy="false">|</mo>', formula)
     if not block:
         return formula
     if tag is None:

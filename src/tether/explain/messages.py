@@ -56,8 +56,9 @@ def page() -> str:
 
 def _shown(template: str, what: str = "") -> str:
     """Fill in an example."""
+    equations = "equations 0, 1" if "one of {equations}" in template else "equation 1"
     return template.format(
-        t="0.5", breaks="[0.5]", at=" at t = 0.5", what=what, equations="equation 1",
+        t="0.5", breaks="[0.5]", at=" at t = 0.5", what=what, equations=equations,
         variables="current",
     )
 
