@@ -18,7 +18,7 @@ import numpy as np
 from tether._core.events import crossed
 from tether.run.watch import EPS, Event
 
-__all__ = ["Aftermath", "Change", "Hold", "Moment", "round_off", "values_at"]
+__all__ = ["Aftermath", "Change", "Hold", "Moment", "about_to_happen", "round_off", "values_at"]
 
 # Of an unknown: what is left of it by round-off ...
 UNCERTAIN = 1e-13
@@ -187,6 +187,25 @@ def _heading(event: Event, change: Change, at_zero: float, args: tuple) -> float
 def values_at(events: Sequence[Event], moment: Moment, args: tuple) -> np.ndarray:
     """Values of event functions at a point; NaN where they have none."""
     return np.array([event.value_or_nan(*moment, args) for event in events])
+
+
+def about_to_happen(
+    events: Sequence[Event], before: Moment, end: Moment, args: tuple
+) -> list[int]:
+    """Return the events whose time misses the end of a run by round-off alone.
+
+    A clock such as sin(pi t / T) is not quite zero at its last tick. `before` is a point ahead of
+    the end, from which the functions have come close to zero.
+    """
+    late = SAME_TIME * EPS * max(abs(before.t), abs(end.t))
+    late = late if end.t > before.t else -late
+    beyond = Moment(end.t + late, end.y + late * end.yp, end.yp)
+    far, near, past = (values_at(events, moment, args) for moment in (before, end, beyond))
+    return [
+        number for number, event in enumerate(events)
+        if near[number] != 0.0 and crossed(near[number], past[number], event.direction)
+        and abs(near[number]) <= CLEARLY_NOT_ZERO * abs(far[number])
+    ]
 
 
 @np.errstate(all="ignore")

@@ -14,7 +14,15 @@ from tether._core import events as core_events
 from tether.base.checks import check_vector
 from tether.base.reason import Kind
 from tether.base.status import Status
-from tether.run.aftermath import Aftermath, Change, Hold, Moment, round_off, values_at
+from tether.run.aftermath import (
+    Aftermath,
+    Change,
+    Hold,
+    Moment,
+    about_to_happen,
+    round_off,
+    values_at,
+)
 from tether.run.breaks import Breaks
 from tether.run.integration import Integration
 from tether.run.method import Polynomial
@@ -138,6 +146,9 @@ class Driver:
                     count = max(1, count // 2)
                 elif code == codes.PAUSED:     # all were taken; an early return tells nothing
                     count *= 2
+
+        if self.events and self.integration.status == Status.REACHED_END:
+            self._serve_end()
 
     # --- limits, callback, progress -------------------------------------------------------
 
@@ -328,6 +339,21 @@ class Driver:
                 self.integration.status = Status.REACHED_END
         else:
             self._cut(cut, acting, reported, whole)
+
+    def _serve_end(self) -> None:
+        """Let events happen whose time misses the end of the interval by round-off."""
+        run, t = self.integration, self.t_reached
+        if self.segment_t == t or self.state.t != t:
+            return                             # the run has begun anew there, or is behind it
+        polynomial = run.polynomial().restricted(run.n)
+        begin = self.segment_t if self.state.steps == self.segment_step + 1 else polynomial.t_old
+        before, end = (Moment(s, *polynomial(s)) for s in (begin, t))
+        found = [number for number in about_to_happen(self.events, before, end, self.args)
+                 if self.state.event_rest[number] < 0.0]       # not what rests at zero
+        y, yp = self.state.y_now.copy(), self.state.yp_now.copy()
+        if acting := self._report_all(found, t, y, yp):
+            run.status = Status.RUNNING
+            self._act(t, acting, y, yp, t, reported=found)
 
     def _has_crossed(self, number: int, event: Event, polynomial: Polynomial) -> bool:
         """Whether an event function passed zero in the last step, not only by round-off."""
