@@ -30,7 +30,7 @@ def test_a_clock_ticks_at_the_end(period, count):
     tick = tick_every(period, apply=lambda t, y: [y[0], y[1] + 1.0])
     sol = solve_dae(counter, (0.0, count * period), [0.0, 0.0], events=tick, max_step=period / 3)
     assert sol.status == Status.REACHED_END
-    assert len(sol.t_events[0]) == count + 1          # with the one at the start, which does not act
+    assert len(sol.t_events[0]) == count + 1           # with the one at the start
     assert sol.y[1, -1] == count
     assert sol.t[-1] == count * period
 
