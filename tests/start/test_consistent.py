@@ -158,6 +158,7 @@ def test_a_change_by_round_off_is_none():
 
     guess = [0.7, -0.9, 0.3, 0.2, 0.0]
     found = consistent_start(pendulum, 0.0, guess)
+    assert "NO_CONSISTENT_START" not in repr(found)
     start = solve_dae(pendulum, (0.0, 0.1), found.y).start
     assert start.moved == {}
     assert "moved" not in start.message

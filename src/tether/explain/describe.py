@@ -232,7 +232,7 @@ def _on_ranks(found: Analysis) -> Iterator[str]:
     if ranks is None or ranks.kind == "unknown":
         return
     if ranks.kind == "singular":
-        yield "the ranks of the derivative array say so: equations differentiated repeat each other"
+        yield "differentiating the equations does not help: their derivatives repeat each other too"
         return
     yield (
         "leading derivatives cancel in a way that combinations of equations do not resolve; index "

@@ -77,7 +77,8 @@ class Start:
     pencil: Pencil | None = field(default=None, repr=False)
     jump: Jump | None = field(default=None, repr=False)
     lawful: bool = field(default=True, repr=False)
-    status: Status = Status.NO_CONSISTENT_START     # of a run from here, if there was no success
+    # of a run from here, if there was no success
+    status: Status = field(default=Status.NO_CONSISTENT_START, repr=False)
 
     def after(self, earlier: Start) -> Start:
         """Return the same with the jump to where it was made from."""
