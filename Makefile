@@ -69,8 +69,10 @@ $(VENV)/.lint: $(VENV)/.test
 	$(PIP) '.[lint]'
 	touch $@
 
-$(VENV)/.site: $(VENV)/.test
-	$(PIP) '.[docs]'
+# The site is made from the sources as they are: tether itself need not be built for it.
+$(VENV)/.site: $(BIN)/python pyproject.toml
+	$(PIP) $$($(BIN)/python -c "import tomllib; \
+	print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'])")
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test benchmarks/requirements.txt
