@@ -109,7 +109,16 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def conditions(name: str) -> str:
     """Read the line that says when and with which versions a file was measured."""
-    return text_of(name).splitlines()[2] + "\n\n"
+    return text_of(name).splitlines()[2]
+
+
+def measured() -> str:
+    """Say when and with which versions each part was measured."""
+    parts: dict[str, list[str]] = {}
+    for name in ("work_precision", "high_index", "overhead", "calls", "abilities"):
+        parts.setdefault(conditions(name), []).append(f"`{name}`")
+    lines = [f"- {', '.join(names)}: {words}" for words, names in parts.items()]
+    return "\n## When and where\n\n" + "\n".join(lines) + "\n"
 
 
 def mean(values: list[float]) -> float:
@@ -137,7 +146,7 @@ def equal_digits() -> str:
 
 def high_index() -> str:
     found: dict[str, dict[str, str]] = {}
-    for name, solver, ratios in section("high_index", conditions("high_index").strip()):
+    for name, solver, ratios in section("high_index", conditions("high_index")):
         words = shown(at_digits(ratios)) if ":" in ratios else "no peer gets there"
         found.setdefault(name, {})[solver] = words
     rows = [[f"`{name}`", cells["tether, traced"], cells["tether, callback"]]
@@ -157,7 +166,7 @@ def overhead() -> str:
 def calls() -> str:
     return table(["problem", "calls over IDA's"], [
         [f"`{name}`" if "mean" not in name else name, ratio]
-        for name, ratio in section("calls", conditions("calls").strip())
+        for name, ratio in section("calls", conditions("calls"))
     ])
 
 
@@ -173,20 +182,17 @@ def first_call() -> str:
 
 def abilities() -> str:
     head = next(line for line in text_of("abilities").splitlines() if line.startswith("| problem"))
-    rows = section("abilities", conditions("abilities").strip())
+    rows = section("abilities", conditions("abilities"))
     rows = [[f"**{name}**" if "solved" in name else f"`{name}`", *rest] for name, *rest in rows]
     return table([cell.strip() for cell in head.strip("|").split("|")], rows)
 
 
 def page() -> str:
     return (
-        HEAD + EQUAL_DIGITS + conditions("work_precision") + equal_digits()
+        HEAD + EQUAL_DIGITS + equal_digits()
         + f"![Time against correct digits](images/{PICTURE.name})\n\n"
-        + HIGH_INDEX + conditions("high_index") + high_index()
-        + OVERHEAD + conditions("overhead") + overhead()
-        + CALLS + conditions("calls") + calls()
-        + FIRST + conditions("work_precision") + first_call()
-        + ABILITIES + conditions("abilities") + abilities() + LAST
+        + HIGH_INDEX + high_index() + OVERHEAD + overhead() + CALLS + calls()
+        + FIRST + first_call() + ABILITIES + abilities() + LAST + measured()
     )  # fmt: skip
 
 

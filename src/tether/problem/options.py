@@ -141,9 +141,9 @@ class Options:
     trace: str = "auto"
     backend: str = "auto"             # measured, benchmarks/results/machine.md
     start: str = "auto"               # repair what is free, keep the rest
-    projection_power: float = 1.0     # measured, docs/studies/hanson-krogh.md
+    projection_power: float = 1.0     # measured, docs/studies/projection-choices.md
     projection_solver: str = "orthogonal"   # HK
-    projection_placement: str = "before"    # measured, docs/studies/hanson-krogh.md
+    projection_placement: str = "before"    # measured, docs/studies/projection-choices.md
     accept_projected_start: bool = False    # HK: refuse a start off the constraints
 
     def __post_init__(self) -> None:
