@@ -21,11 +21,11 @@ def test_code_blocks_run(page):
         exec(compile(block, name, "exec"), namespace)
 
 
-def test_equations_cited_in_the_code_exist():
+def test_equations_cited_in_code_and_docs_exist():
     text = (ROOT / "docs/mathematics.md").read_text(encoding="utf-8")
     known = {int(n) for n in re.findall(r"\\tag{(\d+)}", text)}
     cited = set()
-    for source in (ROOT / "src").rglob("*.py"):
+    for source in [*(ROOT / "src").rglob("*.py"), *PAGES]:
         code = source.read_text(encoding="utf-8")
         for first, last in re.findall(r"math \((\d+)\)(?:[-,] ?\((\d+)\))?", code):
             cited |= {int(first), int(last or first)}

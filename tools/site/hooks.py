@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from latex2mathml.converter import convert
+from mkdocs.utils import get_relative_url
 
 FORMULA = re.compile(
     r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL
 )
 TAG = re.compile(r"\\tag\{(\w+)\}")
+CITED = re.compile(r"\bmath \((\d+[ab]?)\)")
 # bars stand close to what they enclose
 BAR = re.compile(r"<mo[^>]*>(&#x0007C;|\|)</mo>")
 # a prime as an index is set too high: the sign itself is raised already
@@ -22,9 +24,11 @@ PRIME = re.compile(r"<msup>(<mi>\w</mi>)<mi>&#x02032;</mi></msup>")
 SHIM_ADDRESS = "https://unpkg.com/iframe-worker/shim"
 
 
-def on_page_content(content: str, **_: Any) -> str:
-    """Write every formula as MathML, with its number beside it."""
-    return FORMULA.sub(_mathml, content)
+def on_page_content(content: str, page: Any, **_: Any) -> str:
+    """Write every formula as MathML, with its number beside it, and link to those cited."""
+    there = get_relative_url("mathematics.html", page.url)
+    link = rf'<a href="{there}#eq-\1">math (\1)</a>'
+    return CITED.sub(link, FORMULA.sub(_mathml, content))
 
 
 def _mathml(found: re.Match[str]) -> str:
