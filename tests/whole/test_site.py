@@ -17,6 +17,10 @@ MOST_WORDS = 1500
 MAY_BE_LONGER = ("reference/", "mathematics", "architecture.md")
 
 
+def text_of(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
 def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
@@ -33,7 +37,7 @@ def anchor_of(heading: str) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^```.*?^```", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
     return {anchor_of(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
 
@@ -41,12 +45,12 @@ def anchors(page: Path) -> set[str]:
 def test_pages_are_short(page):
     place = page.relative_to(DOCS).as_posix()
     if not place.startswith(MAY_BE_LONGER):
-        assert len(page.read_text().split()) <= MOST_WORDS
+        assert len(text_of(page).split()) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("page", LINKING, ids=name_of)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(text_of(page))):
         if "://" in target:
             continue
         file, _, anchor = target.partition("#")
@@ -59,25 +63,25 @@ def test_links_lead_somewhere(page):
 def test_pages_named_in_the_code_exist():
     cited = set()
     for source in (ROOT / "src").rglob("*.py"):
-        cited |= set(re.findall(r"docs/[\w/-]+\.md", source.read_text()))
+        cited |= set(re.findall(r"docs/[\w/-]+\.md", text_of(source)))
     assert cited
     assert not [name for name in sorted(cited) if not (ROOT / name).exists()]
 
 
 def test_every_public_name_is_in_the_reference():
-    text = "".join(page.read_text() for page in (DOCS / "reference").glob("*.md"))
+    text = "".join(text_of(page) for page in (DOCS / "reference").glob("*.md"))
     shown = set(re.findall(r"^::: tether\.(?:\w+\.)*(\w+)$", text, re.MULTILINE))
     assert shown >= set(tether.__all__)
 
 
 def test_every_page_is_in_the_navigation():
-    text = (ROOT / "mkdocs.yml").read_text().split("\nnav:", 1)[1]
+    text = text_of(ROOT / "mkdocs.yml").split("\nnav:", 1)[1]
     named = set(re.findall(r"[\w/-]+\.md", text))
     assert named == {page.relative_to(DOCS).as_posix() for page in PAGES}
 
 
 def glossary() -> list[str]:
-    return re.findall(r"^### (.*)$", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    return re.findall(r"^### (.*)$", text_of(DOCS / "glossary.md"), re.MULTILINE)
 
 
 def test_the_glossary_is_in_order():
@@ -90,10 +94,10 @@ def test_the_glossary_is_in_order():
 def test_words_of_the_glossary_are_used(word):
     used = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
     others = [page for page in PAGES if page.name != "glossary.md"]
-    assert any(used.search(page.read_text()) for page in others), word
+    assert any(used.search(text_of(page)) for page in others), word
 
 
 def test_the_page_of_benchmarks_is_up_to_date():
     """Run ``python -m benchmarks.page`` if not."""
     written = runpy.run_path(str(ROOT / "benchmarks/page.py"))["page"]()
-    assert (DOCS / "performance.md").read_text() == written
+    assert text_of(DOCS / "performance.md") == written
