@@ -2,13 +2,17 @@
 
 import ctypes
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.special import ellipj
 from support.pencils import pencil_index
 
 from tether import gallery
+from tether.gallery.mechanisms import jacobi_functions
 
 NAMES = gallery.names("classic")
 WITH_EXACT = [name for name in NAMES if gallery.get(name).exact]
@@ -352,3 +356,16 @@ def test_arrays_cannot_be_changed_by_accident():
 def test_wrong_arguments_are_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("m", [0.01, 0.5, 0.9])
+def test_jacobi_functions_are_those_of_scipy(m):
+    for u in (0.0, 0.3, 1.85, 31.3, -4.0):
+        np.testing.assert_allclose(jacobi_functions(u, m), ellipj(u, m)[:3], rtol=0, atol=3e-14)
+
+
+def test_listing_the_problems_does_not_import_scipy():
+    text = ("import sys\nfrom tether import gallery\n[gallery.get(n) for n in gallery.names()]\n"
+            "assert 'scipy' not in sys.modules, [n for n in sys.modules if 'scipy' in n][:3]\n")
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
