@@ -1,5 +1,7 @@
 """Fixtures shared by the tests."""
 
+from importlib.util import find_spec
+
 import pytest
 from support.front_door import SPAN
 from support.helpers import C_SOURCE, RELAX_START, compile_c, has_compiler, relax
@@ -7,6 +9,19 @@ from support.helpers import C_SOURCE, RELAX_START, compile_c, has_compiler, rela
 from tether import solve_dae
 from tether.plan import choose, functions
 from tether.plan.shelf import shelf
+
+# Whole files need these; other tests that need something optional skip by themselves.
+NEEDS = {
+    "core/test_colours.py": "hypothesis", "core/test_machine.py": "hypothesis",
+    "core/test_schedule.py": "hypothesis", "structure/test_sigma.py": "hypothesis",
+    "trace/test_compile_c.py": "hypothesis", "trace/test_derive.py": "mpmath",
+    "whole/test_properties.py": "hypothesis",
+}
+collect_ignore = [file for file, package in NEEDS.items() if find_spec(package) is None]
+
+
+def pytest_report_header():
+    return [f"{file} is left out: it needs {NEEDS[file]}" for file in collect_ignore]
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from tether.explain.start_words import refuse_off_constraints
 from tether.problem.names import check_names
 from tether.problem.options import Options
 from tether.problem.problem import Problem, as_problem, prepared
+from tether.problem.units import separated
 from tether.run.integration import Integration
 
 __all__ = ["analyze"]
@@ -72,7 +73,8 @@ def analyze(
     t = check_time("t0", t0)
     y = check_vector("y0", y0)
     yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
-    labels = check_names("names", names, len(y))
+    given = check_names("names", names, len(y))
+    labels = given and list(separated(given)[0])
     options = Options(rtol=rtol, atol=atol)
     problem = prepared(problem, t, y)
     report = report_on(problem, t, y, yp, labels, options)

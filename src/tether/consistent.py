@@ -113,7 +113,7 @@ def consistent_start(
     y = check_vector("y0", y0)
     yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
     n = len(y)
-    labels = list(Names.of(problem, n, names).variables)
+    labels = list(Names.of(problem, n, names).labels)
     options = Options(rtol=rtol, atol=atol)
     given = 1.0 / Units.of_options(options, y).y if weights is None else _weights(weights, n)
     roles = Roles(

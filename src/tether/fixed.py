@@ -355,7 +355,7 @@ class _Run:
         return DaeResult(
             t=t, y=y, yp=yp, sol=None, t_events=None, y_events=None, yp_events=None,
             status=self.status, message=self._message(), start=with_words(start), stats=stats,
-            naming=self.names.variables,
+            naming=self.names,
         )
 
     def _slopes(self, y: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from tether.explain.diagnosis import Diagnosis, Where, begin, write
 from tether.explain.doubts import doubts
 from tether.explain.examine import diagnose
 from tether.explain.start_words import refuse_off_constraints, start_of_run, start_words
+from tether.problem.names import Names
 from tether.problem.options import Options, default, merge
 from tether.problem.problem import as_problem, check_signature
 from tether.result.solution import DaeResult
@@ -57,6 +58,7 @@ def solve_dae(
     invariants: Any = None,
     var_index: ArrayLike | None = None,
     names: Sequence[str] | None = None,
+    units: Sequence[str] | Mapping[str, str] | None = None,
     equation_names: Sequence[str] | None = None,
     t_breaks: ArrayLike | None = None,
     form: str | int = default("form"),
@@ -124,8 +126,11 @@ def solve_dae(
         refused is then integrated.
     names, equation_names : sequence of str, optional
         Names of variables and equations, for ``sol["x"]``, messages, tables and pictures; the
-        variables' are read off the function when left out, as in ``x, v = y``. A unit in brackets,
-        as in ``"speed [m/s]"``, groups them in pictures.
+        variables' are read off the function when left out, as in ``x, v = y``.
+    units : sequence of str or dict, optional
+        Units of the variables, in order (``["m", "m/s"]``) or by name (``{"v": "m/s"}``), for
+        tables, files and pictures, where those of one unit share a panel. They may stand in the
+        names as well, as in ``"speed [m/s]"``.
     t_breaks : array_like, optional
         Times at which a forcing jumps or has a kink. The integration stops there exactly and
         begins anew, at order 1, with the algebraic part made consistent with what holds after the
@@ -206,7 +211,7 @@ def solve_dae(
     def run(settings: Options, watched: list[Event]) -> Status:
         integration = Integration(
             problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between, names=names,
-            equation_names=equation_names,
+            equation_names=equation_names, variable_units=units,
         )
         refuse_off_constraints(integration)
         _warn_if_moved(integration, y0)
@@ -281,9 +286,9 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
     )
 
 
-def _names(run: Integration) -> tuple[str, ...]:
+def _names(run: Integration) -> Names:
     """Return the names of the unknowns, given or read off the function."""
-    return run.names.variables
+    return run.names
 
 
 def _report(run: Integration, driver: Driver) -> IndexReport:

@@ -17,6 +17,8 @@ COMMANDS = [
 def test_commands_run(tether, command):
     (tank,) = re.findall(r"^```python\n(# tank.py\n.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     tether.write(tank, "tank.py")
+    if "--plot" in command:
+        pytest.importorskip("matplotlib")
     program, *arguments = shlex.split(command)
     assert program == "tether"
     code, out, err = tether(*arguments)

@@ -77,6 +77,8 @@ def test_version(tether):
     (["completion", "tcsh"], "tcsh"),
 ])
 def test_bad_use_is_one_line_and_exit_code_2(tether, arguments, words):
+    if "--plot" in arguments:
+        pytest.importorskip("matplotlib")
     code, _, err = tether(*arguments)
     assert code == 2
     assert words in err

@@ -48,7 +48,7 @@ def test_all_files_say_the_same(tether):
     assert (code, err) == (0, "")
     names = ["x[0]", "t", 'a"b', "é"]
     rows = list(csv.reader((tether.folder / "o.csv").open(encoding="utf-8")))
-    assert rows[0] == ["t", *names]
+    assert rows[0] == ["t", "x[0] [m]", "t", 'a"b [m]', "é [µV]"]
     table = np.array(rows[1:], float)
     assert table[:, 0].tolist() == [0.0, 0.5, 1.0]
     assert np.allclose(table[:, 1], np.cos(table[:, 0]), atol=1e-4)

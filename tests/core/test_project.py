@@ -253,9 +253,7 @@ def test_outputs_between_the_steps_are_on_the_constraints():
 
 
 def test_drift_is_shown_in_print_and_plot():
-    import matplotlib
-
-    matplotlib.use("Agg")
+    pytest.importorskip("matplotlib").use("Agg")
     sol = solve_pendulum(t_end=1.0, constraints=rod, invariants=energy)
     assert "drift" in str(sol)
     assert sol.drift.shape == (3, len(sol.t))

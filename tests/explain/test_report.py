@@ -223,6 +223,7 @@ def test_a_black_box_gets_the_local_answer():
     assert report.dof == 2
     assert report.notes[0].startswith("not traced")
     assert "local" in str(report)
+    pytest.importorskip("matplotlib")
     with pytest.raises(ValueError, match="no pattern"):
         report.plot()
 

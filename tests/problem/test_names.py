@@ -11,7 +11,7 @@ import tether
 from tether import Problem, solve_dae
 from tether.base.reason import Kind, Reason, Row
 from tether.explain.start_words import start_words
-from tether.problem.names import Names, counted, unit_of, without_unit
+from tether.problem.names import Names, counted
 
 
 def decay(t, y, yp):
@@ -87,17 +87,6 @@ def test_names_are_read_off_the_function():
 def test_bad_names_are_refused(argument, names, error):
     with pytest.raises(error, match=argument):
         solve_dae(circle, (0, 1), [1.0, 0.0], **{argument: names})
-
-
-@pytest.mark.parametrize(("name", "unit", "bare"), [
-    ("speed [m/s]", "m/s", "speed"), ("speed (m/s)", "m/s", "speed"), ("x [ V ]", "V", "x"),
-    ("speed [m/s]'", "m/s", "speed'"), ("Ω [Ω]", "Ω", "Ω"), ("f(x)", "", "f(x)"),
-    ("y[0]", "", "y[0]"), ("x", "", "x"), ("x'", "", "x'"), ("", "", ""), ("[V]", "", "[V]"),
-    ("a [V] b", "", "a [V] b"),
-])
-def test_units(name, unit, bare):
-    assert unit_of(name) == unit
-    assert without_unit(name) == bare
 
 
 def test_one_is_not_many():

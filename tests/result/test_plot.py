@@ -85,11 +85,18 @@ def test_unknowns_of_one_size_share_a_panel(pyplot, turning):
 def test_unknowns_of_one_unit_share_a_panel(pyplot):
     sol = solve_dae(motor, (0, 3), [0.0, 1.0, 0.0], names=["a [V]", "b (A)", "c [V]"])
     volts, amperes = sol.plot([0, "b", "c [V]"]).axes
-    assert words(volts) == ["a [V]", "c [V]"]
-    assert (volts.get_ylabel(), amperes.get_ylabel()) == ("V", "A")
+    assert words(volts) == ["a", "c"]
+    assert (volts.get_ylabel(), amperes.get_ylabel()) == ("a, c [V]", "b [A]")
     (axis,) = sol.plot("a'", against="b").axes
-    assert axis.get_xlabel() == "b (A)"
-    assert axis.get_legend_handles_labels()[1][0] == "a [V]'"
+    assert axis.get_xlabel() == "b [A]"
+    assert axis.get_legend_handles_labels()[1][0] == "a'"
+    many = solve_dae(motor, (0, 3), [0.0, 1.0, 0.0], names=["a rather long name [V]", "b", "c (V)"])
+    assert many.plot([0, 2]).axes[0].get_ylabel() == "[V]"
+
+
+def test_labels_may_carry_units(pyplot, turning):
+    first, second = turning.plot(["speed", "heat"], labels=["v [m/s]", "Q [J]"]).axes
+    assert (first.get_ylabel(), second.get_ylabel()) == ("v [m/s]", "Q [J]")
 
 
 def test_curves_of_two_calls_differ_in_one_picture(pyplot, turning):

@@ -475,3 +475,36 @@ def test_algebraic_guess_is_no_jump():
     sol = solve(lambda t, y, yp: [yp[0] + y[1], y[1] - y[0]], (0, 1), [1.0, 5.0])
     assert sol.jumps == ()
     assert sol.y[0, 0] == 1.0
+
+
+@pytest.mark.parametrize(("rtol", "atol"), [(1e-3, 1e-6), (1e-9, 1e-12)])
+def test_setting_zero_what_is_zero_makes_no_jump(rtol, atol):
+    """The event finds the place up to round-off, which is what is left of the unknown there."""
+    def falling(t, y, yp):
+        _, speed = y
+        return [yp[0] - speed, yp[1] + 9.81]
+
+    def ground(t, y):
+        return y[0]
+
+    ground.direction = -1
+    ground.apply = lambda t, y, yp: [0.0, -0.8 * y[1]]
+    sol = solve_dae(falling, (0, 2), [1.0, -1.0], events=ground, rtol=rtol, atol=atol)
+    assert [sorted(jump.changes) for jump in sol.jumps] == [[1]] * len(sol.t_events[0])
+    assert len(sol.jumps) >= 3
+
+
+def test_small_jumps_are_listed_if_the_tolerance_is_smaller():
+    def rest(t, y, yp):
+        return [yp[0]]
+
+    def now(t, y):
+        return t - 0.5
+
+    now.apply = lambda t, y, yp: y + 1e-8
+    changes = [
+        [list(jump.changes.values()) for jump in
+         solve_dae(rest, (0, 1), [1.0], events=now, rtol=tol, atol=tol).jumps]
+        for tol in (1e-7, 1e-3)
+    ]
+    assert changes == [[[pytest.approx(1e-8)]], []]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -48,12 +48,12 @@ def write_text(target: str, text: str) -> None:
         file.write(text)
 
 
-def write_csv(target: str, sol: DaeResult, units: Sequence[str]) -> None:
+def write_csv(target: str, sol: DaeResult) -> None:
     """Write one line per time."""
     sol.to_csv(sys.stdout if target == STDOUT else target)
 
 
-def write_json(target: str, sol: DaeResult, units: Sequence[str]) -> None:
+def write_json(target: str, sol: DaeResult) -> None:
     """Write solution, events and statistics; what is not a number is null."""
     stats = {
         key: value for key, value in vars(sol.stats).items() if isinstance(value, (int, float))
@@ -61,7 +61,7 @@ def write_json(target: str, sol: DaeResult, units: Sequence[str]) -> None:
     content = {
         "success": sol.success, "status": sol.status.name, "message": sol.message,
         "how": sol.how, "warnings": list(sol.warnings), "names": list(sol.names),
-        "units": list(units), "t": sol.t, "y": sol.unknowns,
+        "units": list(sol.units), "t": sol.t, "y": sol.unknowns,
         "yp": dict(zip(sol.names, sol.yp, strict=True)),
         "t_events": sol.t_events, "y_events": sol.y_events, "stats": stats,
     }
@@ -81,11 +81,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def save(target: str, sol: DaeResult, units: Sequence[str]) -> None:
+def save(target: str, sol: DaeResult) -> None:
     """Write everything, for `tether.load`; the ending says in which format."""
     sol.save(target)
 
 
-WRITERS: dict[str, Callable[[str, DaeResult, Sequence[str]], None]] = {
+WRITERS: dict[str, Callable[[str, DaeResult], None]] = {
     "csv": write_csv, "json": write_json, "npz": save, "nc": save, "h5": save,
 }

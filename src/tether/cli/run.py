@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +10,13 @@ import numpy as np
 from tether.cli.errors import UsageError
 from tether.cli.source import Source
 from tether.problem.options import DEFAULTS
-from tether.result.panels import unit_of
 
 if TYPE_CHECKING:
     import argparse
 
     from tether.result.solution import DaeResult
 
-__all__ = ["SETTINGS", "output_times", "solve_source", "tolerances", "units_of"]
+__all__ = ["SETTINGS", "output_times", "solve_source", "tolerances"]
 
 # Options of `solve_dae` that are passed on as they are.
 SETTINGS = ("form", "trace", "start", "first_step", "max_step", "max_order", "max_steps",
@@ -36,6 +34,7 @@ def solve_source(
     }
     return solve_dae(
         source.fun, source.t_span, source.y0, source.yp0, args=source.args, names=source.names,
+        units=source.units,
         t_eval=t_eval, dense_output=dense_output,
         progress=sys.stderr.isatty() and not options.quiet,
         **tolerances(source), **settings, **source.more,
@@ -60,13 +59,3 @@ def output_times(source: Source, options: argparse.Namespace) -> Any:
         return np.linspace(source.t_span[0], source.t_span[1], options.points)
     # those of a file belong to its own span
     return source.t_eval if options.t is None else None
-
-
-def units_of(source: Source, names: Sequence[str]) -> list[str]:
-    """Units of the unknowns, given in order or by name, or read off the names; "" if not known."""
-    units = source.units
-    if hasattr(units, "get"):
-        units = [units.get(name) for name in names]
-    if units is None or isinstance(units, str) or len(units) != len(names):
-        units = [""] * len(names)
-    return [str(unit or unit_of(name)) for unit, name in zip(units, names, strict=True)]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tether.base.optional import load_optional
 from tether.cli.errors import ExitCode, UsageError
 from tether.cli.files import SAVED, STDOUT, WRITERS, check_writable
-from tether.cli.run import output_times, solve_source, units_of
+from tether.cli.run import output_times, solve_source
 from tether.cli.source import Source
-from tether.result.panels import unit_of
-from tether.result.plot import MOST_LINES
 
 if TYPE_CHECKING:
     import argparse
@@ -64,13 +61,12 @@ def load_matplotlib() -> None:
 
 def _deliver(sol: DaeResult, source: Source, options: argparse.Namespace) -> None:
     """Write files and summary; of a run that failed, what was computed."""
-    units = units_of(source, sol.names)
     for kind, write in WRITERS.items():
         target = getattr(options, kind)
         if target is not None:
-            write(target, sol, units)
+            write(target, sol)
     if options.plot is not None:
-        save_plot(sol, units, options.plot)
+        save_plot(sol, options.plot)
     if not options.quiet:
         piped = STDOUT in (options.csv, options.json)
         print(sol, file=sys.stderr if piped else sys.stdout)
@@ -80,13 +76,9 @@ def _deliver(sol: DaeResult, source: Source, options: argparse.Namespace) -> Non
         print(f"tether: warning: {warning}", file=sys.stderr)
 
 
-def save_plot(sol: DaeResult, units: Sequence[str], target: str) -> None:
+def save_plot(sol: DaeResult, target: str) -> None:
     """Draw the solution into a file; the ending says of which kind."""
-    labels = [
-        f"{name} [{unit}]" if unit and not unit_of(name) else name
-        for name, unit in zip(sol.names, units, strict=True)
-    ]
     try:
-        sol.plot(labels=labels[:MOST_LINES]).savefig(target, dpi=150)
+        sol.plot().savefig(target, dpi=150)
     except ValueError as error:
         raise UsageError(f"--plot {target}: {error}") from error

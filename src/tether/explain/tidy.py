@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tether.problem.names import without_unit
 from tether.trace import formula
 from tether.trace import opcodes as op
 from tether.trace.graph import Graph
@@ -30,7 +29,7 @@ def tidy_formula(
     graph, node : Graph, int
         The expression.
     names, arg_names : sequence of str
-        Names of unknowns and arguments; units are left out where names differ without them.
+        Names of unknowns and arguments.
 
     Examples
     --------
@@ -41,9 +40,6 @@ def tidy_formula(
     >>> tidy_formula(circle.graph, rate, ["x", "z"])
     "x*x' + z*z'"
     """
-    bare = [without_unit(name) for name in names]
-    if len(set(bare)) == len(bare):
-        names = bare
     terms = _terms(graph, node)
     if terms:
         node = _sum(graph, _without_common_factor(terms))

@@ -141,7 +141,9 @@ class GalleryProblem:
         # here, so that the problems can be looked at without the solver
         from tether.solve import solve_dae
 
-        given: dict[str, Any] = {"names": self.names, "events": self.events or None, **options}
+        given: dict[str, Any] = {
+            "names": self.names, "units": self.units, "events": self.events or None, **options,
+        }
         return solve_dae(self.fun, self.t_span, self.y0, self.yp0, **given)
 
     def atol(self, rtol: float) -> FloatArray:

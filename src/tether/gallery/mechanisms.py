@@ -125,7 +125,7 @@ def jacobi_functions(u: float, m: float) -> tuple[float, float, float]:
     """
     a, b = 1.0, math.sqrt(1.0 - m)
     ratios = []
-    while a - b > 1e-16 * a:
+    while a - b > 1e-15 * a:
         ratios.append((a - b) / (a + b))
         a, b = (a + b) / 2, math.sqrt(a * b)
     angle = 2.0 ** len(ratios) * a * u

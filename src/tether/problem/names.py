@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tether.problem.units import check_units, separated, with_unit
+
 if TYPE_CHECKING:
     from tether.problem.problem import Problem
 
-__all__ = [
-    "NO_NAMES", "Names", "check_names", "counted", "listed", "listed_equations", "unit_of",
-    "without_unit",
-]
+__all__ = ["NO_NAMES", "Names", "check_names", "counted", "listed", "listed_equations"]
 
 MOST_LISTED = 6
-_UNIT = re.compile(r"(?<=\S)\s+[\[(]([^\[\]()]+)[\])]'?$")
 
 
 def check_names(argument: str, names: Any, n: int) -> list[str] | None:
@@ -52,17 +49,27 @@ class Names:
 
     variables: tuple[str, ...]
     equations: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, problem: Problem, n: int, variables: Any = None, equations: Any = None
+        cls, problem: Problem, n: int, variables: Any = None, equations: Any = None,
+        units: Any = None,
     ) -> Names:
         """Take what is given; else read the variables off the function."""
         given = check_names("names", variables, n)
         titles = check_names("equation_names", equations, n) or []
         if given is None:
             given = problem.guessed_names(n)
-        return cls(tuple(given), tuple(titles))
+        names, found = separated(given)
+        return cls(names, tuple(titles), _merged(names, found, check_units(units, n)))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the variables with their units, as in ``speed [m/s]``."""
+        if not any(self.units):
+            return self.variables
+        return tuple(map(with_unit, self.variables, self.units))
 
     def equation(self, i: int) -> str:
         """Name of one equation."""
@@ -84,6 +91,21 @@ class Names:
 
 
 NO_NAMES = Names(())
+
+
+def _merged(
+    names: Sequence[str], found: tuple[str, ...], given: list[str] | dict[str, str] | None
+) -> tuple[str, ...]:
+    """Return the units that are given, and those in the names where none are."""
+    if isinstance(given, dict):
+        given = dict(given)
+        in_order = [given.pop(name, "") for name in names]
+        if given:
+            raise ValueError(
+                f"units names {next(iter(given))!r}, which is no unknown; they are {list(names)}"
+            )
+        given = in_order
+    return found if given is None else tuple([a or b for a, b in zip(given, found, strict=True)])
 
 
 def listed(words: Sequence[str]) -> str:
@@ -109,28 +131,3 @@ def counted(count: int, noun: str) -> str:
     ('1 constraint', '2 constraints')
     """
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def unit_of(name: str) -> str:
-    """Return the unit at the end of a name, in brackets; empty if there is none.
-
-    Examples
-    --------
-    >>> from tether.problem.names import unit_of
-    >>> unit_of("speed [m/s]"), unit_of("current (A)"), unit_of("y[0]"), unit_of("x")
-    ('m/s', 'A', '', '')
-    """
-    found = _UNIT.search(name)
-    return found.group(1).strip() if found else ""
-
-
-def without_unit(name: str) -> str:
-    """Return a name without the unit at its end.
-
-    Examples
-    --------
-    >>> from tether.problem.names import without_unit
-    >>> without_unit("speed [m/s]"), without_unit("speed [m/s]'"), without_unit("y[0]")
-    ('speed', "speed'", 'y[0]')
-    """
-    return _UNIT.sub("", name) + "'" * (bool(_UNIT.search(name)) and name.endswith("'"))

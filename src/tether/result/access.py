@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tether.problem.names import without_unit
+from tether.problem.units import unit_of, with_unit, without_unit
 
 if TYPE_CHECKING:
     from tether.result.solution import DaeResult
@@ -20,7 +20,7 @@ __all__ = ["FIELDS", "described", "field_or_unknown", "is_unknown", "number_of",
 # What a result can be asked for by name, as SciPy's; these come before unknowns of the same name.
 FIELDS = (
     "t", "y", "yp", "sol", "t_events", "y_events", "yp_events", "nfev", "njev", "nlu", "status",
-    "message", "success", "names", "start", "index", "drift", "stats", "diagnosis", "how",
+    "message", "success", "names", "units", "start", "index", "drift", "stats", "diagnosis", "how",
     "warnings", "jumps",
 )
 
@@ -41,7 +41,8 @@ def number_of(names: Sequence[str], key: Any) -> int:
     if isinstance(key, str):
         if key in names:
             return list(names).index(key)
-        meant = [j for j, name in enumerate(names) if without_unit(name) == key]
+        whole = with_unit(without_unit(key), unit_of(key))          # [V] for (V)
+        meant = [j for j, name in enumerate(names) if whole in (name, without_unit(name))]
         if len(meant) == 1:
             return meant[0]
         close = get_close_matches(key, names, 1)
@@ -66,14 +67,16 @@ def is_unknown(names: Sequence[str], key: object) -> bool:
 
 def values_of(result: DaeResult, key: Any) -> np.ndarray:
     """Return the values over time of an unknown, or of ``x'``, the derivative of x."""
-    number, prime = _meant(result.names, key)
+    number, prime = _meant(result.labels, key)
     return (result.yp if prime else result.y)[number]
 
 
-def described(result: DaeResult, key: Any) -> str:
-    """Return the name, with its unit, that stands for what `values_of` returns."""
-    number, prime = _meant(result.names, key)
-    return result.names[number] + "'" * prime
+def described(result: DaeResult, key: Any) -> tuple[str, str]:
+    """Return name and unit of what `values_of` returns; that of a slope depends on the time's."""
+    number, prime = _meant(result.labels, key)
+    return (f"{result.names[number]}'", "") if prime else (
+        result.names[number], result.units[number]
+    )
 
 
 def _meant(names: Sequence[str], key: Any) -> tuple[int, bool]:

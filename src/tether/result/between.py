@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.base.checks import as_numbers
+from tether.problem.names import Names
 
 if TYPE_CHECKING:
     from tether.result.solution import DaeResult
@@ -47,7 +48,7 @@ def finer(result: DaeResult, points: int) -> DaeResult:
     y, yp = result.sol(more)
     return replace(
         result, t=np.insert(result.t, rows, more), y=np.insert(result.y, rows, y, axis=1),
-        yp=np.insert(result.yp, rows, yp, axis=1), naming=result.names,
+        yp=np.insert(result.yp, rows, yp, axis=1), naming=Names(result.names, units=result.units),
     )
 
 

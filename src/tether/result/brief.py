@@ -42,7 +42,7 @@ def page(result: DaeResult) -> str:
 
 def _values(result: DaeResult) -> list[tuple[str, ...]]:
     rows = []
-    for name, y in zip(result.names[:MOST_ROWS], result.y, strict=False):
+    for name, y in zip(result.labels[:MOST_ROWS], result.y, strict=False):
         values = (y[0], y[-1], np.min(y), np.max(y))
         rows.append((name, *(f"{value:.6g}" for value in values)))
     return rows

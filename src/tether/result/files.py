@@ -19,6 +19,7 @@ from tether.base.reason import Kind, Reason
 from tether.base.status import Status
 from tether.explain.causes import Cause
 from tether.explain.diagnosis import Diagnosis, Where
+from tether.problem.names import Names
 from tether.run.interpolant import Interpolant
 from tether.run.jumps import Jumped
 from tether.run.statistics import Statistics
@@ -92,6 +93,7 @@ def _taken_apart(result: DaeResult) -> tuple[Arrays, dict[str, Any]]:
             arrays[f"{kind}_{i}"] = values
     about = {
         "format": FORMAT, "version": VERSION, "names": list(result.names),
+        "units": list(result.units),
         "status": int(result.status), "message": result.message, "how": result.how,
         "warnings": list(result.warnings), "jumps": [vars(jump) for jump in result.jumps],
         "events": None if result.t_events is None else len(result.t_events),
@@ -124,8 +126,8 @@ def _put_together(arrays: Arrays, about: dict[str, Any]) -> dict[str, Any]:
         "stats": Statistics(**about["stats"], **history),
         "drift": arrays.get("drift"), "how": about["how"], "warnings": tuple(about["warnings"]),
         "jumps": tuple(_jump(jump) for jump in about["jumps"]),
-        "verdict": _diagnosis(about["diagnosis"]), "naming": tuple(about["names"]),
-        "event_names": tuple(about["event_names"]),
+        "verdict": _diagnosis(about["diagnosis"]), "event_names": tuple(about["event_names"]),
+        "naming": Names(tuple(about["names"]), units=tuple(about["units"])),
     }
 
 
@@ -215,15 +217,25 @@ def _write_nc(path: Path, arrays: Arrays, text: str) -> None:
                     file.createDimension(axis, size)
             whole = values.dtype.kind in "iu"     # the format has no long integers
             file.createVariable(name, "i4" if whole else "f8", axes)[:] = values
-        names = json.loads(text)["names"]
-        if names:                                 # for other readers
-            letters = _letters(names)
-            file.createDimension("letter", letters.shape[1])
+        for name, words in _words(text).items():
+            if not words:
+                continue
+            letters = _letters(words)
+            file.createDimension(f"letter_of_{name}", letters.shape[1])
             if "unknown" not in file.dimensions:
-                file.createDimension("unknown", len(names))
-            variable = file.createVariable("unknown", "c", ("unknown", "letter"))
+                file.createDimension("unknown", len(words))
+            variable = file.createVariable(name, "c", ("unknown", f"letter_of_{name}"))
             variable[:] = letters
             variable._Encoding = b"utf-8"
+        units = set(_words(text).get("unit", []))
+        if len(units) == 1 and "y" in file.variables:
+            file.variables["y"].units = units.pop().encode()
+
+
+def _words(text: str) -> dict[str, list[str]]:
+    """Return names and units of the unknowns, for other readers."""
+    about = json.loads(text)
+    return {"unknown": about["names"]} | ({"unit": about["units"]} if any(about["units"]) else {})
 
 
 def _letters(names: list[str]) -> np.ndarray:
@@ -251,13 +263,14 @@ def _write_h5(path: Path, arrays: Arrays, text: str) -> None:
         for name, values in arrays.items():
             file.create_dataset(name, data=values, compression="gzip" if values.ndim else None)
         file.create_dataset(ABOUT, data=text)
-        file.create_dataset("names", data=json.loads(text)["names"], dtype=h5py.string_dtype())
+        for name, words in _words(text).items():
+            file.create_dataset(name, data=words, dtype=h5py.string_dtype())
 
 
 def _read_h5(path: Path) -> tuple[Arrays, str]:
     h5py = load_optional("h5py", f"loading {path.name!r}")
     with h5py.File(path, "r") as file:
-        arrays = {name: file[name][()] for name in file if name not in (ABOUT, "names")}
+        arrays = {name: file[name][()] for name in file if name not in (ABOUT, "unknown", "unit")}
         return arrays, file[ABOUT][()].decode()
 
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tether.problem.names import unit_of
-
 __all__ = ["MOST_PANELS", "in_panels"]
 
 MOST_PANELS = 4
@@ -15,22 +13,22 @@ MOST_PANELS = 4
 READABLE = 0.1
 
 
-def in_panels(names: Sequence[str], values: Sequence[np.ndarray]) -> list[list[int]]:
+def in_panels(units: Sequence[str], values: Sequence[np.ndarray]) -> list[list[int]]:
     """Return which lines belong together, in the order in which they were asked for.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tether.result.panels import in_panels
-    >>> in_panels(["a", "b", "c [V]", "d"], [np.array([size]) for size in (1.0, 1e3, 5.0, 2.0)])
+    >>> in_panels(["", "", "V", ""], [np.array([size]) for size in (1.0, 1e3, 5.0, 2.0)])
     [[0, 3], [1], [2]]
     """
-    units: dict[str, list[int]] = {}
-    for line, name in enumerate(names):
-        units.setdefault(unit_of(name), []).append(line)
+    groups: dict[str, list[int]] = {}
+    for line, unit in enumerate(units):
+        groups.setdefault(unit, []).append(line)
     panels = [
         part
-        for unit, lines in units.items()
+        for unit, lines in groups.items()
         for part in ([lines] if unit else _by_size(lines, [_size(values[i]) for i in lines]))
     ]
     panels.sort()

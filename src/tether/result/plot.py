@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tether.base.optional import as_label, load_pyplot
-from tether.problem.names import unit_of
+from tether.problem.units import separated, with_unit
 from tether.result.access import described, values_of
 from tether.result.between import finer
 from tether.result.panels import in_panels
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tether.result.solution import DaeResult
 
 MOST_LINES = 10
+LONGEST_TITLE = 20
 # Where there is dense output, and fewer points than this, curves get so many more between two.
 ENOUGH_POINTS, BETWEEN = 2000, 8
 # Told apart without colour too: the lines of a panel differ in their dashes, beyond those in width.
@@ -44,10 +45,9 @@ def plot_solution(
 ) -> Figure:
     """Plot unknowns over time or against another unknown.
 
-    Unknowns share a panel if they have the same unit, which stands in brackets at the end of a
-    name, as in ``"speed [m/s]"``; those without one share it if they are of similar size. Lines
-    differ in colour and in their dashes. Events are vertical lines. Curves are smooth where the run
-    had ``dense_output=True``; otherwise they join the kept points.
+    Unknowns share a panel if they have the same unit; those without one share it if they are of
+    similar size. Lines differ in colour and in their dashes. Events are vertical lines. Curves are
+    smooth where the run had ``dense_output=True``; otherwise they join the kept points.
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ def plot_solution(
     ax : matplotlib.axes.Axes, optional
         Where to draw, everything in one panel; a new figure when left out.
     labels : sequence of str, optional
-        What the legend calls the lines; the names of the unknowns when left out.
+        What the legend calls the lines, with units in brackets at the end if they have one; the
+        names of the unknowns when left out.
     steps : bool, optional
         Whether to add panels with step size, order and drift below. When left out they are
         added if no unknowns are named, over time, where every step was kept.
@@ -75,19 +76,23 @@ def plot_solution(
     keys = _keys(result, unknowns)
     if against == "t" and "t" not in result.names:
         against = None
-    names = [described(result, key) for key in keys] if labels is None else list(labels)
-    if len(names) != len(keys):
+    if labels is not None and len(labels) != len(keys):
         raise ValueError(f"labels must have one name per unknown drawn ({len(keys)})")
+    if labels is None:
+        names, units = [list(part) for part in zip(*(described(result, key) for key in keys),
+                                                   strict=True)] or [[], []]
+    else:
+        names, units = map(list, separated(labels))
     shown = finer(result, BETWEEN) if len(result.t) <= ENOUGH_POINTS else result
     lines = [values_of(shown, key) for key in keys]
     if ax is not None:
         if steps:
             raise ValueError("steps needs a figure of its own; leave ax out")
-        _draw(ax, shown, list(range(len(lines))), names, lines, against)
+        _draw(ax, shown, list(range(len(lines))), names, units, lines, against)
         _label_time(ax, result, against)
         return ax.figure             # type: ignore[return-value]
 
-    panels = in_panels(names, lines) or [[]]
+    panels = in_panels(units, lines) or [[]]
     wanted = unknowns is None and against is None if steps is None else steps
     if wanted and against is not None:
         raise ValueError("steps are drawn over time; leave against out")
@@ -100,7 +105,7 @@ def plot_solution(
     )
     column = list(axes[:, 0])
     for axis, panel in zip(column, panels, strict=False):
-        _draw(axis, shown, panel, names, lines, against)
+        _draw(axis, shown, panel, names, units, lines, against)
     for axis, draw in zip(column[len(panels):], below, strict=True):
         draw(axis, result)
     _label_time(column[-1], result, against)
@@ -125,6 +130,7 @@ def _draw(
     result: DaeResult,
     panel: Sequence[int],
     names: Sequence[str],
+    units: Sequence[str],
     lines: Sequence[np.ndarray],
     against: str | int | None,
 ) -> None:
@@ -144,18 +150,17 @@ def _draw(
         _mark_events(axis, result, labelled=0 in panel)
     elif len(across):
         _mark_ends(axis, across, [lines[i] for i in panel])
-    axis.set_ylabel(_title([names[i] for i in panel]))
+    axis.set_ylabel(_title([names[i] for i in panel], [units[i] for i in panel]))
     if axis.get_legend_handles_labels()[0]:
         axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=3.5)
 
 
-def _title(names: Sequence[str]) -> str:
-    """Name the vertical axis: the unit all have, or the names if they are few."""
-    units = {unit_of(name) for name in names}
-    if len(units) == 1 and "" not in units:
-        return as_label(units.pop())
-    text = ", ".join(names)
-    return as_label(text) if len(text) <= 20 else ""
+def _title(names: Sequence[str], units: Sequence[str]) -> str:
+    """Name the vertical axis: by the names if they are few, and the unit if all have it."""
+    unit = f"[{units[0]}]" if units and units[0] and len(set(units)) == 1 else ""
+    text = ", ".join(map(with_unit, names, [""] * len(names) if unit else units))
+    words = text if len(text) <= LONGEST_TITLE else ""
+    return as_label(f"{words} {unit}".strip())
 
 
 def _mark_events(axis: Axes, result: DaeResult, labelled: bool) -> None:
@@ -180,7 +185,7 @@ def _mark_ends(axis: Axes, across: np.ndarray, lines: Sequence[np.ndarray]) -> N
 
 
 def _label_time(axis: Axes, result: DaeResult, against: str | int | None) -> None:
-    axis.set_xlabel("t" if against is None else as_label(described(result, against)))
+    axis.set_xlabel("t" if against is None else as_label(with_unit(*described(result, against))))
 
 
 # --- below the solution ---------------------------------------------------------------------------

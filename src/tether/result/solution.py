@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from tether.base.status import Status
 from tether.explain.diagnosis import Diagnosis
+from tether.problem.names import NO_NAMES, Names
 from tether.result import between, files, tables
 from tether.result.access import FIELDS, field_or_unknown, is_unknown
 from tether.result.animate import animate_solution
@@ -42,7 +43,8 @@ class DaeResult:
     Unknowns can be asked for by name or by number: ``sol["voltage"]`` and ``sol[0]`` are rows of
     ``sol.y``, and ``sol["voltage'"]`` is the row of ``sol.yp``. The names are those passed as
     ``names=``, or read off the function where it unpacks its unknowns, as in
-    ``voltage, current = y``; otherwise they are ``y[0]``, ``y[1]`` and so on.
+    ``voltage, current = y``; otherwise they are ``y[0]``, ``y[1]`` and so on. Units, given as
+    ``units=`` or in the names, are ``sol.units``.
 
     The fields can be asked for by name too, as those of SciPy's results: ``sol["t"]``,
     ``sol.keys()``, ``"t" in sol``. They come first: where an unknown is called like a field, say
@@ -124,14 +126,28 @@ class DaeResult:
     verdict: Diagnosis | Callable[[], Diagnosis] | None = None
     warnings: tuple[str, ...] = ()
     jumps: tuple[Jumped, ...] = ()
-    naming: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     event_names: tuple[str, ...] = ()
+    naming: Names | Callable[[], Names] = NO_NAMES
 
     @cached_property
+    def _names(self) -> Names:
+        given = self.naming() if callable(self.naming) else self.naming
+        return given if given.variables else Names(tuple(f"y[{j}]" for j in range(len(self.y))))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the unknowns, all different; worked out when asked for."""
-        given = self.naming() if callable(self.naming) else self.naming
-        return given or tuple(f"y[{j}]" for j in range(len(self.y)))
+        return self._names.variables
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Units of the unknowns; empty where there is none."""
+        return self._names.units or ("",) * len(self.names)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names with units, as in ``speed [m/s]``; so the columns of tables are called."""
+        return self._names.labels
 
     @property
     def unknowns(self) -> dict[str, np.ndarray]:
@@ -150,7 +166,7 @@ class DaeResult:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the functions behind: a report that was not asked for cannot be pickled."""
-        left = {"analysis": None, "verdict": self.diagnosis, "naming": self.names}
+        left = {"analysis": None, "verdict": self.diagnosis, "naming": self._names}
         return self.__dict__ | left
 
     @property
@@ -211,7 +227,7 @@ class DaeResult:
 
     def __contains__(self, key: object) -> bool:
         """Tell whether there is a field or an unknown of that name."""
-        return key in FIELDS or is_unknown(self.names, key)
+        return key in FIELDS or is_unknown(self.labels, key)
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names of the fields."""

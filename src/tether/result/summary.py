@@ -66,8 +66,10 @@ def _values(result: DaeResult) -> str:
         words = [f"{value:.6g}" for value in last[:MOST_COMPONENTS]]
     else:
         words = [
-            f"{name} = {value:.6g}"
-            for name, value in zip(result.names[:MOST_COMPONENTS], last, strict=False)
+            f"{name} = {value:.6g} {unit}".rstrip()
+            for name, value, unit in zip(
+                result.names[:MOST_COMPONENTS], last, result.units, strict=False
+            )
         ]
     while len(words) > 1 and len(", ".join(words)) > WIDTH:
         words.pop()

@@ -25,16 +25,20 @@ def to_dataframe(result: DaeResult, derivatives: bool = False) -> pandas.DataFra
     pandas = load_optional("pandas", "to_dataframe()")
     columns, values = _table(result, derivatives)
     index = pandas.Index(np.array(result.t), name="t")
-    return pandas.DataFrame(np.array(values.T), index=index, columns=columns)
+    frame = pandas.DataFrame(np.array(values.T), index=index, columns=columns)
+    if any(result.units):
+        frame.attrs["units"] = dict(zip(result.labels, result.units, strict=True))
+    return frame
 
 
 def to_xarray(result: DaeResult) -> xarray.Dataset:
     """Return a data set with y and yp over unknowns and time."""
     xarray = load_optional("xarray", "to_xarray()")
     over = ("unknown", "t")
+    units = {"unit": ("unknown", np.array(result.units, dtype=str))} if any(result.units) else {}
     return xarray.Dataset(
         {"y": (over, np.array(result.y)), "yp": (over, np.array(result.yp))},
-        coords={"unknown": np.array(result.names, dtype=str), "t": np.array(result.t)},
+        coords={"unknown": np.array(result.names, dtype=str), "t": np.array(result.t), **units},
         attrs={
             "message": result.message, "status": int(result.status),
             "success": int(result.success), "how": result.how,
@@ -59,6 +63,6 @@ def to_csv(result: DaeResult, path: str | os.PathLike[str] | IO[str], derivative
 def _table(result: DaeResult, derivatives: bool) -> tuple[list[str], np.ndarray]:
     """Return names of columns and the values, one row for every column."""
     if not derivatives:
-        return list(result.names), result.y
+        return list(result.labels), result.y
     primed = [f"{name}'" for name in result.names]
-    return [*result.names, *primed], np.concatenate([result.y, result.yp])
+    return [*result.labels, *primed], np.concatenate([result.y, result.yp])

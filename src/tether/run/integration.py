@@ -31,6 +31,7 @@ from tether.plan.model import AsWritten, Model
 from tether.problem.names import Names, check_names
 from tether.problem.options import Options, merge
 from tether.problem.problem import Problem, as_problem, prepared
+from tether.problem.units import check_units
 from tether.run import recover, replan
 from tether.run.bdf import BDF
 from tether.run.breaks import Breaks
@@ -121,6 +122,7 @@ class Integration:
         dense_output: bool = True,
         names: Any = None,
         equation_names: Any = None,
+        variable_units: Any = None,
     ) -> None:
         self.options = merge(options)
         t0, t_bound = check_time("t0", t0), check_time("t_bound", t_bound, finite=False)
@@ -134,9 +136,13 @@ class Integration:
         # by somebody, between the steps
         self.asked = np.ones(self.n, bool) if dense_output else np.zeros(self.n, bool)
         self._is_asked = dense_output                  # whether any of them is
-        self._names_given = check_names("names", names, self.n), check_names(
-            "equation_names", equation_names, self.n
+        self._names_given = (
+            check_names("names", names, self.n),
+            check_names("equation_names", equation_names, self.n),
+            check_units(variable_units, self.n),
         )
+        if isinstance(variable_units, Mapping):
+            _ = self.names                   # raises if one of the units belongs to no name
         self.units = Units.of_options(self.options, y, abs(t_bound - t0))
         if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
             raise ValueError(
@@ -402,7 +408,9 @@ class Integration:
         """
         if self.start.success:
             t, y, _ = self.given
-            found = jumped(t, y if before is None else before, self.start, on_purpose)
+            found = jumped(
+                t, y if before is None else before, self.start, self.options, on_purpose
+            )
             if found is not None:
                 self.jumps.append(found)
         if self.references.values is None:

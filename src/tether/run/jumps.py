@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tether.problem.options import Options
 from tether.structure.start import Start
 
 __all__ = ["Jumped", "jumped"]
 
-# Relative: a change below this is round-off.
+# A change below this share of the tolerance cannot be told from the errors of the run: an `apply`
+# that sets zero what is zero at the event up to round-off makes no jump.
+NOTICED = 1e-3
+# Relative: a change below this is round-off, however small the tolerance is.
 ROUND_OFF = 1e-12
 
 
@@ -57,7 +61,9 @@ class Jumped:
     open_equations: tuple[int, ...] = ()
 
 
-def jumped(t: float, before: np.ndarray, start: Start, on_purpose: bool) -> Jumped | None:
+def jumped(
+    t: float, before: np.ndarray, start: Start, options: Options, on_purpose: bool
+) -> Jumped | None:
     """Describe a new start, if anything jumps there.
 
     Parameters
@@ -68,6 +74,8 @@ def jumped(t: float, before: np.ndarray, start: Start, on_purpose: bool) -> Jump
         The user's unknowns before.
     start : Start
         Values from which the run goes on.
+    options : Options
+        The tolerances say how small a change is none.
     on_purpose : bool
         Whether somebody has changed the state.
     """
@@ -75,7 +83,9 @@ def jumped(t: float, before: np.ndarray, start: Start, on_purpose: bool) -> Jump
     if jump is None and start.lawful and not on_purpose:
         return None
     after = start.y[: len(before)]
-    large = np.abs(after - before) > ROUND_OFF * np.maximum(np.abs(after), np.abs(before))
+    size = np.maximum(np.abs(after), np.abs(before))
+    rtol, atol = options.tolerances(len(before))
+    large = np.abs(after - before) > np.maximum(ROUND_OFF * size, NOTICED * (rtol * size + atol))
     changes = {int(j): float(after[j] - before[j]) for j in np.flatnonzero(large)}
     if not changes:
         return None

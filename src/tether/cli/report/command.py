@@ -9,7 +9,7 @@ from tether.cli.analyze import analyze_source
 from tether.cli.errors import ExitCode
 from tether.cli.files import STDOUT, check_writable, write_text
 from tether.cli.report.page import Story, write_page
-from tether.cli.run import solve_source, units_of
+from tether.cli.run import solve_source
 from tether.cli.source import Source
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ def run(source: Source, options: argparse.Namespace) -> ExitCode:
     check_writable(options.output, "--output")
     source.take(options)
     sol = solve_source(source, options, dense_output=True)
-    units = units_of(source, sol.names)
-    story = Story(source, sol, analyze_source(source), list(sol.names), units)
+    story = Story(source, sol, analyze_source(source), list(sol.names), list(sol.units))
     write_text(options.output, write_page(story))
     if not options.quiet and options.output != STDOUT:
         print(f"{'success' if sol.success else 'FAILED'}: {options.output}")

@@ -16,7 +16,6 @@ __all__ = ["events_table", "jumps_table", "restarts"]
 
 MOST_TIMES = 12
 MOST_JUMPS = 20
-ROUND_OFF = 1e-12
 
 
 def restarts(sol: DaeResult) -> str:
@@ -30,20 +29,13 @@ def restarts(sol: DaeResult) -> str:
 def jumps_table(sol: DaeResult, names: Sequence[str]) -> str:
     """List where unknowns jumped, and by how much."""
     rows = [
-        [jump.t, _changes(_seen(jump.changes, sol.y), names), _changes(jump.impulses, names),
+        [jump.t, _changes(jump.changes, names), _changes(jump.impulses, names),
          "the equations" if jump.by_law else "the smallest change"]
         for jump in sol.jumps[:MOST_JUMPS]
     ]
     head = ["t", "changes", "impulses", "decided by"]
     some = f" (the first {len(rows)} of {len(sol.jumps)})" if len(rows) < len(sol.jumps) else ""
     return table(head, rows, f"Jumps{some}") if rows else ""
-
-
-def _seen(changes: dict[int, float], y: np.ndarray) -> dict[int, float]:
-    """Leave out changes by round-off."""
-    size = np.max(np.abs(y), axis=1, initial=0.0, where=np.isfinite(y))
-    return {j: change for j, change in changes.items()
-            if j >= len(size) or abs(change) > ROUND_OFF * size[j]}
 
 
 def events_table(sol: DaeResult) -> str:
