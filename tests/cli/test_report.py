@@ -142,7 +142,7 @@ def test_of_many_unknowns_some_are_drawn(tether):
 
 def test_of_many_jumps_the_first_are_listed(tether):
     text = page_of(tether, "inverted-pendulum").text
-    assert re.search(r"Jumps \(the first 20 of [3-7]\d\)", text)
+    assert "Jumps (the first 20 of 80)" in text
     assert "_clock 80" in text
 
 
