@@ -143,7 +143,7 @@ def test_of_many_unknowns_some_are_drawn(tether):
 def test_of_many_jumps_the_first_are_listed(tether):
     text = page_of(tether, "inverted-pendulum").text
     assert "Jumps (the first 20 of 80)" in text
-    assert "_clock 80" in text
+    assert "_clock 81" in text
 
 
 def test_backwards_in_time(tether):
