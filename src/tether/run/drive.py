@@ -345,6 +345,8 @@ class Driver:
         run, t = self.integration, self.t_reached
         if self.segment_t == t or self.state.t != t:
             return                             # the run has begun anew there, or is behind it
+        if self.functions is None or not self.functions.may_be_clocks:
+            return                             # errors of the unknowns are larger than round-off
         polynomial = run.polynomial().restricted(run.n)
         begin = self.segment_t if self.state.steps == self.segment_step + 1 else polynomial.t_old
         before, end = (Moment(s, *polynomial(s)) for s in (begin, t))

@@ -269,6 +269,11 @@ class EventFunctions:
             self._turns_of, self._turns = self.program, self.program.times_of_signs()
         return self._turns, self.program.values
 
+    @property
+    def may_be_clocks(self) -> bool:
+        """Whether some of the events may depend on time alone."""
+        return self.program is None or self.turns[0] is not None
+
     def evaluate(self) -> None:
         """Take the values at the present point as those to change sign."""
         if core_events.evaluate_events(self.state) > 0:
