@@ -61,6 +61,10 @@ class Dense(Matrix):
         start = self.room if which == OF_YP else 0
         return self.memory[start : start + self.room].reshape(self.n, self.n).T
 
+    def positions(self, rows, columns):
+        """Return where entries of F_y or F_y' stand."""
+        return np.asarray(columns, int) * self.n + np.asarray(rows, int)
+
     # --- their columns
 
     def put_column(self, which, j, rows, values, count):

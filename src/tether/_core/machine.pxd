@@ -52,7 +52,7 @@ cdef class Machine:
     # --- entries of F_y and F_y', those that follow from the args first
     cdef public int n_fy, n_fyp
     cdef public int n_fy_static, n_fyp_static
-    cdef public int reach             # one more than the largest position
+    cdef public long long reach       # one more than the largest position
     cdef int* fy_slot
     cdef int* fy_position
     cdef int* fyp_slot

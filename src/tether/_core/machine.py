@@ -59,18 +59,24 @@ class Machine:
             )
         split = len(fy_positions)
         static, slots = schedule.static_entries, schedule.entries
-        order = sort_static_first(static[:split])
         self.n_fy_static = np.sum(static[:split])
-        self.fy_slot = keep(self, slots[:split][order])
-        self.fy_position = keep(self, np.asarray(fy_positions, np.intc)[order])
-        order = sort_static_first(static[split:])
+        self.fy_slot = keep(self, slots[:split][sort_static_first(static[:split])])
         self.n_fyp_static = np.sum(static[split:])
-        self.fyp_slot = keep(self, slots[split:][order])
-        self.fyp_position = keep(self, np.asarray(fyp_positions, np.intc)[order])
+        self.fyp_slot = keep(self, slots[split:][sort_static_first(static[split:])])
         self.n_fy = split
         self.n_fyp = len(fyp_positions)
-        self.reach = reach_of(fy_positions, fyp_positions)
+        self.place(fy_positions, fyp_positions)
         self.set_args(args)
+
+    def place(self, fy_positions, fyp_positions):
+        """Write the entries to other positions in the memory of F_y and of F_y'."""
+        static = self.schedule.static_entries
+        self.arrays = self.arrays.copy()           # a twin has the list of its model
+        order = sort_static_first(static[: self.n_fy])
+        self.fy_position = keep(self, np.asarray(fy_positions, np.intc)[order])
+        order = sort_static_first(static[self.n_fy :])
+        self.fyp_position = keep(self, np.asarray(fyp_positions, np.intc)[order])
+        self.reach = reach_of(fy_positions, fyp_positions)
 
     def twin(self, args):
         """Make another memory for the same program."""

@@ -60,6 +60,10 @@ class Matrix:
         """Return F_y or F_y' as an array of two dimensions; it may be the memory itself."""
         raise NotImplementedError
 
+    def positions(self, rows, columns):
+        """Return where entries of F_y or F_y' stand in the vectors `fy` and `fyp`."""
+        raise NotImplementedError
+
     # --- their columns
 
     def put_column(self, which, j, rows, values, count):

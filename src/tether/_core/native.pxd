@@ -13,7 +13,13 @@ ctypedef void (*entries_t)(double* w, double t, double* y, double* yp, double* f
 cdef class Native:
     cdef public object library        # keeps the functions loaded
     cdef object memory
-    cdef public int n, n_args, n_values, n_entries, reach
+    cdef public int n, n_args, n_values, n_fy, n_fyp
+    cdef public long long reach
+    cdef object entries, positions, numbers
+    cdef double* fy_list              # the entries, as they are computed ...
+    cdef double* fyp_list
+    cdef int* fy_position             # ... and where they go
+    cdef int* fyp_position
     cdef public bint fyp_is_static
     cdef bint has_time
     cdef double* w
@@ -27,6 +33,7 @@ cdef class Native:
 cdef void native_values(Native m, double t, double* y, double* yp, double* out) noexcept nogil
 cdef void native_entries(Native m, double t, double* y, double* yp, double* fy,
                          double* fyp) noexcept nogil
+cdef void put_entries(Native m, double* fy, double* fyp) noexcept nogil
 cdef void native_rows(Native m, double t, double* y, double* gy) noexcept nogil
 cdef int native_residual(State s, double t, double* y, double* yp, double* out) noexcept nogil
 cdef int native_jacobian(State s, double t, double* y, double* yp) noexcept nogil

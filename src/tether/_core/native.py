@@ -8,7 +8,7 @@ from t.
 import cython
 import numpy as np
 
-from tether._core.machine import check_fit, check_reach, vector
+from tether._core.machine import check_fit, check_reach, reach_of, vector
 
 if not cython.compiled:
     from tether._core.adapters import address
@@ -28,15 +28,18 @@ class Native:
         The functions' addresses and what they expect.
     args : sequence of float
         Values of the args.
+    fy_positions, fyp_positions : array_like of int
+        Where the entries go in the memory of F_y and of F_y'; they are computed in a list of their
+        own first.
     """
 
-    def __init__(self, library, args=()):
+    def __init__(self, library, args=(), fy_positions=(), fyp_positions=()):
         self.library = library
         self.n = library.n
         self.n_args = library.n_args
         self.n_values = library.n_values
-        self.n_entries = library.n_entries
-        self.reach = library.reach
+        self.n_fy = library.n_fy
+        self.n_fyp = library.n_fyp
         self.fyp_is_static = library.fyp_is_static
         self.has_time = library.has_time
         self.memory = np.zeros(max(library.n_slots, 1))
@@ -51,11 +54,30 @@ class Native:
                 static_entries_t, cython.cast(cython.p_void, functions[3])
             )
             self.fill_entries = cython.cast(entries_t, cython.cast(cython.p_void, functions[4]))
+        self.entries = np.zeros(self.n_fy + self.n_fyp + 1)
+        self.fy_list = address(self.entries)
+        self.fyp_list = address(self.entries[self.n_fy:])
+        self.place(fy_positions, fyp_positions)
         self.set_args(args)
 
     def twin(self, args):
         """Make another memory for the same program."""
-        return Native(self.library, args)
+        return Native(self.library, args, *self.positions)
+
+    def place(self, fy_positions, fyp_positions):
+        """Write the entries to other positions in the memory of F_y and of F_y'."""
+        if (len(fy_positions), len(fyp_positions)) != (self.n_fy, self.n_fyp):
+            raise ValueError(
+                f"the program has {self.n_fy} + {self.n_fyp} entries, but there are "
+                f"{len(fy_positions)} + {len(fyp_positions)} positions"
+            )
+        self.reach = reach_of(fy_positions, fyp_positions)
+        self.positions = fy_positions, fyp_positions
+        self.numbers = np.concatenate([fy_positions, fyp_positions, [0]]).astype(np.intc)
+        if cython.compiled:
+            view: cython.int[::1] = self.numbers
+            self.fy_position = cython.address(view[0])
+            self.fyp_position = cython.address(view[self.n_fy])
 
     def set_args(self, args):
         """Take new values of the args and fill what follows from them."""
@@ -76,7 +98,7 @@ class Native:
         """Write the entries at a point into the memory of F_y and F_y'."""
         y, yp = vector(y, self.n), vector(yp, self.n)
         check_reach(self.reach, fy, fyp)
-        self.static_entries(self.w, address(fy), address(fyp))
+        self.static_entries(self.w, self.fy_list, self.fyp_list)
         native_entries(self, t, address(y), address(yp), address(fy), address(fyp))
 
     def constraint_addresses(self):
@@ -104,7 +126,17 @@ def native_entries(m, t, y, yp, fy, fyp):
     if m.has_time and m.t != t:
         m.fill_time(m.w, t)
         m.t = t
-    m.fill_entries(m.w, t, y, yp, fy, fyp)
+    m.fill_entries(m.w, t, y, yp, m.fy_list, m.fyp_list)
+    put_entries(m, fy, fyp)
+
+
+def put_entries(m, fy, fyp):
+    """Copy the entries to their places."""
+    k: cython.int
+    for k in range(m.n_fy):
+        fy[m.fy_position[k]] = m.fy_list[k]
+    for k in range(m.n_fyp):
+        fyp[m.fyp_position[k]] = m.fyp_list[k]
 
 
 def native_rows(m, t, y, gy):
@@ -112,7 +144,7 @@ def native_rows(m, t, y, gy):
     i: cython.int
     for i in range(m.n_values * m.n):
         gy[i] = 0.0
-    m.static_entries(m.w, gy, gy)
+    m.static_entries(m.w, m.fy_list, m.fyp_list)
     native_entries(m, t, y, y, gy, gy)
 
 
@@ -155,7 +187,7 @@ def use_native(s: State, native: Native):
     s.residual_adapter = native
     s.residual = native_residual
     s.python_residual = False
-    if native.n_entries > 0:
+    if native.n_fy + native.n_fyp > 0:
         use_native_jacobian(s, native)
 
 
@@ -165,7 +197,8 @@ def use_native_jacobian(s: State, native: Native):
     s.jacobian_adapter = native
     s.jacobian = native_jacobian
     s.matrix.clear()
-    native.static_entries(native.w, s.matrix.fy, s.matrix.fyp)
+    native.static_entries(native.w, native.fy_list, native.fyp_list)
+    put_entries(native, s.matrix.fy, s.matrix.fyp)
     s.fyp_known = s.fyp_exists = s.fyp_constant = native.fyp_is_static
 
 

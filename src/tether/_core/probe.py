@@ -8,9 +8,11 @@ that is about to begin, and for one that the caller has made for the purpose.
 import cython
 import numpy as np
 
+from tether.base.capacity import fits
+
 if not cython.compiled:
     from tether._core.adapters import address, evaluate
-    from tether._core.codes import MAX_NORM, OF_Y, OF_YP, OK
+    from tether._core.codes import MAX_NORM, NO_CONVERGENCE, OF_Y, OF_YP, OK
     from tether._core.linear import solve_scaled
     from tether._core.norms import set_weights, weighted_norm
     from tether._core.state import State
@@ -37,7 +39,7 @@ def jacobian_at(s: State, t, y, yp, r=None):
     """Evaluate the state's matrices; return a status, F_y and F_y'.
 
     Differences need weights (`move_to`). `r` is the residual at the point, evaluated here when left
-    out.
+    out. Where there is no memory for full matrices, the status is NO_CONVERGENCE.
     """
     status: cython.int = OK
     s.array("y")[:] = y
@@ -51,7 +53,14 @@ def jacobian_at(s: State, t, y, yp, r=None):
         status = s.jacobian(s, t, s.y, s.yp)
         s.jacobian_exists = status == OK
         s.jacobian_step = s.steps
-    return status, np.array(s.matrix.get(OF_Y)), np.array(s.matrix.get(OF_YP))
+    if status == OK and not fits(2 * 8 * s.n * s.n):
+        return NO_CONVERGENCE, None, None
+    return status, full(s.matrix.get(OF_Y)), full(s.matrix.get(OF_YP))
+
+
+def full(matrix):
+    """Copy a matrix, however it is stored, to an array of two dimensions."""
+    return matrix.toarray() if hasattr(matrix, "toarray") else np.array(matrix)
 
 
 def change_left(s: State):

@@ -235,7 +235,7 @@ class State:
     @property
     def with_slopes(self):
         """Which unknowns have a derivative in the equations, by the last Jacobian."""
-        return self.matrix.get(OF_YP).any(axis=0)
+        return abs(self.matrix.get(OF_YP)).sum(axis=0) != 0.0
 
     @property
     def constraint_slopes(self):

@@ -81,7 +81,7 @@ def _start(driver: Driver) -> str:
     raise_users(s)
     if status != 0:
         return "the residual is not finite at the start that was assumed to be consistent"
-    fy, fyp = (np.abs(s.matrix.get(which)) for which in (codes.OF_Y, codes.OF_YP))
+    fy, fyp = (abs(s.matrix.get(which)) for which in (codes.OF_Y, codes.OF_YP))
     tolerance = s.tolerances
     longest = max(abs(s.last_h), 1e-300)
     allowed = fy @ tolerance + fyp @ (tolerance / longest + 1e-3 * np.abs(start.yp))

@@ -10,6 +10,7 @@ import numpy as np
 
 from tether._core import adapters, codes, jacobian
 from tether._core.state import State
+from tether.base.pattern import Pattern
 from tether.plan.constraints import Constraints
 from tether.plan.plan import Plan
 from tether.problem.names import counted
@@ -71,6 +72,11 @@ class Model:
     def __init__(self, problem: Problem, n: int) -> None:
         self.problem, self.n = problem, n
         self.constraints = Constraints(problem.constraints, problem.invariants)
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """Where the entries of F_y and F_y' stand; None where nobody knows."""
+        return None
 
     def attach(self, state: State) -> None:
         """Put the equations behind the core's seams."""
@@ -254,6 +260,11 @@ class TracedModel(Model):
         self.values = plan.with_shifts(self.inputs)
         self.backend: Backend | None = None    # what runs it, once it is attached
         self.modes, self.sides = plan.modes, plan.sides or ()
+
+    @property
+    def pattern(self) -> Pattern:
+        """Where the entries of F_y and F_y' stand."""
+        return self.plan.pattern
 
     def attach(self, state: State) -> None:
         """Put the program behind the core's seams; a Jacobian of the user's stays in place."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tether.base.pattern import Pattern
 from tether.plan.ledger import Ledger
 from tether.structure.analysis import Analysis
 from tether.structure.frozen import Frozen
@@ -136,6 +137,12 @@ class Plan:
         """Values of the inputs that a user's function has."""
         assert self.traced is not None
         return self.traced.args.flatten(args, hidden)
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """Where the entries of F_y and F_y' of the system stand."""
+        assert self.system is not None
+        return Pattern(self.system.program.n, self.system.fy, self.system.fyp)
 
     def backend(self, wanted: str) -> Backend:
         """Program of the system; compiled to C when the runs so far say that it pays.

@@ -36,6 +36,7 @@ FORMS = ("auto", "given", 2)
 TRACES = ("auto", "never", "always")
 BACKENDS = ("auto", "machine", "c")
 STARTS = ("auto", "quiet", "assume", "check")
+LINEAR_SOLVERS = ("auto", "dense", "sparse")
 PROJECTION_SOLVERS = ("orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
 CHOICES = {
@@ -49,6 +50,7 @@ CHOICES = {
     "trace": TRACES,
     "backend": BACKENDS,
     "start": STARTS,
+    "linear_solver": LINEAR_SOLVERS,
     "projection_solver": PROJECTION_SOLVERS,
     "projection_placement": PLACEMENTS,
 }
@@ -105,6 +107,9 @@ class Options:
     start : {"auto", "quiet", "assume", "check"}
         Make the starting values consistent, with a warning if `y0` was changed or without, take
         them as they are, or refuse inconsistent ones.
+    linear_solver : {"auto", "dense", "sparse"}
+        How the matrices of Newton's iteration are stored and factored: all of their entries, only
+        those that can be other than zero, or whichever costs less. ``sol.how`` says which it was.
     projection_power : float
         The projection onto constraints is the shortest in ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.
@@ -141,6 +146,7 @@ class Options:
     trace: str = "auto"
     backend: str = "auto"             # measured, benchmarks/results/machine.md
     start: str = "auto"               # repair what is free, keep the rest
+    linear_solver: str = "auto"       # measured, benchmarks/results/large.md
     projection_power: float = 1.0     # measured, docs/studies/projection-choices.md
     projection_solver: str = "orthogonal"   # HK
     projection_placement: str = "before"    # measured, docs/studies/projection-choices.md

@@ -23,6 +23,6 @@ def condition_number(state: State) -> float:
     matrix = state.matrix.get(OF_Y) + c * state.matrix.get(OF_YP)
     if state.scaling_mode:
         matrix = state.array("row_scale")[:, None] * matrix * state.array("column_scale")
-    norm = np.abs(matrix).sum(axis=0).max()
+    norm = abs(matrix).sum(axis=0).max()
     reciprocal = state.matrix.reciprocal_condition(norm)
     return math.inf if reciprocal == 0.0 else 1.0 / reciprocal

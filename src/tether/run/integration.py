@@ -21,7 +21,6 @@ from tether._core import codes, probe
 from tether._core import project as project_core
 from tether._core.adapters import DOMAIN_ERRORS, raise_users, take_refusal
 from tether._core.state import State
-from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.checks import check_time, check_vector
 from tether.base.reason import Kind, Reason
 from tether.base.status import Status
@@ -130,7 +129,6 @@ class Integration:
             raise ValueError(f"t_bound must differ from t0, both are {t0}")
         y = check_vector("y0", y0)
         yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
-        require_matrices(len(y), OF_A_RUN)
         self.problem = prepared(as_problem(problem), t0, y)
         self.n, self.note = len(y), ""
         # by somebody, between the steps

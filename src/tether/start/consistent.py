@@ -110,7 +110,7 @@ def make_consistent(
 def _is_exact(search: Completion, state: State) -> bool:
     """Whether nothing but round-off is left of the equations."""
     y, yp, _, r = search.values()
-    fy, fyp = (np.abs(state.matrix.get(which)) for which in (codes.OF_Y, codes.OF_YP))
+    fy, fyp = (abs(state.matrix.get(which)) for which in (codes.OF_Y, codes.OF_YP))
     return bool(np.all(np.abs(r) <= EXACT * (fy @ np.abs(y) + fyp @ np.abs(yp))))
 
 
@@ -122,7 +122,7 @@ def _has_moved_what_evolves(state: State, change: np.ndarray) -> bool:
     if not np.any(np.abs(change) * state.weights > 1.0):
         return False
     terms = state.matrix.get(codes.OF_YP) * change
-    return bool(np.any(np.abs(terms.sum(axis=1)) > EVOLVES * np.abs(terms).sum(axis=1)))
+    return bool(np.any(np.abs(terms.sum(axis=1)) > EVOLVES * abs(terms).sum(axis=1)))
 
 
 def _by_singular_vectors(search: Completion, state: State, t: float, known: bool) -> int:

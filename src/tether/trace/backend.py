@@ -10,6 +10,7 @@ import numpy as np
 
 from tether._core import machine, native
 from tether._core.schedule import schedule
+from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.trace.emit import Program
 from tether.trace.tracer import Trace
@@ -18,6 +19,8 @@ __all__ = ["BACKENDS", "Backend", "prepare", "prepare_system"]
 
 BACKENDS = ("auto", "machine", "c")
 LAYOUTS = ("columns", "rows", "list")
+# Of more unknowns full matrices are the exception.
+MOST_COLUMNS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,7 @@ class Backend:
     n_values: int
     fy: tuple[Sequence[int], Sequence[int]]
     fyp: tuple[Sequence[int], Sequence[int]]
+    layout: str                      # where `_first` writes the entries
     _first: machine.Machine | native.Native        # the model for others; it never runs
 
     def new(self, args: Sequence[float] | np.ndarray = ()) -> Any:
@@ -52,10 +56,14 @@ class Backend:
 
     def attach(self, state: State, args: Sequence[float] | np.ndarray = ()) -> None:
         """Let a state compute its residual and, if there are entries, its Jacobian with it."""
+        runner = self.new(args)
+        if isinstance(state.matrix, Sparse) or self.layout == "list":
+            positions = state.matrix.positions
+            runner.place(positions(*self.fy), positions(*self.fyp))
         if self.name == "c":
-            native.use_native(state, self.new(args))
+            native.use_native(state, runner)
         else:
-            machine.use_machine(state, self.new(args))
+            machine.use_machine(state, runner)
 
     def attach_events(self, state: State, args: Sequence[float] | np.ndarray = ()) -> None:
         """Let a state compute its event functions with it."""
@@ -87,7 +95,8 @@ def prepare(
         Rows and columns of the entries of F_y and F_y'; each position once.
     layout : str
         Where the entries go: "columns" of a dense matrix, as in the core; its "rows", as for
-        constraints; or "list", in the order given, as for the data of a sparse matrix.
+        constraints; or "list", in the order given. Of many unknowns the columns are a list, too,
+        until it is known how their matrix is stored.
     backend : str
         "machine"; "c", with the machine to fall back on; or "auto": C if the library is there
         from an earlier time, without a call of the compiler.
@@ -107,6 +116,8 @@ def prepare(
     if layout not in LAYOUTS:
         raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
     n_values = len(program.outputs) if n_values is None else n_values
+    if layout == "columns" and program.n > MOST_COLUMNS:
+        layout = "list"
     fy_positions = _positions(*fy, program.n, n_values, layout)
     fyp_positions = _positions(*fyp, program.n, n_values, layout)
     reason, no_args = "", np.zeros(program.p)
@@ -115,17 +126,17 @@ def prepare(
         from tether.trace.compile_c import NotCompiled, compile_program
 
         try:
-            plan = compile_program(
-                program, n_values, fy_positions.tolist(), fyp_positions.tolist(),
-                only_cached=backend == "auto",
+            library = compile_program(
+                program, n_values, len(fy_positions), only_cached=backend == "auto"
             )
-            return Backend("c", "", program, n_values, fy, fyp, native.Native(plan, no_args))
+            first = native.Native(library, no_args, fy_positions, fyp_positions)
+            return Backend("c", "", program, n_values, fy, fyp, layout, first)
         except NotCompiled as error:
             reason = str(error) if backend == "c" else ""
             if otherwise is not None:
                 return replace(otherwise, reason=reason) if reason else otherwise
-    first = machine.Machine(schedule(program, n_values), no_args, fy_positions, fyp_positions)
-    return Backend("machine", reason, program, n_values, fy, fyp, first)
+    slow = machine.Machine(schedule(program, n_values), no_args, fy_positions, fyp_positions)
+    return Backend("machine", reason, program, n_values, fy, fyp, layout, slow)
 
 
 def prepare_system(traced: Trace, **options: Any) -> Backend:

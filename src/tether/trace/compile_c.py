@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from tether._core import native
-from tether._core.machine import reach_of
 from tether._core.opcodes import STATIC, TIME
 from tether._core.schedule import check, segment_of_each
 from tether.trace import library_cache
@@ -60,10 +59,8 @@ class CompiledProgram:
 
     Attributes
     ----------
-    n, n_args, n_values, n_entries : int
-        Numbers of unknowns, args, values and Jacobian entries.
-    reach : int
-        One more than the largest position of an entry.
+    n, n_args, n_values, n_fy, n_fyp : int
+        Numbers of unknowns, args, values and entries of F_y and F_y'.
     n_slots : int
         Doubles that a `Native` has to provide.
     tables : ndarray
@@ -84,8 +81,8 @@ class CompiledProgram:
     n: int
     n_args: int
     n_values: int
-    n_entries: int
-    reach: int
+    n_fy: int
+    n_fyp: int
     n_slots: int
     tables: np.ndarray
     has_time: bool
@@ -98,8 +95,7 @@ class CompiledProgram:
 def compile_program(
     program: Program,
     n_values: int | None = None,
-    fy_positions: Sequence[int] = (),
-    fyp_positions: Sequence[int] = (),
+    n_fy: int = 0,
     *,
     only_cached: bool = False,
 ) -> CompiledProgram:
@@ -111,8 +107,8 @@ def compile_program(
         Its outputs are first the values, then the entries of F_y, then those of F_y'.
     n_values : int, optional
         How many outputs are values; all of them when left out.
-    fy_positions, fyp_positions : sequence of int
-        Where the entries go in the memory of F_y and of F_y'.
+    n_fy : int
+        How many of the entries are those of F_y.
     only_cached : bool
         Do not call the compiler.
 
@@ -134,7 +130,7 @@ def compile_program(
         raise NotCompiled("no C compiler found: there is no cc, gcc or clang on PATH, and no CC")
     n_values = len(program.outputs) if n_values is None else n_values
     check(*code_of(program), program.base, program.tables)
-    arguments = program, n_values, fy_positions, fyp_positions
+    arguments = program, n_values, n_fy
     found = library_cache.load(key_of(*arguments, compiler))
     if found is None:
         if only_cached:
@@ -146,8 +142,8 @@ def compile_program(
         n=program.n,
         n_args=program.p,
         n_values=n_values,
-        n_entries=len(program.outputs) - n_values,
-        reach=reach_of(fy_positions, fyp_positions),
+        n_fy=n_fy,
+        n_fyp=len(program.outputs) - n_values - n_fy,
         n_slots=n_slots,
         tables=program.tables,
         has_time=bool(has_time),
@@ -232,20 +228,10 @@ def code_of(program: Program) -> list[np.ndarray]:
 class Source:
     """C text of a program, one function for each time at which something changes."""
 
-    def __init__(
-        self,
-        program: Program,
-        n_values: int,
-        fy_positions: Sequence[int],
-        fyp_positions: Sequence[int],
-    ) -> None:
+    def __init__(self, program: Program, n_values: int, n_fy: int) -> None:
         self.program, self.n_values = program, n_values
         *code, outputs = code_of(program)
-        if len(fy_positions) + len(fyp_positions) != len(outputs) - self.n_values:
-            raise ValueError(
-                f"the program has {len(outputs) - self.n_values} entries, but there are "
-                f"{len(fy_positions)} + {len(fyp_positions)} positions"
-            )
+        n_fyp = len(outputs) - n_values - n_fy
         self.first_kept = program.p + len(program.tables)
         segment, changes = segment_of_each(
             *code, outputs, self.n_values, program.n_const, program.base - program.p, program.base
@@ -253,13 +239,13 @@ class Source:
         self.segment = segment.tolist()
         self.op, self.a, self.b, self.c = (part.tolist() for part in code)
         self.outputs = outputs.tolist()
-        targets = [f"fy[{k}]" for k in fy_positions] + [f"fyp[{k}]" for k in fyp_positions]
+        targets = [f"fy[{k}]" for k in range(n_fy)] + [f"fyp[{k}]" for k in range(n_fyp)]
         entries = list(zip(targets, self.outputs[self.n_values :], strict=True))
         is_static = (changes[self.n_values :] == 0).tolist()
         fixed = [entry for entry, static in zip(entries, is_static, strict=True) if static]
         moving = [entry for entry, static in zip(entries, is_static, strict=True) if not static]
         values = [(f"out[{i}]", slot) for i, slot in enumerate(self.outputs[: self.n_values])]
-        fyp_is_static = all(is_static[len(fy_positions) :])
+        fyp_is_static = all(is_static[n_fy:])
         self.leaves = self._leaves()
         self.kept = self._kept(slot for _, slot in values + fixed)
         self.scratch = 0                # doubles in w that no function leaves anything in
@@ -426,10 +412,7 @@ def find_compiler() -> str | None:
     return next((path for name in candidates if name and (path := shutil.which(name))), None)
 
 
-def key_of(
-    program: Program, n_values: int, fy_positions: Sequence[int], fyp_positions: Sequence[int],
-    compiler: str,
-) -> str:
+def key_of(program: Program, n_values: int, n_fy: int, compiler: str) -> str:
     """Name for a program, a compiler and a platform; what tables hold is not compiled.
 
     The compiler is known by its file, which changes with its version; asking it would
@@ -438,8 +421,7 @@ def key_of(
     file = os.stat(compiler)
     arrays = (program.op, program.a, program.b, program.c, program.outputs, program.constants)
     parts = (
-        program.n, program.p, n_values, tuple(fy_positions), tuple(fyp_positions),
-        len(program.tables), *(library_cache.digest(part.tobytes()) for part in arrays),
+        program.n, program.p, n_values, n_fy, len(program.tables), *(library_cache.digest(part.tobytes()) for part in arrays),
         translator(), FLAGS, os.path.realpath(compiler), file.st_size, file.st_mtime_ns,
         platform.system(), platform.machine(),
     )

@@ -1,0 +1,22 @@
+from libc.math cimport fabs
+
+from tether._core.adapters cimport address
+from tether._core.codes cimport OF_Y, OF_YP, ROWS, SINGULAR
+from tether._core.matrix cimport Matrix
+from tether._core.sparse_lu cimport SparseLU
+
+cdef class Sparse(Matrix):
+    cdef public object pattern
+    cdef public SparseLU lu
+    cdef public object memory         # F_y, F_y' and the iteration matrix
+    cdef list integers                # own the memory of the pattern
+    cdef object marks
+    cdef int* start                   # the entries of column j begin here ...
+    cdef int* row                     # ... and stand in these rows
+    cdef double* made
+    cdef signed char* stands
+    cdef bint mixed                   # what was assembled cannot be stored here
+
+cdef double* entries_of(Sparse m, int which) noexcept nogil
+cdef int find(Sparse m, int j, int row) noexcept nogil
+cdef int grow(Sparse m, int j, int* rows, int count) noexcept nogil

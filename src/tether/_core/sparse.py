@@ -1,0 +1,379 @@
+"""Sparse matrices: F_y and F_y' on one pattern, stored column by column.
+
+The pattern is that of both together, so that F_y + c F_y' is made in one loop. Programs know theirs
+beforehand. Where a difference or a function of the user's turns out to have an entry elsewhere,
+the pattern grows; that is rare, and everything is made anew for it.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs
+
+from tether.base.pattern import Pattern
+
+if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.codes import OF_Y, OF_YP, ROWS, SINGULAR
+    from tether._core.matrix import Matrix
+    from tether._core.sparse_lu import SparseLU
+
+PATTERNS = cython.declare(cython.int, 3)
+
+
+def entries_of(m, which):
+    """Memory of one of the matrices."""
+    if which == OF_Y:
+        return m.fy
+    return m.fyp if which == OF_YP else m.made
+
+
+class Sparse(Matrix):
+    """Matrices of one pattern, factored by `sparse_lu.py`.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Where entries of F_y and F_y' stand.
+    """
+
+    def __init__(self, pattern):
+        self.marks = None
+        self.take(pattern, np.zeros((3, max(pattern.size, 1))))
+
+    def take(self, pattern, memory):
+        """Store the matrices on a pattern, with these entries."""
+        self.n, self.room, self.pattern, self.memory = pattern.n, pattern.size, pattern, memory
+        self.mixed = False
+        self.arrays = {}
+        self.integers = [
+            np.append(pattern.start, 0).astype(np.intc), np.append(pattern.row, 0).astype(np.intc)
+        ]
+        self.fy, self.fyp, self.made = address(memory[0]), address(memory[1]), address(memory[2])
+        if cython.compiled:
+            starts: cython.int[::1] = self.integers[0]
+            rows: cython.int[::1] = self.integers[1]
+            self.start, self.row = cython.address(starts[0]), cython.address(rows[0])
+        else:
+            self.start, self.row = self.integers
+        self.lu = SparseLU(pattern)
+
+    # --- the Jacobians as a whole
+
+    def clear(self):
+        """Make all entries of F_y and F_y' zero."""
+        self.memory[:2] = 0.0
+
+    def put(self, which, matrix):
+        """Take all entries of F_y or F_y'."""
+        from scipy.sparse import coo_array  # late, to save time
+
+        given = coo_array(matrix)
+        given.sum_duplicates()
+        rows, columns = given.coords
+        places = self.pattern.positions(rows, columns)
+        if np.any(places < 0):
+            self.extend(rows, columns)
+            places = self.pattern.positions(rows, columns)
+        entries = self.memory[1 if which == OF_YP else 0]
+        entries[:] = 0.0
+        entries[places] = given.data
+
+    def get(self, which):
+        """F_y or F_y' as a SciPy matrix that shares the memory."""
+        return self.pattern.matrix(self.memory[1 if which == OF_YP else 0, : self.room])
+
+    def positions(self, rows, columns):
+        """Return where entries of F_y or F_y' stand."""
+        return self.pattern.positions(rows, columns)
+
+    def extend(self, rows, columns):
+        """Let entries stand in these places too."""
+        old, memory, marks = self.pattern, self.memory, self.marks
+        new = Pattern(self.n, (old.row, old.columns), (rows, columns))
+        places = new.positions(old.row, old.columns)
+        entries = np.zeros((3, new.size))
+        entries[:, places] = memory[:, : old.size]
+        self.take(new, entries)
+        if marks is not None:
+            self.open_patterns()
+            self.marks[:, places] = marks[:, : old.size]
+
+    # --- their columns
+
+    def put_column(self, which, j, rows, values, count):
+        """Replace column j; return the largest change."""
+        k: cython.int
+        p: cython.int
+        change: cython.double = 0.0
+        entry: cython.double
+        entries: cython.p_double
+        if grow(self, j, rows, count) != 0:
+            return 1e300
+        entries = entries_of(self, which)
+        k = 0
+        for p in range(self.start[j], self.start[j + 1]):
+            entry = 0.0
+            if k < count and rows[k] == self.row[p]:
+                entry = values[k]
+                k += 1
+            change = max(change, fabs(entry - entries[p]))
+            entries[p] = entry
+        return change
+
+    def put_entries(self, which, j, rows, values, count):
+        """Replace the entries of column j in these rows."""
+        k: cython.int
+        entries: cython.p_double
+        if grow(self, j, rows, count) != 0:
+            return
+        entries = entries_of(self, which)
+        for k in range(count):
+            entries[find(self, j, rows[k])] = values[k]
+
+    def column(self, which, j, rows, values):
+        """List the entries of column j that are not zero."""
+        p: cython.int
+        count: cython.int = 0
+        entries: cython.p_double = entries_of(self, which)
+        for p in range(self.start[j], self.start[j + 1]):
+            if entries[p] != 0.0:
+                rows[count] = self.row[p]
+                values[count] = entries[p]
+                count += 1
+        return count
+
+    # --- products and sizes
+
+    def add_product(self, which, x, out):
+        """Add the matrix times x to `out`."""
+        j: cython.int
+        p: cython.int
+        factor: cython.double
+        entries: cython.p_double = entries_of(self, which)
+        for j in range(self.n):
+            factor = x[j]
+            if factor != 0.0:
+                for p in range(self.start[j], self.start[j + 1]):
+                    out[self.row[p]] += entries[p] * factor
+
+    def add_linear(self, y, yp, out):
+        """Add F_y y + F_y' yp to `out`."""
+        j: cython.int
+        p: cython.int
+        for j in range(self.n):
+            for p in range(self.start[j], self.start[j + 1]):
+                out[self.row[p]] += self.fy[p] * y[j] + self.fyp[p] * yp[j]
+
+    def add_sizes(self, which, x, out):
+        """Add to `out` the sum of |entry x[column]| in each row."""
+        j: cython.int
+        p: cython.int
+        factor: cython.double
+        entries: cython.p_double = entries_of(self, which)
+        for j in range(self.n):
+            factor = x[j]
+            if factor != 0.0:
+                for p in range(self.start[j], self.start[j + 1]):
+                    out[self.row[p]] += fabs(entries[p] * factor)
+
+    def largest_in_rows(self, which, x, out):
+        """Set `out` to the largest of |entry| x[column] in each row."""
+        i: cython.int
+        j: cython.int
+        p: cython.int
+        entries: cython.p_double = entries_of(self, which)
+        for i in range(self.n):
+            out[i] = 0.0
+        for j in range(self.n):
+            for p in range(self.start[j], self.start[j + 1]):
+                i = self.row[p]
+                out[i] = max(out[i], fabs(entries[p]) * x[j])
+
+    def largest_in_column(self, which, j, rows):
+        """Return the largest of |entry| / rows[row] in column j."""
+        p: cython.int
+        size: cython.double = 0.0
+        entries: cython.p_double = entries_of(self, which)
+        for p in range(self.start[j], self.start[j + 1]):
+            if rows[self.row[p]] > 0.0:
+                size = max(size, fabs(entries[p]) / rows[self.row[p]])
+        return size
+
+    # --- patterns: bytes, 1 where a column stands
+
+    def open_patterns(self):
+        """Make memory for the patterns."""
+        self.marks = np.zeros((PATTERNS, max(self.room, 1)), np.int8)
+        flat = self.marks.reshape(-1)
+        if cython.compiled:
+            view: cython.schar[::1] = flat
+            self.stands = cython.address(view[0])
+        else:
+            self.stands = flat
+
+    def rows_of(self, pattern, j, rows):
+        """List the rows in which column j stands."""
+        p: cython.int
+        count: cython.int = 0
+        first: cython.longlong = pattern * self.room
+        for p in range(self.start[j], self.start[j + 1]):
+            if self.stands[first + p]:
+                rows[count] = self.row[p]
+                count += 1
+        return count
+
+    def set_rows(self, pattern, j, rows, count):
+        """Let column j stand in these rows alone."""
+        p: cython.int
+        first: cython.longlong = pattern * self.room
+        for p in range(self.start[j], self.start[j + 1]):
+            self.stands[first + p] = 0
+        self.mark_rows(pattern, j, rows, count)
+
+    def mark_rows(self, pattern, j, rows, count):
+        """Let column j stand in these rows too."""
+        k: cython.int
+        p: cython.int
+        first: cython.longlong
+        new: cython.bint = False
+        if grow(self, j, rows, count) != 0:
+            return True
+        first = pattern * self.room
+        for k in range(count):
+            p = find(self, j, rows[k])
+            if not self.stands[first + p]:
+                self.stands[first + p] = 1
+                new = True
+        return new
+
+    def meets(self, pattern, j, marks):
+        """Tell whether column j stands in a row that is marked."""
+        p: cython.int
+        first: cython.longlong = pattern * self.room
+        for p in range(self.start[j], self.start[j + 1]):
+            if self.stands[first + p] and marks[self.row[p]] != 0.0:
+                return True
+        return False
+
+    # --- the iteration matrix
+
+    def assemble(self, c):
+        """Make F_y + c F_y'."""
+        p: cython.longlong
+        self.mixed = False
+        for p in range(self.room):
+            self.made[p] = self.fy[p] + c * self.fyp[p]
+
+    def scale(self, mode, c, rows, columns):
+        """Find the factors of the rows and multiply by both, math (25)."""
+        i: cython.int
+        j: cython.int
+        p: cython.int
+        power: cython.double
+        for i in range(self.n):
+            rows[i] = 0.0
+        for j in range(self.n):
+            for p in range(self.start[j], self.start[j + 1]):
+                if mode == ROWS:
+                    power = fabs(self.made[p])
+                elif self.fyp[p] != 0.0:
+                    power = c * columns[j]
+                else:
+                    power = columns[j] if self.fy[p] != 0.0 else 0.0
+                rows[self.row[p]] = max(rows[self.row[p]], power)
+        for i in range(self.n):
+            rows[i] = 1.0 / rows[i] if rows[i] > 0.0 else 1.0
+        for j in range(self.n):
+            for p in range(self.start[j], self.start[j + 1]):
+                self.made[p] *= rows[self.row[p]] * columns[j]
+
+    def assemble_split(self, of_y, basis):
+        """Make B = [F_y' R, F_y N] of math (15); with a basis that mixes columns it is not sparse.
+
+        What cannot be made cannot be factored either.
+        """
+        j: cython.int
+        p: cython.int
+        entries: cython.p_double
+        self.mixed = basis is not cython.NULL
+        for j in range(self.n):
+            entries = self.fy if of_y[j] else self.fyp
+            for p in range(self.start[j], self.start[j + 1]):
+                self.made[p] = entries[p]
+
+    def divide(self, rows, columns):
+        """Divide by both; return the 1-norm."""
+        j: cython.int
+        p: cython.int
+        total: cython.double
+        norm: cython.double = 0.0
+        for j in range(self.n):
+            total = 0.0
+            for p in range(self.start[j], self.start[j + 1]):
+                self.made[p] = self.made[p] / rows[self.row[p]] / columns[j]
+                total += fabs(self.made[p])
+            norm = max(norm, total)
+        return norm
+
+    # --- its factors
+
+    def factor(self):
+        """Factor what was assembled, with the pivots of the last time where these will do."""
+        return SINGULAR if self.mixed else self.lu.factor(self.made)
+
+    def solve(self, b):
+        """Solve in place with the factors."""
+        self.lu.solve(b)
+
+    def pivot_ratio(self):
+        """Ratio of the largest to the smallest pivot."""
+        return self.lu.pivot_ratio()
+
+    def reciprocal_condition(self, norm):
+        """Estimate it by a few solutions (Higham's estimate of the norm of the inverse)."""
+        from scipy.sparse.linalg import LinearOperator, onenormest  # late, to save time
+
+        inverse = LinearOperator(
+            (self.n, self.n), matvec=self.solution, rmatvec=self.transposed_solution, dtype=float
+        )
+        return float(1.0 / (norm * onenormest(inverse)))
+
+    def solution(self, b):
+        """Solution of A x = b, for everything outside the core."""
+        x = np.array(b, float).reshape(-1)
+        self.lu.solve(address(x))
+        return x
+
+    def transposed_solution(self, b):
+        """Solution of A^T x = b."""
+        x = np.array(b, float).reshape(-1)
+        self.lu.solve_transposed(address(x))
+        return x
+
+
+def find(m, j, row):
+    """Position of the entry of column j in a row; -1 if there is none."""
+    low: cython.int = m.start[j]
+    high: cython.int = m.start[j + 1]
+    middle: cython.int
+    while low < high:
+        middle = (low + high) // 2
+        if m.row[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < m.start[j + 1] and m.row[low] == row else -1
+
+
+def grow(m, j, rows, count):
+    """Let the pattern have these rows of column j; return 0, or -1 where there is no memory."""
+    k: cython.int
+    for k in range(count):
+        if find(m, j, rows[k]) < 0:
+            with cython.gil:
+                try:
+                    m.extend([rows[i] for i in range(count)], np.full(count, j))
+                except MemoryError:
+                    return -1
+            return 0
+    return 0

@@ -1,0 +1,370 @@
+"""LU factors of a sparse matrix: found once, then renewed on the pattern that was found.
+
+The columns are eliminated one after the other in an order that was chosen to keep the factors
+sparse (Gilbert and Peierls, SIAM J. Sci. Stat. Comput. 9, 1988, 862-874). Column k of the factors
+solves L x = a with the columns of L so far; where x stands follows from the graph of L by a search
+in depth, so that the work is in proportion to the operations on numbers. Pivots are chosen within
+the column; the row that keeps the factors sparse is preferred while its entry is not much smaller
+than the largest.
+
+In an integration the same pattern is factored again and again with other values. Pivots and
+pattern are then taken over, and nothing is searched for. Where a pivot has become small beside
+the rest of its column, new ones are chosen.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs
+
+if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.codes import OK, SINGULAR
+
+# Of the largest entry of a column: the preferred pivot may be smaller by this factor ...
+PREFERRED = cython.declare(cython.double, 0.1)
+# ... and one that is taken over by this.
+KEPT = cython.declare(cython.double, 1e-3)
+# Factors begin with room for so many times the entries of the matrix.
+FIRST_ROOM = 4
+
+
+class SparseLU:
+    """Factors P A Q = L U of a sparse matrix with a fixed pattern.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Where the entries stand.
+
+    Attributes
+    ----------
+    factored : bool
+        Whether there are factors.
+    column : int
+        The column for which no pivot was found, if there are none.
+    full, again : int
+        Number of factorisations with pivots of their own, and with those of an earlier one.
+    """
+
+    def __init__(self, pattern):
+        n: cython.int = pattern.n
+        order, preferred = pattern.elimination
+        self.n, self.column, self.factored = n, -1, False
+        self.full = self.again = 0
+        self.l_room = self.u_room = FIRST_ROOM * pattern.size + n
+        lists = np.zeros((8, n + 1), np.intc)
+        self.integers = [
+            np.zeros(self.l_room, np.intc), np.zeros(self.u_room, np.intc), lists,
+            np.ascontiguousarray(pattern.start, np.intc), np.ascontiguousarray(pattern.row, np.intc),
+            np.ascontiguousarray(order, np.intc), np.ascontiguousarray(preferred, np.intc),
+        ]
+        self.numbers = [np.zeros(self.l_room), np.zeros(self.u_room), np.zeros(n), np.zeros(n)]
+        self.l_value, self.u_value = address(self.numbers[0]), address(self.numbers[1])
+        self.inverse, self.x = address(self.numbers[2]), address(self.numbers[3])
+        self.l_row = indices(self, 0, self.integers[0])
+        self.u_row = indices(self, 0, self.integers[1])
+        self.start = indices(self, 0, self.integers[3])
+        self.row = indices(self, 0, self.integers[4])
+        self.order = indices(self, 0, self.integers[5])
+        self.preferred = indices(self, 0, self.integers[6])
+        self.place, self.l_start = indices(self, 0, lists), indices(self, 1, lists)
+        self.u_start, self.reach = indices(self, 2, lists), indices(self, 3, lists)
+        self.mark, self.stack = indices(self, 4, lists), indices(self, 5, lists)
+        self.child = indices(self, 6, lists)
+
+    @property
+    def entries(self):
+        """Number of entries of the factors, with the diagonal of U."""
+        return self.l_start[self.n] + self.u_start[self.n] + self.n if self.factored else 0
+
+    @property
+    def operations(self):
+        """Number of products that a factorisation takes."""
+        k: cython.int
+        p: cython.int
+        total: cython.longlong = 0
+        if self.factored:
+            for k in range(self.n):
+                total += self.l_start[k + 1] - self.l_start[k]
+                for p in range(self.u_start[k], self.u_start[k + 1]):
+                    total += self.l_start[self.u_row[p] + 1] - self.l_start[self.u_row[p]]
+        return total
+
+    def forget(self):
+        """Choose the pivots anew the next time."""
+        self.factored = False
+
+    def factor(self, values):
+        """Factor the matrix with these entries; return OK or SINGULAR."""
+        if self.factored and factor_again(self, values) == OK:
+            self.again += 1
+            return OK
+        self.full += 1
+        self.factored = factor_anew(self, values) == OK
+        return OK if self.factored else SINGULAR
+
+    def take(self, values):
+        """Factor, for everything outside the core; tell whether that worked."""
+        return self.factor(address(np.ascontiguousarray(values, float))) == OK
+
+    def solve(self, b):
+        """Solve A x = b in place."""
+        n: cython.int = self.n
+        k: cython.int
+        p: cython.int
+        value: cython.double
+        x: cython.p_double = self.x
+        for k in range(n):
+            x[self.place[k]] = b[k]
+        for k in range(n):
+            value = x[k]
+            if value != 0.0:
+                for p in range(self.l_start[k], self.l_start[k + 1]):
+                    x[self.l_row[p]] -= self.l_value[p] * value
+        for k in range(n - 1, -1, -1):
+            value = x[k] * self.inverse[k]
+            x[k] = 0.0
+            b[self.order[k]] = value
+            if value != 0.0:
+                for p in range(self.u_start[k], self.u_start[k + 1]):
+                    x[self.u_row[p]] -= self.u_value[p] * value
+
+    def solve_transposed(self, b):
+        """Solve A^T x = b in place."""
+        n: cython.int = self.n
+        k: cython.int
+        p: cython.int
+        value: cython.double
+        x: cython.p_double = self.x
+        for k in range(n):
+            value = b[self.order[k]]
+            for p in range(self.u_start[k], self.u_start[k + 1]):
+                value -= self.u_value[p] * x[self.u_row[p]]
+            x[k] = value * self.inverse[k]
+        for k in range(n - 1, -1, -1):
+            value = x[k]
+            for p in range(self.l_start[k], self.l_start[k + 1]):
+                value -= self.l_value[p] * x[self.l_row[p]]
+            x[k] = value
+        for k in range(n):
+            b[k] = x[self.place[k]]
+        for k in range(n):
+            x[k] = 0.0
+
+    def pivot_ratio(self):
+        """Ratio of the largest to the smallest pivot."""
+        k: cython.int
+        pivot: cython.double = fabs(self.inverse[0])
+        largest: cython.double = pivot
+        smallest: cython.double = pivot
+        for k in range(1, self.n):
+            pivot = fabs(self.inverse[k])
+            largest = max(largest, pivot)
+            smallest = min(smallest, pivot)
+        return largest / smallest
+
+
+def factor_anew(f, values):
+    """Find pattern, pivots and values of the factors."""
+    n: cython.int = f.n
+    i: cython.int
+    j: cython.int
+    k: cython.int
+    p: cython.int
+    top: cython.int
+    column: cython.int
+    pivot: cython.int
+    l_count: cython.int = 0
+    u_count: cython.int = 0
+    value: cython.double
+    x: cython.p_double = f.x
+    for i in range(n):
+        f.place[i] = f.mark[i] = -1
+    for k in range(n):
+        column = f.order[k]
+        f.l_start[k], f.u_start[k] = l_count, u_count
+        top = find_reach(f, column, k)
+        if l_count + n - top > f.l_room or u_count + n - top > f.u_room:
+            if not reserve(f, l_count + n - top, u_count + n - top):
+                return SINGULAR
+        for p in range(f.start[column], f.start[column + 1]):
+            x[f.row[p]] = values[p]
+        for p in range(top, n):
+            i = f.reach[p]
+            j = f.place[i]
+            if j >= 0:
+                value = x[i]
+                x[i] = 0.0
+                f.u_row[u_count] = j
+                f.u_value[u_count] = value
+                u_count += 1
+                for i in range(f.l_start[j], f.l_start[j + 1]):
+                    x[f.l_row[i]] -= f.l_value[i] * value
+        pivot = choose_pivot(f, top, column)
+        if pivot < 0:
+            f.column = column
+            for p in range(top, n):
+                x[f.reach[p]] = 0.0
+            return SINGULAR
+        f.inverse[k] = 1.0 / x[pivot]
+        x[pivot] = 0.0
+        for p in range(top, n):
+            i = f.reach[p]
+            if f.place[i] < 0 and i != pivot:
+                f.l_row[l_count] = i
+                f.l_value[l_count] = x[i] * f.inverse[k]
+                l_count += 1
+                x[i] = 0.0
+        f.place[pivot] = k
+        f.l_start[k + 1], f.u_start[k + 1] = l_count, u_count
+    for p in range(l_count):
+        f.l_row[p] = f.place[f.l_row[p]]
+    f.column = -1
+    return OK
+
+
+def find_reach(f, column, k):
+    """List at the end of `f.reach` the rows of column k of the factors, so that each pivot row
+    comes before those that it has an effect on; return where the list begins.
+    """
+    p: cython.int
+    top: cython.int = f.n
+    for p in range(f.start[column], f.start[column + 1]):
+        if f.mark[f.row[p]] != k:
+            top = search_from(f, f.row[p], k, top)
+    return top
+
+
+def search_from(f, row, k, top):
+    """Put what a row has an effect on before `top`, the row itself first; return the new top."""
+    head: cython.int = 0
+    i: cython.int
+    j: cython.int
+    p: cython.int
+    stop: cython.int
+    below: cython.bint
+    f.stack[0] = row
+    f.mark[row] = k
+    j = f.place[row]
+    f.child[0] = f.l_start[j] if j >= 0 else 0
+    while head >= 0:
+        i = f.stack[head]
+        j = f.place[i]
+        below = False
+        if j >= 0:
+            stop = f.l_start[j + 1]
+            p = f.child[head]
+            while p < stop:
+                if f.mark[f.l_row[p]] != k:
+                    below = True
+                    break
+                p += 1
+            if below:
+                f.child[head] = p + 1
+                i = f.l_row[p]
+                head += 1
+                f.stack[head] = i
+                f.mark[i] = k
+                j = f.place[i]
+                f.child[head] = f.l_start[j] if j >= 0 else 0
+        if not below:
+            head -= 1
+            top -= 1
+            f.reach[top] = i
+    return top
+
+
+def choose_pivot(f, top, column):
+    """Return the row of the pivot; -1 where there is none, or a value that is not finite."""
+    i: cython.int
+    p: cython.int
+    pivot: cython.int = -1
+    largest: cython.double = 0.0
+    size: cython.double
+    wanted: cython.int = f.preferred[column]
+    for p in range(top, f.n):
+        i = f.reach[p]
+        if f.place[i] < 0:
+            size = fabs(f.x[i])
+            if not size <= 1e300:                  # also NaN
+                return -1
+            if size > largest:
+                largest = size
+                pivot = i
+    if pivot >= 0 and wanted >= 0 and f.place[wanted] < 0:
+        if fabs(f.x[wanted]) >= PREFERRED * largest:
+            pivot = wanted
+    return pivot
+
+
+def factor_again(f, values):
+    """Compute the values of the factors on their pattern; SINGULAR: other pivots are needed."""
+    n: cython.int = f.n
+    j: cython.int
+    k: cython.int
+    p: cython.int
+    r: cython.int
+    column: cython.int
+    value: cython.double
+    pivot: cython.double
+    inverse: cython.double
+    largest: cython.double
+    status: cython.int = OK
+    x: cython.p_double = f.x
+    l_row: cython.p_int = f.l_row
+    l_value: cython.p_double = f.l_value
+    l_start: cython.p_int = f.l_start
+    for k in range(n):
+        column = f.order[k]
+        for p in range(f.start[column], f.start[column + 1]):
+            x[f.place[f.row[p]]] = values[p]
+        for p in range(f.u_start[k], f.u_start[k + 1]):
+            j = f.u_row[p]
+            value = x[j]
+            x[j] = 0.0
+            f.u_value[p] = value
+            if value != 0.0:
+                for r in range(l_start[j], l_start[j + 1]):
+                    x[l_row[r]] -= l_value[r] * value
+        pivot = x[k]
+        x[k] = 0.0
+        inverse = 1.0 / pivot
+        largest = 0.0
+        for r in range(l_start[k], l_start[k + 1]):
+            value = x[l_row[r]]
+            x[l_row[r]] = 0.0
+            largest = max(largest, fabs(value))
+            l_value[r] = value * inverse
+        f.inverse[k] = inverse
+        # also NaN and infinity
+        if not (fabs(pivot) > 0.0 and fabs(pivot) <= 1e300 and largest * KEPT <= fabs(pivot)):
+            status = SINGULAR
+            break
+    return status
+
+
+def reserve(f, l_count, u_count):
+    """Make room for so many entries of L and of U; tell whether there is memory for it."""
+    with cython.gil:
+        try:
+            if l_count > f.l_room:
+                f.integers[0] = np.resize(f.integers[0], 2 * l_count)
+                f.numbers[0] = np.resize(f.numbers[0], 2 * l_count)
+                f.l_row, f.l_value = indices(f, 0, f.integers[0]), address(f.numbers[0])
+                f.l_room = 2 * l_count
+            if u_count > f.u_room:
+                f.integers[1] = np.resize(f.integers[1], 2 * u_count)
+                f.numbers[1] = np.resize(f.numbers[1], 2 * u_count)
+                f.u_row, f.u_value = indices(f, 0, f.integers[1]), address(f.numbers[1])
+                f.u_room = 2 * u_count
+        except MemoryError:
+            return False
+    return True
+
+
+def indices(f, which, array):
+    """Address of C integers: of all of them, or of one row."""
+    if not cython.compiled:
+        return array if array.ndim == 1 else array[which]
+    flat: cython.int[::1] = array.reshape(-1)
+    return cython.address(flat[which * (f.n + 1)])

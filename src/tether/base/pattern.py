@@ -1,0 +1,146 @@
+"""Where the entries of a sparse matrix stand, and in which order it is best eliminated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+__all__ = ["Pattern"]
+
+Places = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]
+
+
+class Pattern:
+    """Places of the entries of an n-by-n matrix, column by column.
+
+    Parameters
+    ----------
+    n : int
+        Size.
+    *places : pair of sequences
+        Rows and columns of entries; those of all pairs together are the pattern.
+
+    Attributes
+    ----------
+    start, row : ndarray of C integers
+        The entries of column j are in ``row[start[j]:start[j + 1]]``, in ascending order.
+    work : tuple of int or None
+        Operations and entries of the factors, once they are known.
+
+    Examples
+    --------
+    >>> from tether.base.pattern import Pattern
+    >>> pattern = Pattern(2, ([0, 1], [0, 1]), ([0], [1]))
+    >>> pattern.size
+    3
+    >>> pattern.positions([1, 0], [1, 1])
+    array([2, 1], dtype=int32)
+    """
+
+    def __init__(self, n: int, *places: Places) -> None:
+        self.n = n
+        self.work: tuple[int, int] | None = None
+        keys = [_keys(n, *pair) for pair in places]
+        self._keys = np.unique(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+        self.row = (self._keys % n).astype(np.intc)
+        self.start = np.searchsorted(self._keys, np.arange(n + 1) * np.int64(n)).astype(np.intc)
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return len(self.row)
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Column of each entry."""
+        return np.repeat(np.arange(self.n, dtype=np.intc), np.diff(self.start))
+
+    def positions(
+        self, rows: Sequence[int] | np.ndarray, columns: Sequence[int] | np.ndarray
+    ) -> np.ndarray:
+        """Return where entries stand in the list of all; -1 for one outside the pattern."""
+        wanted = _keys(self.n, rows, columns)
+        found = np.searchsorted(self._keys, wanted)
+        inside = self._keys[np.minimum(found, self.size - 1)] == wanted if self.size else False
+        return np.where(inside, found, -1).astype(np.intc)
+
+    def matrix(self, values: np.ndarray):  # type: ignore[no-untyped-def]
+        """Make a SciPy matrix with these values in the places of the pattern."""
+        from scipy.sparse import csc_array  # late, to save time
+
+        return csc_array((values, self.row, self.start), shape=(self.n, self.n))
+
+    @cached_property
+    def elimination(self) -> tuple[np.ndarray, np.ndarray]:
+        """Columns in the order in which they are eliminated, and the row to prefer for each.
+
+        Rows and columns are matched so that no diagonal entry is missing, and permuted to block
+        triangular form; within the blocks the order is that of minimum degree, which keeps the
+        factors sparse. Columns that cannot be matched come last, without a row: the matrix is
+        singular whatever its values.
+        """
+        from scipy.sparse import csc_array, csr_array  # late, to save time
+        from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+        n = self.n
+        row_of = maximum_bipartite_matching(self.matrix(np.ones(self.size)).tocsr(), "row")
+        preferred = row_of.astype(np.intc)
+        free = np.setdiff1d(np.arange(n), row_of)
+        row_of = row_of.copy()
+        row_of[row_of < 0] = free
+        column_of = np.empty(n, np.intc)
+        column_of[row_of] = np.arange(n)
+        i, j = column_of[self.row], self.columns
+        # an entry (i, j) says that column i has to be eliminated before column j, or with it
+        graph = csr_array((np.ones(self.size), (i, j)), shape=(n, n))
+        count, block = connected_components(graph, connection="strong")
+        inside = block[i] == block[j]
+        ones = np.ones(np.count_nonzero(inside))
+        order = _minimum_degree(csc_array((ones, (i[inside], j[inside])), shape=(n, n)))
+        if count > 1:
+            rank = _topological(count, block[i[~inside]], block[j[~inside]])
+            order = order[np.argsort(rank[block[order]], kind="stable")]
+        return order.astype(np.intc), preferred
+
+
+def _keys(n: int, rows, columns) -> np.ndarray:  # type: ignore[no-untyped-def]
+    return np.asarray(columns, np.int64) * n + np.asarray(rows, np.int64)
+
+
+def _minimum_degree(matrix) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """Return the order of columns by minimum degree on the pattern of A + A^T.
+
+    SuperLU has it, but only as a part of a factorisation: an incomplete one that drops whatever it
+    may costs least.
+    """
+    from scipy.sparse import eye_array
+    from scipy.sparse.linalg import spilu
+
+    n = matrix.shape[0]
+    if n < 3:
+        return np.arange(n)
+    weighted = (matrix * (0.5 / n) + eye_array(n)).tocsc()     # dominated by its diagonal
+    factors = spilu(
+        weighted, drop_tol=0.9, fill_factor=1.0, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0
+    )
+    return np.argsort(factors.perm_c)
+
+
+def _topological(count: int, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Number blocks so that `before[k]` comes before `after[k]`."""
+    order = np.argsort(before, kind="stable")
+    first = np.searchsorted(before[order], np.arange(count + 1))
+    followers = after[order]
+    waits = np.bincount(after, minlength=count)
+    ready = list(np.flatnonzero(waits == 0))
+    rank = np.zeros(count, int)
+    for number in range(count):
+        block = ready.pop()
+        rank[block] = number
+        for k in followers[first[block]:first[block + 1]]:
+            waits[k] -= 1
+            if waits[k] == 0:
+                ready.append(k)
+    return rank
