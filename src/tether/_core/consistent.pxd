@@ -27,7 +27,11 @@ cdef class Completion:
     cdef double* x
     cdef double* rows
     cdef double* columns
+    cdef int* basis_start             # R and N, column by column
+    cdef int* basis_row
     cdef double* basis
+    cdef int* dual_start
+    cdef int* dual_row
     cdef double* dual
     cdef int* algebraic
 

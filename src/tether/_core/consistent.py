@@ -81,23 +81,35 @@ class Completion:
         else:
             (self.y, self.yp, self.ypp, self.r, self.dy, self.dyp, self.x, self.y_tried,
              self.yp_tried, self.rows, self.columns) = numbers
-            self.algebraic, self.basis = marks, cython.NULL
+            self.algebraic = marks
 
     def split_by(self, basis, dual, algebraic):
         """Use the columns of a basis for R and N instead of unit vectors; mark those of N.
 
-        The columns of `dual` give the coordinates of a vector: it is the inverse transposed.
+        The columns of `dual` give the coordinates of a vector: it is the inverse transposed. Both
+        are arrays, or sparse matrices stored by columns.
         """
-        columns = np.ascontiguousarray([basis.T, dual.T])
         self.arrays[1][:] = algebraic
-        self.arrays.append(columns)
+        parts = [*columns_of(basis), *columns_of(dual)]
+        self.arrays += parts
         self.with_basis = True
         if cython.compiled:
-            view: cython.double[:, :, ::1] = columns
-            self.basis = cython.address(view[0, 0, 0])
-            self.dual = cython.address(view[1, 0, 0])
+            starts: cython.int[::1] = parts[0]
+            rows: cython.int[::1] = parts[1]
+            values: cython.double[::1] = parts[2]
+            dual_starts: cython.int[::1] = parts[3]
+            dual_rows: cython.int[::1] = parts[4]
+            dual_values: cython.double[::1] = parts[5]
+            self.basis_start = cython.address(starts[0])
+            self.basis_row = cython.address(rows[0])
+            self.basis = cython.address(values[0])
+            self.dual_start = cython.address(dual_starts[0])
+            self.dual_row = cython.address(dual_rows[0])
+            self.dual = cython.address(dual_values[0])
         else:
-            self.basis, self.dual = columns.reshape(2, -1)
+            self.basis_start, self.basis_row, self.basis = parts[:3]
+            self.dual_start, self.dual_row, self.dual = parts[3:]
+        self.s.matrix.open_split(*parts[:2])
 
     def run(self, slopes_given):
         """Search from the present values; return OK, AS_GIVEN, or why nothing was found.
@@ -106,11 +118,20 @@ class Completion:
         """
         return complete(self, self.s, slopes_given)
 
+    def renew(self):
+        """Evaluate the Jacobian at the present values, unless it is known; tell if it is finite.
+
+        The state has weights from an earlier search.
+        """
+        if self.fresh:
+            return True
+        if evaluate(self.s, self.t, self.y, self.yp, self.r) != OK:
+            return False
+        return renew_jacobian(self, self.s)
+
     @property
     def jacobian(self):
-        """F_y and F_y' at the present values; None where they are not known."""
-        if not self.fresh:
-            return None
+        """F_y and F_y' as they were last evaluated."""
         return self.s.matrix.get(OF_Y), self.s.matrix.get(OF_YP)
 
     def values(self):
@@ -126,6 +147,17 @@ class Completion:
         if self.with_basis:
             return ()
         return tuple([i for i in range(self.n) if not self.algebraic[i]])
+
+
+def columns_of(matrix):
+    """Where the columns of a matrix begin, their rows and their entries."""
+    if hasattr(matrix, "indptr"):
+        start, row, value = matrix.indptr, matrix.indices, matrix.data
+    else:
+        column, row = np.nonzero(matrix.T)
+        start = np.searchsorted(column, np.arange(matrix.shape[1] + 1))
+        value = matrix[row, column]
+    return start.astype(np.intc), row.astype(np.intc), np.array(value, float)
 
 
 def complete(c, s, slopes_given):
@@ -177,7 +209,10 @@ def split(c, s):
         return SINGULAR
     if not c.with_basis:
         tell_apart(c, s)
-    s.matrix.assemble_split(c.algebraic, c.basis)
+    if c.with_basis:
+        s.matrix.assemble_split(c.algebraic, c.basis_start, c.basis_row, c.basis)
+    else:
+        s.matrix.assemble_split(c.algebraic, cython.NULL, cython.NULL, cython.NULL)
     size: cython.double = equilibrate(c, s)
     if s.matrix.factor() != OK or not size * largest_response(c, s) < LARGEST_CONDITION:
         return SINGULAR
@@ -248,13 +283,12 @@ def equilibrate(c, s):
 
 def unit_of(c, s, j):
     """Length of column j of the basis that is worth a tolerance."""
-    n: cython.int = c.n
-    k: cython.int
+    p: cython.int
     size: cython.double = s.weight[j]
     if c.with_basis:
         size = 0.0
-        for k in range(n):
-            size = max(size, fabs(c.basis[j * n + k]) * s.weight[k])
+        for p in range(c.basis_start[j], c.basis_start[j + 1]):
+            size = max(size, fabs(c.basis[p]) * s.weight[c.basis_row[p]])
     return 1.0 / size if c.algebraic[j] else 1.0 / (size * c.scale)
 
 
@@ -281,7 +315,7 @@ def solve_split(c, s):
     i: cython.int
     for i in range(c.n):
         c.x[i] /= c.rows[i]
-    s.matrix.solve(c.x)
+    s.matrix.solve_well(c.x)
     for i in range(c.n):
         c.x[i] /= c.columns[i]
         c.dy[i] = c.x[i] if c.algebraic[i] else 0.0
@@ -293,15 +327,15 @@ def solve_split(c, s):
 
 def expand(c, v):
     """Replace the coordinates `v` by the vector they belong to."""
-    n: cython.int = c.n
     i: cython.int
     j: cython.int
-    for i in range(n):
+    p: cython.int
+    for i in range(c.n):
         c.x[i] = 0.0
-    for j in range(n):
-        for i in range(n):
-            c.x[i] += c.basis[j * n + i] * v[j]
-    for i in range(n):
+    for j in range(c.n):
+        for p in range(c.basis_start[j], c.basis_start[j + 1]):
+            c.x[c.basis_row[p]] += c.basis[p] * v[j]
+    for i in range(c.n):
         v[i] = c.x[i]
 
 
@@ -387,6 +421,7 @@ def forget_algebraic_slopes(c):
     n: cython.int = c.n
     i: cython.int
     j: cython.int
+    p: cython.int
     if not c.with_basis:
         for i in range(n):
             if c.algebraic[i]:
@@ -395,8 +430,8 @@ def forget_algebraic_slopes(c):
     for j in range(n):
         c.dyp[j] = 0.0
         if not c.algebraic[j]:
-            for i in range(n):
-                c.dyp[j] += c.dual[j * n + i] * c.yp[i]
+            for p in range(c.dual_start[j], c.dual_start[j + 1]):
+                c.dyp[j] += c.dual[p] * c.yp[c.dual_row[p]]
     expand(c, c.dyp)
     for i in range(n):
         c.yp[i] = c.dyp[i]

@@ -264,12 +264,13 @@ class Dense(Matrix):
             for i in range(n):
                 self.lu[j * n + i] *= rows[i] * columns[j]
 
-    def assemble_split(self, of_y, basis):
+    def assemble_split(self, of_y, start, row, basis):
         """Make B = [F_y' R, F_y N] of math (15)."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
         k: cython.int
+        p: cython.int
         share: cython.double
         matrix: cython.p_double
         for j in range(n):
@@ -280,11 +281,11 @@ class Dense(Matrix):
                 continue
             for i in range(n):
                 self.lu[j * n + i] = 0.0
-            for k in range(n):
-                share = basis[j * n + k]
-                if share != 0.0:
-                    for i in range(n):
-                        self.lu[j * n + i] += share * matrix[k * n + i]
+            for p in range(start[j], start[j + 1]):
+                k = row[p]
+                share = basis[p]
+                for i in range(n):
+                    self.lu[j * n + i] += share * matrix[k * n + i]
 
     def divide(self, rows, columns):
         """Divide by both; return the 1-norm."""

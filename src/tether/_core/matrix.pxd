@@ -22,8 +22,10 @@ cdef class Matrix:
     cdef bint meets(self, int pattern, int j, double* marks) noexcept nogil
     cdef void assemble(self, double c) noexcept nogil
     cdef void scale(self, int mode, double c, double* rows, double* columns) noexcept nogil
-    cdef void assemble_split(self, int* of_y, double* basis) noexcept nogil
+    cdef void assemble_split(self, int* of_y, int* start, int* row,
+                             double* basis) noexcept nogil
     cdef double divide(self, double* rows, double* columns) noexcept nogil
     cdef int factor(self) noexcept nogil
     cdef void solve(self, double* b) noexcept nogil
+    cdef void solve_well(self, double* b) noexcept nogil
     cdef double pivot_ratio(self) noexcept nogil

@@ -132,11 +132,14 @@ class Matrix:
         c times the factor of the column, for an entry of F_y', and this factor, for one of F_y.
         """
 
-    def assemble_split(self, of_y, basis):
+    def open_split(self, start, row):
+        """Make memory for B with a basis whose entries stand in these rows; it may be large."""
+
+    def assemble_split(self, of_y, start, row, basis):
         """Make B of math (15): of F_y the columns that are marked, of F_y' the others.
 
-        With a basis, columns one after the other, a column of B is the matrix times that of the
-        basis; NULL stands for unit vectors.
+        With a basis, whose entries in column j are those from start[j] to start[j + 1], a column of
+        B is the matrix times that of the basis; NULL stands for unit vectors.
         """
 
     def divide(self, rows, columns):
@@ -149,6 +152,10 @@ class Matrix:
 
     def solve(self, b):
         """Solve in place with the factors."""
+
+    def solve_well(self, b):
+        """Solve in place, also where rows and columns are of very different sizes."""
+        self.solve(b)
 
     def pivot_ratio(self):
         """Ratio of the largest to the smallest pivot: a lower estimate of the condition number."""

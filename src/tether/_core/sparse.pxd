@@ -1,7 +1,7 @@
 from libc.math cimport fabs
 
 from tether._core.adapters cimport address
-from tether._core.codes cimport OF_Y, OF_YP, ROWS, SINGULAR
+from tether._core.codes cimport ITERATION, OF_Y, OF_YP, ROWS
 from tether._core.matrix cimport Matrix
 from tether._core.sparse_lu cimport SparseLU
 
@@ -14,9 +14,14 @@ cdef class Sparse(Matrix):
     cdef int* start                   # the entries of column j begin here ...
     cdef int* row                     # ... and stand in these rows
     cdef double* made
+    cdef object rest
+    cdef double* left                 # of the equations by a solution
     cdef signed char* stands
-    cdef bint mixed                   # what was assembled cannot be stored here
+    cdef Sparse split                 # stores B where a basis mixes columns ...
+    cdef bint mixed                   # ... which was assembled last
 
 cdef double* entries_of(Sparse m, int which) noexcept nogil
+cdef int* starts_of(Sparse m, int which) noexcept nogil
+cdef int* places_of(Sparse m, int which) noexcept nogil
 cdef int find(Sparse m, int j, int row) noexcept nogil
 cdef int grow(Sparse m, int j, int* rows, int count) noexcept nogil

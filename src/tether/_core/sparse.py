@@ -13,7 +13,7 @@ from tether.base.pattern import Pattern
 
 if not cython.compiled:
     from tether._core.adapters import address
-    from tether._core.codes import OF_Y, OF_YP, ROWS, SINGULAR
+    from tether._core.codes import ITERATION, OF_Y, OF_YP, ROWS
     from tether._core.matrix import Matrix
     from tether._core.sparse_lu import SparseLU
 
@@ -21,10 +21,22 @@ PATTERNS = cython.declare(cython.int, 3)
 
 
 def entries_of(m, which):
-    """Memory of one of the matrices."""
+    """Memory of one of the matrices; what a basis has mixed is stored apart."""
     if which == OF_Y:
         return m.fy
-    return m.fyp if which == OF_YP else m.made
+    if which == OF_YP:
+        return m.fyp
+    return m.split.made if m.mixed else m.made
+
+
+def starts_of(m, which):
+    """Where the columns of one of the matrices begin."""
+    return m.split.start if which == ITERATION and m.mixed else m.start
+
+
+def places_of(m, which):
+    """Rows of the entries of one of the matrices."""
+    return m.split.row if which == ITERATION and m.mixed else m.row
 
 
 class Sparse(Matrix):
@@ -37,7 +49,7 @@ class Sparse(Matrix):
     """
 
     def __init__(self, pattern):
-        self.marks = None
+        self.marks = self.split = None
         self.take(pattern, np.zeros((3, max(pattern.size, 1))))
 
     def take(self, pattern, memory):
@@ -55,6 +67,8 @@ class Sparse(Matrix):
             self.start, self.row = cython.address(starts[0]), cython.address(rows[0])
         else:
             self.start, self.row = self.integers
+        self.rest = np.zeros(max(self.n, 1))
+        self.left = address(self.rest)
         self.lu = SparseLU(pattern)
 
     # --- the Jacobians as a whole
@@ -70,10 +84,7 @@ class Sparse(Matrix):
         given = coo_array(matrix)
         given.sum_duplicates()
         rows, columns = given.coords
-        places = self.pattern.positions(rows, columns)
-        if np.any(places < 0):
-            self.extend(rows, columns)
-            places = self.pattern.positions(rows, columns)
+        places = self.positions(rows, columns)
         entries = self.memory[1 if which == OF_YP else 0]
         entries[:] = 0.0
         entries[places] = given.data
@@ -83,8 +94,12 @@ class Sparse(Matrix):
         return self.pattern.matrix(self.memory[1 if which == OF_YP else 0, : self.room])
 
     def positions(self, rows, columns):
-        """Return where entries of F_y or F_y' stand."""
-        return self.pattern.positions(rows, columns)
+        """Return where entries of F_y or F_y' stand; the pattern grows if they stand nowhere yet."""
+        places = self.pattern.positions(rows, columns)
+        if np.any(places < 0):
+            self.extend(rows, columns)
+            places = self.pattern.positions(rows, columns)
+        return places
 
     def extend(self, rows, columns):
         """Let entries stand in these places too."""
@@ -181,22 +196,26 @@ class Sparse(Matrix):
         i: cython.int
         j: cython.int
         p: cython.int
+        start: cython.p_int = starts_of(self, which)
+        row: cython.p_int = places_of(self, which)
         entries: cython.p_double = entries_of(self, which)
         for i in range(self.n):
             out[i] = 0.0
         for j in range(self.n):
-            for p in range(self.start[j], self.start[j + 1]):
-                i = self.row[p]
+            for p in range(start[j], start[j + 1]):
+                i = row[p]
                 out[i] = max(out[i], fabs(entries[p]) * x[j])
 
     def largest_in_column(self, which, j, rows):
         """Return the largest of |entry| / rows[row] in column j."""
         p: cython.int
         size: cython.double = 0.0
+        start: cython.p_int = starts_of(self, which)
+        row: cython.p_int = places_of(self, which)
         entries: cython.p_double = entries_of(self, which)
-        for p in range(self.start[j], self.start[j + 1]):
-            if rows[self.row[p]] > 0.0:
-                size = max(size, fabs(entries[p]) / rows[self.row[p]])
+        for p in range(start[j], start[j + 1]):
+            if rows[row[p]] > 0.0:
+                size = max(size, fabs(entries[p]) / rows[row[p]])
         return size
 
     # --- patterns: bytes, 1 where a column stands
@@ -287,19 +306,39 @@ class Sparse(Matrix):
             for p in range(self.start[j], self.start[j + 1]):
                 self.made[p] *= rows[self.row[p]] * columns[j]
 
-    def assemble_split(self, of_y, basis):
-        """Make B = [F_y' R, F_y N] of math (15); with a basis that mixes columns it is not sparse.
+    def open_split(self, start, row):
+        """Make a matrix of its own for B: a basis mixes columns, and so their patterns."""
+        from scipy.sparse import csc_array  # late, to save time
 
-        What cannot be made cannot be factored either.
-        """
+        shape = self.n, self.n
+        basis = csc_array((np.ones(len(row)), row, start), shape=shape)
+        product = (self.pattern.matrix(np.ones(self.room)) @ basis).tocoo()
+        self.split = Sparse(Pattern(self.n, product.coords))
+
+    def assemble_split(self, of_y, start, row, basis):
+        """Make B = [F_y' R, F_y N] of math (15)."""
         j: cython.int
+        k: cython.int
         p: cython.int
+        q: cython.int
         entries: cython.p_double
-        self.mixed = basis is not cython.NULL
+        made: cython.p_double
+        self.mixed = start is not cython.NULL
+        if not self.mixed:
+            for j in range(self.n):
+                entries = self.fy if of_y[j] else self.fyp
+                for p in range(self.start[j], self.start[j + 1]):
+                    self.made[p] = entries[p]
+            return
+        made = self.split.made
+        for p in range(self.split.room):
+            made[p] = 0.0
         for j in range(self.n):
             entries = self.fy if of_y[j] else self.fyp
-            for p in range(self.start[j], self.start[j + 1]):
-                self.made[p] = entries[p]
+            for q in range(start[j], start[j + 1]):
+                k = row[q]
+                for p in range(self.start[k], self.start[k + 1]):
+                    made[find(self.split, j, self.row[p])] += basis[q] * entries[p]
 
     def divide(self, rows, columns):
         """Divide by both; return the 1-norm."""
@@ -307,11 +346,14 @@ class Sparse(Matrix):
         p: cython.int
         total: cython.double
         norm: cython.double = 0.0
+        start: cython.p_int = starts_of(self, ITERATION)
+        row: cython.p_int = places_of(self, ITERATION)
+        entries: cython.p_double = entries_of(self, ITERATION)
         for j in range(self.n):
             total = 0.0
-            for p in range(self.start[j], self.start[j + 1]):
-                self.made[p] = self.made[p] / rows[self.row[p]] / columns[j]
-                total += fabs(self.made[p])
+            for p in range(start[j], start[j + 1]):
+                entries[p] = entries[p] / rows[row[p]] / columns[j]
+                total += fabs(entries[p])
             norm = max(norm, total)
         return norm
 
@@ -319,11 +361,37 @@ class Sparse(Matrix):
 
     def factor(self):
         """Factor what was assembled, with the pivots of the last time where these will do."""
-        return SINGULAR if self.mixed else self.lu.factor(self.made)
+        if self.mixed:
+            return self.split.lu.factor(self.split.made)
+        return self.lu.factor(self.made)
 
     def solve(self, b):
         """Solve in place with the factors."""
-        self.lu.solve(b)
+        if self.mixed:
+            self.split.lu.solve(b)
+        else:
+            self.lu.solve(b)
+
+    def solve_well(self, b):
+        """Solve in place and correct the solution once by what it leaves of the equations.
+
+        Pivots that keep the factors sparse are not always those that keep them accurate (Skeel,
+        Math. Comput. 35, 1980, 817-832).
+        """
+        j: cython.int
+        p: cython.int
+        start: cython.p_int = starts_of(self, ITERATION)
+        row: cython.p_int = places_of(self, ITERATION)
+        entries: cython.p_double = entries_of(self, ITERATION)
+        for j in range(self.n):
+            self.left[j] = b[j]
+        self.solve(b)
+        for j in range(self.n):
+            for p in range(start[j], start[j + 1]):
+                self.left[row[p]] -= entries[p] * b[j]
+        self.solve(self.left)
+        for j in range(self.n):
+            b[j] += self.left[j]
 
     def pivot_ratio(self):
         """Ratio of the largest to the smallest pivot."""

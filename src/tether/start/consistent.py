@@ -13,15 +13,12 @@ from tether._core.consistent import Completion
 from tether._core.state import State
 from tether.base.frozen import made
 from tether.base.reason import Kind, Reason, Row
-from tether.structure.scaling import balanced, nonzero
+from tether.start.null_space import directions, sparse_directions
+from tether.structure.scaling import nonzero
 from tether.structure.start import Start, changed_values
 
 __all__ = ["make_consistent", "merge_starts", "refuse_changes", "worst_equation"]
 
-# Relative: a direction of y' that moves F by less is not seen.
-UNSEEN = 1e-7
-# Relative: what is left of terms that cancel in an equation.
-ROUND_OFF = 1e-14
 # Searches with directions taken at the values found by the one before.
 MAX_SPLITS = 3
 # Of the terms of an equation: what is left of it by round-off.
@@ -131,33 +128,21 @@ def _by_singular_vectors(search: Completion, state: State, t: float, known: bool
     At the values found they may be others: the search goes on with those, for the slopes.
     """
     for attempt in range(MAX_SPLITS):
-        if search.jacobian is not None:
-            fy, fyp = search.jacobian
-        else:
-            status, fy, fyp = probe.jacobian_at(state, t, *search.values()[:2])
+        if not search.renew():
             raise_users(state)
-            if status != codes.OK or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
-                return codes.SINGULAR
-        search.split_by(*_directions(fy, fyp, state.tolerances, time_scale(state, t)))
+            return codes.SINGULAR
+        fy, fyp = search.jacobian
+        scale = time_scale(state, t)
+        find = sparse_directions if hasattr(fyp, "indptr") else directions
+        found = find(fy, fyp, state.tolerances, scale)
+        if found is None:
+            return codes.SINGULAR
+        search.split_by(*found)
         code = search.run(known or attempt > 0)
         raise_users(state)
         if code != codes.OK:
             return codes.OK if code == codes.AS_GIVEN and attempt > 0 else code
     return codes.OK
-
-
-def _directions(
-    fy: np.ndarray, fyp: np.ndarray, unit: np.ndarray, scale: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Directions of y', their dual basis, and which of them F does not see; in natural units."""
-    matrix = fyp * unit
-    size = np.maximum(np.abs(matrix), scale * np.abs(fy * unit)).max(axis=1, keepdims=True)
-    matrix[np.abs(matrix) <= ROUND_OFF * size] = 0.0
-    row, column = balanced(matrix)
-    _, sizes, vt = np.linalg.svd(row[:, None] * matrix * column)
-    vt[np.abs(vt) < ROUND_OFF] = 0.0       # a row of nothing else would look like any other
-    length = (unit * column)[:, None]
-    return length * vt.T, vt.T / length, sizes <= UNSEEN * sizes[0]
 
 
 def worst_equation(r: np.ndarray, scale: np.ndarray) -> Reason:

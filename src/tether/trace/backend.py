@@ -58,8 +58,9 @@ class Backend:
         """Let a state compute its residual and, if there are entries, its Jacobian with it."""
         runner = self.new(args)
         if isinstance(state.matrix, Sparse) or self.layout == "list":
-            positions = state.matrix.positions
-            runner.place(positions(*self.fy), positions(*self.fyp))
+            both = zip(self.fy, self.fyp, strict=True)
+            positions = state.matrix.positions(*(np.append(*pair) for pair in both))
+            runner.place(positions[: len(self.fy[0])], positions[len(self.fy[0]) :])
         if self.name == "c":
             native.use_native(state, runner)
         else:
