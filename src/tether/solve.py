@@ -57,6 +57,9 @@ def solve_dae(
     constraints: Any = None,
     invariants: Any = None,
     var_index: ArrayLike | None = None,
+    jac_sparsity: Any = None,
+    lband: int | None = None,
+    uband: int | None = None,
     names: Sequence[str] | None = None,
     units: Sequence[str] | Mapping[str, str] | None = None,
     equation_names: Sequence[str] | None = None,
@@ -124,6 +127,13 @@ def solve_dae(
         mechanism); 3 for those that lose two (multipliers of position constraints). Found from the
         equations when left out. Whoever gives it answers for the index: a system that would be
         refused is then integrated.
+    jac_sparsity : sparse matrix, array_like or pair of them, optional
+        Not zero where F_y and F_yp may have entries; one matrix for both, or one for each. Only
+        needed for a large `fun` that is called: the trace of a function tells where they stand,
+        and otherwise it is seen from values. ``linear_solver`` in `options` is "auto", "dense" or
+        "sparse".
+    lband, uband : int, optional
+        The same for matrices with so many diagonals below and above the main one.
     names, equation_names : sequence of str, optional
         Names of variables and equations, for ``sol["x"]``, messages, tables and pictures; the
         variables' are read off the function when left out, as in ``x, v = y``.
@@ -190,7 +200,9 @@ def solve_dae(
     >>> print(round(float(sol.y[0, -1]), 4))
     0.3679
     """
-    problem = as_problem(fun, jac, args, constraints, invariants, var_index)
+    problem = as_problem(
+        fun, jac, args, constraints, invariants, var_index, jac_sparsity, lband, uband
+    )
     t0, t_end = _check_span(t_span)
     settings = merge(
         options, rtol=rtol, atol=atol, start=start, first_step=first_step, max_step=max_step,

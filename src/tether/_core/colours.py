@@ -13,7 +13,7 @@ from cython.cimports.libc.math import fabs
 if not cython.compiled:
     from tether._core.adapters import evaluate
     from tether._core.codes import NO_CONVERGENCE, OF_Y, OF_YP, OK
-    from tether._core.state import integers, open_block, take
+    from tether._core.state import State, integers, open_block, take
 
 # How many times the round-off a change must be: to be trusted in a column, to count as unforeseen.
 CLEAR = cython.declare(cython.double, 1e5)
@@ -41,15 +41,36 @@ def use_colours(s):
     s.fy_sparse = s.fyp_sparse = True
     s.calls_saved = 0
     s.lot = 1
+    s.pattern_given = False
     return 0
+
+
+def use_patterns(s: State, fy, fyp):
+    """Take the user's word for where the columns of F_y and F_y' stand."""
+    j: cython.int
+    k: cython.int
+    count: cython.int
+    for which, pattern in ((OF_Y, fy), (OF_YP, fyp)):
+        for j in range(s.n):
+            rows = pattern.row[pattern.start[j]:pattern.start[j + 1]]
+            count = len(rows)
+            for k in range(count):
+                s.column_rows[k] = rows[k]
+            s.matrix.set_rows(which, j, s.column_rows, count)
+    s.fy_colours = group_columns(s, OF_Y, s.fy_colour)
+    s.fyp_colours = group_columns(s, OF_YP, s.fyp_colour)
+    s.pattern_given = True
 
 
 def grouping_pays(s, colours):
     """Tell whether the matrix is wanted for an iteration and its columns come in few groups.
 
     Where the iteration failed nothing is taken for granted. Groups that had to be given up, all
-    together, may cost one matrix more than the others have saved.
+    together, may cost one matrix more than the others have saved. Patterns of the user's hold until
+    they are seen to be wrong.
     """
+    if s.pattern_given:
+        return colours > 0
     return s.correcting and colours > 0 and s.newton_failures == 0 and s.calls_saved >= -s.n
 
 

@@ -13,8 +13,6 @@ if not cython.compiled:
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_ITERATIONS = cython.declare(cython.int, 4)
-# The factors serve while cj stays within this share of the cj they were made for.
-CJ_DRIFT = cython.declare(cython.double, 0.1)
 # A Jacobian older than this many steps is renewed when the matrix is factored again anyway.
 OLD = cython.declare(cython.int, 50)
 # Rates of convergence that are too slow: with an old Jacobian a new one is worth its price.
@@ -144,7 +142,7 @@ def is_old(s):
 
 def needs_factor(s):
     """Tell whether the stored factors are too far from this step's matrix."""
-    return s.cj_factored == 0.0 or fabs(s.cj / s.cj_factored - 1.0) > CJ_DRIFT
+    return s.cj_factored == 0.0 or fabs(s.cj / s.cj_factored - 1.0) > s.cj_drift
 
 
 def set_up(s, fresh):

@@ -1,7 +1,7 @@
 from libc.math cimport fabs
 
 from tether._core.adapters cimport address
-from tether._core.codes cimport ITERATION, OF_Y, OF_YP, ROWS
+from tether._core.codes cimport ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
 from tether._core.matrix cimport Matrix
 from tether._core.sparse_lu cimport SparseLU
 

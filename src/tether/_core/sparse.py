@@ -13,7 +13,7 @@ from tether.base.pattern import Pattern
 
 if not cython.compiled:
     from tether._core.adapters import address
-    from tether._core.codes import ITERATION, OF_Y, OF_YP, ROWS
+    from tether._core.codes import ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
     from tether._core.matrix import Matrix
     from tether._core.sparse_lu import SparseLU
 
@@ -69,7 +69,7 @@ class Sparse(Matrix):
             self.start, self.row = self.integers
         self.rest = np.zeros(max(self.n, 1))
         self.left = address(self.rest)
-        self.lu = SparseLU(pattern)
+        self.lu = None
 
     # --- the Jacobians as a whole
 
@@ -359,16 +359,28 @@ class Sparse(Matrix):
 
     # --- its factors
 
+    def open_factors(self):
+        """Return the factors; the order of elimination is found when they are first asked for."""
+        if self.lu is None:
+            self.lu = SparseLU(self.pattern)
+        return self.lu
+
     def factor(self):
         """Factor what was assembled, with the pivots of the last time where these will do."""
         if self.mixed:
-            return self.split.lu.factor(self.split.made)
+            return self.split.factor()
+        if self.lu is None:
+            with cython.gil:
+                try:
+                    self.open_factors()
+                except MemoryError:
+                    return SINGULAR
         return self.lu.factor(self.made)
 
     def solve(self, b):
         """Solve in place with the factors."""
         if self.mixed:
-            self.split.lu.solve(b)
+            self.split.solve(b)
         else:
             self.lu.solve(b)
 

@@ -34,7 +34,7 @@ def difference_sparse(s, t, y, yp, slopes):
     A positive status says that it cannot be done so, and it will not be tried again.
     """
     status: cython.int = NO_CONVERGENCE
-    if s.n < MANY:
+    if s.n < MANY or s.pattern_given:      # a given one is wrong in few places: column by column
         return status
     if slopes:
         if s.fyp_sparse:

@@ -90,6 +90,7 @@ cdef class State:
     cdef double* column_scale
     cdef public double condition      # of the factored matrix, a lower estimate; -1: singular
     cdef public double cj_factored    # 0: nothing factored yet
+    cdef public double cj_drift       # the factors serve while cj stays within this share of it
     cdef public bint jacobian_exists
     cdef public bint jacobian_current  # evaluated during this step
     cdef public long long jacobian_step
@@ -117,6 +118,7 @@ cdef class State:
 
     # --- groups of columns for differences (colours.py)
     cdef public bint correcting       # the Jacobian is wanted by Newton's iteration
+    cdef public bint pattern_given    # the groups are those of patterns of the user's
     cdef public bint fy_sparse        # as far as is known
     cdef public bint fyp_sparse
     cdef int* fy_colour               # the group of each column

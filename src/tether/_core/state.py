@@ -150,6 +150,7 @@ class State:
         self.ring = take(self, "ring", RING_ROWS * (RING_COLUMNS + n))
         self.attempts = 0
         self.rate = self.condition = 0.0
+        self.cj_drift = 0.1
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
         self.correcting = False

@@ -44,6 +44,7 @@ class State:
     scaling_mode: int
     condition: float
     cj_factored: float
+    cj_drift: float
     jacobian_exists: bool
     jacobian_current: bool
     jacobian_step: int
@@ -60,6 +61,7 @@ class State:
     seen_rate: float
     seen_step: int
     correcting: bool
+    pattern_given: bool
     fy_sparse: bool
     fyp_sparse: bool
     fy_colours: int

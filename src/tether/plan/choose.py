@@ -53,7 +53,7 @@ def find_model(
     """
     n = len(y)
     if problem.capsule is not None:
-        return AsWritten(problem, n), "it is a C function"
+        return AsWritten(problem, n, (t, y, yp)), "it is a C function"
     if problem.var_index is not None:
         form = "given"
     make = _once(partial(_make_plan, problem, n, t, y, yp, form, units))
@@ -61,7 +61,7 @@ def find_model(
         partial(read_function, problem.fun, n, problem.args, problem.fills), form, make
     )
     if plan is None or reading is None:
-        return AsWritten(problem, n), why_not_compared(problem.fun, problem.args)
+        return AsWritten(problem, n, (t, y, yp)), why_not_compared(problem.fun, problem.args)
     if plan.modes is not None:
         if sides is None:
             slopes = np.zeros(n) if yp is None else yp
@@ -86,9 +86,9 @@ def find_model(
             key = reading.key, form, sides, slides, leaks, here
             plan = shelf.find(key, partial(make, reading))
         except InputsRefused as failure:       # where the function raises an exception
-            return AsWritten(problem, n), str(failure)
+            return AsWritten(problem, n, (t, y, yp)), str(failure)
     if plan.system is None:
-        return AsWritten(problem, n), plan.note
+        return AsWritten(problem, n, (t, y, yp)), plan.note
     if plan.reduced is None:
         return TracedModel(problem, n, plan, reading, backend), ""
     return ReducedModel(problem, n, plan, reading, backend, units), ""

@@ -78,8 +78,9 @@ def is_cheaper(sparse: Sparse) -> bool:
     if pattern.work is None:
         # any values will do that let all pivots be where they are preferred
         own = pattern.row == pattern.elimination[1][pattern.columns]
-        found = sparse.lu.take(np.where(own, 1.0, 0.1 / n))
-        pattern.work = (sparse.lu.operations, sparse.lu.entries) if found else (0, 0)
-        sparse.lu.forget()
+        factors = sparse.open_factors()
+        found = factors.take(np.where(own, 1.0, 0.1 / n))
+        pattern.work = (factors.operations, factors.entries) if found else (0, 0)
+        factors.forget()
     operations, entries = pattern.work
     return operations * OPERATION + entries * ENTRY < n**3 / 3 * FULL_OPERATION + n**2 * FULL_ENTRY

@@ -6,15 +6,19 @@ A model has the problem that the user wrote. It is integrated as written, with t
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
-from tether._core import adapters, codes, jacobian
+from tether._core import adapters, codes, colours, jacobian
 from tether._core.state import State
 from tether.base.pattern import Pattern
 from tether.plan.constraints import Constraints
+from tether.plan.discover import see_sparsity
 from tether.plan.plan import Plan
 from tether.problem.names import counted
 from tether.problem.problem import Problem
+from tether.problem.sparsity import Sparsity
 from tether.structure.equations import regularity
 from tether.structure.frozen import Frozen
 from tether.structure.hidden import Reduced
@@ -31,6 +35,8 @@ __all__ = ["AsWritten", "Given", "Model", "Point", "ReducedModel", "Tolerance", 
 WORN_REGULARITY = 0.1
 # A derivative from the array may be less accurate by this factor for each order.
 SLACK = 10.0
+# Of fewer unknowns it is not worth knowing which of them stand in which equations.
+MANY = 200
 # What the share of one side of a surface is guessed to be in a mixture of both.
 EVEN_SHARE = 0.5
 
@@ -218,7 +224,23 @@ class Model:
 
 
 class AsWritten(Model):
-    """The user's functions, called."""
+    """The user's functions, called; `point` is where their derivatives may be looked at."""
+
+    def __init__(self, problem: Problem, n: int, point: Given | None = None) -> None:
+        super().__init__(problem, n)
+        self.point = point
+
+    @cached_property
+    def sparsity(self) -> Sparsity | None:
+        """Where derivatives stand, by the user's word or by what is seen of them."""
+        if self.problem.sparsity is not None or self.point is None or self.n < MANY:
+            return self.problem.sparsity
+        return see_sparsity(self.problem, *self.point)
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """Where the entries of F_y and F_y' stand; None where nobody knows."""
+        return None if self.sparsity is None else self.sparsity.both
 
     def attach(self, state: State) -> None:
         """Put the problem's functions behind the core's seams."""
@@ -233,6 +255,8 @@ class AsWritten(Model):
             adapters.use_python_jacobian(state, problem.jac, problem.args)
             return
         jacobian.use_differences(state)
+        if self.sparsity is not None:
+            colours.use_patterns(state, self.sparsity.fy, self.sparsity.fyp)
         if problem.terms is not None:
             adapters.use_python_terms(state, problem.terms, problem.args)
         if problem.fyp is not None:

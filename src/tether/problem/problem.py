@@ -14,6 +14,7 @@ from tether._core.adapters import WrongResult
 from tether.problem.constraint import as_constraints
 from tether.problem.lowlevel import as_low_level, capsule, read_signature
 from tether.problem.naming import code_of, guess_names
+from tether.problem.sparsity import Sparsity, given_sparsity
 
 __all__ = ["Problem"]
 
@@ -45,6 +46,8 @@ class Problem:
         `solve_dae`.
     var_index : array_like of int, optional
         Kind of every unknown, 0 to 3; see `solve_dae`.
+    jac_sparsity, lband, uband : optional
+        Where F_y and F_yp may have entries; see `solve_dae`.
 
     Examples
     --------
@@ -64,6 +67,9 @@ class Problem:
         constraints: Any = None,
         invariants: Any = None,
         var_index: Any = None,
+        jac_sparsity: Any = None,
+        lband: int | None = None,
+        uband: int | None = None,
     ) -> None:
         self.constraints = as_constraints("constraints", constraints)
         self.invariants = as_constraints("invariants", invariants)
@@ -73,7 +79,9 @@ class Problem:
         self.fills = False
         self.fun = fun
         self.unpacks = fun                 # in which function unknowns get their names
-        self.fyp: np.ndarray | None = None
+        self.fyp: Any = None               # a constant F_y', dense or sparse
+        self.given_sparsity = given_sparsity(jac_sparsity, lband, uband)
+        self.sparsity: Sparsity | None = None
         self.terms: Callable[..., Any] | None = None
         low_level = as_low_level(fun)
         if low_level is not None:
@@ -99,6 +107,9 @@ class Problem:
         args: Sequence[Any] = (),
         constraints: Any = None,
         invariants: Any = None,
+        jac_sparsity: Any = None,
+        lband: int | None = None,
+        uband: int | None = None,
     ) -> Problem:
         """Build M y' = f(t, y).
 
@@ -112,7 +123,7 @@ class Problem:
             ``jac(t, y, *args)``, the derivative of `f`; only with a constant `M`.
         args : sequence
             Further arguments of `f` and `jac`.
-        constraints, invariants : optional
+        constraints, invariants, jac_sparsity, lband, uband : optional
             As in `solve_dae`.
 
         Examples
@@ -135,10 +146,13 @@ class Problem:
             def changing(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
                 return _mass_at(matrix_at, t, y) @ yp - _right_hand_side(f, t, y, args)
 
-            problem = cls(changing, args=args, constraints=constraints, invariants=invariants)
+            problem = cls(
+                changing, args=args, constraints=constraints, invariants=invariants,
+                jac_sparsity=jac_sparsity, lband=lband, uband=uband,
+            )
             problem.unpacks = f
             return problem
-        mass = M.toarray() if hasattr(M, "toarray") else np.asarray(M)
+        mass = M.tocsr() if hasattr(M, "tocsr") else np.asarray(M)
         if mass.dtype.kind not in "fiu":
             raise TypeError("M must be a matrix of real numbers")
         mass = mass.astype(float)
@@ -154,10 +168,11 @@ class Problem:
 
             def full_jac(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> tuple:
                 slope = jac(t, y, *args)
-                return -(slope.toarray() if hasattr(slope, "toarray") else np.asarray(slope)), mass
+                return -(slope if hasattr(slope, "toarray") else np.asarray(slope)), mass
 
         problem = cls(
-            residual, jac=full_jac, args=args, constraints=constraints, invariants=invariants
+            residual, jac=full_jac, args=args, constraints=constraints, invariants=invariants,
+            jac_sparsity=jac_sparsity, lband=lband, uband=uband,
         )
         problem.fyp = mass
         problem.unpacks = f
@@ -270,8 +285,11 @@ class Problem:
             )
         if self.fyp is not None and self.fyp.shape[0] != len(y):
             raise ValueError(f"y0 has {len(y)} values, but M has {self.fyp.shape[0]} rows")
-        return self
-
+        if self.given_sparsity is None:
+            return self
+        prepared = copy.copy(self)
+        prepared.sparsity = self.given_sparsity.of_size(len(y))
+        return prepared
 
 
 def prepared(problem: Problem, t: float, y: np.ndarray) -> Problem:
@@ -286,18 +304,22 @@ def as_problem(
     constraints: Any = None,
     invariants: Any = None,
     var_index: Any = None,
+    jac_sparsity: Any = None,
+    lband: int | None = None,
+    uband: int | None = None,
 ) -> Problem:
     """Wrap what the user passed; with a `Problem` nothing else may be given twice."""
     if not isinstance(fun, Problem):
         return Problem(
             fun, args=args, jac=jac, constraints=constraints, invariants=invariants,
-            var_index=var_index,
+            var_index=var_index, jac_sparsity=jac_sparsity, lband=lband, uband=uband,
         )
     if args != ():
         raise ValueError("args belong to the Problem; do not pass them as well")
     for name, value in (
         ("jac", jac), ("constraints", constraints), ("invariants", invariants),
-        ("var_index", var_index),
+        ("var_index", var_index), ("jac_sparsity", jac_sparsity), ("lband", lband),
+        ("uband", uband),
     ):
         if value is not None:
             raise ValueError(f"{name} belongs to the Problem; do not pass it as well")

@@ -263,12 +263,12 @@ class Integration:
         """Trace the problem where that is wanted and can be done."""
         options = self.options
         if options.trace == "never":
-            return AsWritten(self.problem, self.n)
+            return AsWritten(self.problem, self.n, (t, y, yp))
         model, note = find_model(
             self.problem, t, y, yp, options.form, options.backend, self.units
         )
         if difference := self.trust.refuses(model, t, y, yp):
-            model, note = AsWritten(self.problem, self.n), difference
+            model, note = AsWritten(self.problem, self.n, (t, y, yp)), difference
             self.trust.adopt(model)
         if note and options.trace == "always":
             raise ValueError(f"trace='always', but fun cannot be traced: {note}")

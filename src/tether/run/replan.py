@@ -204,7 +204,7 @@ def _find_another(
     """Model of the equations as they are now; None if it is not what was asked for."""
     options = run.options
     if options.trace == "never":
-        return AsWritten(run.problem, run.n)
+        return AsWritten(run.problem, run.n, point)
     model, note = find_model(
         run.problem, *point, options.form, options.backend, run.units, sides, anew,
         run.switching.slides, run.leaks,
