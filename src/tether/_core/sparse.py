@@ -71,6 +71,12 @@ class Sparse(Matrix):
         self.left = address(self.rest)
         self.lu = None
 
+    @property
+    def words(self):
+        """What is stored, for people."""
+        factors = f", factors of {self.lu.entries}" if self.lu is not None else ""
+        return f"sparse matrices of {self.room} entries{factors}"
+
     # --- the Jacobians as a whole
 
     def clear(self):
@@ -94,7 +100,7 @@ class Sparse(Matrix):
         return self.pattern.matrix(self.memory[1 if which == OF_YP else 0, : self.room])
 
     def positions(self, rows, columns):
-        """Return where entries of F_y or F_y' stand; the pattern grows if they stand nowhere yet."""
+        """Return where entries of F_y or F_y' stand; the pattern grows if it lacks them."""
         places = self.pattern.positions(rows, columns)
         if np.any(places < 0):
             self.extend(rows, columns)

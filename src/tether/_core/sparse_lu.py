@@ -55,8 +55,8 @@ class SparseLU:
         lists = np.zeros((8, n + 1), np.intc)
         self.integers = [
             np.zeros(self.l_room, np.intc), np.zeros(self.u_room, np.intc), lists,
-            np.ascontiguousarray(pattern.start, np.intc), np.ascontiguousarray(pattern.row, np.intc),
-            np.ascontiguousarray(order, np.intc), np.ascontiguousarray(preferred, np.intc),
+            *(np.append(array, 0).astype(np.intc)
+              for array in (pattern.start, pattern.row, order, preferred)),
         ]
         self.numbers = [np.zeros(self.l_room), np.zeros(self.u_room), np.zeros(n), np.zeros(n)]
         self.l_value, self.u_value = address(self.numbers[0]), address(self.numbers[1])
@@ -224,8 +224,9 @@ def factor_anew(f, values):
 
 
 def find_reach(f, column, k):
-    """List at the end of `f.reach` the rows of column k of the factors, so that each pivot row
-    comes before those that it has an effect on; return where the list begins.
+    """List the rows of column k of the factors at the end of `f.reach`; return where they begin.
+
+    A row with a pivot comes before those that it has an effect on.
     """
     p: cython.int
     top: cython.int = f.n

@@ -129,7 +129,7 @@ def _minimum_degree(matrix) -> np.ndarray:  # type: ignore[no-untyped-def]
 
 
 def _topological(count: int, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Number blocks so that `before[k]` comes before `after[k]`."""
+    """Rank blocks so that `before[k]` comes before `after[k]`."""
     order = np.argsort(before, kind="stable")
     first = np.searchsorted(before[order], np.arange(count + 1))
     followers = after[order]

@@ -42,9 +42,32 @@ def doubts(driver: Driver) -> tuple[str, ...]:
     found = [
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
         _untested(driver), _rough_reactions(driver), _leaks(driver), _jacobian(driver),
+        _sparsity(driver),
         *driver.integration.references.jumps, *_jumps(driver),
     ]
     return tuple([text for text in found if text])
+
+
+def _sparsity(driver: Driver) -> str:
+    """Name entries of the Jacobian where the user has said that there are none."""
+    run = driver.integration
+    given = run.problem.sparsity
+    if given is None or not given.by_user or run.model.size != run.n:
+        return ""
+    missing = []
+    for which, pattern in ((codes.OF_Y, given.fy), (codes.OF_YP, given.fyp)):
+        rows, columns = driver.state.matrix.get(which).nonzero()
+        outside = pattern.positions(rows, columns) < 0
+        missing += list(zip(rows[outside], columns[outside], strict=True))
+    if not missing:
+        return ""
+    i, j = missing[0]
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return (
+        f"{run.names.equation(int(i))} depends on {run.names.variable(int(j))}, but the sparsity "
+        f"that was passed leaves this entry out{more}. They were found and used; it would take "
+        "fewer calls to pass them"
+    )
 
 
 def _jumps(driver: Driver) -> list[str]:

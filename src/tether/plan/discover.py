@@ -13,8 +13,9 @@ from tether.problem.sparsity import Sparsity
 
 __all__ = ["find_pattern", "see_sparsity"]
 
-# Ways to divide the unknowns into parts; no two of them are together in two parts.
-DIVISIONS = 3
+# Ways to divide the unknowns into parts, by lot: no two of them are together in all. There are no
+# more once one has struck out less than this share of what was left.
+DIVISIONS, FEW = 10, 0.03
 # Relative size of a move, and of the step aside before it: where something is zero by chance,
 # derivatives may be so as well.
 MOVE, ASIDE = 1e-5, 1e-3
@@ -66,7 +67,7 @@ def _of_jacobian(problem: Problem, t: float, y: np.ndarray, yp: np.ndarray) -> S
         patterns = [Pattern(len(y), matrix.tocoo().coords) for matrix in found]
     except Exception:                  # it is dense, or has something to say that the run will hear
         return None
-    return Sparsity(*patterns, by_user=False) if len(patterns) == 2 else None
+    return Sparsity(patterns[0], patterns[1], by_user=False) if len(patterns) == 2 else None
 
 
 def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern | None:
@@ -96,14 +97,14 @@ def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern |
         before = values(near)
     if before is None or len(before) != n:
         return None
-    parts = int(np.sqrt(n)) | 1
+    parts = int(np.sqrt(n)) + 1
     rows = columns = None
-    for division in range(DIVISIONS):
-        count = parts + division
-        changed = np.zeros((count, n), bool)
-        for part in range(count):
+    for _ in range(DIVISIONS):
+        part_of_each = draw.permutation(n) % parts
+        changed = np.zeros((parts, n), bool)
+        for part in range(parts):
             moved = near.copy()
-            mine = np.arange(part, n, count)
+            mine = np.flatnonzero(part_of_each == part)
             moved[mine] += MOVE * size[mine] * draw.uniform(0.5, 1.0, len(mine))
             after = values(moved)
             if after is None:
@@ -113,13 +114,15 @@ def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern |
             return None
         if rows is None or columns is None:
             part_of, rows = np.nonzero(changed)
-            per_part = [np.arange(part, n, count) for part in range(count)]
-            lengths = np.array([len(mine) for mine in per_part])[part_of]
-            columns = np.concatenate([per_part[part] for part in part_of] or [np.zeros(0, int)])
+            members = [np.flatnonzero(part_of_each == part) for part in range(parts)]
+            lengths = np.array([len(mine) for mine in members])[part_of]
+            columns = np.concatenate([members[part] for part in part_of] or [np.zeros(0, int)])
             rows = np.repeat(rows, lengths)
         else:
-            keep = changed[columns % count, rows]
+            keep = changed[part_of_each[columns], rows]
             rows, columns = rows[keep], columns[keep]
+            if keep.mean() > 1.0 - FEW:
+                break
     assert rows is not None
     assert columns is not None
     return Pattern(n, (rows, columns))

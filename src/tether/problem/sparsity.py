@@ -60,7 +60,8 @@ class GivenSparsity:
                     f"jac_sparsity must be of shape {(n, n)} for the {n} values of y0, got "
                     f"{matrix.shape}"
                 )
-        return Sparsity(*(Pattern(n, matrix.coords) for matrix in self.matrices))
+        fy, fyp = (Pattern(n, matrix.coords) for matrix in self.matrices)
+        return Sparsity(fy, fyp)
 
 
 def given_sparsity(matrices: Any, lband: Any, uband: Any) -> GivenSparsity | None:

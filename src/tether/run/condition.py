@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from tether._core.codes import OF_Y, OF_YP
 from tether._core.state import State
 

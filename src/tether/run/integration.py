@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from tether._core import codes, probe
 from tether._core import project as project_core
 from tether._core.adapters import DOMAIN_ERRORS, raise_users, take_refusal
+from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.checks import check_time, check_vector
 from tether.base.reason import Kind, Reason
@@ -310,6 +311,8 @@ class Integration:
         words = self.model.how
         if self.model.plan is None and self.note:
             words += f": {self.note}"
+        if isinstance(self.state.matrix, Sparse):
+            words += f"; {self.state.matrix.words}"
         return words + (f"; the structure changed {times}" if self.plans > 1 else "")
 
     def restart(

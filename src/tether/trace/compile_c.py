@@ -421,7 +421,8 @@ def key_of(program: Program, n_values: int, n_fy: int, compiler: str) -> str:
     file = os.stat(compiler)
     arrays = (program.op, program.a, program.b, program.c, program.outputs, program.constants)
     parts = (
-        program.n, program.p, n_values, n_fy, len(program.tables), *(library_cache.digest(part.tobytes()) for part in arrays),
+        program.n, program.p, n_values, n_fy, len(program.tables),
+        *(library_cache.digest(part.tobytes()) for part in arrays),
         translator(), FLAGS, os.path.realpath(compiler), file.st_size, file.st_mtime_ns,
         platform.system(), platform.machine(),
     )

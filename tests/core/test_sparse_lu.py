@@ -1,0 +1,126 @@
+"""Sparse factors: accurate, sparse, renewed on their pattern, and honest about singular ones."""
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_array, csc_array, diags_array, eye_array, kron, random_array
+from scipy.sparse.linalg import splu
+
+from tether._core.sparse import Sparse
+from tether.base.pattern import Pattern
+
+
+def factors_of(matrix):
+    """Factors of a matrix, and its values in their order."""
+    matrix = csc_array(matrix)
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    sparse = Sparse(Pattern(matrix.shape[0], coo_array(matrix).coords))
+    sparse.open_factors()
+    return sparse, matrix
+
+
+def laplacian(k):
+    line = diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(k, k))
+    return kron(eye_array(k), line) + kron(line, eye_array(k))
+
+
+def backward_error(matrix, x, b):
+    return np.abs(matrix @ x - b).max() / (abs(matrix) @ np.abs(x) + np.abs(b)).max()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_matrices_are_solved_to_round_off(seed):
+    draw = np.random.default_rng(seed)
+    n = int(draw.integers(1, 120))
+    # without a diagonal, and with rows and columns of very different sizes
+    matrix = random_array((n, n), density=min(1.0, 3 / n), rng=draw) + eye_array(n).tocsr()[
+        draw.permutation(n)
+    ]
+    matrix = diags_array(10.0 ** draw.uniform(-3, 3, n)) @ matrix
+    sparse, matrix = factors_of(matrix)
+    if np.linalg.cond(matrix.toarray()) > 1e12:
+        pytest.skip("close to singular")
+    assert sparse.lu.take(matrix.data)
+    b = draw.standard_normal(n)
+    assert backward_error(matrix, sparse.solution(b), b) < 1e-13
+    assert backward_error(matrix.T, sparse.transposed_solution(b), b) < 1e-12
+    # the same pattern with other values
+    other = csc_array((matrix.data * draw.uniform(0.5, 2.0, matrix.nnz), matrix.indices,
+                       matrix.indptr))
+    if np.linalg.cond(other.toarray()) < 1e12:
+        assert sparse.lu.take(other.data)
+        assert backward_error(other, sparse.solution(b), b) < 1e-11
+    assert sparse.lu.full + sparse.lu.again <= 2
+
+
+def test_values_are_renewed_on_the_pattern_without_another_search():
+    sparse, matrix = factors_of(laplacian(12) - 0.1 * eye_array(144))
+    draw = np.random.default_rng(0)
+    for _ in range(5):
+        values = matrix.data * draw.uniform(0.9, 1.1, matrix.nnz)
+        assert sparse.lu.take(values)
+        b = draw.standard_normal(144)
+        other = csc_array((values, matrix.indices, matrix.indptr))
+        assert backward_error(other, sparse.solution(b), b) < 1e-14
+    assert (sparse.lu.full, sparse.lu.again) == (1, 4)
+
+
+def test_pivots_that_have_become_small_are_chosen_anew():
+    sparse, matrix = factors_of(np.array([[4.0, 1.0, 0.0], [1.0, 4.0, 1.0], [0.0, 1.0, 4.0]]))
+    assert sparse.lu.take(matrix.data)
+    values = matrix.copy()
+    values[0, 0] = values[1, 1] = 1e-14
+    assert sparse.lu.take(values.data)
+    assert sparse.lu.full == 2
+    b = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(values @ sparse.solution(b), b, rtol=1e-13)
+
+
+def test_the_factors_are_no_fuller_than_those_of_superlu():
+    matrix = laplacian(40) - 0.1 * eye_array(1600)
+    sparse, matrix = factors_of(matrix)
+    assert sparse.lu.take(matrix.data)
+    other = splu(matrix)
+    assert sparse.lu.entries < 0.8 * (other.L.nnz + other.U.nnz)
+
+
+def test_a_chain_has_factors_without_fill_in_whatever_its_order():
+    n = 300
+    chain = csc_array(diags_array([1.0, -2.5, 1.0], offsets=[-1, 0, 1], shape=(n, n)))
+    shuffle = np.random.default_rng(3).permutation(n)
+    sparse, matrix = factors_of(chain[shuffle][:, shuffle])
+    assert sparse.lu.take(matrix.data)
+    assert sparse.lu.entries == matrix.nnz
+
+
+@pytest.mark.parametrize("wrong", [
+    [[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [1.0, 1.0]], [[np.nan, 1.0], [1.0, 1.0]],
+    [[np.inf, 1.0], [1.0, 1.0]],
+])
+def test_matrices_without_factors_are_refused_and_others_taken_afterwards(wrong):
+    full = Pattern(2, ([0, 1, 0, 1], [0, 0, 1, 1]))
+    sparse = Sparse(full)
+    factors = sparse.open_factors()
+    values = np.array(wrong).T.ravel()
+    assert not factors.take(values)
+    good = np.array([2.0, 1.0, 1.0, 3.0])
+    assert factors.take(good)
+    np.testing.assert_allclose(sparse.solution([3.0, 4.0]), [1.0, 1.0])
+    assert not factors.take(values)
+    assert factors.take(good)
+    np.testing.assert_allclose(sparse.solution([3.0, 4.0]), [1.0, 1.0])
+
+
+def test_a_column_that_no_row_is_left_for_is_singular():
+    sparse = Sparse(Pattern(3, ([0, 0, 1, 2], [0, 1, 2, 2])))
+    assert not sparse.open_factors().take(np.ones(4))
+
+
+def test_the_condition_number_is_estimated():
+    draw = np.random.default_rng(1)
+    matrix = (random_array((60, 60), density=0.05, rng=draw) + 2.0 * eye_array(60)).tocsc()
+    sparse, matrix = factors_of(matrix)
+    assert sparse.lu.take(matrix.data)
+    exact = np.linalg.cond(matrix.toarray(), 1)
+    norm = abs(matrix).sum(axis=0).max()
+    assert 0.1 * exact < 1.0 / sparse.reciprocal_condition(norm) < 1.01 * exact

@@ -1,0 +1,51 @@
+"""Where derivatives of a called function stand, seen from its values."""
+
+import numpy as np
+import pytest
+from scipy.sparse import eye_array, random_array
+
+from tether import Problem
+from tether.plan.discover import find_pattern, see_sparsity
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_entry_is_missed_and_few_are_added(seed):
+    draw = np.random.default_rng(seed)
+    n = int(draw.integers(200, 900))
+    matrix = (random_array((n, n), density=3 / n, rng=draw) + eye_array(n)).tocoo()
+    # products vanish at zero: where nothing else is known one steps aside
+    found = find_pattern(lambda x: matrix @ (x * np.roll(x, 1)), np.zeros(n), np.ones(n))
+    true = matrix.coords
+    assert np.all(found.positions(*true) >= 0)
+    assert np.all(found.positions(true[0], (true[1] - 1) % n) >= 0)
+    assert found.size < 1.5 * 2 * matrix.nnz
+
+
+def test_full_functions_and_those_without_values_do_not_tell():
+    assert find_pattern(lambda x: np.full(300, x.sum()), np.ones(300), np.ones(300)) is None
+    assert find_pattern(lambda x: None, np.ones(300), np.ones(300)) is None
+
+
+@pytest.mark.parametrize("fills", [False, True])
+def test_both_matrices_are_seen(fills):
+    n = 250
+
+    def values(t, y, yp):
+        return np.append(yp[:-1] + np.diff(y), y[-1])
+
+    def filling(t, y, yp, out):
+        out[:] = values(t, y, yp)
+
+    seen = see_sparsity(Problem(filling if fills else values), 0.0, np.zeros(n), None)
+    assert not seen.by_user
+    assert np.all(seen.fy.positions(np.arange(n - 1), np.arange(1, n)) >= 0)
+    assert np.all(seen.fyp.positions(np.arange(n - 1), np.arange(n - 1)) >= 0)
+    assert seen.fyp.size < 1.2 * n
+
+
+def test_a_function_that_raises_is_left_to_the_run():
+    def broken(t, y, yp):
+        raise RuntimeError("not yet")
+
+    assert see_sparsity(Problem(broken), 0.0, np.zeros(250), None) is None
+    assert see_sparsity(Problem(broken, jac=broken), 0.0, np.zeros(250), None) is None
