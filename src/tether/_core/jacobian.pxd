@@ -7,6 +7,7 @@ from tether._core.colours cimport (
     group_columns,
     grouping_pays,
     is_empty,
+    move_group,
     note_rows,
     take_column,
     use_colours,
@@ -21,6 +22,7 @@ cdef int difference_fy(State s, double t, double* y, double* yp) noexcept nogil
 cdef int move(State s, double t, double* y, double* yp, double* v, int j) noexcept nogil
 cdef double usual_size(State s, int j) noexcept nogil
 cdef int refine_fy(State s, double t, double* y, double* yp, double y_size) noexcept nogil
+cdef int refine_groups(State s, double t, double* y, double* yp, double y_size) noexcept nogil
 cdef int difference_fyp(State s, double t, double* y, double* yp) noexcept nogil
 cdef void choose_slope_increments(State s, double* yp) noexcept nogil
 cdef int difference_slopes(State s, double t, double* y, double* yp) noexcept nogil

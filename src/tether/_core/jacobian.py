@@ -18,6 +18,7 @@ if not cython.compiled:
         group_columns,
         grouping_pays,
         is_empty,
+        move_group,
         note_rows,
         take_column,
         use_colours,
@@ -133,6 +134,8 @@ def refine_fy(s, t, y, yp, y_size):
     change: cython.double
     known: cython.bint = False
     grown: cython.bint = False
+    if s.pattern_given and s.fy_colours > 0:
+        return refine_groups(s, t, y, yp, y_size)
     for j in range(n):
         saved = y[j]
         increment = ROOT_EPS * max(fabs(saved), fabs(s.h * yp[j]))
@@ -163,6 +166,49 @@ def refine_fy(s, t, y, yp, y_size):
             grown = True
     if grown:
         s.fy_colours = group_columns(s, OF_Y, s.fy_colour)
+    return OK
+
+
+def refine_groups(s, t, y, yp, y_size):
+    """Do the same where the groups of columns are known."""
+    i: cython.int
+    j: cython.int
+    k: cython.int
+    group: cython.int
+    count: cython.int
+    seen: cython.int
+    status: cython.int
+    increment: cython.double
+    change: cython.double
+    any_left: cython.bint = False
+    for j in range(s.n):
+        increment = ROOT_EPS * max(fabs(y[j]), fabs(s.h * yp[j]))
+        s.delta[j] = 0.0                       # nothing to refine
+        if increment != 0.0 and FLOOR_EPS * y_size * s.unit[j] >= TOO_FAR * increment:
+            s.delta[j] = (y[j] - increment if s.h * yp[j] < 0.0 else y[j] + increment) - y[j]
+            any_left = True
+    if not any_left:
+        return OK
+    estimate_noise(s, y)
+    for group in range(s.fy_colours):
+        status = move_group(s, t, y, yp, y, s.fy_colour, group)
+        if status == NON_FINITE:
+            continue
+        if status != OK:
+            return status
+        for j in range(s.n):
+            if s.fy_colour[j] != group or s.delta[j] == 0.0:
+                continue
+            seen = 0
+            count = s.matrix.rows_of(OF_Y, j, s.column_rows)
+            for k in range(count):
+                i = s.column_rows[k]
+                change = s.scratch[i] - s.r[i]
+                if fabs(change) > SEEN * s.noise[i]:
+                    s.column_rows[seen] = i
+                    s.column_values[seen] = change / s.delta[j]
+                    seen += 1
+            s.matrix.put_entries(OF_Y, j, s.column_rows, s.column_values, seen)
     return OK
 
 

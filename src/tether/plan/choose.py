@@ -12,6 +12,7 @@ import numpy as np
 from tether.plan.model import EVEN_SHARE, AsWritten, Model, ReducedModel, TracedModel
 from tether.plan.plan import Plan, with_rows
 from tether.plan.shelf import InputsRefused, shelf
+from tether.plan.whole_arrays import works_on_arrays
 from tether.problem.problem import Problem
 from tether.structure.analysis import analyze_trace
 from tether.structure.frozen import freeze
@@ -28,8 +29,9 @@ from tether.trace.verify import verify
 
 __all__ = ["find_model"]
 
-# Beyond this a function that works on whole arrays is faster than a program of single numbers.
-MOST_NODES = 100_000
+# Of so many unknowns a function that works on whole arrays is faster than a program of single
+# numbers; with more operations than this, tracing would take minutes.
+MANY, MOST_NODES = 20_000, 2_000_000
 
 
 def find_model(
@@ -129,10 +131,12 @@ def _trace(
 ) -> Trace:
     """Trace a residual and compare it with the function."""
     fun, args, fills = problem.fun, problem.args, problem.fills
+    slopes = np.zeros(n) if yp is None else yp
+    if n >= MANY and works_on_arrays(problem, t, y, slopes):
+        raise TraceFailure(f"it works on arrays of the {n} unknowns: these are faster")
     traced = trace(fun, n, args, fills, hidden=reading.places())
     if len(traced.graph.nodes) > MOST_NODES:
-        raise TraceFailure(f"it has {len(traced.graph.nodes)} operations: arrays are faster")
-    slopes = np.zeros(n) if yp is None else yp
+        raise TraceFailure(f"it has {len(traced.graph.nodes)} operations, more than {MOST_NODES}")
     verify(traced, fun, t, y, slopes, args, fills, reading.hidden)
     return traced
 

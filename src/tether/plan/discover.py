@@ -13,9 +13,8 @@ from tether.problem.sparsity import Sparsity
 
 __all__ = ["find_pattern", "see_sparsity"]
 
-# Ways to divide the unknowns into parts, by lot: no two of them are together in all. There are no
-# more once one has struck out less than this share of what was left.
-DIVISIONS, FEW = 10, 0.03
+# Ways to divide the unknowns into parts, by lot; there are no more once one has struck out nothing.
+DIVISIONS = 10
 # Relative size of a move, and of the step aside before it: where something is zero by chance,
 # derivatives may be so as well.
 MOVE, ASIDE = 1e-5, 1e-3
@@ -98,13 +97,15 @@ def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern |
     if before is None or len(before) != n:
         return None
     parts = int(np.sqrt(n)) + 1
-    rows = columns = None
-    for _ in range(DIVISIONS):
-        part_of_each = draw.permutation(n) % parts
+    rows = columns = np.zeros(0, int)
+    part_of_first = np.zeros(0, int)
+    changed_first = np.zeros((0, 0), bool)
+    for division in range(DIVISIONS):
+        part_of = draw.permutation(n) % parts
         changed = np.zeros((parts, n), bool)
         for part in range(parts):
             moved = near.copy()
-            mine = np.flatnonzero(part_of_each == part)
+            mine = np.flatnonzero(part_of == part)
             moved[mine] += MOVE * size[mine] * draw.uniform(0.5, 1.0, len(mine))
             after = values(moved)
             if after is None:
@@ -112,17 +113,27 @@ def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern |
             changed[part] = after != before
         if changed.mean() > 0.5:
             return None
-        if rows is None or columns is None:
-            part_of, rows = np.nonzero(changed)
-            members = [np.flatnonzero(part_of_each == part) for part in range(parts)]
-            lengths = np.array([len(mine) for mine in members])[part_of]
-            columns = np.concatenate([members[part] for part in part_of] or [np.zeros(0, int)])
-            rows = np.repeat(rows, lengths)
+        if division == 0:
+            part_of_first, changed_first = part_of, changed
+        elif division == 1:
+            rows, columns = _in_both(part_of_first, changed_first, part_of, changed)
         else:
-            keep = changed[part_of_each[columns], rows]
+            keep = changed[part_of[columns], rows]
             rows, columns = rows[keep], columns[keep]
-            if keep.mean() > 1.0 - FEW:
+            if keep.all():
                 break
-    assert rows is not None
-    assert columns is not None
     return Pattern(n, (rows, columns))
+
+
+def _in_both(
+    part_of: np.ndarray, changed: np.ndarray, other_part_of: np.ndarray, other: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns that two divisions leave, part by part: there are many in one of them."""
+    rows, columns = [], []
+    for part in range(len(changed)):
+        mine, seen = np.flatnonzero(part_of == part), np.flatnonzero(changed[part])
+        both = other[np.ix_(other_part_of[mine], seen)]
+        column, row = np.nonzero(both)
+        rows.append(seen[row])
+        columns.append(mine[column])
+    return np.concatenate(rows), np.concatenate(columns)

@@ -1,0 +1,63 @@
+"""Whether a function works on whole arrays, which NumPy does faster than a program of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tether.problem.problem import Problem
+
+__all__ = ["works_on_arrays"]
+
+# Elements of an operation on arrays, on average, from which NumPy is faster.
+LONG = 100
+
+
+class _Counting(np.ndarray):
+    """An array that counts what is done with it."""
+
+    calls = 0
+    elements = 0
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if "out" in options:
+            options["out"] = tuple(_plain(each) for each in options["out"])
+        result = getattr(ufunc, method)(*(_plain(each) for each in inputs), **options)
+        _Counting.calls += 1
+        _Counting.elements += np.size(result)
+        return result.view(_Counting) if isinstance(result, np.ndarray) else result
+
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        result = super().__array_function__(function, types, args, options)
+        return result.view(_Counting) if type(result) is np.ndarray else result
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, _Counting) else value
+
+
+def works_on_arrays(problem: Problem, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+    """Tell whether a residual is computed by operations on whole arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether import Problem
+    >>> from tether.plan.whole_arrays import works_on_arrays
+    >>> y = np.ones(1000)
+    >>> works_on_arrays(Problem(lambda t, y, yp: yp + y * y), 0.0, y, y)
+    True
+    >>> works_on_arrays(Problem(lambda t, y, yp: [a * a for a in y]), 0.0, y, y)
+    False
+    """
+    _Counting.calls = _Counting.elements = 0
+    out = [np.zeros(len(y)).view(_Counting)] if problem.fills else []
+    vectors = (values.copy().view(_Counting) for values in (y, yp))
+    try:
+        with np.errstate(all="ignore"):
+            problem.fun(t, *vectors, *out, *problem.args)
+    except Exception:                  # of a place where it has no values: the run will say so
+        return False
+    return _Counting.elements > max(len(y), LONG * _Counting.calls)
