@@ -68,7 +68,8 @@ def test_traced_events_are_not_called_in_every_step():
     run()
     calls, sol = count_calls([event], run)
     assert sol.stats.steps > 100
-    assert calls <= sol.stats.checks < 20
+    at_the_end = 3                     # whether one misses the end of the run by round-off
+    assert calls <= sol.stats.checks + at_the_end < 20
     calls, _ = count_calls([event], lambda: solve_dae(swing, (0.0, 30.0), [1.0, 0.0], events=event,
                                                    trace="never"))
     assert calls > 100

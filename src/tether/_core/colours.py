@@ -50,12 +50,14 @@ def use_patterns(s: State, fy, fyp):
     j: cython.int
     k: cython.int
     count: cython.int
+    start: cython.int[::1]
+    row: cython.int[::1]
     for which, pattern in ((OF_Y, fy), (OF_YP, fyp)):
+        start, row = pattern.start, pattern.row
         for j in range(s.n):
-            rows = pattern.row[pattern.start[j]:pattern.start[j + 1]]
-            count = len(rows)
+            count = start[j + 1] - start[j]
             for k in range(count):
-                s.column_rows[k] = rows[k]
+                s.column_rows[k] = row[start[j] + k]
             s.matrix.set_rows(which, j, s.column_rows, count)
     s.fy_colours = group_columns(s, OF_Y, s.fy_colour)
     s.fyp_colours = group_columns(s, OF_YP, s.fyp_colour)

@@ -42,8 +42,9 @@ class Pattern:
     def __init__(self, n: int, *places: Places) -> None:
         self.n = n
         self.work: tuple[int, int] | None = None
-        keys = [_keys(n, *pair) for pair in places]
-        self._keys = np.unique(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+        keys = np.concatenate([np.zeros(0, np.int64), *(_keys(n, *pair) for pair in places)])
+        keys.sort()
+        self._keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
         self.row = (self._keys % n).astype(np.intc)
         self.start = np.searchsorted(self._keys, np.arange(n + 1) * np.int64(n)).astype(np.intc)
 
