@@ -27,7 +27,14 @@ def little(monkeypatch):
 @pytest.mark.parametrize("trace", ["auto", "never"])
 def test_too_many_unknowns_are_refused_with_the_size_needed(little, trace):
     with pytest.raises(MemoryError, match=r"20000 unknowns need 12\.8 GB.*0?200 MB are free"):
-        solve_dae(decay, (0, 1), np.ones(20_000), trace=trace)
+        solve_dae(decay, (0, 1), np.ones(20_000), trace=trace, options={"linear_solver": "dense"})
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_sparse_matrices_of_as_many_fit(little, trace):
+    sol = solve_dae(decay, (0, 1), np.ones(20_000), trace=trace, t_eval=[1.0], rtol=1e-3)
+    assert sol.success
+    assert abs(sol.y[:, -1] - np.exp(-1)).max() < 1e-2
 
 
 def test_so_are_they_by_the_other_functions(little):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["new_state"]
 
 SMALL = 20                  # up to here the core's own LU beats LAPACK
-SPARSE_FROM = 50            # below, the order of elimination takes longer than it saves
+SPARSE_FROM = 80            # below, loading SciPy's sparse matrices takes longer than they save
 # Nanoseconds of an operation and an entry, of sparse factors and of full ones; only their ratios
 # matter (benchmarks/large.py).
 OPERATION, ENTRY = 0.8, 4.0
