@@ -550,3 +550,55 @@ def driven_cavity(m=5):
     middle = m // 2
     return w[[u_at[middle + 1, 0], u_at[middle + 1, m - 1], v_at[0, middle + 1],
               v_at[m - 1, m - 1 - middle]]]  # fmt: skip
+
+
+def water_tubes():
+    """An ODE for flows and tanks: pressures without volume follow from the balances' slopes."""
+    pipes = np.array([
+        (1, 2), (2, 3), (2, 6), (3, 4), (3, 5), (4, 5), (5, 10), (6, 5), (7, 4), (7, 8), (8, 5),
+        (8, 10), (9, 8), (11, 9), (11, 12), (12, 7), (12, 8), (13, 11),
+    ]) - 1
+    nodes = np.array([5, 8, 1, 2, 3, 4, 6, 7, 9, 10, 11, 12, 13]) - 1
+    incidence = np.zeros((13, 18))                     # +1 where a pipe ends
+    incidence[pipes[:, 0], range(18)], incidence[pipes[:, 1], range(18)] = -1.0, 1.0
+    tanks, rest = nodes[:2], nodes[2:]
+    area, inertia, surface = math.pi / 4, 1e6 / (math.pi / 4), 200 / 9800
+
+    def supply(t, step=0.0):
+        hours = (t + step) / 3600
+        found = np.zeros(13, complex)
+        found[[0, 12]] = (1 - np.cos(np.exp(-hours) - 1)) / np.array([200, 80])
+        found[9] = -(hours**2) * (3 * hours**2 - 92 * hours + 720) / 1e6
+        return found
+
+    def friction(flow):
+        reynolds = np.maximum(np.abs(flow) / (1.31e-6 * area), 2.3e3)
+        x = np.full(18, 5.0)                           # 1 / sqrt(friction)
+        for _ in range(20):
+            x = 1.74 - 2 * np.log10(4e-4 + 18.7 * x / reynolds)
+        return 1 / x**2
+
+    def forces(flow):
+        turbulent = np.abs(flow) / (1.31e-6 * area) > 2.3e3
+        return np.where(turbulent, friction(flow) * 1e6 * flow**2 / area**2,
+                        32 * 1.31e-3 * 1e3 * flow / area)
+
+    def pressures(t, y):
+        flow, p = y[:18], np.zeros(13)
+        p[tanks] = y[18:]
+        slope = supply(t, 1e-20j).imag / 1e-20
+        known = (-(incidence.T @ p) - forces(flow)) / inertia
+        matrix = incidence[rest] @ incidence[rest].T / inertia
+        p[rest] = np.linalg.solve(matrix, incidence[rest] @ known + slope[rest])
+        return p
+
+    def rate(t, y):
+        flow, p = y[:18], pressures(t, y)
+        slopes = (-(incidence.T @ p) - forces(flow)) / inertia
+        levels = (supply(t).real + incidence @ flow)[tanks] / surface
+        return np.concatenate([slopes, levels])
+
+    t_end = 17 * 3600.0
+    y = end(rate, (0, t_end), np.r_[np.zeros(18), 109800.0, 109800.0], "LSODA",
+            rtol=1e-9, atol=np.r_[np.full(18, 1e-12), 1e-4, 1e-4])
+    return np.concatenate([y[:18], friction(y[:18]), pressures(t_end, y)[nodes]])

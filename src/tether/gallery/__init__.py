@@ -59,6 +59,7 @@ from tether.gallery.plants import (
     neutralisation,
     pipe_network,
 )
+from tether.gallery.water import water_tubes
 from tether.gallery.wheelset import wheelset
 
 __all__ = [
@@ -106,6 +107,7 @@ __all__ = [
     "transamp",
     "trivial",
     "van_der_pol",
+    "water_tubes",
     "wheelset",
 ]
 
@@ -162,6 +164,7 @@ _GROUPS: dict[str, dict[str, _Factory]] = {
         "distillation": distillation,
         "battery": battery,
         "pipe-network": pipe_network,
+        "water-tubes": water_tubes,
     },
     "fields": {
         "heat2d": heat2d,
