@@ -83,9 +83,9 @@ an event that changes the state, which the other solver does not have.
 
 LAST = """## Where tether is not the fastest
 
-- Linear algebra is dense. For hundreds of unknowns with a banded or sparse Jacobian, such as
-  `heat1d`, solvers that are told the pattern do as well or better, and for thousands tether is the
-  wrong tool today ([what works for large systems](how-to/large-systems.md)).
+- For hundreds of unknowns with a banded Jacobian, such as `heat1d`, solvers that are told the
+  bandwidth do as well or better. There are no iterative linear solvers
+  ([what works for large systems](how-to/large-systems.md)).
 - The first call costs some milliseconds of analysis. A single short run of a small problem may be
   over by then in another solver.
 """
