@@ -101,3 +101,12 @@ def test_the_page_of_benchmarks_is_up_to_date():
     """Run ``python -m benchmarks.page`` if not."""
     written = runpy.run_path(str(ROOT / "benchmarks/page.py"))["page"]()
     assert text_of(DOCS / "performance.md") == written
+
+
+def test_readme_has_the_numbers_of_the_comparison():
+    """Run ``python -m benchmarks.abilities`` and write them down if not."""
+    measured = text_of(ROOT / "benchmarks/results/abilities.md")
+    (numbers,) = re.findall(r"^\| solved, of (\d+) \| \| (\d+) \| (\d+) \|", measured, re.MULTILINE)
+    total, ours, theirs = numbers
+    assert f"{total} problems" in text_of(ROOT / "README.md")
+    assert f"all {ours} solved | {theirs} solved |" in text_of(ROOT / "README.md")
