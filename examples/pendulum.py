@@ -36,11 +36,11 @@ def main(picture):
     """Analyse, solve, print, draw."""
     print(analyze(pendulum, 0.0, START), "\n")
     sol = solve_dae(pendulum, (0.0, 10.0), START, invariants=energy, events=lowest_point,
-                    rtol=1e-6, atol=1e-6)
+                    rtol=1e-6, atol=1e-6, units=["m", "m", "m/s", "m/s", "N/m"])
     print(sol)
     x, z = sol.y[:2]
     print(f"  rod      length off by at most {abs((x**2 + z**2) ** 0.5 - L).max():.1e}")
-    figure = sol.plot(labels=["x", "z", "x'", "z'", "force / length"])
+    figure = sol.plot(labels=["x [m]", "z [m]", "x' [m/s]", "z' [m/s]", "force/length [N/m]"])
     figure.suptitle("Pendulum, released from the horizontal")
     figure.savefig(picture)
     print(f"  picture  {picture}")
