@@ -402,7 +402,7 @@ def test_one_problem_in_two_threads_with_events_and_constraints():
 
 def test_one_that_cannot_be_compared_does_not_spoil_others(traces):
     """Problems of one kind share a wrapper."""
-    much = [[float(i)] for i in range(20_000)]
+    much = [[float(i)] for i in range(300_000)]
 
     def semi_explicit(rate):
         problem = Problem.semi_explicit(lambda t, x, z: -rate[0][0] * z, lambda t, x, z: x - z)

@@ -397,9 +397,14 @@ def solve_cholesky(s):
 @cython.with_gil
 @cython.exceptval(check=False)
 def factor_sparse(s: State) -> cython.int:
-    """Hand A over to the sparse solver."""
+    """Hand A over to the sparse solver; another may take over where its rows are dependent."""
     try:
-        return OK if s.projection_adapter.factor(s) else SINGULAR
+        if s.projection_adapter.factor(s):
+            return OK
+        if not s.projection_adapter.may_give_up:
+            return SINGULAR
+        use_orthogonal(s)
+        return factor_orthogonal(s)
     except BaseException as error:
         s.error = error
         return USER_EXCEPTION

@@ -90,6 +90,11 @@ class SparseLU:
                     total += self.l_start[self.u_row[p] + 1] - self.l_start[self.u_row[p]]
         return total
 
+    @property
+    def pivot_range(self):
+        """Ratio of the largest to the smallest pivot."""
+        return self.pivot_ratio()
+
     def forget(self):
         """Choose the pivots anew the next time."""
         self.factored = False

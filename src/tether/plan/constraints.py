@@ -26,6 +26,8 @@ SIGNATURE = "(double, double *, double *[, void *])"
 GENERAL_SHIFT = 1e-3
 # Choices of invariants to keep that are tried where not all can be kept.
 MOST_CHOICES = 32
+# Of so many constraints it pays to leave out the unknowns that do not occur in them.
+MANY = 30
 
 
 class Constraints:
@@ -92,14 +94,16 @@ class Constraints:
         state.pieces_have_jacobians = all(piece.has_jacobian for piece in pieces)
         state.project_before_test = options.projection_placement == "before"
         state.projection_power = float(options.projection_power)
-        if options.projection_solver == "orthogonal":
+        solver = options.projection_solver
+        few = state.n_constraints < MANY
+        if solver == "orthogonal" or (solver == "auto" and few):
             project.use_orthogonal(state)
         elif options.projection_solver == "cholesky":
             project.use_cholesky(state)
         else:
             from tether.plan.compound import CompoundSystem  # late, to save time
 
-            project.use_sparse(state, CompoundSystem())
+            project.use_sparse(state, CompoundSystem(may_give_up=solver == "auto"))
 
     def read(self, n: int, args: tuple) -> tuple[Reading | None, ...]:
         """Read all that the user's functions depend on."""

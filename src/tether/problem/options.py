@@ -37,7 +37,7 @@ TRACES = ("auto", "never", "always")
 BACKENDS = ("auto", "machine", "c")
 STARTS = ("auto", "quiet", "assume", "check")
 LINEAR_SOLVERS = ("auto", "dense", "sparse")
-PROJECTION_SOLVERS = ("orthogonal", "cholesky", "sparse")
+PROJECTION_SOLVERS = ("auto", "orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
 CHOICES = {
     "controller": CONTROLLERS,
@@ -113,9 +113,11 @@ class Options:
     projection_power : float
         The projection onto constraints is the shortest in ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.
-    projection_solver : {"orthogonal", "cholesky", "sparse"}
+    projection_solver : {"auto", "orthogonal", "cholesky", "sparse"}
         Row-pivoted orthogonal factors (any rank), normal equations (independent constraints),
-        or the sparse compound system (many constraints, independent).
+        or the sparse compound system (many constraints, independent). "auto" takes the latter for
+        many constraints of few unknowns each, as long as they are independent, and orthogonal
+        factors otherwise.
     projection_placement : {"before", "after"}
         Project before the error test, or after a step that passed it.
     accept_projected_start : bool
@@ -148,7 +150,7 @@ class Options:
     start: str = "auto"               # repair what is free, keep the rest
     linear_solver: str = "auto"       # measured, benchmarks/results/large.md
     projection_power: float = 1.0     # measured, docs/studies/projection-choices.md
-    projection_solver: str = "orthogonal"   # HK
+    projection_solver: str = "auto"         # HK
     projection_placement: str = "before"    # measured, docs/studies/projection-choices.md
     accept_projected_start: bool = False    # HK: refuse a start off the constraints
 
