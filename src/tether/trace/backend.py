@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from tether._core import machine, native
+from tether._core.matrix import Matrix
 from tether._core.schedule import schedule
 from tether._core.sparse import Sparse
 from tether._core.state import State
@@ -25,7 +26,7 @@ MOST_COLUMNS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Backend:
-    """A program ready to run; nothing in it changes, so states and threads may share it.
+    """A program ready to run; nothing that matters in it changes: states and threads may share it.
 
     Attributes
     ----------
@@ -49,6 +50,7 @@ class Backend:
     fyp: tuple[Sequence[int], Sequence[int]]
     layout: str                      # where `_first` writes the entries
     _first: machine.Machine | native.Native        # the model for others; it never runs
+    _placed: list[tuple[Any, tuple[np.ndarray, np.ndarray]]] = field(default_factory=list)
 
     def new(self, args: Sequence[float] | np.ndarray = ()) -> Any:
         """Make a memory of its own to run in: a `Machine` or a `Native`."""
@@ -58,13 +60,23 @@ class Backend:
         """Let a state compute its residual and, if there are entries, its Jacobian with it."""
         runner = self.new(args)
         if isinstance(state.matrix, Sparse) or self.layout == "list":
-            both = zip(self.fy, self.fyp, strict=True)
-            positions = state.matrix.positions(*(np.append(*pair) for pair in both))
-            runner.place(positions[: len(self.fy[0])], positions[len(self.fy[0]) :])
+            runner.place(*self._positions_in(state.matrix))
         if self.name == "c":
             native.use_native(state, runner)
         else:
             machine.use_machine(state, runner)
+
+    def _positions_in(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
+        """Where a matrix has the entries of F_y and F_y'; one that is sparse has a pattern."""
+        pattern = getattr(matrix, "pattern", None)
+        for known, positions in self._placed:
+            if pattern is not None and known is pattern:
+                return positions
+        both = zip(self.fy, self.fyp, strict=True)
+        places = matrix.positions(*(np.append(*pair) for pair in both))
+        found = places[: len(self.fy[0])], places[len(self.fy[0]) :]
+        self._placed[:] = [(getattr(matrix, "pattern", None), found)]
+        return found
 
     def attach_events(self, state: State, args: Sequence[float] | np.ndarray = ()) -> None:
         """Let a state compute its event functions with it."""

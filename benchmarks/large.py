@@ -1,0 +1,236 @@
+"""Large systems: time, digits, fill and memory against IDA with banded and sparse matrices.
+
+    python -m benchmarks.large [--rounds 3] [--quick]
+
+Lines and squares of heat, ladders and random networks of resistors, capacitors and diodes written
+as loops over a netlist, and hanging chains. tether is measured with its plan made (warm) and for
+the first time, traced and with the function called; IDA (scikit-sundae, if it is installed) with
+the band or the pattern that it needs to be told. All runs of a row take turns in one process, and
+ratios of processor times are reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array, diags_array, eye_array, kron
+
+from benchmarks.measure import conditions
+from tether import solve_dae
+
+RESULTS = Path(__file__).parent / "results"
+RTOL, ATOL = 1e-6, 1e-9
+
+Residual = Callable[..., Any]
+
+
+@dataclass
+class Large:
+    """A system that comes in any size; `pattern` is that of both Jacobians together."""
+
+    name: str
+    fun: Residual
+    t_end: float
+    y0: np.ndarray
+    pattern: Any
+    exact: np.ndarray | None = None
+    band: int = 0
+    index: int = 1
+
+
+def line(n: int) -> Large:
+    """Heat on a line, both ends at zero."""
+    width = 1.0 / (n + 1)
+
+    def heat(t: float, y: Any, yp: Any) -> Any:
+        u = np.concatenate([[0.0], y, [0.0]])
+        return yp - (u[2:] - 2 * u[1:-1] + u[:-2]) / width**2
+
+    mode = np.sin(np.pi * width * np.arange(1, n + 1))
+    rate = (2 / width * np.sin(np.pi * width / 2)) ** 2
+    pattern = diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(n, n))
+    return Large(f"heat, line of {n}", heat, 0.1, mode, pattern, mode * np.exp(-0.1 * rate), 1)
+
+
+def square(k: int) -> Large:
+    """Heat on a square of k by k points, its border at zero."""
+    width = 1.0 / (k + 1)
+
+    def heat(t: float, y: Any, yp: Any) -> Any:
+        u = np.zeros((k + 2, k + 2), dtype=y.dtype)
+        u[1:-1, 1:-1] = y.reshape(k, k)
+        around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+        return yp - ((around - 4 * u[1:-1, 1:-1]) / width**2).reshape(-1)
+
+    mode = np.sin(np.pi * width * np.arange(1, k + 1))
+    rate = 2 * (2 / width * np.sin(np.pi * width / 2)) ** 2
+    side = diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(k, k))
+    pattern = kron(eye_array(k), side) + kron(side, eye_array(k))
+    start = np.outer(mode, mode).reshape(-1)
+    return Large(
+        f"heat, square of {k} x {k}", heat, 0.05, start, pattern, start * np.exp(-0.05 * rate), k
+    )
+
+
+def netlist(n: int, random: bool) -> Large:
+    """Resistors, capacitors and diodes: a ladder, or a random tree with a few bridges."""
+    draw = np.random.default_rng(n)
+    parts: list[tuple[str, int, int, float]] = [("R", k - 1, k, 1e3) for k in range(1, n)]
+    if random:
+        parts = [("R", int(draw.integers(max(0, k - 8), k)), k, float(draw.uniform(500, 2000)))
+                 for k in range(1, n)]
+        for first in draw.integers(0, n - 20, n // 20):
+            parts.append(("R", int(first), int(first + draw.integers(2, 20)), 5e3))
+    for k in range(n):
+        parts.append(("C", k, -1, 1e-6))
+        if not random or draw.random() < 0.3:
+            parts.append(("D", k, -1, 1e-12))
+
+    def circuit(t: float, v: Any, dv: Any) -> Any:
+        current = [0.0] * n
+        current[0] = (v[0] - 5 * np.sin(300 * t)) / 100
+        for kind, a, b, value in parts:
+            if kind == "R":
+                through = (v[a] - v[b]) / value
+                current[b] = current[b] - through
+            else:
+                through = value * (dv[a] if kind == "C" else np.exp(v[a] / 0.05) - 1)
+            current[a] = current[a] + through
+        return current
+
+    ends = np.array([(a, b) for _, a, b, _ in parts if b >= 0]).T
+    rows, columns = np.concatenate([ends, ends[::-1]], axis=1).astype(np.int32)
+    pattern = coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n)) + eye_array(n)
+    name = "random network" if random else "diode ladder"
+    return Large(f"{name} of {n}", circuit, 0.02, np.zeros(n), pattern, band=0 if random else 1)
+
+
+def chain(n: int) -> Large:
+    """A chain of n rods as Newton and Lagrange give it, of index 3."""
+
+    def rods(t: float, y: Any, yp: Any) -> Any:
+        x, z, u, w, pull = (y[k * n : (k + 1) * n] for k in range(5))
+        dx, dz = (np.concatenate([v[:1], v[1:] - v[:-1]]) for v in (x, z))
+        above = pull * dx, pull * dz
+        below = [np.concatenate([force[1:], [0.0]]) for force in above]
+        return np.concatenate([
+            yp[:n] - u, yp[n : 2 * n] - w, yp[2 * n : 3 * n] + above[0] - below[0],
+            yp[3 * n : 4 * n] + above[1] - below[1] + 9.81, dx**2 + dz**2 - 1.0 / n**2,
+        ])
+
+    along = np.arange(1, n + 1) / n
+    start = np.concatenate([along * np.cos(0.7), -along * np.sin(0.7), np.zeros(3 * n)])
+    return Large(f"chain of {n} rods, index 3", rods, 0.3, start, None, index=3)
+
+
+def by_tether(problem: Large, **options: Any) -> tuple[float, Any]:
+    """Processor time and solution."""
+    began = time.process_time()
+    sol = solve_dae(
+        problem.fun, (0, problem.t_end), problem.y0, rtol=RTOL, atol=ATOL, start="quiet", **options
+    )
+    return time.process_time() - began, sol
+
+
+def by_ida(problem: Large) -> Callable[[], tuple[float, Any]] | None:
+    """Make runs of IDA with the band or the pattern, from slopes that are consistent."""
+    try:
+        from sksundae.ida import IDA
+    except ImportError:
+        return None
+    if problem.index > 1:
+        return None
+
+    def residual(t: float, y: Any, yp: Any, out: Any) -> None:
+        out[:] = problem.fun(t, y, yp)
+
+    given: dict[str, Any] = {"linsolver": "sparse", "sparsity": problem.pattern.tocsc()}
+    if problem.band == 1:
+        given = {"linsolver": "band", "lband": 1, "uband": 1}
+    first = solve_dae(problem.fun, (0, 1e-9 * problem.t_end), problem.y0, trace="never",
+                      start="quiet", jac_sparsity=problem.pattern)
+    y0, yp0 = first.start.y, first.start.yp
+    solver = IDA(residual, rtol=RTOL, atol=ATOL, max_num_steps=100_000, **given)
+
+    def run() -> tuple[float, Any]:
+        began = time.process_time()
+        sol = solver.solve(np.array([0.0, problem.t_end]), y0, yp0)
+        return time.process_time() - began, sol
+
+    return run
+
+
+def measured(problem: Large, rounds: int) -> str:
+    """One row of the table."""
+    first, sol = by_tether(problem)
+    ida = by_ida(problem)
+    called_options = {"trace": "never", "jac_sparsity": problem.pattern}
+    with_called = problem.index == 1
+    times: dict[str, list[float]] = {"warm": [], "called": [], "ida": []}
+    other = None
+    for _ in range(rounds):
+        seconds, sol = by_tether(problem)
+        times["warm"].append(seconds)
+        if with_called:
+            times["called"].append(by_tether(problem, **called_options)[0])
+        if ida is not None:
+            seconds, other = ida()
+            times["ida"].append(seconds)
+    best = {name: min(values) for name, values in times.items() if values}
+    reference = best.get("ida", float("nan"))
+    stored = sol.how.split("sparse matrices of ")[-1] if "sparse" in sol.how else "full"
+    errors = "-"
+    if problem.exact is not None:
+        ours = np.abs(sol.y[:, -1] - problem.exact).max()
+        theirs = np.abs(other.y[-1] - problem.exact).max() if other is not None else np.nan
+        errors = f"{ours:.0e} / {theirs:.0e}"
+    elif other is not None:
+        errors = f"{np.abs(sol.y[:, -1] - other.y[-1]).max():.0e} apart"
+    per_step = 1e6 * best["warm"] / sol.stats.steps
+    called = f"{best['called'] / reference:.2f}" if with_called else "-"
+    return (
+        f"| {problem.name} | {best['warm'] / reference:.2f} | {called} | {first / reference:.1f} | "
+        f"{errors} | {sol.stats.steps} | {sol.nfev} | {sol.stats.nlu} | {per_step:.0f} | {stored} |"
+    )
+
+
+def main() -> None:
+    """Print the table and write it to `results/large.md`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="smaller systems only")
+    options = parser.parse_args()
+    problems = [
+        line(1000), square(50), netlist(1000, random=False), netlist(1000, random=True),
+        chain(20), chain(50), chain(100),
+    ]
+    if not options.quick:
+        problems += [
+            line(10_000), line(100_000), square(100), netlist(10_000, random=False),
+            netlist(10_000, random=True), chain(200),
+        ]
+    lines = [
+        "# Large systems", "", conditions(), "",
+        f"Processor time over that of IDA in the same run, at rtol {RTOL:g}: with the plan made, "
+        "with the function called and its pattern given, and for the first time, tracing included. "
+        "IDA has the band of ladders and lines, and the pattern of the rest (SuperLU). Errors are "
+        "those of tether / IDA.", "",
+        "| problem | warm | called | first | error | steps | calls | LU | us a step | entries |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    print("\n".join(lines))
+    for problem in problems:
+        lines.append(measured(problem, options.rounds))
+        print(lines[-1], flush=True)
+    if not options.quick:
+        (RESULTS / "large.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
