@@ -70,3 +70,15 @@ def test_the_order_keeps_an_arrow_sparse():
 @pytest.mark.parametrize("n", [1, 2])
 def test_small_ones_have_an_order_too(n):
     assert sorted(pattern_of(eye_array(n)).elimination[0]) == list(range(n))
+
+
+def test_a_full_band_is_left_in_its_order():
+    n = 40
+    rows, columns = np.divmod(np.arange(n * n), n)
+    inside = np.abs(rows - columns) <= 2
+    pattern = Pattern(n, (rows[inside], columns[inside]))
+    assert pattern.elimination[0].tolist() == list(range(n))
+    inside &= (rows != 7) | (columns != 7)                 # without its diagonal it is no longer
+    order, preferred = Pattern(n, (rows[inside], columns[inside])).elimination
+    assert preferred[7] != 7
+    assert sorted(order) == list(range(n))

@@ -9,6 +9,9 @@ import numpy as np
 
 __all__ = ["Pattern"]
 
+# In a full band so many times the entries that there are would have room.
+BAND = 1.2
+
 Places = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]
 
 
@@ -73,6 +76,15 @@ class Pattern:
 
         return csc_array((values, self.row, self.start), shape=(self.n, self.n))
 
+    @property
+    def _is_full_band(self) -> bool:
+        """Whether hardly an entry is missing between the outermost diagonals."""
+        if not self.size:
+            return False
+        offset = self.row - self.columns
+        width = 1 + max(offset.max(), 0) - min(offset.min(), 0)
+        return bool(np.count_nonzero(offset == 0) == self.n and self.n * width <= BAND * self.size)
+
     @cached_property
     def elimination(self) -> tuple[np.ndarray, np.ndarray]:
         """Columns in the order in which they are eliminated, and the row to prefer for each.
@@ -80,8 +92,11 @@ class Pattern:
         Rows and columns are matched so that no diagonal entry is missing, and permuted to block
         triangular form; within the blocks the order is that of minimum degree, which keeps the
         factors sparse. Columns that cannot be matched come last, without a row: the matrix is
-        singular whatever its values.
+        singular whatever its values. A full band is left in its order: nothing is sparser, and
+        memory is read as it comes.
         """
+        if self._is_full_band:
+            return np.arange(self.n, dtype=np.intc), np.arange(self.n, dtype=np.intc)
         from scipy.sparse import csc_array, csr_array  # late, to save time
         from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 

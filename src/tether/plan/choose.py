@@ -90,7 +90,7 @@ def find_model(
         except InputsRefused as failure:       # where the function raises an exception
             return AsWritten(problem, n, (t, y, yp)), str(failure)
     if plan.system is None:
-        return AsWritten(problem, n, (t, y, yp)), plan.note
+        return AsWritten(problem, n, (t, y, yp), plan), plan.note
     if plan.reduced is None:
         return TracedModel(problem, n, plan, reading, backend), ""
     return ReducedModel(problem, n, plan, reading, backend, units), ""

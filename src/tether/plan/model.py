@@ -224,18 +224,28 @@ class Model:
 
 
 class AsWritten(Model):
-    """The user's functions, called; `point` is where their derivatives may be looked at."""
+    """The user's functions, called; `point` is where their derivatives may be looked at.
 
-    def __init__(self, problem: Problem, n: int, point: Given | None = None) -> None:
+    What is seen there is kept in `known`, if it is there: the plan of the same functions.
+    """
+
+    def __init__(
+        self, problem: Problem, n: int, point: Given | None = None, known: Plan | None = None
+    ) -> None:
         super().__init__(problem, n)
-        self.point = point
+        self.point, self._known = point, known
 
     @cached_property
     def sparsity(self) -> Sparsity | None:
         """Where derivatives stand, by the user's word or by what is seen of them."""
         if self.problem.sparsity is not None or self.point is None or self.n < MANY:
             return self.problem.sparsity
-        return see_sparsity(self.problem, *self.point)
+        if self._known is not None and self._known.sparsity is not None:
+            return self._known.sparsity
+        seen = see_sparsity(self.problem, *self.point)
+        if self._known is not None:
+            self._known.sparsity = seen
+        return seen
 
     @property
     def pattern(self) -> Pattern | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tether.base.pattern import Pattern
 from tether.plan.ledger import Ledger
+from tether.problem.sparsity import Sparsity
 from tether.structure.analysis import Analysis
 from tether.structure.frozen import Frozen
 from tether.structure.hidden import Reduced
@@ -48,7 +49,8 @@ class Plan:
     make_system: Callable[[str, Backend | None], Backend] | None = None
     system: Backend | None = None
     constraints: Backend | None = None
-    note: str = ""                   # why there is no program
+    note: str = ""                   # why there is no program ...
+    sparsity: Sparsity | None = None  # ... and what was seen of the derivatives instead
     evaluations: int = 0             # in the runs so far
     looked: bool = False             # for a library from an earlier time
     ledger: Ledger = field(default_factory=Ledger)

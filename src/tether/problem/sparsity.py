@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,13 +48,7 @@ class GivenSparsity:
     def of_size(self, n: int) -> Sparsity:
         """Patterns for n unknowns."""
         if self.bands is not None:
-            lower, upper = self.bands
-            offsets = np.arange(-upper, lower + 1)
-            columns = np.repeat(np.arange(n), len(offsets))
-            rows = columns + np.tile(offsets, n)
-            inside = (rows >= 0) & (rows < n)
-            pattern = Pattern(n, (rows[inside], columns[inside]))
-            return Sparsity(pattern, pattern)
+            return _of_bands(n, *self.bands)
         for matrix in self.matrices:
             if matrix.shape != (n, n):
                 raise ValueError(
@@ -62,6 +57,16 @@ class GivenSparsity:
                 )
         fy, fyp = (Pattern(n, matrix.coords) for matrix in self.matrices)
         return Sparsity(fy, fyp)
+
+
+@lru_cache(maxsize=4)                  # what is known of its elimination serves the next run, too
+def _of_bands(n: int, lower: int, upper: int) -> Sparsity:
+    offsets = np.arange(-upper, lower + 1)
+    columns = np.repeat(np.arange(n), len(offsets))
+    rows = columns + np.tile(offsets, n)
+    inside = (rows >= 0) & (rows < n)
+    pattern = Pattern(n, (rows[inside], columns[inside]))
+    return Sparsity(pattern, pattern)
 
 
 def given_sparsity(matrices: Any, lband: Any, uband: Any) -> GivenSparsity | None:
