@@ -234,3 +234,18 @@ def test_the_layout_follows_what_costs_less():
     assert not isinstance(new_matrix(model, "auto"), Sparse)
     assert isinstance(new_matrix(model, "sparse"), Sparse)
     assert Options(linear_solver="sparse").linear_solver == "sparse"
+
+
+@pytest.mark.parametrize("wrong", ["index 2", "no values"])
+def test_a_start_that_fails_among_very_many_unknowns_ends_soon_and_says_why(wrong):
+    half = 800
+
+    def equations(t, y, yp):
+        x, z = y[:half], y[half:]
+        rest = x - np.sin(t) if wrong == "index 2" else z**2 + 1.0
+        return np.concatenate([yp[:half] - z, rest])
+
+    sol = solve_dae(equations, (0, 1), np.ones(2 * half), trace="never")
+    assert not sol.success
+    assert "not looked for among so many unknowns" in sol.message
+    assert "not finite" not in sol.message

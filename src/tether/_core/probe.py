@@ -8,14 +8,16 @@ that is about to begin, and for one that the caller has made for the purpose.
 import cython
 import numpy as np
 
-from tether.base.capacity import fits
-
 if not cython.compiled:
     from tether._core.adapters import address, evaluate
     from tether._core.codes import MAX_NORM, NO_CONVERGENCE, OF_Y, OF_YP, OK
     from tether._core.linear import solve_scaled
     from tether._core.norms import set_weights, weighted_norm
     from tether._core.state import State
+
+# Of more unknowns a decomposition of full matrices takes minutes: this stands for them.
+MOST_FULL = 1500
+UNKNOWN = np.full((1, 1), np.nan)
 
 
 def move_to(s: State, t, y, yp):
@@ -39,7 +41,7 @@ def jacobian_at(s: State, t, y, yp, r=None):
     """Evaluate the state's matrices; return a status, F_y and F_y'.
 
     Differences need weights (`move_to`). `r` is the residual at the point, evaluated here when left
-    out. Where there is no memory for full matrices, the status is NO_CONVERGENCE.
+    out. Sparse matrices of very many unknowns are not made full: the status is NO_CONVERGENCE.
     """
     status: cython.int = OK
     s.array("y")[:] = y
@@ -53,9 +55,10 @@ def jacobian_at(s: State, t, y, yp, r=None):
         status = s.jacobian(s, t, s.y, s.yp)
         s.jacobian_exists = status == OK
         s.jacobian_step = s.steps
-    if status == OK and not fits(2 * 8 * s.n * s.n):
-        return NO_CONVERGENCE, None, None
-    return status, full(s.matrix.get(OF_Y)), full(s.matrix.get(OF_YP))
+    fy, fyp = s.matrix.get(OF_Y), s.matrix.get(OF_YP)
+    if status == OK and hasattr(fy, "toarray") and s.n > MOST_FULL:
+        return NO_CONVERGENCE, UNKNOWN, UNKNOWN
+    return status, full(fy), full(fyp)
 
 
 def full(matrix):

@@ -40,6 +40,7 @@ class Kind(Enum):
     JACOBIAN_NOT_FINITE = auto()
     DERIVATIVES_NOT_FINITE = auto()
     ZERO_TOLERANCE = auto()
+    TOO_MANY_UNKNOWNS = auto()         # for a start above index 1
     # values that do not fit the equations
     LEFT_OVER = auto()
     CANNOT_HOLD = auto()

@@ -183,6 +183,11 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
     Kind.HISTORY_BY_RADAU: "{values[0]} values by Radau IIA with {values[1]} stages",
     Kind.SUITS_DIFFERENCES: "velocities moved to suit the difference equations",
     Kind.NOT_FINITE: "the residual at the starting values is not finite",
+    Kind.TOO_MANY_UNKNOWNS: (
+        "the matrix of a start at index 1 is singular, and a start at a higher index is not looked "
+        "for among so many unknowns. If the index is above 1, pass a function that can be traced; "
+        "otherwise some equations depend on each other"
+    ),
     Kind.GUESS_NOT_FINITE: _guess_not_finite,
     Kind.CONSTRAINT_NOT_FINITE: "a constraint is not finite at the starting values",
     Kind.JACOBIAN_NOT_FINITE: "a Jacobian is not finite",

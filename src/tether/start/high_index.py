@@ -153,7 +153,9 @@ def start_above_index_1(
     given = np.zeros_like(y) if yp is None else yp
     point = _Linearised.at(state, t, y, given)
     if point is None:
-        return Start(y, given, False, Reason(Kind.NOT_FINITE))
+        large = residual_at(state, t, y, given) is not None and state.n > probe.MOST_FULL
+        kind = Kind.TOO_MANY_UNKNOWNS if large else Kind.NOT_FINITE
+        return Start(y, given, False, Reason(kind))
     before = largest(point.r)
     pencil = find_kinds(state, t, y, given)
     refusal = None if pencil is None or trust_kinds else refuse_pencil(pencil)

@@ -14,7 +14,7 @@ there anew, with the equations as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -62,6 +62,9 @@ LINES = ((20.0, 20.0), (25.0, 17.0), (30.0, 14.0), (35.0, 11.0), (40.0, 8.0), (4
          (40.0, 0.0), (40.0, -5.0), (40.0, -10.0), (40.0, -20.0))
 # Relative: derivatives that differ by less than this are the same.
 SAME = 1e-6
+# The search takes singular values of full matrices: of so many unknowns at most, and with so many
+# matrices that the cubes of their sizes do not exceed this, or so few.
+MOST_UNKNOWNS, MOST_WORK, FEWEST_MATRICES = 1500, 4e9, 12
 # Numbers that can still be multiplied and summed up.
 LARGEST = 1e150
 
@@ -159,6 +162,7 @@ class _System:
     matrices_at: Callable[..., tuple[np.ndarray, np.ndarray]]
     grows: bool
     ends: bool
+    taken: list[int] = field(default_factory=lambda: [0])      # matrices so far
 
     @classmethod
     def of(
@@ -166,6 +170,8 @@ class _System:
     ) -> _System | None:
         """Take the expressions of a traced function, or a function as it is."""
         n = len(y)
+        if n > MOST_UNKNOWNS:
+            return None
         if model.plan is not None:
             values, matrices, grows, ends, algebraic = _traced(model, t, n)
         elif state.n == n:
@@ -202,6 +208,10 @@ class _System:
         return self.values_at(*self.point(u), limit, line)
 
     def matrix(self, u: np.ndarray, limit: float = np.inf, line: float = -np.inf) -> np.ndarray:
+        """Return the derivatives; nothing but NaN once there have been too many to go on."""
+        self.taken[0] += 1
+        if self.taken[0] > max(FEWEST_MATRICES, MOST_WORK / len(u) ** 3):
+            return np.full((len(u), len(u)), np.nan)
         fy, fyp = self.matrices_at(*self.point(u), limit, line)
         return np.where(self.algebraic, fy, fyp)
 

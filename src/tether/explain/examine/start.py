@@ -89,7 +89,9 @@ def _infinite_slope(
     """Tell an exact derivative that is infinite though the equation is not: a root at zero."""
     if case.state.n != case.n:
         return None
-    _, fy, _ = probe.jacobian_at(case.state, t, y, yp)
+    status, fy, _ = probe.jacobian_at(case.state, t, y, yp)
+    if status != 0:
+        return None
     places = np.argwhere(~np.isfinite(fy))
     if not len(places):
         return None
