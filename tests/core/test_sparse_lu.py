@@ -124,3 +124,12 @@ def test_the_condition_number_is_estimated():
     exact = np.linalg.cond(matrix.toarray(), 1)
     norm = abs(matrix).sum(axis=0).max()
     assert 0.1 * exact < 1.0 / sparse.reciprocal_condition(norm) < 1.01 * exact
+
+
+def test_factors_serve_while_the_pattern_grows():
+    sparse, matrix = factors_of(np.array([[2.0, 1.0], [0.0, 3.0]]))
+    assert sparse.lu.take(matrix.data)
+    sparse.extend([1], [0])
+    np.testing.assert_allclose(sparse.solution([3.0, 3.0]), [1.0, 1.0])
+    assert sparse.open_factors().take(np.array([2.0, 1.0, 1.0, 3.0]))
+    np.testing.assert_allclose(sparse.solution([3.0, 4.0]), [1.0, 1.0])

@@ -64,8 +64,7 @@ def test_a_large_system_has_sparse_matrices(trace):
     equations, y0, exact = heat(400)
     sol = solve_dae(equations, (0, 0.05), y0, trace=trace)
     assert sol.success
-    entries = int(sol.how.split("sparse matrices of ")[1].split()[0])
-    assert 1198 <= entries < (1199 if trace == "auto" else 1350)
+    assert "sparse matrices of 1198 entries" in sol.how
     np.testing.assert_allclose(sol.y[:, -1], exact, atol=3e-6)
     full = solve_dae(equations, (0, 0.05), y0, trace=trace, options={"linear_solver": "dense"})
     assert "sparse" not in full.how

@@ -9,6 +9,7 @@ cdef class Sparse(Matrix):
     cdef public object pattern
     cdef public SparseLU lu
     cdef public object memory         # F_y, F_y' and the iteration matrix
+    cdef bint outdated                # lu belongs to a pattern before this one, or to none
     cdef list integers                # own the memory of the pattern
     cdef object marks
     cdef int* start                   # the entries of column j begin here ...

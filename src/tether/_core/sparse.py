@@ -69,7 +69,7 @@ class Sparse(Matrix):
             self.start, self.row = self.integers
         self.rest = np.zeros(max(self.n, 1))
         self.left = address(self.rest)
-        self.lu = None
+        self.outdated = True           # factors of the old pattern serve until there are others
 
     @property
     def words(self):
@@ -367,15 +367,15 @@ class Sparse(Matrix):
 
     def open_factors(self):
         """Return the factors; the order of elimination is found when they are first asked for."""
-        if self.lu is None:
-            self.lu = SparseLU(self.pattern)
+        if self.outdated:
+            self.lu, self.outdated = SparseLU(self.pattern), False
         return self.lu
 
     def factor(self):
         """Factor what was assembled, with the pivots of the last time where these will do."""
         if self.mixed:
             return self.split.factor()
-        if self.lu is None:
+        if self.outdated:
             with cython.gil:
                 try:
                     self.open_factors()

@@ -13,8 +13,12 @@ from tether.problem.sparsity import Sparsity
 
 __all__ = ["find_pattern", "see_sparsity"]
 
-# Ways to divide the unknowns into parts, by lot; there are no more once one has struck out nothing.
-DIVISIONS = 10
+# Ways to divide the unknowns into parts, by lot: what is left is few enough to be looked at.
+DIVISIONS = 3
+# Unknowns in one equation: of more it is not looked at which of them are there by mistake.
+LONG = 60
+# Share of the values that change with a part of the unknowns: with more there is nothing to gain.
+FULL = 0.5
 # Relative size of a move, and of the step aside before it: where something is zero by chance,
 # derivatives may be so as well.
 MOVE, ASIDE = 1e-5, 1e-3
@@ -24,25 +28,31 @@ Function = Callable[[np.ndarray], np.ndarray | None]
 
 def see_sparsity(
     problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None
-) -> Sparsity | None:
-    """See where the derivatives of a problem's functions stand; None where they do not tell.
+) -> tuple[Sparsity | None, int]:
+    """See where derivatives of a problem's functions stand, and count the calls that it took.
 
-    A Jacobian of the user's tells by itself if it is sparse.
+    None where they do not tell. A Jacobian of the user's tells by itself if it is sparse.
     """
     slopes = np.zeros_like(y) if yp is None else yp
     if problem.jac is not None:
-        return _of_jacobian(problem, t, y, slopes)
+        return _of_jacobian(problem, t, y, slopes), 0
     if problem.capsule is not None:
-        return None
+        return None, 0
+    calls = [0]
+
+    def values(y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
+        calls[0] += 1
+        return _residual(problem, t, y, yp)
+
     size = np.maximum(np.abs(y), np.abs(y).max(initial=0.0) * ASIDE) + ASIDE
-    fy = find_pattern(lambda x: _residual(problem, t, x, slopes), y, size)
+    fy = find_pattern(lambda x: values(x, slopes), y, size)
     if fy is None:
-        return None
+        return None, calls[0]
     if hasattr(problem.fyp, "tocoo"):
         fyp: Pattern | None = Pattern(len(y), problem.fyp.tocoo().coords)
     else:
-        fyp = find_pattern(lambda x: _residual(problem, t, y, x), slopes, 1.0 + np.abs(slopes))
-    return None if fyp is None else Sparsity(fy, fyp, by_user=False)
+        fyp = find_pattern(lambda x: values(y, x), slopes, 1.0 + np.abs(slopes))
+    return None if fyp is None else Sparsity(fy, fyp, by_user=False), calls[0]
 
 
 def _residual(problem: Problem, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
@@ -73,7 +83,7 @@ def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern |
     """Find the pattern of the derivative of a function of n values and n unknowns near a point.
 
     Parts of the unknowns are moved together: an unknown can only stand in an equation that has
-    changed whenever it was moved. What is left is a little more than the true pattern.
+    changed whenever it was moved. What is left is seen in groups that share no equation.
 
     Parameters
     ----------
@@ -96,33 +106,53 @@ def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern |
         before = values(near)
     if before is None or len(before) != n:
         return None
-    parts = int(np.sqrt(n)) + 1
-    rows = columns = np.zeros(0, int)
-    part_of_first = np.zeros(0, int)
-    changed_first = np.zeros((0, 0), bool)
-    for division in range(DIVISIONS):
-        part_of = draw.permutation(n) % parts
-        changed = np.zeros((parts, n), bool)
+
+    def changed(part_of: np.ndarray, parts: int) -> np.ndarray | None:
+        """Tell which values change when a part of the unknowns is moved."""
+        found = np.zeros((parts, n), bool)
         for part in range(parts):
-            moved = near.copy()
-            mine = np.flatnonzero(part_of == part)
-            moved[mine] += MOVE * size[mine] * draw.uniform(0.5, 1.0, len(mine))
+            mine = part_of == part
+            moved = np.where(mine, near + MOVE * size * draw.uniform(0.5, 1.0, n), near)
             after = values(moved)
             if after is None:
                 return None
-            changed[part] = after != before
-        if changed.mean() > 0.5:
+            found[part] = after != before
+        return found if found.mean() <= FULL else None
+
+    parts = int(np.sqrt(n)) + 1
+    divisions = [draw.permutation(n) % parts for _ in range(DIVISIONS)]
+    seen = []
+    for division in divisions:
+        found = changed(division, parts)
+        if found is None:
             return None
-        if division == 0:
-            part_of_first, changed_first = part_of, changed
-        elif division == 1:
-            rows, columns = _in_both(part_of_first, changed_first, part_of, changed)
-        else:
-            keep = changed[part_of[columns], rows]
-            rows, columns = rows[keep], columns[keep]
-            if keep.all():
-                break
-    return Pattern(n, (rows, columns))
+        seen.append(found)
+    rows, columns = _in_both(divisions[0], seen[0], divisions[1], seen[1])
+    for division, found in zip(divisions[2:], seen[2:], strict=True):
+        keep = found[division[columns], rows]
+        rows, columns = rows[keep], columns[keep]
+    long = np.bincount(rows, minlength=n)[rows] > LONG
+    group_of = _groups(Pattern(n, (rows[~long], columns[~long])))
+    found = changed(group_of, int(group_of.max(initial=0)) + 1)
+    if found is None:
+        return None
+    keep = long | found[group_of[columns], rows]
+    return Pattern(n, (rows[keep], columns[keep]))
+
+
+def _groups(pattern: Pattern) -> np.ndarray:
+    """Put columns into groups that share no row, each into the first that it fits into."""
+    group_of = np.full(pattern.n, -1)
+    left, group = np.arange(pattern.n), 0
+    while len(left):
+        taken = np.zeros(pattern.n, bool)
+        for j in left:
+            rows = pattern.row[pattern.start[j] : pattern.start[j + 1]]
+            if not taken[rows].any():
+                taken[rows] = True
+                group_of[j] = group
+        left, group = left[group_of[left] < 0], group + 1
+    return group_of
 
 
 def _in_both(

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from tether._core import adapters, codes, colours, jacobian
+from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.pattern import Pattern
 from tether.plan.constraints import Constraints
@@ -234,6 +235,7 @@ class AsWritten(Model):
     ) -> None:
         super().__init__(problem, n)
         self.point, self._known = point, known
+        self.calls = 0                 # of the function, to see where derivatives stand
 
     @cached_property
     def sparsity(self) -> Sparsity | None:
@@ -242,7 +244,7 @@ class AsWritten(Model):
             return self.problem.sparsity
         if self._known is not None and self._known.sparsity is not None:
             return self._known.sparsity
-        seen = see_sparsity(self.problem, *self.point)
+        seen, self.calls = see_sparsity(self.problem, *self.point)
         if self._known is not None:
             self._known.sparsity = seen
         return seen
@@ -265,8 +267,10 @@ class AsWritten(Model):
             adapters.use_python_jacobian(state, problem.jac, problem.args)
             return
         jacobian.use_differences(state)
-        if self.sparsity is not None:
-            colours.use_patterns(state, self.sparsity.fy, self.sparsity.fyp)
+        known = self.sparsity if isinstance(state.matrix, Sparse) else problem.sparsity
+        if known is not None:
+            colours.use_patterns(state, known.fy, known.fyp)
+        state.nfev += self.calls
         if problem.terms is not None:
             adapters.use_python_terms(state, problem.terms, problem.args)
         if problem.fyp is not None:

@@ -68,7 +68,7 @@ from tether.trace.known import (
 from tether.trace.members import Attributes, Members, Namespace
 from tether.trace.splines import content as content_of_spline
 
-_MOST_PARTS = 200_000
+_MOST_PARTS = 100_000
 _LONGEST_BYTES = 4096
 _HOLDING_NUMBERS = frozenset((list, tuple, dict, np.ndarray))
 
