@@ -16,7 +16,7 @@ __all__ = ["find_pattern", "see_sparsity"]
 # Ways to divide the unknowns into parts, by lot: what is left is few enough to be looked at.
 DIVISIONS = 3
 # Unknowns in one equation: of more it is not looked at which of them are there by mistake.
-LONG = 60
+LONG = 200
 # Share of the values that change with a part of the unknowns: with more there is nothing to gain.
 FULL = 0.5
 # Relative size of a move, and of the step aside before it: where something is zero by chance,
