@@ -50,12 +50,13 @@ def test_many_names_need_longer_arguments():
     assert found.globals_read == tuple(f"name_{i}" for i in range(400))
 
 
-def test_what_is_known_of_code_is_forgotten_with_it():
+def test_what_is_known_of_code_is_forgotten_with_it(monkeypatch):
     from tether.trace import code, reading
 
     def sizes():
         return len(code._facts), len(code._living), len(reading._hopeless)
 
+    monkeypatch.setattr("tether.trace.cache._MOST_PARTS", 5000)
     much = [[float(i)] for i in range(20_000)]
     before = sizes()
     for i in range(50):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.adder import END, OUTPUTS, RESULT, START, adder
+from support.adding_unit import END, OUTPUTS, RESULT, START, adder
 
 from tether import analyze, solve_dae
 
