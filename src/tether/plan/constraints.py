@@ -27,7 +27,7 @@ GENERAL_SHIFT = 1e-3
 # Choices of invariants to keep that are tried where not all can be kept.
 MOST_CHOICES = 32
 # Of so many constraints it pays to leave out the unknowns that do not occur in them.
-MANY = 30
+MANY = 60
 
 
 class Constraints:
