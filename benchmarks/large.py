@@ -183,7 +183,6 @@ def measured(problem: Large, rounds: int) -> str:
             seconds, other = ida()
             times["ida"].append(seconds)
     best = {name: min(values) for name, values in times.items() if values}
-    reference = best.get("ida", float("nan"))
     stored = sol.how.split("sparse matrices of ")[-1] if "sparse" in sol.how else "full"
     errors = "-"
     if problem.exact is not None:
@@ -193,9 +192,13 @@ def measured(problem: Large, rounds: int) -> str:
     elif other is not None:
         errors = f"{np.abs(sol.y[:, -1] - other.y[-1]).max():.0e} apart"
     per_step = 1e6 * best["warm"] / sol.stats.steps
-    called = f"{best['called'] / reference:.2f}" if with_called else "-"
+
+    def ratio(name: str, seconds: float) -> str:
+        return f"{seconds / best['ida']:.2f}" if "ida" in best and name in best else "-"
+
+    called = ratio("called", best.get("called", 0.0))
     return (
-        f"| {problem.name} | {best['warm'] / reference:.2f} | {called} | {first / reference:.1f} | "
+        f"| {problem.name} | {ratio('warm', best['warm'])} | {called} | {ratio('warm', first)} | "
         f"{errors} | {sol.stats.steps} | {sol.nfev} | {sol.stats.nlu} | {per_step:.0f} | {stored} |"
     )
 
