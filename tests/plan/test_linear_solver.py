@@ -248,3 +248,13 @@ def test_a_start_that_fails_among_very_many_unknowns_ends_soon_and_says_why(wron
     assert not sol.success
     assert "not looked for among so many unknowns" in sol.message
     assert "not finite" not in sol.message
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_a_large_semi_explicit_system_makes_no_full_matrix(trace):
+    half = 3000
+    problem = Problem.semi_explicit(lambda t, x, z: -z, lambda t, x, z: x - z, n_differential=half)
+    sol = solve_dae(problem, (0, 1), np.ones(2 * half), trace=trace, rtol=1e-5, t_eval=[1.0])
+    assert sol.success
+    assert "sparse matrices" in sol.how
+    np.testing.assert_allclose(sol.y[:, -1], np.exp(-1), atol=1e-4)

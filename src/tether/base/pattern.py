@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,8 @@ __all__ = ["Pattern"]
 # In a full band so many times the entries that there are would have room.
 BAND = 1.2
 
-Places = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]
+Numbers = Sequence[int] | np.ndarray
+Places = tuple[Numbers, Numbers]
 
 
 class Pattern:
@@ -61,16 +63,14 @@ class Pattern:
         """Column of each entry."""
         return np.repeat(np.arange(self.n, dtype=np.intc), np.diff(self.start))
 
-    def positions(
-        self, rows: Sequence[int] | np.ndarray, columns: Sequence[int] | np.ndarray
-    ) -> np.ndarray:
+    def positions(self, rows: Numbers, columns: Numbers) -> np.ndarray:
         """Return where entries stand in the list of all; -1 for one outside the pattern."""
         wanted = _keys(self.n, rows, columns)
         found = np.searchsorted(self._keys, wanted)
         inside = self._keys[np.minimum(found, self.size - 1)] == wanted if self.size else False
         return np.where(inside, found, -1).astype(np.intc)
 
-    def matrix(self, values: np.ndarray):  # type: ignore[no-untyped-def]
+    def matrix(self, values: np.ndarray) -> Any:
         """Make a SciPy matrix with these values in the places of the pattern."""
         from scipy.sparse import csc_array  # late, to save time
 
@@ -121,11 +121,11 @@ class Pattern:
         return order.astype(np.intc), preferred
 
 
-def _keys(n: int, rows, columns) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _keys(n: int, rows: Numbers, columns: Numbers) -> np.ndarray:
     return np.asarray(columns, np.int64) * n + np.asarray(rows, np.int64)
 
 
-def _minimum_degree(matrix) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _minimum_degree(matrix: Any) -> np.ndarray:
     """Return the order of columns by minimum degree on the pattern of A + A^T.
 
     SuperLU has it, but only as a part of a factorisation: an incomplete one that drops whatever it

@@ -23,6 +23,8 @@ NAMES_OF_SLOPES = (
     "{}p", "{}_p", "{}dot", "{}_dot", "{}prime", "{}_prime", "d{}", "d{}dt", "d{}_dt", "d_{}",
     "der_{}", "{}_der", "{}_t",
 )
+# Matrices of more unknowns are not made full.
+MOST_FULL = 200
 C_SIGNATURE = "(double, double *, double *, double *[, void *])"
 
 
@@ -363,7 +365,7 @@ class _SemiExplicit(Problem):
         prepared = copy.copy(self)
         prepared.fun = _joined(self.f, self.g, k)
         prepared.n_differential = k
-        prepared.fyp = np.diag(np.arange(n) < k).astype(float)
+        prepared.fyp = _first_ones(n, k)
         return prepared
 
     def guessed_names(self, n: int) -> list[str]:
@@ -391,6 +393,16 @@ class _SemiExplicit(Problem):
             if swallow:
                 return -1, -1
             raise
+
+
+def _first_ones(n: int, k: int) -> Any:
+    """Return the matrix that takes the first k of n values; of many it is sparse."""
+    ones = (np.arange(n) < k).astype(float)
+    if n <= MOST_FULL:
+        return np.diag(ones)
+    from scipy.sparse import diags_array  # late, to save time
+
+    return diags_array(ones, format="csr")
 
 
 def _joined(f: Callable, g: Callable, n_x: int) -> Callable[..., None]:
