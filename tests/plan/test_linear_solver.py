@@ -258,3 +258,17 @@ def test_a_large_semi_explicit_system_makes_no_full_matrix(trace):
     assert sol.success
     assert "sparse matrices" in sol.how
     np.testing.assert_allclose(sol.y[:, -1], np.exp(-1), atol=1e-4)
+
+
+def test_full_matrices_take_no_calls_to_see_a_pattern():
+    calls = []
+
+    def equations(t, y, yp):
+        calls.append(t)
+        return yp + y
+
+    sol = solve_dae(
+        equations, (0, 1), np.ones(300), trace="never", options={"linear_solver": "dense"}
+    )
+    assert sol.success
+    assert len(calls) <= sol.nfev + 3          # and those that check the result

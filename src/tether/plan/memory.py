@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from tether._core.dense import Dense
 from tether._core.matrix import Matrix
+from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.pattern import Pattern
 from tether.plan.model import Model
 from tether.problem.options import CONTROLLERS, NORMS, SCALINGS, Options
-
-if TYPE_CHECKING:
-    from tether._core.sparse import Sparse
 
 __all__ = ["new_state"]
 
@@ -57,12 +53,13 @@ def new_state(model: Model, options: Options) -> State:
 
 def new_matrix(model: Model, solver: str) -> Matrix:
     """Choose how F_y, F_y' and the factors of the iteration matrix are stored and made."""
-    n, pattern = model.size, model.pattern
-    if solver == "sparse" or (solver == "auto" and n >= SPARSE_FROM and pattern is not None):
-        from tether._core.sparse import Sparse  # late, to save time
-
-        sparse = Sparse(pattern if pattern is not None else Pattern(n))
-        if solver == "sparse" or is_cheaper(sparse):
+    n = model.size
+    if solver == "sparse":
+        return Sparse(model.pattern or Pattern(n))
+    # a pattern may take calls of the user's function: it is asked for where it matters
+    if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
+        sparse = Sparse(model.pattern)
+        if is_cheaper(sparse):
             return sparse
     if n <= SMALL:
         return Dense(n)
