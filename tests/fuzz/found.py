@@ -32,7 +32,7 @@ hasattr(x, 'node') * 2.0
 hasattr(x, 'is_integer') * 2.0
 len(str(x)) * 1.0
 ('-' in str(x)) * 2.0
-x.__hash__() % 3
+(x.__hash__() if x == x else 1) % 3
 np.sum(v, dtype=int)
 np.sum(v, dtype=np.float32)
 np.add(x, 1, dtype=np.float32)
