@@ -2,12 +2,14 @@ from libc.math cimport fabs
 
 from tether._core.adapters cimport address
 from tether._core.codes cimport ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
+from tether._core.factors cimport Factors
 from tether._core.matrix cimport Matrix
 from tether._core.sparse_lu cimport SparseLU
 
 cdef class Sparse(Matrix):
     cdef public object pattern
-    cdef public SparseLU lu
+    cdef public Factors lu
+    cdef public object way            # of factoring: makes a Factors of a pattern
     cdef public object memory         # F_y, F_y' and the iteration matrix
     cdef bint outdated                # lu belongs to a pattern before this one, or to none
     cdef list integers                # own the memory of the pattern

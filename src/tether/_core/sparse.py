@@ -40,15 +40,18 @@ def places_of(m, which):
 
 
 class Sparse(Matrix):
-    """Matrices of one pattern, factored by `sparse_lu.py`.
+    """Matrices of one pattern.
 
     Parameters
     ----------
     pattern : Pattern
         Where entries of F_y and F_y' stand.
+    way : type
+        What factors them, derived from `Factors`; `SparseLU` unless given.
     """
 
-    def __init__(self, pattern):
+    def __init__(self, pattern, way=None):
+        self.way = way or SparseLU
         self.marks = self.split = None
         self.take(pattern, np.zeros((3, max(pattern.size, 1))))
 
@@ -368,7 +371,7 @@ class Sparse(Matrix):
     def open_factors(self):
         """Return the factors; the order of elimination is found when they are first asked for."""
         if self.outdated:
-            self.lu, self.outdated = SparseLU(self.pattern), False
+            self.lu, self.outdated = self.way(self.pattern), False
         return self.lu
 
     def factor(self):

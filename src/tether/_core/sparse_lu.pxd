@@ -2,11 +2,10 @@ from libc.math cimport fabs
 
 from tether._core.adapters cimport address
 from tether._core.codes cimport OK, SINGULAR
+from tether._core.factors cimport Factors
 
-cdef class SparseLU:
-    cdef public int n
+cdef class SparseLU(Factors):
     cdef public int column            # where the last factorisation failed; -1: it did not
-    cdef public bint factored
     cdef public long long full, again  # factorisations so far, with new pivots and with the old
     cdef list integers, numbers       # own the memory behind the pointers
     cdef int* start                   # the matrix, column by column ...
@@ -27,10 +26,6 @@ cdef class SparseLU:
     cdef int* stack
     cdef int* child
     cdef long long l_room, u_room
-    cdef int factor(self, double* values) noexcept nogil
-    cdef void solve(self, double* b) noexcept nogil
-    cdef void solve_transposed(self, double* b) noexcept nogil
-    cdef double pivot_ratio(self) noexcept nogil
 
 cdef int factor_anew(SparseLU f, double* values) noexcept nogil
 cdef int factor_again(SparseLU f, double* values) noexcept nogil

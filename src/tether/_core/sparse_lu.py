@@ -19,6 +19,7 @@ from cython.cimports.libc.math import fabs
 if not cython.compiled:
     from tether._core.adapters import address
     from tether._core.codes import OK, SINGULAR
+    from tether._core.factors import Factors
 
 # Of the largest entry of a column: the preferred pivot may be smaller by this factor ...
 PREFERRED = cython.declare(cython.double, 0.1)
@@ -28,7 +29,7 @@ KEPT = cython.declare(cython.double, 1e-3)
 FIRST_ROOM = 4
 
 
-class SparseLU:
+class SparseLU(Factors):
     """Factors P A Q = L U of a sparse matrix with a fixed pattern.
 
     Parameters
@@ -38,8 +39,6 @@ class SparseLU:
 
     Attributes
     ----------
-    factored : bool
-        Whether there are factors.
     column : int
         The column for which no pivot was found, if there are none.
     full, again : int
@@ -90,15 +89,6 @@ class SparseLU:
                     total += self.l_start[self.u_row[p] + 1] - self.l_start[self.u_row[p]]
         return total
 
-    @property
-    def pivot_range(self):
-        """Ratio of the largest to the smallest pivot."""
-        return self.pivot_ratio()
-
-    def forget(self):
-        """Choose the pivots anew the next time."""
-        self.factored = False
-
     def factor(self, values):
         """Factor the matrix with these entries; return OK or SINGULAR."""
         if self.factored and factor_again(self, values) == OK:
@@ -107,10 +97,6 @@ class SparseLU:
         self.full += 1
         self.factored = factor_anew(self, values) == OK
         return OK if self.factored else SINGULAR
-
-    def take(self, values):
-        """Factor, for everything outside the core; tell whether that worked."""
-        return self.factor(address(np.ascontiguousarray(values, float))) == OK
 
     def solve(self, b):
         """Solve A x = b in place."""

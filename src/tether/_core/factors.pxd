@@ -1,0 +1,10 @@
+from tether._core.adapters cimport address
+from tether._core.codes cimport OK, SINGULAR
+
+cdef class Factors:
+    cdef public int n
+    cdef public bint factored
+    cdef int factor(self, double* values) noexcept nogil
+    cdef void solve(self, double* b) noexcept nogil
+    cdef void solve_transposed(self, double* b) noexcept nogil
+    cdef double pivot_ratio(self) noexcept nogil

@@ -1,0 +1,61 @@
+"""The seam below sparse matrices: what factors their entries, and how it is asked to.
+
+`sparse.py` stores entries and leaves the elimination to one of these: `sparse_lu.py`, which keeps
+zeros out of the factors, or `band.py`, which keeps them within a band.
+"""
+
+import cython
+import numpy as np
+
+if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.codes import OK, SINGULAR
+
+
+class Factors:
+    """Factors of a matrix with a fixed pattern.
+
+    Attributes
+    ----------
+    n : int
+        Size.
+    factored : bool
+        Whether there are factors.
+    """
+
+    @property
+    def entries(self):
+        """Number of entries of the factors."""
+        return 0
+
+    @property
+    def operations(self):
+        """Number of products that a factorisation takes."""
+        return 0
+
+    def forget(self):
+        """Choose the pivots anew the next time."""
+        self.factored = False
+
+    def take(self, values):
+        """Factor, for everything outside the core; tell whether that worked."""
+        return self.factor(address(np.ascontiguousarray(values, float))) == OK
+
+    def factor(self, values):
+        """Factor the matrix with these entries; return OK or SINGULAR."""
+        return SINGULAR
+
+    def solve(self, b):
+        """Solve A x = b in place."""
+
+    def solve_transposed(self, b):
+        """Solve A^T x = b in place."""
+
+    def pivot_ratio(self):
+        """Ratio of the largest to the smallest pivot."""
+        return 0.0
+
+    @property
+    def pivot_range(self):
+        """Ratio of the largest to the smallest pivot, for everything outside the core."""
+        return self.pivot_ratio()
