@@ -1,22 +1,27 @@
 """tether solves differential-algebraic equations F(t, y, y') = 0."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from tether.analyze import analyze
 from tether.base.status import ConsistencyWarning, Status
-from tether.bdf import Bdf
-from tether.consistent import consistent_start
-from tether.explain.causes import Cause
-from tether.explain.diagnosis import Diagnosis
-from tether.explain.report import IndexReport
-from tether.fixed import solve_fixed
 from tether.problem.constraint import Constraint
 from tether.problem.options import Options
 from tether.problem.problem import Problem
-from tether.result.load import load
 from tether.result.solution import DaeResult
-from tether.run.interpolant import Interpolant
 from tether.run.statistics import Statistics
 from tether.solve import solve_dae
 from tether.structure.start import Start
+
+if TYPE_CHECKING:
+    from tether.bdf import Bdf
+    from tether.consistent import consistent_start
+    from tether.explain.causes import Cause
+    from tether.explain.diagnosis import Diagnosis
+    from tether.explain.report import IndexReport
+    from tether.fixed import solve_fixed
+    from tether.result.load import load
+    from tether.run.interpolant import Interpolant
 
 __version__ = "0.1.0"
 
@@ -40,3 +45,26 @@ __all__ = [
     "solve_dae",
     "solve_fixed",
 ]
+
+# What `solve_dae` needs is imported above, and the rest when it is asked for: that saves time.
+_LATE = {
+    "Bdf": "tether.bdf",
+    "Cause": "tether.explain.causes",
+    "Diagnosis": "tether.explain.diagnosis",
+    "IndexReport": "tether.explain.report",
+    "Interpolant": "tether.run.interpolant",
+    "consistent_start": "tether.consistent",
+    "load": "tether.result.load",
+    "solve_fixed": "tether.fixed",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

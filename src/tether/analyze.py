@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.base.checks import check_time, check_vector
-from tether.explain.describe import report_on
-from tether.explain.diagnosis import Diagnosis
-from tether.explain.examine import diagnose
-from tether.explain.report import IndexReport
 from tether.explain.start_words import refuse_off_constraints
 from tether.problem.names import check_names
 from tether.problem.options import Options
 from tether.problem.problem import Problem, as_problem, prepared
 from tether.problem.units import separated
 from tether.run.integration import Integration
+
+if TYPE_CHECKING:
+    from tether.explain.diagnosis import Diagnosis
+    from tether.explain.report import IndexReport
 
 __all__ = ["analyze"]
 
@@ -69,6 +69,8 @@ def analyze(
     >>> report.index, report.dof, str(report.hidden[0])
     (3, 2, 'x*u + z*w = 0')
     """
+    from tether.explain.describe import report_on  # late, to save time
+
     problem = as_problem(fun, args=args)
     t = check_time("t0", t0)
     y = check_vector("y0", y0)
@@ -90,6 +92,8 @@ def _examine(
     options: Options,
 ) -> Diagnosis:
     """Begin a run and see what becomes of it."""
+    from tether.explain.examine import diagnose  # late, to save time
+
     run = Integration(problem, t, y, yp, options, names=names)
     refuse_off_constraints(run)
     return diagnose(run, before=True)

@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tether.analyze import analyze
 from tether.base.checks import as_numbers, check_time
 from tether.base.frozen import made
 from tether.base.status import ConsistencyWarning, Status
-from tether.explain.causes import Cause
-from tether.explain.diagnosis import Diagnosis, Where, begin, write
 from tether.explain.doubts import doubts
-from tether.explain.examine import diagnose
 from tether.explain.start_words import refuse_off_constraints, start_of_run, start_words
 from tether.problem.names import Names
 from tether.problem.options import Options, default, merge
@@ -33,6 +29,7 @@ from tether.run.statistics import Statistics
 from tether.run.watch import Event, check_events
 
 if TYPE_CHECKING:
+    from tether.explain.diagnosis import Diagnosis
     from tether.explain.report import IndexReport
 
 __all__ = ["solve_dae"]
@@ -305,12 +302,18 @@ def _names(run: Integration) -> Names:
 
 def _report(run: Integration, driver: Driver) -> IndexReport:
     """Analyse the equations where the run began."""
+    from tether.analyze import analyze  # late, to save time
+
     start = driver.start.restricted(run.n)
     return analyze(run.problem, driver.t_start, start.y, start.yp, names=run.names.variables)
 
 
 def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Diagnosis:
     """Find out why a run failed, at once: what it used is still there."""
+    from tether.explain.causes import Cause  # late, to save time: most runs need no diagnosis
+    from tether.explain.diagnosis import Where, write
+    from tether.explain.examine import diagnose
+
     if status.failed:
         return diagnose(driver.integration, driver)
     steps = read_steps(driver.state)
@@ -319,6 +322,9 @@ def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Dia
 
 def _all_is_well(driver: Driver) -> Diagnosis:
     """Make the diagnosis of a run without trouble, for a user who asks for it."""
+    from tether.explain.causes import Cause  # late, to save time
+    from tether.explain.diagnosis import Where, write
+
     return write(Cause.NONE, Where(), steps=read_steps(driver.state))
 
 
@@ -327,6 +333,9 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
         return status.text
     if not status.failed:
         return f"{status.text} {diagnosis.summary}"
+    from tether.explain.causes import Cause  # late, to save time: there is a diagnosis already
+    from tether.explain.diagnosis import begin
+
     run = driver.integration
     advice = f" Try: {diagnosis.remedies[0]}." if diagnosis.remedies else ""
     if not run.start.success:

@@ -1,4 +1,4 @@
-"""The public names: documented, with examples that run, and quick to import."""
+"""The public names: documented, with examples that run."""
 
 import doctest
 import importlib
@@ -6,7 +6,6 @@ import inspect
 import pkgutil
 
 import pytest
-from support.helpers import start_python
 
 import tether
 
@@ -84,15 +83,3 @@ def test_version_is_that_of_the_package():
     except metadata.PackageNotFoundError:
         pytest.skip("not installed")
     assert tether.__version__ == installed
-
-
-def test_import_is_light():
-    """What is not always needed is loaded when it is."""
-    process = start_python(
-        "import sys, tether\n"
-        "heavy = ['matplotlib', 'scipy.linalg', 'scipy.optimize', 'scipy.sparse', 'scipy.io', "
-        "'numba', 'pandas', 'xarray', 'h5py', 'PIL']\n"
-        "print([name for name in heavy if name in sys.modules])\n"
-    )
-    out, err = process.communicate()
-    assert (out, err) == ("[]\n", "")

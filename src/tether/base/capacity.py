@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from pathlib import Path
 
 __all__ = ["fits", "free_memory", "in_words", "require_matrices"]
 
@@ -82,6 +81,7 @@ def _of_process() -> float:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text()
+        with open(path) as file:
+            return file.read()
     except OSError:
         return ""

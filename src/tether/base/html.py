@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 __all__ = ["table"]
 
@@ -17,6 +16,8 @@ def table(rows: Iterable[Sequence[str]], titles: Sequence[str] = ()) -> str:
     >>> table([["a<b"]])
     '<table><tr><th style="text-align:left">a&lt;b</th></tr></table>'
     """
+    from html import escape  # late, to save time
+
     head = "".join(f"<th>{escape(title)}</th>" for title in titles)
     lines = [f"<tr>{head}</tr>"] if titles else []
     for name, *texts in rows:

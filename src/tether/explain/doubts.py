@@ -9,9 +9,6 @@ import numpy as np
 from tether._core import codes, probe
 from tether._core.adapters import raise_users
 from tether._core.constraints import constraints_at
-from tether.explain.examine.case import Case
-from tether.explain.examine.failure import noise
-from tether.explain.examine.jacobian import wrong_jacobian
 from tether.problem.names import listed
 from tether.run.attempts import read_steps
 
@@ -149,6 +146,9 @@ def _noise(driver: Driver) -> str:
     Differences of it are a matrix of noise, with which the iteration seems to converge anywhere:
     the values at the end may be so large that the noise beside them is small.
     """
+    from tether.explain.examine.case import Case  # late, to save time: few runs are doubtful
+    from tether.explain.examine.failure import noise
+
     case, start = Case(driver.integration, driver), driver.start.restricted(driver.integration.n)
     with np.errstate(all="ignore"):
         found = noise(case, forgiven=FORGIVEN_NOISE) or noise(
@@ -179,6 +179,8 @@ def _drift(driver: Driver) -> str:
         f"a constraint was left with {s.worst_drift:.2g} where the tolerance allows "
         f"{allowed.max():.2g}; at the end the largest is {name}, {left[worst]:.2g}"
     )
+    from tether.explain.examine.case import Case  # late, to save time
+
     with np.errstate(all="ignore"):
         jump = Case(driver.integration, driver).constraint_break(abs(s.t - driver.t_start))
     if jump is None:
@@ -274,6 +276,9 @@ def _jacobian(driver: Driver) -> str:
     failing = s.convergence_failures >= 5 + NOT_CONVERGING * s.steps
     if driver.integration.problem.jac is None or not failing:
         return ""
+    from tether.explain.examine.case import Case  # late, to save time
+    from tether.explain.examine.jacobian import wrong_jacobian
+
     with np.errstate(all="ignore"):
         found = wrong_jacobian(Case(driver.integration, driver))
     return "" if found is None else _as_part(found)

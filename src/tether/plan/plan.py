@@ -19,7 +19,6 @@ from tether.structure.modes import Modes, Sides
 from tether.structure.switch_times import SwitchTimes
 from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare
-from tether.trace.compile_c import worth_compiling
 from tether.trace.derive import SparseJacobian
 from tether.trace.emit import NoProgram, Program
 from tether.trace.graph import STATIC
@@ -154,6 +153,8 @@ class Plan:
         assert self.system is not None
         assert self.make_system is not None
         if wanted == "auto" and self.system.name == "machine" and not self.system.reason:
+            from tether.trace.compile_c import worth_compiling  # late, to save time
+
             if worth_compiling(self.system.program, self.evaluations):
                 self.system = self.make_system("c", self.system)
             elif not self.looked:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +44,8 @@ def number_of(names: Sequence[str], key: Any) -> int:
         meant = [j for j, name in enumerate(names) if whole in (name, without_unit(name))]
         if len(meant) == 1:
             return meant[0]
+        from difflib import get_close_matches  # late, to save time
+
         close = get_close_matches(key, names, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"the unknowns are {_few(names)}"
         raise KeyError(f"there is no unknown called {key!r}; {hint}")

@@ -12,14 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.base.status import Status
-from tether.explain.diagnosis import Diagnosis
 from tether.problem.names import NO_NAMES, Names
-from tether.result import between, files, tables
 from tether.result.access import FIELDS, field_or_unknown, is_unknown
-from tether.result.animate import animate_solution
-from tether.result.brief import one_line, page
-from tether.result.plot import plot_solution
-from tether.result.summary import summary
 from tether.run.jumps import Jumped
 from tether.run.method import DenseOutput
 from tether.run.statistics import Statistics
@@ -31,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
+    from tether.explain.diagnosis import Diagnosis
     from tether.explain.report import IndexReport
 
 __all__ = ["DaeResult"]
@@ -219,7 +214,9 @@ class DaeResult:
         >>> sol.y_at(0.5).round(4).tolist(), sol.y_at([0, 0.5]).round(4).tolist()
         ([0.6065], [[1.0, 0.6065]])
         """
-        return between.y_at(self, t)
+        from tether.result.between import y_at  # late, to save time, as everything here
+
+        return y_at(self, t)
 
     def __getitem__(self, key: str | int) -> Any:
         """Return a field by name, or an unknown by name or number."""
@@ -262,7 +259,9 @@ class DaeResult:
             With ``t`` as its index. Where y jumps a time stands there twice, with the values
             before and after.
         """
-        return tables.to_dataframe(self, derivatives)
+        from tether.result.tables import to_dataframe
+
+        return to_dataframe(self, derivatives)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return y and yp over ``unknown`` and ``t``; needs xarray.
@@ -272,7 +271,9 @@ class DaeResult:
         xarray.Dataset
             ``data.y.sel(unknown="voltage")`` is one unknown.
         """
-        return tables.to_xarray(self)
+        from tether.result.tables import to_xarray
+
+        return to_xarray(self)
 
     def to_csv(
         self, path: str | os.PathLike[str] | IO[str], derivatives: bool = False
@@ -297,7 +298,9 @@ class DaeResult:
         0.0,1.0
         1.0,3.0
         """
-        tables.to_csv(self, path, derivatives)
+        from tether.result.tables import to_csv
+
+        to_csv(self, path, derivatives)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file that `tether.load` reads.
@@ -307,18 +310,26 @@ class DaeResult:
         path : str or path
             Its end says the format: .npz (NumPy), .nc (NetCDF) or .h5 (HDF5; needs h5py).
         """
-        files.save(self, path)
+        from tether.result.files import save
+
+        save(self, path)
 
     def __repr__(self) -> str:
         """Say in one line how the run ended; ``print(sol)`` has more."""
+        from tether.result.brief import one_line
+
         return one_line(self)
 
     def __str__(self) -> str:
         """Summarise the run in a few lines."""
+        from tether.result.summary import summary
+
         return summary(self)
 
     def _repr_html_(self) -> str:
         """Summarise the run for a notebook."""
+        from tether.result.brief import page
+
         return page(self)
 
     def plot(
@@ -330,6 +341,8 @@ class DaeResult:
         ``sol.plot("v", against="x")`` a phase portrait. The options are those of
         `tether.result.plot.plot_solution`.
         """
+        from tether.result.plot import plot_solution
+
         return plot_solution(self, unknowns, **options)
 
     def animate(self, points: Any, **options: Any) -> FuncAnimation:
@@ -338,4 +351,6 @@ class DaeResult:
         ``sol.animate([(0, 0), ("x", "z")], path="pendulum.gif")`` draws a rod from the origin to
         the bob. The options are those of `tether.result.animate.animate_solution`.
         """
+        from tether.result.animate import animate_solution
+
         return animate_solution(self, points, **options)

@@ -9,7 +9,6 @@ from tether._core.state import State
 from tether.run.interpolant import Interpolant, LocalInterpolant
 from tether.run.method import Polynomial
 from tether.run.steps import Steps
-from tether.start.high_index import curvature
 from tether.structure.start import Start
 
 __all__ = ["BDF"]
@@ -31,6 +30,8 @@ class _Bdf:
             return code
         ypp = start.ypp
         if state.lowest_order > 1:
+            from tether.start.high_index import curvature  # late, to save time
+
             ypp = curvature(state, t, start.y, start.yp) if ypp is None else ypp
         elif state.steps == 0:
             return code

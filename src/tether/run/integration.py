@@ -43,9 +43,7 @@ from tether.run.trust import Trust
 from tether.run.watch import Switch
 from tether.start.find import StartFinder
 from tether.start.first_step import first_step as choose_first_step
-from tether.start.nonlinear_slopes import nonlinear_slopes
 from tether.start.references import References
-from tether.start.rescue import better_guess, with_same_signs
 from tether.structure.leaks import Leak
 from tether.structure.modes import Sides
 from tether.structure.scaling import Units
@@ -187,6 +185,8 @@ class Integration:
     def _begin_near(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
         self._begin_at(t, y, yp, t_bound)
         if not self.start.success and self.options.repairs_start:
+            from tether.start.rescue import better_guess  # late, to save time
+
             slopes = np.zeros_like(y) if yp is None else yp
             guess = better_guess(self.model, self.state, t, y, slopes, self.units)
             if guess is None or not self._begin_from(guess, t, y, t_bound):
@@ -197,12 +197,16 @@ class Integration:
         if yp is None:
             replan.choose_by_slopes(self, t, y)
         if self.start.reason.kind is Kind.CHANGED_ALGEBRAIC and self.options.repairs_start:
+            from tether.start.rescue import with_same_signs  # late, to save time
+
             guess = with_same_signs(self.model, self.state, t, y, self.start.y, self.units)
             if guess is not None:
                 self._begin_from(guess, t, y, t_bound)
 
     def _ask_for_slopes(self, t: float, y: np.ndarray) -> None:
         """Tell a start that is missing because nobody knows which y' is meant from others."""
+        from tether.start.nonlinear_slopes import nonlinear_slopes  # late, to save time
+
         columns = nonlinear_slopes(self.model, self.state, t, y, self.units)
         if columns:
             self.status = Status.NO_CONSISTENT_START

@@ -15,7 +15,6 @@ from tether.run import replan
 from tether.run.kinds import use_kinds
 from tether.start.consistent import residual_at
 from tether.start.find import kinds_at
-from tether.start.high_index import refuse_pencil
 from tether.structure.leaks import find_leaks
 from tether.structure.pencil import Pencil
 from tether.structure.start import Start
@@ -36,6 +35,8 @@ def look_again(run: Integration) -> bool:
         return False                       # its kinds follow from the reduction
     t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
     s.look_after = 2 * s.steps + 100
+    from tether.start.high_index import refuse_pencil  # late, to save time
+
     pencil = kinds_here(run)
     s.jacobian_exists = False              # it has failed, whatever the kinds are
     if pencil is None or refuse_pencil(pencil) is not None:

@@ -12,7 +12,6 @@ from tether.base.reason import Kind, Reason
 from tether.plan.model import Model
 from tether.problem.options import Options
 from tether.start.consistent import make_consistent, merge_starts, refuse_changes
-from tether.start.high_index import find_kinds, start_above_index_1
 from tether.start.on_constraints import start_on_constraints
 from tether.start.reduced import lift
 from tether.start.references import References
@@ -77,6 +76,8 @@ class StartFinder:
         found = make_consistent(self.state, t, y, yp, self.guessed)
         reduced = self.model.is_index_1
         if found is None or not (found.success or reduced or self._is_index_1(t, y, yp)):
+            from tether.start.high_index import start_above_index_1  # late, to save time
+
             trusted = self.model.problem.var_index is not None
             found = start_above_index_1(self.state, t, y, yp, trusted)
         return found
@@ -158,6 +159,8 @@ class StartFinder:
 
     def _is_index_1(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
         """Whether a failed search for consistent values is due to the values, not to the index."""
+        from tether.start.high_index import find_kinds  # late, to save time
+
         pencil = find_kinds(self.state, t, y, np.zeros_like(y) if yp is None else yp)
         return pencil is None or (pencil.index is not None and pencil.index <= 1)
 
@@ -168,6 +171,8 @@ def kinds_at(
     """Local index and kinds at a point; None for index 0 and 1, or if the user gave them."""
     if model.problem.var_index is not None or probe.move_to(state, t, y, yp) != 0:
         return None
+    from tether.start.high_index import find_kinds  # late, to save time
+
     pencil = find_kinds(state, t, y, yp)
     if pencil is None or pencil.index is None or pencil.index < 2:
         return None

@@ -8,24 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tether.structure.array import DerivativeArray
 from tether.structure.equations import MOST_DENSE, Equations, Points, general_points
-from tether.structure.freedom import free_unknowns
 from tether.structure.hidden import Reduced, reduce_index
-from tether.structure.implicit import reduce_by_array
 from tether.structure.pencil import Pencil, local_pencil
-from tether.structure.ranks import ArrayRanks, find_ranks, regular_on_solutions
 from tether.structure.reduced_start import reduced_start
 from tether.structure.redundant import Redundancy, find_redundancy
 from tether.structure.repair import Repaired, repair, shuffle
 from tether.structure.scaling import Units
 from tether.structure.sigma import Signature, Unmatched
 from tether.structure.start import Start
-from tether.structure.varying import repair_varying
 from tether.trace import Trace
 
 if TYPE_CHECKING:
-    pass
+    from tether.structure.ranks import ArrayRanks
 
 __all__ = ["Analysis", "analyze_trace"]
 
@@ -163,6 +158,10 @@ def analyze_trace(
     tried = _reduced(found, repaired, y, yp, form, thorough)
     if tried.understood:
         return tried
+    from tether.structure.array import DerivativeArray  # late, to save time: few get as far
+    from tether.structure.ranks import find_ranks
+    from tether.structure.varying import repair_varying
+
     ranks = find_ranks(DerivativeArray(found.given, units), points)
     varied = repair_varying(repaired.system, points)
     if varied.regular:
@@ -208,6 +207,8 @@ def _by_array(
     assert ranks.index is not None
     if ranks.index <= form:
         return found
+    from tether.structure.implicit import reduce_by_array  # late, to save time
+
     reduced = reduce_by_array(ranks, found.t, y)
     if reduced is None:
         return found
@@ -239,6 +240,8 @@ def _reduced(
         return found
     if thorough or not reduced.as_given or not repaired.regular:
         return _at_the_start(found, y, yp)
+    from tether.structure.ranks import regular_on_solutions  # late, to save time
+
     regular = regular_on_solutions(system, signature, found.t, y, yp, found.units)
     return found if regular else replace(found, redundancy=Redundancy("open"))
 
@@ -283,6 +286,8 @@ def _at_the_start(found: Analysis, y: np.ndarray, yp: np.ndarray | None) -> Anal
         return found
     assert redundancy.left is not None
     assert redundancy.right is not None
+    from tether.structure.freedom import free_unknowns  # late, to save time
+
     unique = full.with_fixed_gauge(redundancy.left, redundancy.right)
     start = reduced_start(unique, found.t, y, yp, units=found.units)
     dof = len(free_unknowns(unique, found.t, start.y))

@@ -13,7 +13,6 @@ import hashlib
 import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -437,6 +436,8 @@ def translator() -> str:
 
 def build(text: str, compiler: str, key: str) -> tuple[ctypes.CDLL, Path]:
     """Compile in a place of one's own, move the finished library into the cache and load it."""
+    import subprocess  # late, to save time: most runs call no compiler
+
     with library_cache.workplace(key) as (work, keep):
         source, library = os.path.join(work, "program.c"), os.path.join(work, "program.so")
         Path(source).write_text(text, encoding="ascii")

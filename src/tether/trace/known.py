@@ -16,8 +16,8 @@ import fractions
 import functools
 import inspect
 import operator
+import os
 import sys
-import sysconfig
 import types
 import typing
 import weakref
@@ -49,7 +49,7 @@ NUMPY_FUNCTION = type(np.concatenate)      # functions that dispatch on their ar
 # --- modules ------------------------------------------------------------------------------------
 
 _LIBRARIES = frozenset(("numpy", "scipy", "numba", "pandas", "builtins"))
-_STANDARD = sysconfig.get_paths()["stdlib"]
+_STANDARD = os.path.dirname(os.__file__)
 _WHOLE = frozenset(("operator", "itertools", "bisect", "heapq", "cmath", "statistics", "numbers"))
 _MEMBERS_TEXT = {
     "functools": "reduce partial cmp_to_key wraps update_wrapper",

@@ -15,10 +15,13 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tempfile
 
 __all__ = ["cache_folder", "digest", "load", "workplace"]
 
@@ -63,6 +66,8 @@ def wanted_folder() -> Path:
 @functools.cache
 def private_folder() -> Path:
     """Make a temporary folder that lives as long as this process."""
+    import tempfile  # late, to save time
+
     keeper = tempfile.TemporaryDirectory(prefix="tether-", ignore_cleanup_errors=True)
     _KEEPERS.append(keeper)
     return Path(keeper.name)
@@ -110,6 +115,8 @@ def workplace(key: str) -> Iterator[tuple[str, Callable[[str], None]]]:
             if not kept.exists():
                 raise
         _prune(cache)
+
+    import tempfile  # late, to save time
 
     with tempfile.TemporaryDirectory(prefix="build-", dir=cache) as work:
         yield work, keep
