@@ -127,8 +127,8 @@ def solve_dae(
     jac_sparsity : sparse matrix, array_like or pair of them, optional
         Not zero where F_y and F_yp may have entries; one matrix for both, or one for each. Only
         needed for a large `fun` that is called: the trace of a function tells where they stand,
-        and otherwise it is seen from values. ``linear_solver`` in `options` is "auto", "dense" or
-        "sparse".
+        and otherwise it is seen from values. ``linear_solver`` in `options` is "auto", "dense",
+        "band" or "sparse".
     lband, uband : int, optional
         The same for matrices with so many diagonals below and above the main one.
     names, equation_names : sequence of str, optional

@@ -29,6 +29,11 @@ class Factors:
         return 0
 
     @property
+    def words(self):
+        """What they are, for people."""
+        return f"factors of {self.entries}"
+
+    @property
     def operations(self):
         """Number of products that a factorisation takes."""
         return 0

@@ -77,7 +77,7 @@ class Sparse(Matrix):
     @property
     def words(self):
         """What is stored, for people."""
-        factors = f", factors of {self.lu.entries}" if self.lu is not None else ""
+        factors = f", {self.lu.words}" if self.lu is not None else ""
         return f"sparse matrices of {self.room} entries{factors}"
 
     # --- the Jacobians as a whole

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Pattern"]
+__all__ = ["Band", "Pattern"]
 
 # In a full band so many times the entries that there are would have room.
 BAND = 1.2
 
 Numbers = Sequence[int] | np.ndarray
 Places = tuple[Numbers, Numbers]
+
+
+@dataclass(frozen=True)
+class Band:
+    """An order of rows and columns, and how many diagonals then hold all entries."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    below: int
+    above: int
+
+    @property
+    def width(self) -> int:
+        """Number of diagonals."""
+        return self.below + 1 + self.above
 
 
 class Pattern:
@@ -31,8 +47,8 @@ class Pattern:
     ----------
     start, row : ndarray of C integers
         The entries of column j are in ``row[start[j]:start[j + 1]]``, in ascending order.
-    work : tuple of int or None
-        Operations and entries of the factors, once they are known.
+    way : str or None
+        Which factors cost least, once that is known: "dense", "sparse" or "band".
 
     Examples
     --------
@@ -46,7 +62,7 @@ class Pattern:
 
     def __init__(self, n: int, *places: Places) -> None:
         self.n = n
-        self.work: tuple[int, int] | None = None
+        self.way: str | None = None
         keys = np.concatenate([np.zeros(0, np.int64), *(_keys(n, *pair) for pair in places)])
         keys.sort()
         self._keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
@@ -81,9 +97,43 @@ class Pattern:
         """Whether hardly an entry is missing between the outermost diagonals."""
         if not self.size:
             return False
-        offset = self.row - self.columns
-        width = 1 + max(offset.max(), 0) - min(offset.min(), 0)
-        return bool(np.count_nonzero(offset == 0) == self.n and self.n * width <= BAND * self.size)
+        diagonal = np.count_nonzero(self.row == self.columns)
+        return bool(diagonal == self.n and self.n * self._natural.width <= BAND * self.size)
+
+    @property
+    def _natural(self) -> Band:
+        """The band in the order in which the matrix is given."""
+        return self._in_order(np.arange(self.n), np.arange(self.n))
+
+    def _in_order(self, rows: np.ndarray, columns: np.ndarray) -> Band:
+        place, across = np.empty((2, self.n), np.int64)
+        place[rows] = across[columns] = np.arange(self.n)
+        offset = np.append(place[self.row] - across[self.columns], 0)
+        return Band(rows, columns, int(offset.max()), int(-offset.min()))
+
+    @cached_property
+    def band(self) -> Band:
+        """The narrowest band that was found: as given, or by the reverse order of Cuthill-McKee.
+
+        The latter is that of rows and columns that are matched, so that no diagonal entry is
+        missing.
+        """
+        natural = self._natural
+        if not self.size or self._is_full_band:
+            return natural
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mckee
+
+        row_of = maximum_bipartite_matching(self.matrix(np.ones(self.size)).tocsr(), "row")
+        if np.any(row_of < 0):
+            return natural
+        column_of = np.empty(self.n, np.intc)
+        column_of[row_of] = np.arange(self.n)
+        ones = np.ones(self.size)
+        graph = csr_array((ones, (column_of[self.row], self.columns)), shape=(self.n, self.n))
+        columns = reverse_cuthill_mckee((graph + graph.T).tocsr(), symmetric_mode=True)
+        found = self._in_order(row_of[columns], columns)
+        return found if found.width < natural.width else natural
 
     @cached_property
     def elimination(self) -> tuple[np.ndarray, np.ndarray]:

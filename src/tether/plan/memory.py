@@ -10,6 +10,7 @@ from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.pattern import Pattern
+from tether.plan.cost import cheapest_way
 from tether.plan.model import Model
 from tether.problem.options import CONTROLLERS, NORMS, SCALINGS, Options
 
@@ -17,10 +18,6 @@ __all__ = ["new_state"]
 
 SMALL = 20                  # up to here the core's own LU beats LAPACK
 SPARSE_FROM = 80            # below, loading SciPy's sparse matrices takes longer than they save
-# Nanoseconds of an operation and an entry, of sparse factors and of full ones; only their ratios
-# matter (benchmarks/large.py).
-OPERATION, ENTRY = 0.8, 4.0
-FULL_OPERATION, FULL_ENTRY = 0.2, 1.0
 
 
 def new_state(model: Model, options: Options) -> State:
@@ -54,13 +51,14 @@ def new_state(model: Model, options: Options) -> State:
 def new_matrix(model: Model, solver: str) -> Matrix:
     """Choose how F_y, F_y' and the factors of the iteration matrix are stored and made."""
     n = model.size
-    if solver == "sparse":
-        return Sparse(model.pattern or Pattern(n))
+    if solver in ("sparse", "band"):
+        return in_way(solver, model.pattern or Pattern(n))
     # a pattern may take calls of the user's function: it is asked for where it matters
     if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
         sparse = Sparse(model.pattern)
-        if is_cheaper(sparse):
-            return sparse
+        way = cheapest_way(sparse)
+        if way != "dense":
+            return sparse if way == "sparse" else in_way(way, model.pattern)
     if n <= SMALL:
         return Dense(n)
     from tether._core.lapack import Lapack  # late, to save time
@@ -69,15 +67,10 @@ def new_matrix(model: Model, solver: str) -> Matrix:
     return Lapack(n)
 
 
-def is_cheaper(sparse: Sparse) -> bool:
-    """Tell whether factors that leave zeros out cost less than those of LAPACK."""
-    n, pattern = sparse.n, sparse.pattern
-    if pattern.work is None:
-        # any values will do that let all pivots be where they are preferred
-        own = pattern.row == pattern.elimination[1][pattern.columns]
-        factors = sparse.open_factors()
-        found = factors.take(np.where(own, 1.0, 0.1 / n))
-        pattern.work = (factors.operations, factors.entries) if found else (0, 0)
-        factors.forget()
-    operations, entries = pattern.work
-    return operations * OPERATION + entries * ENTRY < n**3 / 3 * FULL_OPERATION + n**2 * FULL_ENTRY
+def in_way(way: str, pattern: Pattern) -> Sparse:
+    """Store the entries of a pattern, with factors that are sparse or within a band."""
+    if way == "sparse":
+        return Sparse(pattern)
+    from tether._core.band import BandLU  # late, to save time
+
+    return Sparse(pattern, BandLU)

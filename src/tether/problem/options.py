@@ -36,7 +36,7 @@ FORMS = ("auto", "given", 2)
 TRACES = ("auto", "never", "always")
 BACKENDS = ("auto", "machine", "c")
 STARTS = ("auto", "quiet", "assume", "check")
-LINEAR_SOLVERS = ("auto", "dense", "sparse")
+LINEAR_SOLVERS = ("auto", "dense", "band", "sparse")
 PROJECTION_SOLVERS = ("auto", "orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
 CHOICES = {
@@ -107,9 +107,10 @@ class Options:
     start : {"auto", "quiet", "assume", "check"}
         Make the starting values consistent, with a warning if `y0` was changed or without, take
         them as they are, or refuse inconsistent ones.
-    linear_solver : {"auto", "dense", "sparse"}
-        How the matrices of Newton's iteration are stored and factored: all of their entries, only
-        those that can be other than zero, or whichever costs less. ``sol.how`` says which it was.
+    linear_solver : {"auto", "dense", "band", "sparse"}
+        How the matrices of Newton's iteration are stored and factored: all of their entries, those
+        within the narrowest band that an order of rows and columns gives, only those that can be
+        other than zero, or whichever costs least. ``sol.how`` says which it was.
     projection_power : float
         The projection onto constraints is the shortest in ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.

@@ -1,0 +1,34 @@
+from libc.math cimport fabs
+
+from tether._core.adapters cimport address
+from tether._core.codes cimport OK, SINGULAR
+from tether._core.factors cimport Factors
+from tether._core.lapack cimport address_in
+
+ctypedef void (*dgbtrf_t)(int*, int*, int*, int*, double*, int*, int*, int*) noexcept nogil
+ctypedef void (*dgbtrs_t)(char*, int*, int*, int*, int*, double*, int*, int*, double*, int*,
+                          int*) noexcept nogil
+
+cdef dgbtrf_t dgbtrf
+cdef dgbtrs_t dgbtrs
+
+cdef class BandLU(Factors):
+    cdef public int kl, ku
+    cdef int height                   # of a column: what is above it, and kl rows for exchanges
+    cdef int width                    # diagonals of U above the main one
+    cdef long long size
+    cdef list owned                   # the memory behind the pointers
+    cdef double* ab                   # the band, column by column
+    cdef double* inverse              # of the pivots
+    cdef double* x
+    cdef long long* where             # of each entry in the band
+    cdef int* row                     # in the order of the band
+    cdef int* column
+    cdef int* pivot                   # so many rows below the diagonal; by LAPACK: which row
+
+cdef int eliminate(BandLU f) noexcept nogil
+cdef void solve_three(BandLU f) noexcept nogil
+cdef void substitute(BandLU f) noexcept nogil
+cdef void substitute_transposed(BandLU f) noexcept nogil
+cdef int eliminate_by_lapack(BandLU f) noexcept nogil
+cdef void solve_by_lapack(BandLU f, char* how) noexcept nogil
