@@ -200,14 +200,14 @@ def solve_dae(
     problem = as_problem(
         fun, jac, args, constraints, invariants, var_index, jac_sparsity, lband, uband
     )
-    t0, t_end = _check_span(t_span)
+    t0, t_end = check_span(t_span)
     settings = merge(
         options, rtol=rtol, atol=atol, start=start, first_step=first_step, max_step=max_step,
         max_order=max_order, max_steps=max_steps, max_seconds=max_seconds, form=form,
         trace=trace,
     )
-    times = _check_t_eval(t_eval, t0, t_end)
-    breaks = _check_t_breaks(t_breaks, t0, t_end)
+    times = check_t_eval(t_eval, t0, t_end)
+    breaks = check_t_breaks(t_breaks, t0, t_end)
     watched = check_events(events, problem.args)
     if callback is not None:
         check_signature("callback", callback, "(t, y, yp)", 3)
@@ -356,7 +356,7 @@ def _gather(events: list[Event], name: str) -> list[np.ndarray] | None:
     return [np.array(getattr(event, name)) for event in events] if events else None
 
 
-def _check_span(t_span: Any) -> tuple[float, float]:
+def check_span(t_span: Any) -> tuple[float, float]:
     try:
         t0, t_end = t_span
     except (TypeError, ValueError):
@@ -367,7 +367,7 @@ def _check_span(t_span: Any) -> tuple[float, float]:
     return t0, t_end
 
 
-def _check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
+def check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
     if t_eval is None:
         return None
     times = as_numbers("t_eval", t_eval)
@@ -382,7 +382,7 @@ def _check_t_eval(t_eval: Any, t0: float, t_end: float) -> np.ndarray | None:
     return times
 
 
-def _check_t_breaks(t_breaks: Any, t0: float, t_end: float) -> list[float]:
+def check_t_breaks(t_breaks: Any, t0: float, t_end: float) -> list[float]:
     """Return the times within the interval or at its end, in the order they are reached."""
     if t_breaks is None:
         return []

@@ -16,6 +16,13 @@ def begin(s, t, y, yp, first_step):
     The history is the tangent: as if the solution had come along it, in steps of h.
     A Jacobian from the search for consistent values is kept.
     """
+    if cython.compiled:
+        return begin_at(s, t, cython.address(y[0]), cython.address(yp[0]), first_step)
+    return begin_at(s, t, y, yp, first_step)
+
+
+def begin_at(s, t, y, yp, first_step):
+    """As `begin`, without Python."""
     i: cython.int
     j: cython.int
     status: cython.int

@@ -35,6 +35,7 @@ cdef class Completion:
     cdef double* dual
     cdef int* algebraic
 
+cdef void begin_search(Completion c, double* y, double* yp) noexcept nogil
 cdef int complete(Completion c, State s, bint slopes_given) noexcept nogil
 cdef int split(Completion c, State s) noexcept nogil
 cdef bint renew_jacobian(Completion c, State s) noexcept nogil

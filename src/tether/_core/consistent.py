@@ -160,6 +160,16 @@ def columns_of(matrix):
     return start.astype(np.intc), row.astype(np.intc), np.array(value, float)
 
 
+def begin_search(c, y, yp):
+    """Take another point to search from; nothing of the last search is left."""
+    i: cython.int
+    c.with_basis = c.fresh = c.moved = False
+    for i in range(c.n):
+        c.y[i] = y[i]
+        c.yp[i] = yp[i]
+        c.algebraic[i] = 0
+
+
 def complete(c, s, slopes_given):
     """Find consistent values; keep the given ones untouched if they already are."""
     i: cython.int

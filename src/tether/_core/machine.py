@@ -18,6 +18,8 @@ if not cython.compiled:
     from tether._core.special import special
     from tether._core.state import State
 
+NAN = cython.declare(cython.double, float("nan"))
+
 
 class Machine:
     """Memory of one program at work.
@@ -102,9 +104,7 @@ class Machine:
         if len(args) != self.n_args:
             raise ValueError(f"the program has {self.n_args} args, got {len(args)}")
         self.slots[self.base - self.n_args:self.base] = args
-        run_segment(self, STATIC)
-        self.t_values = self.t_entries = np.nan
-        self.filled = False
+        follow_args(self)
 
     @property
     def fyp_is_static(self):
@@ -437,6 +437,21 @@ def fill(m, t, y, yp):
         m.t_values = t
     run_segment(m, POINT)
     m.filled = True
+
+
+def follow_args(m):
+    """Fill what follows from the args in the slots; nothing else there counts any longer."""
+    run_segment(m, STATIC)
+    m.t_values = m.t_entries = NAN
+    m.filled = False
+
+
+def take_args(m, args):
+    """Take new values of the args, without Python."""
+    i: cython.int
+    for i in range(m.n_args):
+        m.w[m.base - m.n_args + i] = args[i]
+    follow_args(m)
 
 
 def values_at(m, t, y, yp, out):

@@ -16,6 +16,7 @@ if not cython.compiled:
     from tether._core.machine import finite_or_not
     from tether._core.state import State
 
+NAN = cython.declare(cython.double, float("nan"))
 AVAILABLE = cython.compiled            # the interpreted core cannot follow an address
 
 
@@ -181,6 +182,21 @@ def native_constraint_jacobian(t, y, gy, native):
     native_rows(cython.cast(Native, native), t, y, gy)
 
 
+def take_native_args(m, args):
+    """Take new values of the args, without Python."""
+    i: cython.int
+    for i in range(m.n_args):
+        m.w[i] = args[i]
+    m.fill_static(m.w)
+    m.t = NAN
+
+
+def write_native_static(m, fy, fyp):
+    """Write the entries that follow from constants and args."""
+    m.static_entries(m.w, m.fy_list, m.fyp_list)
+    put_entries(m, fy, fyp)
+
+
 def use_native(s: State, native: Native):
     """Let the state compute its residual, and its Jacobian where there is one, in C."""
     check_fit(s, native, s.n)
@@ -197,8 +213,7 @@ def use_native_jacobian(s: State, native: Native):
     s.jacobian_adapter = native
     s.jacobian = native_jacobian
     s.matrix.clear()
-    native.static_entries(native.w, native.fy_list, native.fyp_list)
-    put_entries(native, s.matrix.fy, s.matrix.fyp)
+    write_native_static(native, s.matrix.fy, s.matrix.fyp)
     s.fyp_known = s.fyp_exists = s.fyp_constant = native.fyp_is_static
 
 

@@ -1,0 +1,59 @@
+from tether._core.adapters cimport address, evaluate
+from tether._core.begin cimport begin_at
+from tether._core.codes cimport AS_GIVEN, MAX_NORM, OF_YP, OK, PAUSED, REACHED_END
+from tether._core.consistent cimport Completion, begin_search, complete
+from tether._core.constraints cimport evaluate_constraints
+from tether._core.dense cimport Dense
+from tether._core.linear cimport solve_scaled
+from tether._core.machine cimport Machine, take_args, write_static
+from tether._core.native cimport Native, take_native_args, write_native_static
+from tether._core.norms cimport set_weights, weighted_norm
+from tether._core.project cimport move_onto
+from tether._core.state cimport State
+from tether._core.step cimport run
+from tether._core.store cimport store_outputs
+
+cdef enum:
+    NOT_YET_CODE = 0
+    DONE_CODE = 1
+    AT_THE_START_CODE = 2
+    ON_THE_WAY_CODE = 3
+    DOUBTFUL_CODE = 4
+    WITHOUT_END_CODE = 5
+
+cdef class Lane:
+    cdef State s
+    cdef Completion c
+    cdef object runner
+    cdef bint in_c
+    cdef int n_user, first_invariant
+    cdef double t0, first_step
+    cdef long long most_steps
+    cdef bint is_reduced, must_hold, slopes_given, between
+    cdef long long n_times
+    cdef object times, outputs, own, kept, where, fields
+    cdef double* y_start
+    cdef double* yp_start
+    cdef double* change
+    cdef double* guessed              # not zero: replaced without a word
+    cdef double* g_before
+    cdef int n_kept
+    cdef long long* places            # of every array: where it is, its copy, its size
+    cdef long long fields_size
+    cdef unsigned char* fields_kept
+
+cdef int run_member(Lane lane, State s, double* inputs, double* y0, double* yp0, char* stop,
+                    char* moved) noexcept nogil
+cdef void restore(Lane lane, State s) noexcept nogil
+cdef void take_inputs(Lane lane, State s, double* inputs) noexcept nogil
+cdef int take_piece_args(void* piece, double* inputs) noexcept nogil
+cdef bint begin_member(Lane lane, State s, double* y0, double* yp0, char* moved) noexcept nogil
+cdef bint go_onto_constraints(Lane lane, State s) noexcept nogil
+cdef bint moves_what_evolves(Lane lane, State s) noexcept nogil
+cdef bint move_to_start(Lane lane, State s) noexcept nogil
+cdef bint signs_are_kept(Lane lane, State s, double* y0) noexcept nogil
+cdef void ask_between(Lane lane, State s) noexcept nogil
+cdef double choose_first_step(Lane lane, State s) noexcept nogil
+cdef bint is_beyond_doubt(Lane lane, State s) noexcept nogil
+cdef void hand_over(Lane lane, State s, double* y_end, double* yp_end, double* y, double* yp,
+                    long long* counts) noexcept nogil
