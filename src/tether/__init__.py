@@ -16,6 +16,7 @@ from tether.structure.start import Start
 if TYPE_CHECKING:
     from tether.bdf import Bdf
     from tether.consistent import consistent_start
+    from tether.ensemble import EnsembleResult, solve_ensemble
     from tether.explain.causes import Cause
     from tether.explain.diagnosis import Diagnosis
     from tether.explain.report import IndexReport
@@ -32,6 +33,7 @@ __all__ = [
     "Constraint",
     "DaeResult",
     "Diagnosis",
+    "EnsembleResult",
     "IndexReport",
     "Interpolant",
     "Options",
@@ -43,6 +45,7 @@ __all__ = [
     "consistent_start",
     "load",
     "solve_dae",
+    "solve_ensemble",
     "solve_fixed",
 ]
 
@@ -51,10 +54,12 @@ _LATE = {
     "Bdf": "tether.bdf",
     "Cause": "tether.explain.causes",
     "Diagnosis": "tether.explain.diagnosis",
+    "EnsembleResult": "tether.ensemble",
     "IndexReport": "tether.explain.report",
     "Interpolant": "tether.run.interpolant",
     "consistent_start": "tether.consistent",
     "load": "tether.result.load",
+    "solve_ensemble": "tether.ensemble",
     "solve_fixed": "tether.fixed",
 }
 

@@ -1,0 +1,89 @@
+"""Mean, spread and quantiles over members, taken up chunk by chunk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether.ensemble.chunk import Chunk
+
+__all__ = ["Bands", "check_quantiles"]
+
+# Up to so many members quantiles are exact; beyond, they are those of so many drawn by lot.
+MOST_MEMBERS = 16_384
+# Golden section: the fractional parts of its multiples fill an interval evenly.
+GOLDEN = 0.6180339887498949
+
+
+def check_quantiles(quantiles: ArrayLike) -> np.ndarray:
+    """Return shares between 0 and 1 as a vector."""
+    found = np.atleast_1d(np.asarray(quantiles, float))
+    if found.ndim != 1 or not np.all((found >= 0.0) & (found <= 1.0)):
+        raise ValueError(f"quantiles must be shares between 0 and 1, got {quantiles!r}")
+    return found
+
+
+class Bands:
+    """What is known about the values of all members at the output times.
+
+    The same whatever the chunks are and in which order they come. Members that failed are left
+    out. Which members are drawn, where there are many, depends on their numbers alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.ensemble.bands import Bands
+    >>> bands = Bands(count=3, shape=(1, 1))
+    >>> bands.take(0, np.array([[[1.0]], [[2.0]], [[6.0]]]), np.array([True, True, True]))
+    >>> bands.quantiles([0.5]).tolist()
+    [[[2.0]]]
+    """
+
+    def __init__(self, count: int, shape: tuple[int, int]) -> None:
+        size = min(count, MOST_MEMBERS)
+        self._place = np.full(count, -1, np.int32)
+        drawn = np.arange(count)
+        if count > MOST_MEMBERS:               # those with the smallest numbers of a fixed lot
+            drawn = np.sort(np.argsort(drawn * GOLDEN % 1.0, kind="stable")[:size])
+        self._place[drawn] = np.arange(size)
+        self._values = np.full((size, *shape), np.nan)
+
+    def take(self, first: int, y: np.ndarray, success: np.ndarray) -> None:
+        """Take up members from `first` on; rows of y are (times, unknowns)."""
+        places = self._place[first : first + len(y)]
+        chosen = (places >= 0) & success
+        self._values[places[chosen]] = y[chosen]
+
+    def take_chunk(self, chunk: Chunk) -> None:
+        """Take up a chunk."""
+        self.take(chunk.first, chunk.y, chunk.status >= 0)
+
+    def quantiles(self, shares: Any) -> np.ndarray:
+        """Quantiles over members: one entry per share, each of shape (unknowns, times)."""
+        return quantiles_of(self._values, check_quantiles(shares))
+
+
+def quantiles_of(values: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Quantiles over the first axis, without members that have no value at a time."""
+    if len(values) == 0:
+        found = np.full((len(shares), *values.shape[1:]), np.nan)
+    else:
+        with np.errstate(all="ignore"):
+            complete = not np.isnan(values).any()
+            if complete:
+                found = np.quantile(values, shares, axis=0)
+            else:
+                found = _without_missing(values, shares)
+    return np.swapaxes(found, 1, 2)
+
+
+def _without_missing(values: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    found = np.full((len(shares), *values.shape[1:]), np.nan)
+    for k in np.ndindex(values.shape[1:]):
+        column = values[(slice(None), *k)]
+        column = column[~np.isnan(column)]
+        if len(column):
+            found[(slice(None), *k)] = np.quantile(column, shares)
+    return found

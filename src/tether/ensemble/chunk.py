@@ -1,0 +1,83 @@
+"""A chunk: some members in a row, and what has become of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tether._core.lane import COUNTS
+from tether.base.status import Status
+
+__all__ = ["UNFINISHED", "Chunk", "new_chunk"]
+
+UNFINISHED = int(Status.RUNNING)
+
+
+@dataclass(eq=False)
+class Chunk:
+    """Members from `first` up to `last`; rows of the arrays belong to members.
+
+    Attributes
+    ----------
+    y, yp : ndarray, shape (members, nt, n)
+        Values at the times that are kept; NaN where a member has not come so far.
+    t_end : ndarray
+        Where each has ended.
+    status : ndarray of int
+        How; that of a member that was not run is UNFINISHED.
+    counts, drift : ndarray
+        Work (`tether._core.lane.COUNTS`), and the largest residual of a constraint.
+    moved : ndarray of int8
+        Whether y0 was changed by more than its tolerance.
+    notes : dict
+        Of members about which there is more to say: `Note` by number in the chunk.
+    seconds : float
+        Time that it took.
+    in_core : int
+        How many ran without Python.
+    """
+
+    first: int
+    last: int
+    y: np.ndarray
+    yp: np.ndarray
+    t_end: np.ndarray
+    status: np.ndarray
+    counts: np.ndarray
+    drift: np.ndarray
+    moved: np.ndarray
+    notes: dict[int, Note] = field(default_factory=dict)
+    seconds: float = 0.0
+    in_core: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all members were run."""
+        return not bool(np.any(self.status == UNFINISHED))
+
+
+@dataclass(eq=False)
+class Note:
+    """What there is to say about a member beyond numbers."""
+
+    message: str = ""
+    warnings: tuple[str, ...] = ()
+    t_events: list[np.ndarray] | None = None
+    y_events: list[np.ndarray] | None = None
+    yp_events: list[np.ndarray] | None = None
+    error: BaseException | None = None     # raised instead of a result
+    steps: Any = None                      # all steps, as the arrays of `tether.run.steps.Steps`
+
+
+def new_chunk(first: int, last: int, nt: int, n: int) -> Chunk:
+    """Make a chunk of members that were not run yet."""
+    count = last - first
+    y, yp = np.full((2, count, nt, n), np.nan)
+    return Chunk(
+        first, last, y, yp, t_end=np.full(count, np.nan),
+        status=np.full(count, UNFINISHED, np.int8),
+        counts=np.zeros((count, len(COUNTS)), np.int64), drift=np.zeros(count),
+        moved=np.zeros(count, np.int8),
+    )

@@ -1,0 +1,197 @@
+"""Where chunks are solved: threads, processes, or executors of somebody else's."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_all_start_methods, get_context
+from typing import Any, Protocol
+
+import numpy as np
+
+from tether.base.optional import load_optional
+from tether.ensemble.chunk import Chunk
+from tether.ensemble.members import Members
+from tether.ensemble.remote import (
+    disinherit,
+    ignore_interrupts,
+    inherit,
+    pack,
+    solve_inherited,
+    solve_parcel,
+)
+from tether.ensemble.task import Task
+from tether.ensemble.worker import Worker
+
+__all__ = ["ENGINES", "Engine", "choose_engine", "cores"]
+
+ENGINES = ("auto", "threads", "processes", "loky")
+# How long a chunk is to take: long beside what it costs to send one.
+IN_THREADS, IN_PROCESSES, ELSEWHERE = 0.05, 0.25, 1.0
+# Where members need Python, processes pay from so many seconds of work on.
+WORTH_PROCESSES = 2.0
+
+
+class Engine(Protocol):
+    """Solves chunks, several at once."""
+
+    name: str
+    workers: int
+    seconds: float                             # that a chunk is to take
+
+    def submit(self, first: int, last: int) -> Future[Chunk]:
+        """Begin to solve members."""
+        ...
+
+    def renew(self) -> bool:
+        """Go on after workers were lost; False where that cannot be done here."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything that was made for it."""
+        ...
+
+
+def cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Threads:
+    """Threads of this process."""
+
+    name, seconds = "threads", IN_THREADS
+
+    def __init__(self, worker: Worker, members: Members, workers: int, stop: np.ndarray) -> None:
+        self._worker, self._members, self.workers, self._stop = worker, members, workers, stop
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tether")
+
+    def submit(self, first: int, last: int) -> Future[Chunk]:
+        """Begin to solve members."""
+        return self._pool.submit(
+            self._worker.solve, self._members.part(first, last), first, self._stop
+        )
+
+    def renew(self) -> bool:
+        """Threads are not lost."""
+        return False
+
+    def close(self) -> None:
+        """Wait for the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+class Processes:
+    """Processes of this machine: forked where that is possible, with nothing to be sent."""
+
+    name, seconds = "processes", IN_PROCESSES
+
+    def __init__(self, task: Task, members: Members, workers: int) -> None:
+        self.workers, self._members = workers, members
+        self._forks = "fork" in get_all_start_methods() and os.name == "posix"
+        self._name = uuid.uuid4().hex
+        if self._forks:
+            inherit(self._name, task, members)
+        else:
+            self._parcel = pack(task)
+        self._open()
+
+    def _open(self) -> None:
+        context = get_context("fork" if self._forks else "spawn")
+        self._pool = ProcessPoolExecutor(self.workers, context, initializer=ignore_interrupts)
+
+    def submit(self, first: int, last: int) -> Future[Chunk]:
+        """Begin to solve members."""
+        if not self._forks:
+            return self._pool.submit(
+                solve_parcel, self._parcel, self._members.part(first, last), first
+            )
+        with warnings.catch_warnings():        # of threads that are idle while others fork
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return self._pool.submit(solve_inherited, self._name, first, last)
+
+    def renew(self) -> bool:
+        """Begin with new processes."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._open()
+        return True
+
+    def close(self) -> None:
+        """End the processes, busy ones too: nobody waits for what they do."""
+        running = list((getattr(self._pool, "_processes", None) or {}).values())
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.join()
+        disinherit(self._name)
+
+
+class Elsewhere:
+    """An executor of somebody else's; everything is sent there."""
+
+    seconds = ELSEWHERE
+
+    def __init__(
+        self, executor: Executor, task: Task, members: Members, workers: int, name: str
+    ) -> None:
+        self.name, self.workers = name, workers
+        self._executor, self._members, self._parcel = executor, members, pack(task)
+
+    def submit(self, first: int, last: int) -> Future[Chunk]:
+        """Begin to solve members."""
+        part = self._members.part(first, last)
+        return self._executor.submit(solve_parcel, self._parcel, part, first)
+
+    def renew(self) -> bool:
+        """Nothing can be renewed here."""
+        return False
+
+    def close(self) -> None:
+        """Leave it as it was."""
+
+
+def choose_engine(
+    engine: Any, task: Task, members: Members, workers: int | None, stop: np.ndarray,
+    estimate: Callable[[Worker], float],
+) -> Engine:
+    """Return where to solve; `estimate` tells how many seconds one core would take."""
+    if isinstance(engine, str):
+        if engine not in ENGINES:
+            raise ValueError(f"engine must be one of {ENGINES}, an executor or a Dask client, "
+                             f"got {engine!r}")
+        return _local(engine, task, members, cores() if workers is None else workers, stop, estimate)
+    if hasattr(engine, "get_executor") and hasattr(engine, "nthreads"):     # a client of Dask
+        return Elsewhere(
+            engine.get_executor(pure=False, retries=3), task, members,
+            workers or max(1, sum(engine.nthreads().values())), "dask",
+        )
+    if isinstance(engine, Executor) or hasattr(engine, "submit"):
+        known = getattr(engine, "_max_workers", None)
+        return Elsewhere(engine, task, members, workers or known or cores(), "executor")
+    raise TypeError(
+        f"engine must be one of {ENGINES}, an executor or a Dask client, got {engine!r}"
+    )
+
+
+def _local(
+    engine: str, task: Task, members: Members, workers: int, stop: np.ndarray,
+    estimate: Callable[[Worker], float],
+) -> Engine:
+    if engine == "processes":
+        return Processes(task, members, workers)
+    if engine == "loky":
+        loky = load_optional("joblib.externals.loky", "engine='loky'")
+        executor = loky.get_reusable_executor(max_workers=workers)
+        return Elsewhere(executor, task, members, workers, "loky")
+    worker = Worker(task, members)
+    if engine == "auto" and worker.note and workers > 1 and members.count > 1:
+        can_fork = "fork" in get_all_start_methods()
+        if can_fork and estimate(worker) > WORTH_PROCESSES:
+            return Processes(task, members, workers)
+    return Threads(worker, members, workers, stop)

@@ -1,0 +1,254 @@
+"""What differs from member to member: arguments and starting values, checked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tether.problem.problem import Problem
+
+__all__ = ["Members", "Shared", "read_members", "shared"]
+
+NUMBERS = (int, float, np.integer, np.floating)
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """An argument that is the same for all members, whatever its shape."""
+
+    value: Any
+
+
+def shared(value: Any) -> Shared:
+    """Mark an argument of `tether.solve_ensemble` that is the same for all members.
+
+    Only needed for arrays, whose first axis would otherwise count the members, and for lists of
+    numbers that are as long as there are members.
+
+    Parameters
+    ----------
+    value : object
+        The argument.
+
+    Examples
+    --------
+    Two members with different rates, and a vector of weights for both:
+
+    >>> import numpy as np
+    >>> from tether import solve_ensemble
+    >>> from tether.ensemble import shared
+    >>> def decay(t, y, yp, rate, weights):
+    ...     return [yp[0] + rate * weights[0] * y[0] + weights[1]]
+    >>> rates, weights = np.array([1.0, 2.0]), np.array([1.0, 0.0, 0.0])
+    >>> result = solve_ensemble(decay, (0, 1), [1.0], args=(rates, shared(weights)))
+    >>> result.y[:, 0, -1].round(4).tolist()
+    [0.3679, 0.1353]
+    """
+    return Shared(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members of an ensemble, or some of them in a row.
+
+    Attributes
+    ----------
+    count : int
+        How many there are.
+    args : tuple
+        Arguments: an array with a row for every member, or a `Shared` value.
+    names : tuple of str
+        What the arguments are called.
+    y0, yp0 : ndarray
+        Starting values: a row for every member, or one row for all; no row where y' is not given.
+    """
+
+    count: int
+    args: tuple[Any, ...]
+    names: tuple[str, ...]
+    y0: np.ndarray
+    yp0: np.ndarray
+
+    def args_of(self, i: int) -> tuple[Any, ...]:
+        """Arguments of one member, as `solve_dae` would be given them."""
+        return tuple([_entry(value, i) for value in self.args])
+
+    def y0_of(self, i: int) -> np.ndarray:
+        """Starting values of one member."""
+        return self.y0[i if len(self.y0) > 1 else 0].copy()
+
+    def yp0_of(self, i: int) -> np.ndarray | None:
+        """Starting slopes of one member; None where they are not given."""
+        if not len(self.yp0):
+            return None
+        return self.yp0[i if len(self.yp0) > 1 else 0].copy()
+
+    def part(self, first: int, last: int) -> Members:
+        """Members from `first` up to `last`."""
+        args = tuple([
+            value if isinstance(value, Shared) else value[first:last] for value in self.args
+        ])
+        y0 = self.y0[first:last] if len(self.y0) > 1 else self.y0
+        yp0 = self.yp0[first:last] if len(self.yp0) > 1 else self.yp0
+        return replace(self, count=last - first, args=args, y0=y0, yp0=yp0)
+
+    @property
+    def varying(self) -> dict[str, np.ndarray]:
+        """Arguments that vary, by name."""
+        return {
+            name: value for name, value in zip(self.names, self.args, strict=True)
+            if not isinstance(value, Shared)
+        }
+
+
+def _entry(value: Any, i: int) -> Any:
+    if isinstance(value, Shared):
+        return value.value
+    if value.ndim > 1:
+        return np.array(value[i])
+    found = value[i]
+    return found.item() if isinstance(found, np.generic) else found
+
+
+def read_members(fun: Any, args: Any, y0: Any, yp0: Any) -> Members:
+    """Find out how many members there are and what differs between them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Something is wrong, or could be meant in two ways; the message names the argument.
+    """
+    start = _values("y0", y0)
+    slopes = np.zeros((0, start.shape[1])) if yp0 is None else _values("yp0", yp0)
+    if slopes.shape[1] != start.shape[1]:
+        raise ValueError(
+            f"yp0 must have as many unknowns as y0 ({start.shape[1]}), got {slopes.shape[1]}"
+        )
+    named = _named(fun, args)
+    if isinstance(fun, Problem) and named:
+        raise ValueError(
+            "args belong to the Problem; to vary them pass its function as fun, with args"
+        )
+    given = [(name, _as_given(name, value)) for name, value in named]
+    lengths = {name: len(value) for name, value in given if isinstance(value, np.ndarray)}
+    if np.ndim(y0) == 2:
+        lengths["y0"] = len(start)
+    if yp0 is not None and np.ndim(yp0) == 2:
+        lengths["yp0"] = len(slopes)
+    count = _count(lengths)
+    return Members(
+        count, tuple([_shared_or_array(name, value, count) for name, value in given]),
+        tuple([name for name, _ in given]), start, slopes,
+    )
+
+
+def _values(name: str, values: Any) -> np.ndarray:
+    """Return starting values as rows."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub":
+            raise TypeError
+        array = np.array(array, float, order="C")
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be real numbers, got {values!r}") from None
+    if array.ndim not in (1, 2) or array.shape[-1] == 0:
+        raise ValueError(
+            f"{name} must have shape (n,), or (members, n) where it varies, got {array.shape}"
+        )
+    return array.reshape(-1, array.shape[-1])
+
+
+def _named(fun: Any, args: Any) -> list[tuple[str, Any]]:
+    """Return the arguments in order, with their names."""
+    if hasattr(args, "columns") and hasattr(args, "to_numpy"):     # a DataFrame of pandas
+        args = {str(name): args[name].to_numpy() for name in args.columns}
+    if isinstance(args, Mapping):
+        return _by_name(fun, args)
+    if isinstance(args, (str, bytes)) or not isinstance(args, Sequence):
+        raise TypeError(
+            "args must be a sequence with one entry per parameter of fun, a mapping or a "
+            f"DataFrame by their names, got {type(args).__name__}"
+        )
+    known = _parameters(fun)
+    names = known[: len(args)] if known is not None and len(known) >= len(args) else []
+    names = names or [f"args[{k}]" for k in range(len(args))]
+    return list(zip(names, args, strict=True))
+
+
+def _by_name(fun: Any, args: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    known = _parameters(fun)
+    if known is None:
+        raise TypeError("args by name need a fun whose parameters have names: pass a sequence")
+    unknown = [name for name in args if name not in known]
+    if unknown:
+        raise TypeError(f"args has {unknown[0]!r}, which is no parameter of fun: {known}")
+    missing = [name for name in known if name not in args]
+    if missing:
+        raise TypeError(f"args lacks {missing[0]!r}, a parameter of fun")
+    return [(name, args[name]) for name in known]
+
+
+def _parameters(fun: Any) -> list[str] | None:
+    """Names of the parameters of fun behind t, y and yp; None where nobody knows."""
+    function: Callable[..., Any] = fun.fun if isinstance(fun, Problem) else fun
+    try:
+        found = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in found):
+        return None
+    names = [p.name for p in found][3:]
+    return names[1:] if names[:1] == ["out"] else names
+
+
+def _as_given(name: str, value: Any) -> Any:
+    """Return an array where the argument may vary, or the value as it is."""
+    if isinstance(value, Shared):
+        return value
+    if inspect.isgenerator(value) or isinstance(value, (range, map, filter, zip)):
+        raise TypeError(
+            f"{name} is a {type(value).__name__}: pass np.array(list(...)) if it varies, or "
+            "shared(list(...)) if it is one argument for all members"
+        )
+    if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):       # a Series
+        value = value.to_numpy()
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        return value
+    if value.dtype.kind == "c":
+        raise TypeError(f"{name} must be real, got complex numbers")
+    return np.ascontiguousarray(value, float) if value.dtype.kind == "f" else value
+
+
+def _count(lengths: dict[str, int]) -> int:
+    if not lengths:
+        raise ValueError(
+            "nothing varies from member to member: pass arrays in args, whose first axis counts "
+            "the members, or y0 of shape (members, n); for one run there is solve_dae"
+        )
+    if len(set(lengths.values())) > 1:
+        words = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+        raise ValueError(
+            f"the first axes of what varies must be equally long, got {words}. An array that is "
+            "the same for all members is passed as shared(array), from tether.ensemble; all "
+            "combinations of several are made by tether.ensemble.product"
+        )
+    return next(iter(lengths.values()))
+
+
+def _shared_or_array(name: str, value: Any, count: int) -> Any:
+    if isinstance(value, (Shared, np.ndarray)) and np.ndim(value) != 0:
+        return value
+    if isinstance(value, Shared):
+        return value
+    is_list = isinstance(value, (list, tuple)) and len(value) > 0
+    if is_list and len(value) == count and all(isinstance(x, NUMBERS) for x in value):
+        raise ValueError(
+            f"{name} is a {type(value).__name__} of {count} numbers, and there are {count} "
+            "members: pass np.array(...) if it varies, or shared(...), from tether.ensemble, if "
+            "it is one argument for all of them"
+        )
+    return Shared(value)

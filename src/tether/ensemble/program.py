@@ -1,0 +1,245 @@
+"""Members in the core: one plan for all, of which their parameters are the inputs.
+
+A member may run without Python if all that happens in its run is known before: its equations and
+constraints are programs whose structure does not depend on its values, and nobody else is to be
+asked on the way. Everything else is for a run of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tether._core import lane as core
+from tether._core.consistent import Completion
+from tether._core.dense import Dense
+from tether._core.machine import Machine
+from tether._core.state import State
+from tether.base.checks import check_vector
+from tether.ensemble.members import Members, Shared
+from tether.ensemble.task import Task
+from tether.plan.choose import find_model
+from tether.plan.memory import new_state
+from tether.plan.model import Model
+from tether.plan.plan import Plan
+from tether.problem.problem import prepared
+from tether.run.kinds import use_kinds
+from tether.run.pace import LOOKS_IN_A_ROW, STEPS_PER_LOOK
+from tether.start.consistent import time_scale
+from tether.structure.scaling import Units
+from tether.trace.verify import Pair
+
+__all__ = ["CannotRunInCore", "MembersInCore", "determined"]
+
+# Members are left to runs of their own before anybody could say that these creep.
+MOST_STEPS = (LOOKS_IN_A_ROW - 1) * STEPS_PER_LOOK
+
+
+class CannotRunInCore(Exception):
+    """Members need runs of their own; the text says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """Inputs of one program: those of the first member, and which columns vary."""
+
+    plan: Plan
+    hidden: np.ndarray
+    values: np.ndarray
+
+    def rows(self, members: Members) -> np.ndarray:
+        """Inputs of members, one row each."""
+        found = np.tile(self.values, (members.count, 1))
+        assert self.plan.traced is not None
+        own, place = self.plan.traced.args.own, 0
+        for value in members.args if own else ():
+            if isinstance(value, Shared):
+                place += _floats_in(value.value)
+                continue
+            width = math.prod(value.shape[1:])
+            found[:, place : place + width] = value.reshape(members.count, width)
+            place += width
+        if place != own:
+            raise CannotRunInCore("the inputs of its program are not those of args")
+        return found
+
+
+class MembersInCore:
+    """How members of a task run in the core; lanes of it share nothing that changes.
+
+    Raises
+    ------
+    CannotRunInCore
+        They cannot.
+    """
+
+    def __init__(self, task: Task, members: Members) -> None:
+        self.task = task
+        _check_task(task, members)
+        self.y0 = check_vector("y0", members.y0_of(0))
+        yp0 = members.yp0_of(0)
+        self.yp0 = None if yp0 is None else check_vector("yp0", yp0, len(self.y0))
+        self.problem = prepared(task.problem_of(members, 0), task.t0, self.y0)
+        self.n = len(self.y0)
+        model, state = self._new_memory()
+        self._inputs = [_Inputs(model.plan, model.reading.hidden, model.values)]     # type: ignore
+        if model.constraints.found is not None and model.constraints.n_found:
+            self._inputs.append(self._inputs[0])
+        for _, _, traced in model.constraints.traced:
+            self._inputs.append(_Inputs(traced.plan, traced.reading.hidden, traced.inputs))
+        if len(self._inputs) - 1 != state.n_pieces:
+            raise CannotRunInCore("it has constraints that are no programs")
+        self.model = model
+        for i in {0, members.count // 2, members.count - 1}:
+            self._compare_inputs(members, i)
+
+    def _compare_inputs(self, members: Members, i: int) -> None:
+        args = members.args_of(i)
+        expected = [part.plan.args(args, part.hidden) for part in self._inputs]
+        found = self.inputs(members.part(i, i + 1))[0]
+        if not np.array_equal(found, np.concatenate(expected), equal_nan=True):
+            raise CannotRunInCore("the inputs of its program are not those of args")
+
+    def inputs(self, members: Members) -> np.ndarray:
+        """Inputs of all programs for members, one row each."""
+        return np.hstack([part.rows(members) for part in self._inputs])
+
+    def _new_memory(self) -> tuple[Model, State]:
+        """Make a model and its memory, ready to begin, in the order of `Integration`."""
+        task, options = self.task, self.task.options
+        units = Units.of_options(options, self.y0, abs(task.t_end - task.t0))
+        model, note = find_model(
+            self.problem, task.t0, self.y0, self.yp0, options.form, options.backend, units
+        )
+        _check_model(model, note)
+        state = new_state(model, options)
+        state.t_end = task.t_end
+        state.direction = math.copysign(1.0, task.t_end - task.t0)
+        model.constraints.attach(state, task.t0, self.y0, self.problem.args, options)
+        _check_state(model, state)
+        use_kinds(state, model, options, None)
+        return model, state
+
+    def new_lane(self) -> core.Lane:
+        """Make a memory for one thread."""
+        model, state = self._new_memory()
+        options, t0 = self.task.options, self.task.t0
+        search = Completion(
+            state, t0, self.y0, np.zeros_like(self.y0), time_scale(state, t0)
+        )
+        reduced = model.reduced is not None
+        n_invariants = 0
+        if model.constraints.invariants:
+            references = model.constraints.references(state)
+            n_invariants = 0 if references is None else len(references)
+        times = self.task.times
+        return core.Lane(
+            state, state.residual_adapter, search, self.n, t0,
+            np.zeros(0) if times is None else times, options.first_step or 0.0,
+            min(options.max_steps or MOST_STEPS, MOST_STEPS),
+            state.n_constraints - n_invariants, model.determined, reduced,
+            reduced and not model.constraints.all, self.yp0 is not None, self._between,
+        )
+
+    @property
+    def _between(self) -> bool:
+        """Whether the unknowns are asked for between the steps."""
+        times = self.task.times
+        if times is None:
+            return False
+        return bool(np.any((times != self.task.t0) & (times != self.task.t_end)))
+
+    def differs(self, members: Members, i: int, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+        """Compare the programs with the functions that they were traced from."""
+        args = members.args_of(i)
+        problem = self.task.problem_of(members, i)
+        pairs: list[Pair] = [self._inputs[0].plan.pair(
+            prepared(problem, self.task.t0, self.y0).fun, args, problem.fills,
+            self._inputs[0].hidden,
+        )]
+        for _, fun, traced in self.model.constraints.traced:
+            def values(t: float, y: Any, yp: Any, *args: Any, fun: Any = fun) -> Any:
+                return np.atleast_1d(fun(t, y, *args))
+
+            pairs.append(traced.plan.pair(values, args, hidden=traced.reading.hidden))
+        return any(pair.difference(t, y, yp) is not None for pair in pairs)
+
+
+def determined(task: Task, members: Members) -> np.ndarray:
+    """Tell which starting values are replaced without a word; none where nobody knows."""
+    nothing = np.zeros(members.y0.shape[1], bool)
+    if members.count == 0 or task.options.trace == "never":
+        return nothing
+    try:
+        y0, options = members.y0_of(0), task.options
+        problem = prepared(task.problem_of(members, 0), task.t0, y0)
+        units = Units.of_options(options, y0, abs(task.t_end - task.t0))
+        model, _ = find_model(
+            problem, task.t0, y0, members.yp0_of(0), options.form, options.backend, units
+        )
+    except Exception:                          # the runs of the members will tell
+        return nothing
+    return model.determined
+
+
+def _floats_in(value: Any) -> int:
+    from tether.trace.arguments import ArgumentLayout  # late, to save time
+
+    return ArgumentLayout((value,)).own
+
+
+def _check_task(task: Task, members: Members) -> None:
+    options = task.options
+    for reason, cannot in (
+        ("the core is not compiled", not core.AVAILABLE),
+        ("there are no members", members.count == 0),
+        ("all steps are kept", task.keep == "full"),
+        ("it has events", task.more.get("events") is not None),
+        ("it has breaks", task.more.get("t_breaks") is not None),
+        ("a Jacobian is called", task.problem.get("jac") is not None),
+        ("kinds are given", task.problem.get("var_index") is not None),
+        ("it is not to be traced", options.trace == "never"),
+        (f"start={options.start!r}", options.start not in ("auto", "quiet")),
+        ("an error estimate is chosen", options.estimate != "auto"),
+        ("time is limited", options.max_seconds is not None),
+        ("a start is moved onto the constraints", options.accept_projected_start),
+    ):
+        if cannot:
+            raise CannotRunInCore(reason)
+    for name, value in zip(members.names, members.args, strict=True):
+        if not isinstance(value, Shared) and value.dtype != np.float64:
+            raise CannotRunInCore(f"{name} varies and is no array of floats")
+
+
+def _check_model(model: Model, note: str) -> None:
+    """Refuse what asks for more than steps, or whose structure depends on values."""
+    plan = model.plan
+    if plan is None or model.reading is None or plan.system is None:
+        raise CannotRunInCore(note or "it is not traced")
+    for reason, cannot in (
+        ("its structure was found with the values at hand", plan.only_here),
+        ("its structure may depend on the arguments", plan.depends_on_inputs),
+        ("its structure depends on conditions", plan.modes is not None),
+        ("it has conditions", plan.frozen is not None or plan.conditions is not None),
+        ("it switches by time", plan.switch_times is not None or model.is_switched_by_time),
+        ("it is made of a derivative array", model.rows_were_chosen or model.redundant),
+        ("it has further unknowns", model.size != model.n),
+        ("functions are called", model.problem.jac is not None),
+    ):
+        if cannot:
+            raise CannotRunInCore(reason)
+
+
+def _check_state(model: Model, state: State) -> None:
+    if not isinstance(state.matrix, Dense):
+        raise CannotRunInCore("its matrices are sparse")
+    if model.calls_back or state.python_residual:
+        raise CannotRunInCore("functions are called")
+    if state.n_constraints:
+        if not all(isinstance(piece, Machine) for piece in state.pieces):
+            raise CannotRunInCore("it has constraints that are no programs")
+        if state.projection_adapter is not None:
+            raise CannotRunInCore("it has many constraints")

@@ -1,0 +1,96 @@
+"""Chunks in other processes: what is sent there, and what runs there."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import signal
+from collections import OrderedDict
+from typing import Any
+
+from tether.ensemble.chunk import Chunk
+from tether.ensemble.members import Members
+from tether.ensemble.task import Task
+from tether.ensemble.worker import Worker
+
+__all__ = [
+    "Parcel", "disinherit", "ignore_interrupts", "inherit", "pack", "solve_inherited", "solve_parcel",
+]
+
+# Tasks that a process keeps ready.
+MOST_WORKERS = 4
+_workers: OrderedDict[str, Worker] = OrderedDict()
+# What processes made by fork find: the task and all members.
+_inherited: dict[str, tuple[Task, Members]] = {}
+
+Parcel = tuple[str, bytes]
+
+
+def pack(task: Task) -> Parcel:
+    """Make of a task what can be sent to any process, with a name for it."""
+    try:
+        import cloudpickle as pickler  # optional: also functions of the main script
+    except ImportError:
+        pickler = pickle
+    try:
+        content = pickler.dumps(task)
+    except Exception as error:
+        raise TypeError(
+            f"fun, or what comes with it, cannot be sent to another process ({error}): define it "
+            "in a module that can be imported, install cloudpickle, or use engine='threads'"
+        ) from error
+    return hashlib.sha256(content).hexdigest(), content
+
+
+def inherit(name: str, task: Task, members: Members) -> None:
+    """Let processes that are forked from now on know a task."""
+    _inherited[name] = task, members
+
+
+def disinherit(name: str) -> None:
+    """Forget a task."""
+    _inherited.pop(name, None)
+
+
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that is asked."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def solve_inherited(name: str, first: int, last: int) -> Chunk:
+    """Solve members of a task that this process was forked with."""
+    task, members = _inherited[name]
+    part = members.part(first, last)
+    return _sendable(_worker(name, task, part).solve(part, first))
+
+
+def solve_parcel(parcel: Parcel, members: Members, first: int) -> Chunk:
+    """Solve members of a task that has come with them."""
+    name, content = parcel
+    known = _workers.get(name)
+    task = known.task if known is not None else pickle.loads(content)
+    return _sendable(_worker(name, task, members).solve(members, first))
+
+
+def _worker(name: str, task: Task, members: Members) -> Worker:
+    worker = _workers.get(name)
+    if worker is None:
+        worker = _workers[name] = Worker(task, members)
+        while len(_workers) > MOST_WORKERS:
+            _workers.popitem(last=False)
+    return worker
+
+
+def _sendable(chunk: Chunk) -> Chunk:
+    """Replace exceptions that cannot be sent by their words."""
+    for note in chunk.notes.values():
+        if note.error is not None and not _survives(note.error):
+            note.error = RuntimeError(note.message)
+    return chunk
+
+
+def _survives(error: Any) -> bool:
+    try:
+        return type(pickle.loads(pickle.dumps(error))) is type(error)
+    except Exception:
+        return False

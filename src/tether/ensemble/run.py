@@ -1,0 +1,117 @@
+"""Run all chunks: hand them out, take them in, and lose nothing on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+
+import numpy as np
+
+from tether.ensemble.chunk import Chunk, Note, new_chunk
+from tether.ensemble.engines import Engine
+from tether.ensemble.schedule import Schedule
+from tether.ensemble.worker import FAILED_WITH_EXCEPTION
+
+__all__ = ["run_all"]
+
+# Seconds between looks, where nothing comes in.
+PATIENCE = 0.2
+# So often a member may take its process down before it counts as failed.
+MOST_LOSSES = 2
+
+
+class Run:
+    """One pass over all chunks."""
+
+    def __init__(
+        self, engine: Engine, schedule: Schedule, deliver: Callable[[Chunk], None],
+        shape: tuple[int, int], stop: np.ndarray,
+    ) -> None:
+        self._engine, self._schedule, self._deliver = engine, schedule, deliver
+        self._shape, self._stop = shape, stop
+        self._running: dict[Future[Chunk], tuple[int, int]] = {}
+        self._lost: Counter[tuple[int, int]] = Counter()
+        self._suspects = 0                     # members that may take their process down
+
+    def run(self) -> str:
+        """Solve everything; return why not, if something is left."""
+        try:
+            return self._run()
+        except KeyboardInterrupt:
+            self._stop[0] = 1
+            self._collect()
+            return "it was interrupted"
+        except BaseException:
+            self._stop[0] = 1
+            raise
+
+    def _run(self) -> str:
+        while True:
+            self._hand_out()
+            if not self._running:
+                return ""
+            finished, _ = wait(self._running, PATIENCE, FIRST_COMPLETED)
+            for future in finished:
+                span = self._running.pop(future)
+                try:
+                    chunk = future.result()
+                except (BrokenExecutor, CancelledError) as error:
+                    if not self._note_loss(span):
+                        return f"the engine has lost its workers ({error})"
+                    break
+                self._schedule.measured(span[1] - span[0], chunk.seconds)
+                self._suspects = max(0, self._suspects - (span[1] - span[0]))
+                self._deliver(chunk)
+
+    def _hand_out(self) -> None:
+        alone = self._suspects > 0
+        most = 1 if alone else self._engine.workers + 1
+        while len(self._running) < most and (span := self._schedule.next()) is not None:
+            if alone and span[1] - span[0] > 1:
+                self._schedule.give_back(span[0] + 1, span[1])
+                span = span[0], span[0] + 1
+            self._running[self._engine.submit(*span)] = span
+
+    def _note_loss(self, span: tuple[int, int]) -> bool:
+        """Solve again what was lost; a member that takes its process down every time has failed."""
+        if not self._engine.renew():
+            return False
+        lost, self._running = [span, *self._running.values()], {}
+        was_alone, self._suspects = self._suspects > 0, max(0, self._suspects - 1)
+        for first, last in sorted(lost, reverse=True):
+            self._lost[first, last] += was_alone
+            if self._lost[first, last] >= MOST_LOSSES:
+                self._deliver(self._killed(first))
+            else:
+                self._schedule.give_back(first, last)
+                self._suspects += last - first
+        return True
+
+    def _killed(self, member: int) -> Chunk:
+        chunk = new_chunk(member, member + 1, *self._shape)
+        chunk.status[0] = FAILED_WITH_EXCEPTION
+        error = RuntimeError("the process that solved this member was killed, more than once")
+        chunk.notes[0] = Note(str(error), error=error)
+        return chunk
+
+    def _collect(self) -> None:
+        """Take in what is finished, and what threads have finished of their chunks."""
+        for future in self._running:
+            future.cancel()
+        waits = self._engine.name == "threads"
+        done, _ = wait(self._running, None if waits else 0.0)
+        for future in done:
+            if not future.cancelled() and future.exception() is None:
+                self._deliver(future.result())
+
+
+def run_all(
+    engine: Engine, schedule: Schedule, deliver: Callable[[Chunk], None],
+    shape: tuple[int, int], stop: np.ndarray,
+) -> str:
+    """Solve everything in the schedule; return why not, if something is left.
+
+    `shape` is that of the values of a member: times and unknowns.
+    """
+    return Run(engine, schedule, deliver, shape, stop).run()

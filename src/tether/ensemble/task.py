@@ -1,0 +1,127 @@
+"""What is to be solved for every member, checked once; it can be sent to another process."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tether.ensemble.members import Members
+from tether.problem.options import Options, merge
+from tether.problem.problem import Problem, as_problem
+from tether.result.solution import DaeResult
+from tether.run.watch import check_events
+from tether.solve import check_span, check_t_breaks, check_t_eval, solve_dae
+
+__all__ = ["KEEPS", "Task", "read_task"]
+
+KEEPS = ("final", "t_eval", "full")
+# Arguments of solve_dae that become options ...
+OPTIONS = (
+    "rtol", "atol", "start", "first_step", "max_step", "max_order", "max_steps", "max_seconds",
+    "form", "trace",
+)
+# ... that belong to the problem ...
+OF_PROBLEM = (
+    "jac", "constraints", "invariants", "var_index", "jac_sparsity", "lband", "uband",
+)
+# ... and that have no meaning for many runs at once.
+NOT_HERE = {
+    "dense_output": "keep='full' keeps all steps, and result[i].sol is the dense output",
+    "callback": "it would be called from several threads at once; use events, or solve_dae",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be solved for every member.
+
+    Attributes
+    ----------
+    fun, t0, t_end, times : object, float, float, ndarray or None
+        The equations, the interval, and the times that are kept; None keeps the last point.
+    keep : str
+        One of `KEEPS`.
+    options : Options
+        With a back end that does not depend on what was run before.
+    problem : dict
+        Further arguments of `solve_dae` that belong to the problem.
+    more : dict
+        Others: events, names, units and so on.
+    warns : bool
+        Whether a warning is due where starting values were changed.
+    """
+
+    fun: Any
+    t0: float
+    t_end: float
+    times: np.ndarray | None
+    keep: str
+    options: Options
+    problem: dict[str, Any]
+    more: dict[str, Any]
+    warns: bool = True
+
+    def solve(self, members: Members, i: int, full: bool = False) -> DaeResult:
+        """Solve one member by itself; in full with all steps and the dense output."""
+        keep_all = full or self.keep == "full"
+        return solve_dae(
+            self.fun, (self.t0, self.t_end), members.y0_of(i), members.yp0_of(i),
+            args=members.args_of(i), t_eval=None if keep_all else self.times,
+            dense_output=keep_all, options=self.options, **self.problem, **self.more,
+        )
+
+    def problem_of(self, members: Members, i: int) -> Problem:
+        """Return the problem of one member."""
+        return as_problem(self.fun, args=members.args_of(i), **self.problem)
+
+    @property
+    def n_times(self) -> int:
+        """How many times are kept of every member."""
+        if self.keep == "full":
+            return 0
+        return 1 if self.times is None else len(self.times)
+
+
+def read_task(
+    fun: Any, t_span: Any, t_eval: Any, keep: str | None, members: Members,
+    settings: Mapping[str, Any],
+) -> Task:
+    """Check all arguments that the members share; what is wrong raises and is named."""
+    known = set(inspect.signature(solve_dae).parameters) - {"progress"}
+    for name in settings:
+        if name in NOT_HERE:
+            raise TypeError(f"{name} is no argument of solve_ensemble: {NOT_HERE[name]}")
+        if name not in known:
+            raise TypeError(f"solve_ensemble has no argument {name!r}")
+    keep = ("final" if t_eval is None else "t_eval") if keep is None else keep
+    if keep not in KEEPS:
+        raise ValueError(f"keep must be one of {KEEPS}, got {keep!r}")
+    if keep == "t_eval" and t_eval is None:
+        raise ValueError("keep='t_eval' needs t_eval, the times that are to be kept")
+    if keep != "t_eval" and t_eval is not None:
+        raise ValueError(f"t_eval has no meaning with keep={keep!r}; keep='t_eval' keeps its times")
+    t0, t_end = check_span(t_span)
+    given = dict(settings)
+    options = merge(
+        given.pop("options", None), **{name: given.pop(name) for name in OPTIONS if name in given}
+    )
+    warns = options.start == "auto"
+    if warns:                                  # once for all members
+        options = replace(options, start="quiet")
+    if options.backend == "auto":              # which it would be depends on what was run before
+        options = replace(options, backend="machine")
+    problem = {name: given.pop(name) for name in OF_PROBLEM if name in given}
+    times = check_t_eval(t_eval, t0, t_end)
+    check_t_breaks(given.get("t_breaks"), t0, t_end)
+    task = Task(fun, t0, t_end, times, keep, options, problem, given, warns)
+    args = members.args_of(0) if members.count else tuple(
+        [0.0] * len(members.args)
+    )
+    as_problem(fun, args=args, **problem)
+    check_events(given.get("events"), args)
+    options.tolerances(members.y0.shape[1])
+    return task

@@ -1,0 +1,166 @@
+"""Solve chunks: in the core where that can be done, the rest member by member."""
+
+from __future__ import annotations
+
+import time
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from tether._core import lane as core
+from tether.base.status import Status
+from tether.ensemble.chunk import Chunk, Note, new_chunk
+from tether.ensemble.members import Members
+from tether.ensemble.program import CannotRunInCore, MembersInCore, determined
+from tether.ensemble.task import Task
+from tether.result.solution import DaeResult
+
+__all__ = ["FAILED_WITH_EXCEPTION", "Worker"]
+
+# Status of a member whose run raised an exception.
+FAILED_WITH_EXCEPTION = -100
+NEVER = np.zeros(1, np.int8)
+
+
+class Worker:
+    """Solves chunks of a task, in several threads at once if need be.
+
+    Attributes
+    ----------
+    note : str
+        Why members do not run in the core; empty if they do.
+    """
+
+    def __init__(self, task: Task, members: Members) -> None:
+        self.task = task
+        self._lanes: SimpleQueue[Any] = SimpleQueue()
+        self.note = ""
+        self._determined = determined(task, members)
+        self._in_core: MembersInCore | None = None
+        try:
+            self._in_core = MembersInCore(task, members)
+            self._lanes.put(self._in_core.new_lane())
+        except CannotRunInCore as reason:
+            self.note = str(reason)
+        except Exception as error:             # whatever it is, a run of its own will tell
+            self.note = f"{type(error).__name__}: {error}"
+
+    def solve(
+        self, members: Members, first: int = 0, stop: np.ndarray = NEVER
+    ) -> Chunk:
+        """Solve members, of which the first one has the number `first` in the ensemble."""
+        began = time.perf_counter()
+        n = members.y0.shape[1]
+        chunk = new_chunk(first, first + members.count, self.task.n_times, n)
+        outcome = self._solve_in_core(members, chunk, stop)
+        for i in np.flatnonzero(outcome != core.DONE).tolist():
+            if stop[0]:
+                break
+            self._solve_alone(members, i, chunk)
+        chunk.seconds = time.perf_counter() - began
+        return chunk
+
+    def _solve_in_core(self, members: Members, chunk: Chunk, stop: np.ndarray) -> np.ndarray:
+        """Run what can be run without Python; return what became of every member."""
+        count, n = members.count, members.y0.shape[1]
+        outcome = np.zeros(count, np.int8)
+        in_core = self._in_core
+        if in_core is None or count == 0:
+            return outcome
+        lane = self._take_lane(in_core)
+        try:
+            y_end, yp_end = np.zeros((2, count, n))
+            at_times = self.task.times is not None
+            y, yp = (chunk.y, chunk.yp) if at_times else np.zeros((2, 0, 0, n))
+            slopes = members.yp0 if len(members.yp0) else np.zeros((1, n))
+            lane.run_members(
+                in_core.inputs(members), np.ascontiguousarray(members.y0),
+                np.ascontiguousarray(slopes), y_end, yp_end, y, yp, chunk.t_end, chunk.counts,
+                chunk.drift, chunk.moved, outcome, stop,
+            )
+        finally:
+            self._lanes.put(lane)
+        done = outcome == core.DONE
+        chunk.status[done] = Status.REACHED_END
+        if not at_times:
+            chunk.y[done, 0], chunk.yp[done, 0] = y_end[done], yp_end[done]
+        chunk.in_core = int(done.sum())
+        if chunk.in_core:
+            last = int(np.flatnonzero(done)[-1])
+            point = float(chunk.t_end[last]), y_end[last], yp_end[last]
+            if in_core.differs(members, last, *point):
+                self._in_core = None           # the function is not what was traced: it decides
+                self.note = "its trace differs from the function"
+                outcome[:] = 0
+                chunk.in_core = 0
+        return outcome
+
+    def _take_lane(self, in_core: MembersInCore) -> Any:
+        try:
+            return self._lanes.get_nowait()
+        except Empty:
+            return in_core.new_lane()
+
+    def _solve_alone(self, members: Members, i: int, chunk: Chunk) -> None:
+        """Solve one member by `solve_dae`; an exception is a failure of this member alone."""
+        try:
+            found = self.task.solve(members, i)
+        except Exception as error:
+            chunk.y[i] = chunk.yp[i] = np.nan
+            chunk.status[i] = FAILED_WITH_EXCEPTION
+            message = f"{type(error).__name__}: {error}"
+            chunk.notes[i] = Note(message, error=error.with_traceback(None))
+            return
+        chunk.moved[i] = self._was_moved(found, members.y0_of(i))
+        _write_down(found, i, chunk, self.task)
+
+    def _was_moved(self, found: DaeResult, y0: np.ndarray) -> bool:
+        """Whether starting values were changed by more than their tolerance, if not on purpose."""
+        start = found.start
+        if not (start.success and start.moved):
+            return False
+        rtol, atol = self.task.options.tolerances(len(y0))
+        change = np.abs(start.y - y0) > rtol * np.abs(start.y) + atol
+        if start.pencil is not None:
+            change &= start.pencil.var_index < 2
+        return bool(np.any(change & ~self._determined))
+
+
+def _write_down(found: DaeResult, i: int, chunk: Chunk, task: Task) -> None:
+    """Write the result of a run of its own into the arrays of its chunk."""
+    chunk.status[i] = found.status
+    chunk.counts[i] = [getattr(found.stats, name) for name in core.COUNTS]
+    chunk.drift[i] = found.stats.worst_drift
+    chunk.t_end[i] = _end_of(found, task)
+    y, yp = found.y.T, found.yp.T
+    if task.keep == "final":
+        chunk.y[i, 0], chunk.yp[i, 0] = (y[-1], yp[-1]) if len(y) else (np.nan, np.nan)
+    elif task.keep == "t_eval":
+        chunk.y[i], chunk.yp[i] = np.nan, np.nan
+        chunk.y[i, : len(y)], chunk.yp[i, : len(y)] = y, yp
+    note = Note(
+        found.message if found.status.failed or found.warnings or found.status else "",
+        found.warnings, found.t_events, found.y_events, found.yp_events,
+    )
+    if task.keep == "full":
+        note.steps = found
+        found.__dict__.update(found.__getstate__())
+    if note.message or note.warnings or note.t_events is not None or note.steps is not None:
+        chunk.notes[i] = note
+
+
+def _end_of(found: DaeResult, task: Task) -> float:
+    """Where a run has ended."""
+    if found.status == Status.REACHED_END:
+        return task.t_end
+    if task.keep != "t_eval":
+        return float(found.t[-1]) if len(found.t) else task.t0
+    if found.status == Status.EVENT and found.t_events is not None:
+        forward = task.t_end > task.t0
+        times = [float(t) for part in found.t_events for t in part]
+        return max(times) if forward else min(times)
+    where = found.diagnosis.where.t if found.diagnosis is not None else None
+    if where is not None:
+        return float(where)
+    return float(found.t[-1]) if len(found.t) else task.t0
