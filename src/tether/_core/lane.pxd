@@ -1,3 +1,5 @@
+from libc.string cimport memcpy
+
 from tether._core.adapters cimport address, evaluate
 from tether._core.begin cimport begin_at
 from tether._core.codes cimport AS_GIVEN, MAX_NORM, OF_YP, OK, PAUSED, REACHED_END

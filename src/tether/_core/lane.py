@@ -9,10 +9,6 @@ bits; a member that needs anything beyond that is left to such a run. The order 
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isfinite, sqrt
-from cython.cimports.libc.string import memcpy
-
-if not cython.compiled:
-    from tether._core.state import State
 
 AVAILABLE = cython.compiled            # the interpreted core cannot copy its memory
 

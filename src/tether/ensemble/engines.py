@@ -56,7 +56,7 @@ class Engine(Protocol):
 
 
 def cores() -> int:
-    """Number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -165,7 +165,7 @@ def choose_engine(
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {ENGINES}, an executor or a Dask client, "
                              f"got {engine!r}")
-        return _local(engine, task, members, cores() if workers is None else workers, stop, estimate)
+        return _local(engine, task, members, workers or cores(), stop, estimate)
     if hasattr(engine, "get_executor") and hasattr(engine, "nthreads"):     # a client of Dask
         return Elsewhere(
             engine.get_executor(pure=False, retries=3), task, members,

@@ -78,14 +78,25 @@ class Members:
         return tuple([_entry(value, i) for value in self.args])
 
     def y0_of(self, i: int) -> np.ndarray:
-        """Starting values of one member."""
+        """Return the starting values of one member."""
         return self.y0[i if len(self.y0) > 1 else 0].copy()
 
     def yp0_of(self, i: int) -> np.ndarray | None:
-        """Starting slopes of one member; None where they are not given."""
+        """Return the starting slopes of one member; None where they are not given."""
         if not len(self.yp0):
             return None
         return self.yp0[i if len(self.yp0) > 1 else 0].copy()
+
+    def first_finite(self) -> int:
+        """Return the number of the first member without infinities and NaN; 0 if there is none."""
+        fine = np.ones(self.count, bool)
+        for value in self.args:
+            if not isinstance(value, Shared) and value.dtype.kind == "f":
+                fine &= np.isfinite(value.reshape(self.count, -1)).all(axis=1)
+        for rows in (self.y0, self.yp0):
+            if len(rows) > 1:
+                fine &= np.isfinite(rows).all(axis=1)
+        return int(np.argmax(fine)) if self.count else 0
 
     def part(self, first: int, last: int) -> Members:
         """Members from `first` up to `last`."""
@@ -240,9 +251,7 @@ def _count(lengths: dict[str, int]) -> int:
 
 
 def _shared_or_array(name: str, value: Any, count: int) -> Any:
-    if isinstance(value, (Shared, np.ndarray)) and np.ndim(value) != 0:
-        return value
-    if isinstance(value, Shared):
+    if isinstance(value, Shared) or (isinstance(value, np.ndarray) and value.ndim):
         return value
     is_list = isinstance(value, (list, tuple)) and len(value) > 0
     if is_list and len(value) == count and all(isinstance(x, NUMBERS) for x in value):

@@ -32,13 +32,13 @@ from tether.start.consistent import time_scale
 from tether.structure.scaling import Units
 from tether.trace.verify import Pair
 
-__all__ = ["CannotRunInCore", "MembersInCore", "determined"]
+__all__ = ["MembersInCore", "NotInCoreError", "determined"]
 
 # Members are left to runs of their own before anybody could say that these creep.
 MOST_STEPS = (LOOKS_IN_A_ROW - 1) * STEPS_PER_LOOK
 
 
-class CannotRunInCore(Exception):
+class NotInCoreError(Exception):
     """Members need runs of their own; the text says why."""
 
 
@@ -51,7 +51,7 @@ class _Inputs:
     values: np.ndarray
 
     def rows(self, members: Members) -> np.ndarray:
-        """Inputs of members, one row each."""
+        """Return the inputs of members, one row each."""
         found = np.tile(self.values, (members.count, 1))
         assert self.plan.traced is not None
         own, place = self.plan.traced.args.own, 0
@@ -63,7 +63,7 @@ class _Inputs:
             found[:, place : place + width] = value.reshape(members.count, width)
             place += width
         if place != own:
-            raise CannotRunInCore("the inputs of its program are not those of args")
+            raise NotInCoreError("the inputs of its program are not those of args")
         return found
 
 
@@ -72,17 +72,18 @@ class MembersInCore:
 
     Raises
     ------
-    CannotRunInCore
+    NotInCoreError
         They cannot.
     """
 
     def __init__(self, task: Task, members: Members) -> None:
         self.task = task
         _check_task(task, members)
-        self.y0 = check_vector("y0", members.y0_of(0))
-        yp0 = members.yp0_of(0)
+        model_of = members.first_finite()
+        self.y0 = check_vector("y0", members.y0_of(model_of))
+        yp0 = members.yp0_of(model_of)
         self.yp0 = None if yp0 is None else check_vector("yp0", yp0, len(self.y0))
-        self.problem = prepared(task.problem_of(members, 0), task.t0, self.y0)
+        self.problem = prepared(task.problem_of(members, model_of), task.t0, self.y0)
         self.n = len(self.y0)
         model, state = self._new_memory()
         self._inputs = [_Inputs(model.plan, model.reading.hidden, model.values)]     # type: ignore
@@ -91,7 +92,7 @@ class MembersInCore:
         for _, _, traced in model.constraints.traced:
             self._inputs.append(_Inputs(traced.plan, traced.reading.hidden, traced.inputs))
         if len(self._inputs) - 1 != state.n_pieces:
-            raise CannotRunInCore("it has constraints that are no programs")
+            raise NotInCoreError("it has constraints that are no programs")
         self.model = model
         for i in {0, members.count // 2, members.count - 1}:
             self._compare_inputs(members, i)
@@ -101,10 +102,10 @@ class MembersInCore:
         expected = [part.plan.args(args, part.hidden) for part in self._inputs]
         found = self.inputs(members.part(i, i + 1))[0]
         if not np.array_equal(found, np.concatenate(expected), equal_nan=True):
-            raise CannotRunInCore("the inputs of its program are not those of args")
+            raise NotInCoreError("the inputs of its program are not those of args")
 
     def inputs(self, members: Members) -> np.ndarray:
-        """Inputs of all programs for members, one row each."""
+        """Return the inputs of all programs for members, one row each."""
         return np.hstack([part.rows(members) for part in self._inputs])
 
     def _new_memory(self) -> tuple[Model, State]:
@@ -174,11 +175,12 @@ def determined(task: Task, members: Members) -> np.ndarray:
     if members.count == 0 or task.options.trace == "never":
         return nothing
     try:
-        y0, options = members.y0_of(0), task.options
-        problem = prepared(task.problem_of(members, 0), task.t0, y0)
+        first, options = members.first_finite(), task.options
+        y0 = members.y0_of(first)
+        problem = prepared(task.problem_of(members, first), task.t0, y0)
         units = Units.of_options(options, y0, abs(task.t_end - task.t0))
         model, _ = find_model(
-            problem, task.t0, y0, members.yp0_of(0), options.form, options.backend, units
+            problem, task.t0, y0, members.yp0_of(first), options.form, options.backend, units
         )
     except Exception:                          # the runs of the members will tell
         return nothing
@@ -208,17 +210,17 @@ def _check_task(task: Task, members: Members) -> None:
         ("a start is moved onto the constraints", options.accept_projected_start),
     ):
         if cannot:
-            raise CannotRunInCore(reason)
+            raise NotInCoreError(reason)
     for name, value in zip(members.names, members.args, strict=True):
         if not isinstance(value, Shared) and value.dtype != np.float64:
-            raise CannotRunInCore(f"{name} varies and is no array of floats")
+            raise NotInCoreError(f"{name} varies and is no array of floats")
 
 
 def _check_model(model: Model, note: str) -> None:
     """Refuse what asks for more than steps, or whose structure depends on values."""
     plan = model.plan
     if plan is None or model.reading is None or plan.system is None:
-        raise CannotRunInCore(note or "it is not traced")
+        raise NotInCoreError(note or "it is not traced")
     for reason, cannot in (
         ("its structure was found with the values at hand", plan.only_here),
         ("its structure may depend on the arguments", plan.depends_on_inputs),
@@ -230,16 +232,16 @@ def _check_model(model: Model, note: str) -> None:
         ("functions are called", model.problem.jac is not None),
     ):
         if cannot:
-            raise CannotRunInCore(reason)
+            raise NotInCoreError(reason)
 
 
 def _check_state(model: Model, state: State) -> None:
     if not isinstance(state.matrix, Dense):
-        raise CannotRunInCore("its matrices are sparse")
+        raise NotInCoreError("its matrices are sparse")
     if model.calls_back or state.python_residual:
-        raise CannotRunInCore("functions are called")
+        raise NotInCoreError("functions are called")
     if state.n_constraints:
         if not all(isinstance(piece, Machine) for piece in state.pieces):
-            raise CannotRunInCore("it has constraints that are no programs")
+            raise NotInCoreError("it has constraints that are no programs")
         if state.projection_adapter is not None:
-            raise CannotRunInCore("it has many constraints")
+            raise NotInCoreError("it has many constraints")

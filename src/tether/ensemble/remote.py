@@ -14,7 +14,8 @@ from tether.ensemble.task import Task
 from tether.ensemble.worker import Worker
 
 __all__ = [
-    "Parcel", "disinherit", "ignore_interrupts", "inherit", "pack", "solve_inherited", "solve_parcel",
+    "Parcel", "disinherit", "ignore_interrupts", "inherit", "pack", "solve_inherited",
+    "solve_parcel",
 ]
 
 # Tasks that a process keeps ready.

@@ -152,9 +152,8 @@ class EnsembleResult:
                      "tells what was changed")
 
     def _statistics(self, i: int) -> Statistics:
-        values = {name: column[i] for name, column in self.stats.items()}
-        drift = float(values.pop("worst_drift"))
-        return Statistics(**{name: int(v) for name, v in values.items()}, worst_drift=drift)
+        counts: dict[str, Any] = {name: int(self.stats[name][i]) for name in COUNTS}
+        return Statistics(**counts, worst_drift=float(self.stats["worst_drift"][i]))
 
     def member(self, i: int) -> DaeResult:
         """Solve one member once more, in full: with all steps, dense output and diagnosis.

@@ -68,7 +68,9 @@ class Store:
             found = json.loads(place.read_text())
             known, version = found["problem"], found["format"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"store {self.path}: {DESCRIPTION} cannot be read ({error})") from error
+            raise StoreError(
+                f"store {self.path}: {DESCRIPTION} cannot be read ({error})"
+            ) from error
         if version != FORMAT:
             raise StoreError(f"store {self.path} was written by another version of tether")
         if known != name:

@@ -21,7 +21,7 @@ def to_dataframe(result: EnsembleResult) -> pandas.DataFrame:
     """Return a data frame with a row for every member and time."""
     pandas = load_optional("pandas", "to_dataframe()")
     _require_times(result, "to_dataframe")
-    count, n, nt = result.y.shape
+    count, _, nt = result.y.shape
     index = pandas.MultiIndex.from_product([range(count), result.t], names=["member", "t"])
     columns = {name: np.repeat(values, nt) for name, values in _numbers(result).items()}
     for j, name in enumerate(result.names):

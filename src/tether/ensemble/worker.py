@@ -12,7 +12,7 @@ from tether._core import lane as core
 from tether.base.status import Status
 from tether.ensemble.chunk import Chunk, Note, new_chunk
 from tether.ensemble.members import Members
-from tether.ensemble.program import CannotRunInCore, MembersInCore, determined
+from tether.ensemble.program import MembersInCore, NotInCoreError, determined
 from tether.ensemble.task import Task
 from tether.result.solution import DaeResult
 
@@ -41,7 +41,7 @@ class Worker:
         try:
             self._in_core = MembersInCore(task, members)
             self._lanes.put(self._in_core.new_lane())
-        except CannotRunInCore as reason:
+        except NotInCoreError as reason:
             self.note = str(reason)
         except Exception as error:             # whatever it is, a run of its own will tell
             self.note = f"{type(error).__name__}: {error}"
