@@ -34,8 +34,7 @@ def energy(t, y, stiffness):
 
 
 def ball(t, y, yp, g):
-    height, speed = y
-    return [yp[0] - speed, yp[1] + g]
+    return [yp[0] - y[1], yp[1] + g]
 
 
 def ground(t, y, yp, g):
