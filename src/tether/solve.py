@@ -233,10 +233,11 @@ def solve_dae(
         status = run(settings, watched)
         while status == Status.TRACE_DIFFERS and drivers[-1].can_be_repeated:
             status = run(_as_called(settings, drivers), check_events(events, problem.args))
-    except KeyboardInterrupt as interrupt:
-        interrupt.result = (  # type: ignore[attr-defined]
-            _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
-        )
+    except (KeyboardInterrupt, Exception) as error:
+        if drivers or isinstance(error, KeyboardInterrupt):
+            error.result = (  # type: ignore[union-attr]
+                _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
+            )
         raise
     return _result(drivers, status, dense_output)
 

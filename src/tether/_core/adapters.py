@@ -409,7 +409,11 @@ def use_python_events(s: State, events, args):
 
 
 def raise_users(s: State):
-    """Raise what a function of the user raised, if one did."""
+    """Raise what a function of the user's raised, or a linear solver, if one did."""
+    if s.matrix.failed:
+        error = s.matrix.error
+        s.matrix.failed, s.matrix.error = False, None
+        raise error
     if s.error is not None:
         error = s.error
         s.error = None

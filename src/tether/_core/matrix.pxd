@@ -4,6 +4,8 @@ cdef class Matrix:
     cdef public int n
     cdef public long long room
     cdef public dict arrays
+    cdef public bint failed
+    cdef public object error
     cdef double* fy
     cdef double* fyp
     cdef double put_column(self, int which, int j, int* rows, double* values,

@@ -44,6 +44,9 @@ class Matrix:
         Length of these vectors.
     arrays : dict
         Arrays that `State.array` shows by name.
+    failed, error : bool, Exception
+        Whether a linear solver of the user's has raised an exception, and which. Until that is
+        raised again there are no factors, and solutions are not numbers.
     """
 
     # --- the Jacobians as a whole, from Python

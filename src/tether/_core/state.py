@@ -88,6 +88,7 @@ class State:
     def __init__(self, matrix, rtol, atol):
         n: cython.int = matrix.n
         self.n, self.matrix, self.arrays = n, matrix, dict(matrix.arrays)
+        matrix.failed, matrix.error = False, None
         open_block(self, (COLUMNS + VECTORS) * n + RING_ROWS * (RING_COLUMNS + n))
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):

@@ -19,6 +19,7 @@ if not cython.compiled:
         TO_COMPARE,
         TOO_ACCURATE,
         UNCLEAR,
+        USER_EXCEPTION,
     )
     from tether._core.coefficients import set_coefficients
     from tether._core.controller import fit_to_end, next_step, recover
@@ -74,6 +75,8 @@ def step(s):
             if status == UNCLEAR:
                 s.jumped = False
                 return status
+        if s.matrix.failed:
+            status = USER_EXCEPTION
         remember(s, status)
         if status == OK:
             break

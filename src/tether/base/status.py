@@ -158,5 +158,5 @@ TEXTS = {
     Status.TRACE_DIFFERS: (
         "The function gives other values than what it was traced to. Pass trace='never'."
     ),
-    Status.INTERRUPTED: "The run was interrupted from the keyboard.",
+    Status.INTERRUPTED: "The run was interrupted, from the keyboard or by an exception.",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tether._core.dense import Dense
@@ -11,6 +13,7 @@ from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.pattern import Pattern
 from tether.plan.cost import cheapest_way
+from tether.plan.libraries import NAMED, with_solver
 from tether.plan.model import Model
 from tether.problem.options import CONTROLLERS, NORMS, SCALINGS, Options
 
@@ -48,9 +51,11 @@ def new_state(model: Model, options: Options) -> State:
     return state
 
 
-def new_matrix(model: Model, solver: str) -> Matrix:
+def new_matrix(model: Model, solver: Any) -> Matrix:
     """Choose how F_y, F_y' and the factors of the iteration matrix are stored and made."""
     n = model.size
+    if not isinstance(solver, str) or solver in NAMED:
+        return with_solver(model.pattern or Pattern(n), solver)
     if solver in ("sparse", "band"):
         return in_way(solver, model.pattern or Pattern(n))
     # a pattern may take calls of the user's function: it is asked for where it matters

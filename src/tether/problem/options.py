@@ -36,7 +36,7 @@ FORMS = ("auto", "given", 2)
 TRACES = ("auto", "never", "always")
 BACKENDS = ("auto", "machine", "c")
 STARTS = ("auto", "quiet", "assume", "check")
-LINEAR_SOLVERS = ("auto", "dense", "band", "sparse")
+LINEAR_SOLVERS = ("auto", "dense", "band", "sparse", "klu", "superlu", "pardiso")
 PROJECTION_SOLVERS = ("auto", "orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
 CHOICES = {
@@ -107,10 +107,14 @@ class Options:
     start : {"auto", "quiet", "assume", "check"}
         Make the starting values consistent, with a warning if `y0` was changed or without, take
         them as they are, or refuse inconsistent ones.
-    linear_solver : {"auto", "dense", "band", "sparse"}
+    linear_solver : {"auto", "dense", "band", "sparse", "klu", "superlu", "pardiso"} or object
         How the matrices of Newton's iteration are stored and factored: all of their entries, those
         within the narrowest band that an order of rows and columns gives, only those that can be
         other than zero, or whichever costs least. ``sol.how`` says which it was.
+        "klu", "superlu" and "pardiso" factor sparse matrices by libraries, of which SciPy has the
+        second. So does any object with ``factor(matrix)``, which gets a SciPy CSC array, and
+        ``solve(b)``, which returns x; ``refactor(matrix)``, if there is one, gets matrices of the
+        same pattern as the one before. It raises `numpy.linalg.LinAlgError` for a singular matrix.
     projection_power : float
         The projection onto constraints is the shortest in ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.
@@ -149,7 +153,7 @@ class Options:
     trace: str = "auto"
     backend: str = "auto"             # measured, benchmarks/results/machine.md
     start: str = "auto"               # repair what is free, keep the rest
-    linear_solver: str = "auto"       # measured, benchmarks/results/large.md
+    linear_solver: Any = "auto"       # measured, benchmarks/results/large.md
     projection_power: float = 1.0     # measured, docs/studies/projection-choices.md
     projection_solver: str = "auto"         # HK
     projection_placement: str = "before"    # measured, docs/studies/projection-choices.md
@@ -168,7 +172,9 @@ class Options:
         if self.max_seconds is not None:
             _check_positive("max_seconds", self.max_seconds, finite=False)
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
+            if name == "linear_solver" and not isinstance(self.linear_solver, str):
+                _check_solver(self.linear_solver)
+            elif getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
         _check_positive("newton_tolerance", self.newton_tolerance)
         power = self.projection_power
@@ -257,6 +263,8 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
     else:
         raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
     given.update(_passed(arguments))
+    if not isinstance(given.get("linear_solver", ""), str):
+        return Options(**given)        # what is cached would keep the factors of an object
     return _with_tolerances(given)
 
 
@@ -288,6 +296,22 @@ def _with_tolerances(given: dict[str, Any]) -> Options:
 @lru_cache(maxsize=32, typed=True)
 def _checked(**given: Any) -> Options:
     return Options(**given)
+
+
+def _check_solver(solver: Any) -> None:
+    """Refuse an object that cannot factor and solve."""
+    missing = [
+        name for name in ("factor", "solve") if not callable(getattr(solver, name, None))
+    ]
+    if missing or isinstance(solver, type):
+        what = f"the class {solver.__name__}" if isinstance(solver, type) else repr(solver)
+        lacks = f", which has no method {missing[0]}" if missing else " itself, not an object of it"
+        raise TypeError(
+            f"linear_solver must be one of {LINEAR_SOLVERS} or an object with the methods "
+            f"factor(matrix) and solve(b), got {what}{lacks}"
+        )
+    if not callable(getattr(solver, "refactor", solver.factor)):
+        raise TypeError("linear_solver has a refactor that cannot be called")
 
 
 def _is_integer(value: Any) -> bool:

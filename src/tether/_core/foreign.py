@@ -1,0 +1,193 @@
+"""Sparse matrices that are factored by an object of the user's.
+
+They are stored as `sparse.py` does; `factor` and `solve` of the object are called with the GIL. The
+object knows one matrix at a time, while there may be several here: that of a run, those of a
+diagnosis or of a start, and other runs may use the same object. Whoever has factored last is noted
+for every object, and all others factor once more before they solve.
+
+A solver says that a matrix is singular by numpy.linalg.LinAlgError, or as SciPy's SuperLU does. All
+else that it raises is kept, to be raised again unchanged (`adapters.raise_users`).
+"""
+
+from weakref import WeakValueDictionary
+
+import cython
+import numpy as np
+
+from tether._core.adapters import REAL, WrongResult
+
+if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.codes import OK, SINGULAR
+    from tether._core.sparse import Sparse
+
+NAN = cython.declare(cython.double, float("nan"))
+# Which matrix an object has factored last, by its id.
+LAST = WeakValueDictionary()
+
+
+def says_singular(error):
+    """Tell whether an exception of a solver is its way to say that a matrix is singular."""
+    if isinstance(error, np.linalg.LinAlgError):
+        return True
+    return isinstance(error, RuntimeError) and "singular" in str(error).lower()
+
+
+class Foreign(Sparse):
+    """Matrices of one pattern, factored by an object of the user's.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Where entries of F_y and F_y' stand.
+    solver : object
+        Has ``factor(matrix)`` and ``solve(b)``, and may have ``refactor(matrix)`` for a matrix of
+        the pattern of the last one.
+    """
+
+    def __init__(self, pattern, solver):
+        self.solver, self.seen = solver, None
+        Sparse.__init__(self, pattern)
+
+    @property
+    def name(self):
+        """Name of the solver."""
+        return getattr(self.solver, "name", None) or type(self.solver).__name__
+
+    @property
+    def words(self):
+        """What is stored, for people."""
+        return f"sparse matrices of {self.room} entries, factored by {self.name}"
+
+    def factor(self):
+        """Let the object factor what was assembled."""
+        with cython.gil:
+            return self.call_factor()
+
+    def solve(self, b):
+        """Let the object solve; without a solution `b` is not a number."""
+        i: cython.int
+        status: cython.int
+        with cython.gil:
+            status = self.call_solve(b)
+        if status != OK:
+            for i in range(self.n):
+                b[i] = NAN
+
+    def pivot_ratio(self):
+        """Nothing is known about the pivots."""
+        return 0.0
+
+    def reciprocal_condition(self, norm):
+        """Estimate it with factors of our own."""
+        return Sparse.reciprocal_condition(self, norm) if self.factor_here() else 0.0
+
+    # --- calls of the object, with the GIL
+
+    def call_factor(self):
+        """Return OK or SINGULAR; keep what the object raises."""
+        if self.failed:
+            return SINGULAR
+        try:
+            return self.hand_over()
+        except BaseException as error:
+            self.keep(error)
+        return SINGULAR
+
+    def call_solve(self, b):
+        """Solve in place; return OK or SINGULAR."""
+        i: cython.int
+        data: cython.p_double
+        if self.failed:
+            return SINGULAR
+        try:
+            given = np.empty(self.n)
+            data = address(given)
+            for i in range(self.n):
+                data[i] = b[i]
+            found = self.ask(given)
+            if found is None:
+                return SINGULAR
+            data = address(found)
+            for i in range(self.n):
+                b[i] = data[i]
+        except BaseException as error:
+            self.keep(error)
+            return SINGULAR
+        return OK
+
+    def keep(self, error):
+        """Keep an exception until somebody raises it again."""
+        self.failed, self.error, self.seen = True, error, None
+
+    @property
+    def stored(self):
+        """Where the matrix that was assembled last is stored."""
+        return self.split if self.mixed else self
+
+    def hand_over(self):
+        """Give the object the matrix; return OK or SINGULAR."""
+        stored = self.stored
+        pattern, values = stored.pattern, stored.memory[2, : stored.room]
+        again = self.seen is pattern and LAST.get(id(self.solver)) is self
+        self.seen = None
+        if not np.isfinite(values).all():
+            return SINGULAR
+        # a copy: the object may keep it or change it
+        matrix = pattern.matrix(values).copy()
+        refactor = getattr(self.solver, "refactor", None) if again else None
+        try:
+            if refactor is None or not is_done(refactor, matrix):
+                LAST.pop(id(self.solver), None)
+                self.solver.factor(matrix)
+        except Exception as error:
+            if says_singular(error):
+                return SINGULAR
+            raise
+        LAST[id(self.solver)] = self
+        self.seen = pattern
+        return OK
+
+    def ask(self, b):
+        """Return the object's solution, or None where the matrix is as good as singular."""
+        if not np.isfinite(b).all():
+            return None
+        if LAST.get(id(self.solver)) is not self and self.hand_over() != OK:
+            return None
+        try:
+            found = self.solver.solve(b.copy())
+        except Exception as error:
+            if says_singular(error):
+                return None
+            raise
+        x = np.asarray(found)
+        if x.shape != b.shape or x.dtype.kind not in REAL:
+            what = "None" if found is None else f"an object of shape {x.shape} of {x.dtype}"
+            raise WrongResult(
+                f"linear_solver {self.name}: solve must return {self.n} real numbers, but returned "
+                f"{what}"
+            )
+        if np.isfinite(x).all():
+            return np.ascontiguousarray(x, float)
+        if self.factor_here() and np.isfinite(self.stored.solution(b)).all():
+            raise WrongResult(
+                f"linear_solver {self.name}: solve returned values that are not finite, though the "
+                "matrix is not singular"
+            )
+        return None
+
+    def factor_here(self):
+        """Factor what was assembled by `sparse_lu.py`; tell whether that worked."""
+        stored = self.stored
+        return stored.open_factors().take(stored.memory[2, : stored.room])
+
+
+def is_done(refactor, matrix):
+    """Tell whether a solver has renewed its factors; pivots of before may not do any more."""
+    try:
+        refactor(matrix.copy())
+    except Exception as error:
+        if says_singular(error):
+            return False
+        raise
+    return True

@@ -1,0 +1,178 @@
+"""Sparse matrices factored by KLU (Davis and Palamadai Natarajan, ACM TOMS 37, 2010, 36).
+
+KLU is no part of tether: `tether.plan.libraries` finds it on the machine, and what is known of it
+here is how its functions are called. They are called by their addresses, without the GIL.
+
+Where pivots of an earlier matrix have been taken over, KLU tells by how much entries have grown on
+the way to the factors; if by much more than when the pivots were chosen, new ones are chosen.
+"""
+
+import ctypes
+
+import cython
+import numpy as np
+
+if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.codes import OK, SINGULAR
+    from tether._core.factors import Factors
+
+# Fields of KLU's struct `klu_common`, counted in doubles and in integers, and its size in bytes.
+RCOND = cython.declare(cython.int, 14)
+RGROWTH = cython.declare(cython.int, 16)
+STATUS = cython.declare(cython.int, 19)
+ROOM = 512
+# What `klu_defaults` writes into the first ones: tells whether this is the struct that is meant.
+DEFAULTS = (0.001, 1.2, 1.2, 10.0, 0.0)
+CHOICES = {10: 1, 11: 0, 12: 2, 18: 1}
+# Growth of the entries, relative to that when the pivots were chosen.
+TOO_MUCH_GROWTH = cython.declare(cython.double, 1e-3)
+
+
+def pointer_to(handle, name):
+    """Address of a function of a library."""
+    where: cython.size_t = ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
+    return cython.cast(cython.p_void, where)
+
+
+class Library:
+    """KLU's functions in a shared library; OSError or AttributeError if it has none.
+
+    Parameters
+    ----------
+    path : str
+        Of the library, or a name that the system's loader knows.
+    """
+
+    def __init__(self, path):
+        if not cython.compiled:
+            raise OSError("KLU needs the compiled core")
+        self.path, self.handle = path, ctypes.CDLL(path)
+        self.defaults = cython.cast(defaults_t, pointer_to(self.handle, "klu_defaults"))
+        self.analyze = cython.cast(analyze_t, pointer_to(self.handle, "klu_analyze"))
+        self.factor = cython.cast(factor_t, pointer_to(self.handle, "klu_factor"))
+        self.refactor = cython.cast(refactor_t, pointer_to(self.handle, "klu_refactor"))
+        self.growth = cython.cast(refactor_t, pointer_to(self.handle, "klu_rgrowth"))
+        self.solve = cython.cast(solve_t, pointer_to(self.handle, "klu_solve"))
+        self.solve_transposed = cython.cast(solve_t, pointer_to(self.handle, "klu_tsolve"))
+        self.pivots = cython.cast(judge_t, pointer_to(self.handle, "klu_rcond"))
+        self.free_symbolic = cython.cast(free_t, pointer_to(self.handle, "klu_free_symbolic"))
+        self.free_numeric = cython.cast(free_t, pointer_to(self.handle, "klu_free_numeric"))
+        settings = self.new_settings()
+        integers = settings.view(np.intc)
+        if tuple(settings[:5]) != DEFAULTS or any(integers[k] != v for k, v in CHOICES.items()):
+            raise OSError(f"{path} has a KLU of an unknown version")
+
+    def new_settings(self):
+        """Make KLU's struct of settings and results."""
+        settings = np.zeros(ROOM // 8)
+        self.defaults(cython.cast(cython.p_void, address(settings)))
+        return settings
+
+
+class KluFactors(Factors):
+    """Factors of a sparse matrix with a fixed pattern, by KLU.
+
+    Parameters
+    ----------
+    library : Library
+        KLU.
+    pattern : Pattern
+        Where the entries stand.
+
+    Attributes
+    ----------
+    full, again : int
+        Number of factorisations with pivots of their own, and with those of an earlier one.
+    """
+
+    def __init__(self, library, pattern):
+        self.library, self.n, self.factored = library, pattern.n, False
+        self.full = self.again = 0
+        self.settings = library.new_settings()
+        self.numbers = address(self.settings)
+        self.common = cython.cast(cython.p_void, self.numbers)
+        self.integers = cython.cast(cython.p_int, self.common)
+        self.owners = [
+            np.append(pattern.start, 0).astype(np.intc), np.append(pattern.row, 0).astype(np.intc)
+        ]
+        starts: cython.int[::1] = self.owners[0]
+        rows: cython.int[::1] = self.owners[1]
+        self.start, self.row = cython.address(starts[0]), cython.address(rows[0])
+        self.symbolic = self.library.analyze(self.n, self.start, self.row, self.common)
+
+    @property
+    def words(self):
+        """What they are, for people."""
+        return "factored by KLU"
+
+    def __dealloc__(self):
+        self.give_back()
+        if self.symbolic != cython.NULL:
+            self.library.free_symbolic(cython.address(self.symbolic), self.common)
+
+    def forget(self):
+        """Choose the pivots anew the next time."""
+        self.give_back()
+
+    def give_back(self):
+        """Give the memory of the factors back."""
+        self.factored = False
+        if self.numeric != cython.NULL:
+            self.library.free_numeric(cython.address(self.numeric), self.common)
+            self.numeric = cython.NULL
+
+    def factor(self, values):
+        """Factor the matrix with these entries; return OK or SINGULAR."""
+        p: cython.int
+        if self.symbolic == cython.NULL:
+            return SINGULAR
+        for p in range(self.start[self.n]):
+            if not fabs(values[p]) <= 1e300:           # also NaN
+                return SINGULAR
+        if self.numeric != cython.NULL and self.factor_again(values):
+            self.again += 1
+            return OK
+        self.full += 1
+        return self.factor_anew(values)
+
+    def factor_anew(self, values):
+        """Choose the pivots."""
+        self.give_back()
+        self.numeric = self.library.factor(
+            self.start, self.row, values, self.symbolic, self.common
+        )
+        if self.numeric == cython.NULL or self.integers[STATUS] != 0:
+            self.give_back()
+            return SINGULAR
+        self.library.growth(
+            self.start, self.row, values, self.symbolic, self.numeric, self.common
+        )
+        self.first_growth = self.numbers[RGROWTH]
+        self.factored = True
+        return OK
+
+    def factor_again(self, values):
+        """Take over the pivots; tell whether they will do."""
+        self.library.refactor(
+            self.start, self.row, values, self.symbolic, self.numeric, self.common
+        )
+        if self.integers[STATUS] != 0:
+            return False
+        self.library.growth(
+            self.start, self.row, values, self.symbolic, self.numeric, self.common
+        )
+        return self.numbers[RGROWTH] >= TOO_MUCH_GROWTH * self.first_growth
+
+    def solve(self, b):
+        """Solve A x = b in place."""
+        self.library.solve(self.symbolic, self.numeric, self.n, 1, b, self.common)
+
+    def solve_transposed(self, b):
+        """Solve A^T x = b in place."""
+        self.library.solve_transposed(self.symbolic, self.numeric, self.n, 1, b, self.common)
+
+    def pivot_ratio(self):
+        """Ratio of the largest to the smallest pivot."""
+        self.library.pivots(self.symbolic, self.numeric, self.common)
+        return 1.0 / self.numbers[RCOND] if self.numbers[RCOND] > 0.0 else 0.0
