@@ -128,7 +128,7 @@ def solve_dae(
         Not zero where F_y and F_yp may have entries; one matrix for both, or one for each. Only
         needed for a large `fun` that is called: the trace of a function tells where they stand,
         and otherwise it is seen from values. ``linear_solver`` in `options` is "auto", "dense",
-        "band" or "sparse".
+        "band", "sparse", the name of a library, or an object of your own (`Options`).
     lband, uband : int, optional
         The same for matrices with so many diagonals below and above the main one.
     names, equation_names : sequence of str, optional
@@ -184,6 +184,7 @@ def solve_dae(
         An argument is wrong; the message names it.
     KeyboardInterrupt
         Ctrl-C, with the solution so far in its attribute ``result`` (None before the first step).
+        Other exceptions that end a run have it as well.
 
     Examples
     --------

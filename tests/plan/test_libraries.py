@@ -70,6 +70,11 @@ def circuit(t, y, yp):
     return [yp[0] + y[0] - y[1], y[1] ** 3 + y[1] - np.cos(t) - y[0]]
 
 
+def run_to_the_end(run):
+    while run.step() == Status.RUNNING:
+        pass
+
+
 def compare(name, solver):
     problem = gallery.get(name)
     dense, found = (
@@ -242,7 +247,7 @@ def test_pivots_that_will_not_do_any_more_are_chosen_anew():
 # --- objects that are wrong ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given, what", [
+@pytest.mark.parametrize(("given", "what"), [
     (object(), "factor"),
     (type("OnlyFactors", (), {"factor": lambda self, a: None})(), "no method solve"),
     (type("NotCallable", (), {"factor": 1, "solve": lambda self, b: b})(), "no method factor"),
@@ -257,16 +262,16 @@ def test_an_object_without_the_methods_is_refused_at_once(given, what, door):
     def fun(t, y, yp):
         raise AssertionError("called")
 
+    enter = {
+        "Options": lambda: Options(linear_solver=given),
+        "Bdf": lambda: Bdf(fun, 0.0, [1.0], options={"linear_solver": given}),
+        "solve_dae": lambda: solve_dae(fun, (0, 1), [1.0], options={"linear_solver": given}),
+    }
     with pytest.raises(TypeError, match=f"linear_solver .*{what}"):
-        if door == "Options":
-            Options(linear_solver=given)
-        elif door == "Bdf":
-            Bdf(fun, 0.0, [1.0], options={"linear_solver": given})
-        else:
-            solve_dae(fun, (0, 1), [1.0], options={"linear_solver": given})
+        enter[door]()
 
 
-class Trouble(Exception):
+class TroubleError(Exception):
     """Not one that means anything to tether."""
 
 
@@ -290,7 +295,7 @@ def raises(error):
 
 @pytest.mark.parametrize("trace", ["auto", "never"])
 @pytest.mark.parametrize("error", [
-    Trouble("out of coffee"), ValueError("mine"), RuntimeError("lost the network"),
+    TroubleError("out of coffee"), ValueError("mine"), RuntimeError("lost the network"),
     ZeroDivisionError(), MemoryError("no"), KeyboardInterrupt(), SystemExit(3),
 ])
 @pytest.mark.parametrize("method", ["factor", "solve"])
@@ -317,7 +322,7 @@ def test_an_exception_passes_unchanged_and_nothing_is_lost(error, method, trace)
 
 
 @pytest.mark.parametrize("after", [0, 60])
-@pytest.mark.parametrize("wrong, what", [
+@pytest.mark.parametrize(("wrong", "what"), [
     (lambda x: x * np.nan, "not finite"),
     (lambda x: x / 0.0, "not finite"),
     (lambda x: x[:-1], "2 real numbers.*shape"),
@@ -336,8 +341,7 @@ def test_a_wrong_solution_is_refused_by_the_name_of_the_solver(wrong, what, afte
     run = Bdf(circuit, 0.0, [1.0, 0.7], t_bound=5.0,
               options={"linear_solver": Fails(wrong, 60), "start": "quiet"})
     with pytest.raises(ValueError, match="linear_solver Fails"):
-        while run.step() == Status.RUNNING:
-            pass
+        run_to_the_end(run)
     assert run.t > 0.0
     assert np.isfinite(run.y).all()
 
@@ -384,7 +388,7 @@ def test_a_solver_never_sees_what_is_not_finite():
 
 def test_libraries_that_are_missing_say_how_to_get_them(monkeypatch):
     monkeypatch.setattr(libraries, "find_klu", lambda: None)
-    with pytest.raises(ValueError, match="linear_solver='klu' needs KLU.*pip install"):
+    with pytest.raises(ValueError, match=r"linear_solver='klu' needs KLU.*pip install"):
         solve_dae(circuit, (0, 1), [1.0, 0.7], options={"linear_solver": "klu"})
     if not is_installed("pardiso"):
         with pytest.raises(ValueError, match="linear_solver='pardiso' needs pypardiso"):

@@ -32,10 +32,10 @@ cdef class Library:
 
 cdef class KluFactors(Factors):
     cdef Library library
-    cdef object settings              # KLU's struct of settings and results
-    cdef void* common
-    cdef double* numbers              # ... its fields, as numbers
-    cdef int* integers                # ... and as integers
+    cdef double common[64]            # KLU's struct of settings and results; here, and these
+    cdef free_t free_symbolic         # too, since they are needed when all objects are gone
+    cdef free_t free_numeric
+    cdef int* integers                # ... its fields, as integers
     cdef list owners                  # of the memory of the pattern
     cdef int* start
     cdef int* row

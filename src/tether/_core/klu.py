@@ -58,16 +58,12 @@ class Library:
         self.pivots = cython.cast(judge_t, pointer_to(self.handle, "klu_rcond"))
         self.free_symbolic = cython.cast(free_t, pointer_to(self.handle, "klu_free_symbolic"))
         self.free_numeric = cython.cast(free_t, pointer_to(self.handle, "klu_free_numeric"))
-        settings = self.new_settings()
-        integers = settings.view(np.intc)
-        if tuple(settings[:5]) != DEFAULTS or any(integers[k] != v for k, v in CHOICES.items()):
-            raise OSError(f"{path} has a KLU of an unknown version")
-
-    def new_settings(self):
-        """Make KLU's struct of settings and results."""
         settings = np.zeros(ROOM // 8)
         self.defaults(cython.cast(cython.p_void, address(settings)))
-        return settings
+        integers = settings.view(np.intc)
+        expected = all(integers[place] == value for place, value in CHOICES.items())
+        if tuple(settings[:5]) != DEFAULTS or not expected:
+            raise OSError(f"{path} has a KLU of an unknown version")
 
 
 class KluFactors(Factors):
@@ -89,9 +85,9 @@ class KluFactors(Factors):
     def __init__(self, library, pattern):
         self.library, self.n, self.factored = library, pattern.n, False
         self.full = self.again = 0
-        self.settings = library.new_settings()
-        self.numbers = address(self.settings)
-        self.common = cython.cast(cython.p_void, self.numbers)
+        self.free_symbolic = self.library.free_symbolic
+        self.free_numeric = self.library.free_numeric
+        self.library.defaults(cython.cast(cython.p_void, self.common))
         self.integers = cython.cast(cython.p_int, self.common)
         self.owners = [
             np.append(pattern.start, 0).astype(np.intc), np.append(pattern.row, 0).astype(np.intc)
@@ -109,7 +105,7 @@ class KluFactors(Factors):
     def __dealloc__(self):
         self.give_back()
         if self.symbolic != cython.NULL:
-            self.library.free_symbolic(cython.address(self.symbolic), self.common)
+            self.free_symbolic(cython.address(self.symbolic), self.common)
 
     def forget(self):
         """Choose the pivots anew the next time."""
@@ -119,7 +115,7 @@ class KluFactors(Factors):
         """Give the memory of the factors back."""
         self.factored = False
         if self.numeric != cython.NULL:
-            self.library.free_numeric(cython.address(self.numeric), self.common)
+            self.free_numeric(cython.address(self.numeric), self.common)
             self.numeric = cython.NULL
 
     def factor(self, values):
@@ -148,7 +144,7 @@ class KluFactors(Factors):
         self.library.growth(
             self.start, self.row, values, self.symbolic, self.numeric, self.common
         )
-        self.first_growth = self.numbers[RGROWTH]
+        self.first_growth = self.common[RGROWTH]
         self.factored = True
         return OK
 
@@ -162,7 +158,7 @@ class KluFactors(Factors):
         self.library.growth(
             self.start, self.row, values, self.symbolic, self.numeric, self.common
         )
-        return self.numbers[RGROWTH] >= TOO_MUCH_GROWTH * self.first_growth
+        return self.common[RGROWTH] >= TOO_MUCH_GROWTH * self.first_growth
 
     def solve(self, b):
         """Solve A x = b in place."""
@@ -175,4 +171,4 @@ class KluFactors(Factors):
     def pivot_ratio(self):
         """Ratio of the largest to the smallest pivot."""
         self.library.pivots(self.symbolic, self.numeric, self.common)
-        return 1.0 / self.numbers[RCOND] if self.numbers[RCOND] > 0.0 else 0.0
+        return 1.0 / self.common[RCOND] if self.common[RCOND] > 0.0 else 0.0

@@ -426,8 +426,8 @@ CAUSES = {
     Cause.STOPPED: Text(
         "Interrupted",
         "The run was interrupted at t = {t}.",
-        "By Ctrl-C, or by an exception of a function or a linear solver. What was computed so far is "
-        "in the exception's attribute `result`.",
+        "By Ctrl-C, or by an exception of a function or a linear solver. What was computed so far "
+        "is in the exception's attribute `result`.",
     ),
     Cause.DOUBTFUL: Text(
         "The result is doubtful",

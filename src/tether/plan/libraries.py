@@ -63,7 +63,7 @@ class Pardiso:
         self._solver = PyPardisoSolver()
 
     def factor(self, matrix: Any) -> None:
-        """Factor a matrix; PARDISO goes on with other pivots where they are zero, and counts them."""
+        """Factor a matrix. PARDISO counts the pivots that were zero, and goes on with others."""
         self._matrix = matrix.tocsr()
         if not np.diff(self._matrix.indptr).all():
             raise np.linalg.LinAlgError("a row is empty")
