@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
@@ -40,7 +41,8 @@ class Run:
             return self._run()
         except KeyboardInterrupt:
             self._stop[0] = 1
-            self._collect()
+            with contextlib.suppress(KeyboardInterrupt):       # of somebody who is impatient
+                self._collect()
             return "it was interrupted"
         except BaseException:
             self._stop[0] = 1
