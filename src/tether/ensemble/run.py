@@ -33,6 +33,7 @@ class Run:
         self._shape, self._stop = shape, stop
         self._running: dict[Future[Chunk], tuple[int, int]] = {}
         self._lost: Counter[tuple[int, int]] = Counter()
+        self._begun, self._closed = False, ""
         self._suspects = 0                     # members that may take their process down
 
     def run(self) -> str:
@@ -51,8 +52,8 @@ class Run:
     def _run(self) -> str:
         while True:
             self._hand_out()
-            if not self._running:
-                return ""
+            if not self._running and (self._closed or not self._schedule.left):
+                return self._closed and f"the engine was closed ({self._closed})"
             finished, _ = wait(self._running, PATIENCE, FIRST_COMPLETED)
             for future in finished:
                 span = self._running.pop(future)
@@ -69,11 +70,32 @@ class Run:
     def _hand_out(self) -> None:
         alone = self._suspects > 0
         most = 1 if alone else self._engine.workers + 1
-        while len(self._running) < most and (span := self._schedule.next()) is not None:
+        while (
+            len(self._running) < most and not self._closed
+            and (span := self._schedule.next()) is not None
+        ):
             if alone and span[1] - span[0] > 1:
                 self._schedule.give_back(span[0] + 1, span[1])
                 span = span[0], span[0] + 1
+            if not self._submit(span):
+                return
+
+    def _submit(self, span: tuple[int, int]) -> bool:
+        """Begin with a chunk; take it back where the engine takes nothing any longer."""
+        try:
             self._running[self._engine.submit(*span)] = span
+            self._begun = True
+            return True
+        except BrokenExecutor as error:        # what is running will tell, or nothing is
+            self._schedule.give_back(*span)
+            if not self._running and not self._engine.renew():
+                self._closed = str(error)
+        except RuntimeError as error:
+            if not self._begun:
+                raise RuntimeError(f"engine: {error}") from error
+            self._schedule.give_back(*span)
+            self._closed = str(error)
+        return False
 
     def _note_loss(self, span: tuple[int, int]) -> bool:
         """Solve again what was lost; a member that takes its process down every time has failed."""

@@ -165,9 +165,14 @@ def _solve_all(
     def estimate(worker: Worker) -> float:
         """Solve the first member, and say what all would cost on one core."""
         first = left[0][0]
-        chunk = worker.solve(members.part(first, first + 1), first)
-        return chunk.seconds * sum(last - first for first, last in left)
+        count = sum(last - first for first, last in left)
+        spent = float("inf")
+        for _ in range(2):                     # the first time something may have to be traced
+            spent = min(spent, worker.solve(members.part(first, first + 1), first).seconds)
+        return spent * count
 
+    if not left and members.count:
+        return "", "store"
     chosen: Engine = choose_engine(engine, task, members, workers, stop, estimate)
     n = members.y0.shape[1]
     largest = max(1, LARGEST_CHUNK // max(1, task.n_times * n))
