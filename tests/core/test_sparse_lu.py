@@ -133,3 +133,57 @@ def test_factors_serve_while_the_pattern_grows():
     np.testing.assert_allclose(sparse.solution([3.0, 3.0]), [1.0, 1.0])
     assert sparse.open_factors().take(np.array([2.0, 1.0, 1.0, 3.0]))
     np.testing.assert_allclose(sparse.solution([3.0, 4.0]), [1.0, 1.0])
+
+
+def network(n, seed):
+    """Conductances over five powers of ten between nodes near each other, and to ground."""
+    draw = np.random.default_rng(seed)
+    k = np.arange(1, n)
+    matrix = diags_array(10.0 ** draw.uniform(-6, 0, n)).tocoo()
+    for _ in range(2):
+        other, g = k - draw.integers(1, np.minimum(k, 20) + 1), 10.0 ** draw.uniform(-4, 1, n - 1)
+        places = np.concatenate([k, other, k, other]), np.concatenate([k, other, other, k])
+        matrix = matrix + coo_array((np.concatenate([g, g, -g, -g]), places), shape=(n, n))
+    return matrix.tocsc()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_conductances_of_all_sizes_do_not_fill_the_factors_of_a_network(seed):
+    sparse, matrix = factors_of(network(600, seed))
+    # units of the equations have no say in it either
+    units = 2.0 ** np.random.default_rng(seed).integers(-20, 20, 600)
+    scaled = matrix.data * units[matrix.indices]
+    assert sparse.lu.take(scaled)
+    entries = sparse.lu.entries
+    dominated = np.where(matrix.indices == np.repeat(np.arange(600), np.diff(matrix.indptr)),
+                         1.0, 1e-6)
+    sparse.lu.forget()
+    assert sparse.lu.take(dominated)
+    assert entries < 1.1 * sparse.lu.entries
+    assert not sparse.lu.strict
+    assert sparse.lu.take(matrix.data)
+    b = np.ones(600)
+    assert backward_error(matrix, sparse.solution(b), b) < 1e-14
+
+
+def test_where_entries_grow_pivots_are_chosen_strictly():
+    # small entries where pivots are preferred: 500 times as large after one elimination
+    n = 40
+    hard = diags_array([1.0, 2e-3, 1.0], offsets=[-1, 0, 1], shape=(n, n)).tocsc()
+    sparse, matrix = factors_of(hard + 0.3 * eye_array(n, k=3))
+    assert sparse.lu.take(matrix.data)
+    assert sparse.lu.strict
+    assert sparse.lu.growth < 100.0
+    b = np.arange(1.0, n + 1)
+    assert backward_error(matrix, sparse.solution(b), b) < 1e-15
+
+
+def test_pivots_that_let_entries_grow_are_not_taken_over():
+    sparse, matrix = factors_of(np.full((6, 6), 0.1) + 2.0 * np.eye(6))
+    assert sparse.lu.take(matrix.data)
+    assert sparse.lu.take(1.1 * matrix.data)
+    other = csc_array(np.random.default_rng(0).uniform(0.5, 1.0, (6, 6)) - 0.998 * np.eye(6) * 0.7)
+    assert sparse.lu.take(other.data * 1e4)
+    assert (sparse.lu.full, sparse.lu.again) == (2, 1)
+    b = np.ones(6)
+    assert backward_error(other * 1e4, sparse.solution(b), b) < 1e-13

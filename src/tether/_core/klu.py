@@ -25,6 +25,9 @@ ROOM = 512
 # What `klu_defaults` writes into the first ones: tells whether this is the struct that is meant.
 DEFAULTS = (0.001, 1.2, 1.2, 10.0, 0.0)
 CHOICES = {10: 1, 11: 0, 12: 2, 18: 1}
+# Fields of KLU's `klu_numeric`, counted in integers; the first is n.
+L_ENTRIES = cython.declare(cython.int, 2)
+U_ENTRIES = cython.declare(cython.int, 3)
 # Growth of the entries, relative to that when the pivots were chosen.
 TOO_MUCH_GROWTH = cython.declare(cython.double, 1e-3)
 
@@ -96,6 +99,14 @@ class KluFactors(Factors):
         rows: cython.int[::1] = self.owners[1]
         self.start, self.row = cython.address(starts[0]), cython.address(rows[0])
         self.symbolic = self.library.analyze(self.n, self.start, self.row, self.common)
+
+    @property
+    def entries(self):
+        """Number of entries of the factors, with one diagonal."""
+        fields: cython.p_int = cython.cast(cython.p_int, self.numeric)
+        if fields == cython.NULL or fields[0] != self.n:
+            return 0
+        return fields[L_ENTRIES] + fields[U_ENTRIES] - self.n
 
     @property
     def words(self):

@@ -1,4 +1,4 @@
-from libc.math cimport fabs
+from libc.math cimport fabs, frexp, ldexp
 
 from tether._core.adapters cimport address
 from tether._core.codes cimport OK, SINGULAR
@@ -20,6 +20,10 @@ cdef class SparseLU(Factors):
     cdef int* u_row
     cdef double* u_value
     cdef double* inverse              # of the diagonal of U
+    cdef double* scale                # of the rows, before they are eliminated
+    cdef public bint strict           # the preferred pivot must not be much smaller than others
+    cdef public double growth         # largest entry on the way to the factors ...
+    cdef double most_growth           # ... and what it may become with the same pivots
     cdef double* x                    # a column in the making; zero between times
     cdef int* reach                   # rows that it stands in
     cdef int* mark
@@ -27,6 +31,7 @@ cdef class SparseLU(Factors):
     cdef int* child
     cdef long long l_room, u_room
 
+cdef void scale_rows(SparseLU f, double* values) noexcept nogil
 cdef int factor_anew(SparseLU f, double* values) noexcept nogil
 cdef int factor_again(SparseLU f, double* values) noexcept nogil
 cdef int find_reach(SparseLU f, int column, int k) noexcept nogil

@@ -3,28 +3,37 @@
 The columns are eliminated one after the other in an order that was chosen to keep the factors
 sparse (Gilbert and Peierls, SIAM J. Sci. Stat. Comput. 9, 1988, 862-874). Column k of the factors
 solves L x = a with the columns of L so far; where x stands follows from the graph of L by a search
-in depth, so that the work is in proportion to the operations on numbers. Pivots are chosen within
-the column; the row that keeps the factors sparse is preferred while its entry is not much smaller
-than the largest.
+in depth, so that the work is in proportion to the operations on numbers. Rows are first multiplied
+by powers of two that bring their largest entries near 1, whatever their units. Pivots are chosen
+within the column; the row that keeps the factors sparse is preferred while its entry is not smaller
+than a thousandth of the largest. That is enough in circuits, says KLU (Davis and Palamadai
+Natarajan, ACM TOMS 37, 2010, 36); a tenth would more than double the entries of the factors there.
+Where it is not, entries grow, and pivots are chosen anew with a tenth.
 
 In an integration the same pattern is factored again and again with other values. Pivots and
 pattern are then taken over, and nothing is searched for. Where a pivot has become small beside
-the rest of its column, new ones are chosen.
+the rest of its column, or entries grow, new ones are chosen.
 """
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs
+from cython.cimports.libc.math import fabs, frexp, ldexp
 
 if not cython.compiled:
     from tether._core.adapters import address
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors
 
-# Of the largest entry of a column: the preferred pivot may be smaller by this factor ...
-PREFERRED = cython.declare(cython.double, 0.1)
+# Of the largest entry of a column: the preferred pivot may be smaller by this factor, or by the
+# second where entries have grown with the first ...
+PREFERRED = cython.declare(cython.double, 1e-3)
+STRICT = cython.declare(cython.double, 0.1)
 # ... and one that is taken over by this.
-KEPT = cython.declare(cython.double, 1e-3)
+KEPT = cython.declare(cython.double, 1e-4)
+# So much may entries grow on the way to the factors; with pivots that are taken over, also so many
+# times as much as when these were chosen.
+GROWTH = cython.declare(cython.double, 500.0)
+GROWTH_AGAIN = cython.declare(cython.double, 10.0)
 # Factors begin with room for so many times the entries of the matrix.
 FIRST_ROOM = 4
 
@@ -48,7 +57,7 @@ class SparseLU(Factors):
     def __init__(self, pattern):
         n: cython.int = pattern.n
         order, preferred = pattern.elimination
-        self.n, self.column, self.factored = n, -1, False
+        self.n, self.column, self.factored, self.strict = n, -1, False, False
         self.full = self.again = 0
         self.l_room = self.u_room = FIRST_ROOM * pattern.size + n
         lists = np.zeros((8, n + 1), np.intc)
@@ -57,9 +66,12 @@ class SparseLU(Factors):
             *(np.append(array, 0).astype(np.intc)
               for array in (pattern.start, pattern.row, order, preferred)),
         ]
-        self.numbers = [np.zeros(self.l_room), np.zeros(self.u_room), np.zeros(n), np.zeros(n)]
+        self.numbers = [
+            np.zeros(self.l_room), np.zeros(self.u_room), np.zeros(n), np.zeros(n), np.ones(n)
+        ]
         self.l_value, self.u_value = address(self.numbers[0]), address(self.numbers[1])
         self.inverse, self.x = address(self.numbers[2]), address(self.numbers[3])
+        self.scale = address(self.numbers[4])
         self.l_row = indices(self, 0, self.integers[0])
         self.u_row = indices(self, 0, self.integers[1])
         self.start = indices(self, 0, self.integers[3])
@@ -95,7 +107,12 @@ class SparseLU(Factors):
             self.again += 1
             return OK
         self.full += 1
+        scale_rows(self, values)
         self.factored = factor_anew(self, values) == OK
+        if not self.strict and not (self.factored and self.growth <= GROWTH):
+            self.strict = True
+            self.factored = factor_anew(self, values) == OK
+        self.most_growth = max(GROWTH, GROWTH_AGAIN * self.growth)
         return OK if self.factored else SINGULAR
 
     def solve(self, b):
@@ -106,7 +123,7 @@ class SparseLU(Factors):
         value: cython.double
         x: cython.p_double = self.x
         for k in range(n):
-            x[self.place[k]] = b[k]
+            x[self.place[k]] = b[k] * self.scale[k]
         for k in range(n):
             value = x[k]
             if value != 0.0:
@@ -138,7 +155,7 @@ class SparseLU(Factors):
                 value -= self.l_value[p] * x[self.l_row[p]]
             x[k] = value
         for k in range(n):
-            b[k] = x[self.place[k]]
+            b[k] = x[self.place[k]] * self.scale[k]
         for k in range(n):
             x[k] = 0.0
 
@@ -155,6 +172,30 @@ class SparseLU(Factors):
         return largest / smallest
 
 
+def scale_rows(f, values):
+    """Find a power of two for each row that brings its largest entry near 1."""
+    i: cython.int
+    p: cython.int
+    size: cython.double
+    exponent: cython.int = 0
+    for i in range(f.n):
+        f.scale[i] = 0.0
+    for p in range(f.start[f.n]):
+        size = fabs(values[p])
+        if size > f.scale[f.row[p]]:
+            f.scale[f.row[p]] = size
+    for i in range(f.n):
+        size = f.scale[i]
+        if 0.0 < size <= 1e300:
+            if cython.compiled:
+                frexp(size, cython.address(exponent))
+            else:
+                exponent = frexp(size)[1]
+            f.scale[i] = ldexp(1.0, -exponent)
+        else:
+            f.scale[i] = 1.0
+
+
 def factor_anew(f, values):
     """Find pattern, pivots and values of the factors."""
     n: cython.int = f.n
@@ -169,6 +210,7 @@ def factor_anew(f, values):
     u_count: cython.int = 0
     value: cython.double
     x: cython.p_double = f.x
+    f.growth = 0.0
     for i in range(n):
         f.place[i] = f.mark[i] = -1
     for k in range(n):
@@ -179,7 +221,7 @@ def factor_anew(f, values):
             if not reserve(f, l_count + n - top, u_count + n - top):
                 return SINGULAR
         for p in range(f.start[column], f.start[column + 1]):
-            x[f.row[p]] = values[p]
+            x[f.row[p]] = values[p] * f.scale[f.row[p]]
         for p in range(top, n):
             i = f.reach[p]
             j = f.place[i]
@@ -189,6 +231,7 @@ def factor_anew(f, values):
                 f.u_row[u_count] = j
                 f.u_value[u_count] = value
                 u_count += 1
+                f.growth = max(f.growth, fabs(value))
                 for i in range(f.l_start[j], f.l_start[j + 1]):
                     x[f.l_row[i]] -= f.l_value[i] * value
         pivot = choose_pivot(f, top, column)
@@ -283,8 +326,9 @@ def choose_pivot(f, top, column):
             if size > largest:
                 largest = size
                 pivot = i
+    f.growth = max(f.growth, largest)
     if pivot >= 0 and wanted >= 0 and f.place[wanted] < 0:
-        if fabs(f.x[wanted]) >= PREFERRED * largest:
+        if fabs(f.x[wanted]) >= (STRICT if f.strict else PREFERRED) * largest:
             pivot = wanted
     return pivot
 
@@ -301,7 +345,7 @@ def factor_again(f, values):
     pivot: cython.double
     inverse: cython.double
     largest: cython.double
-    status: cython.int = OK
+    growth: cython.double = 0.0
     x: cython.p_double = f.x
     l_row: cython.p_int = f.l_row
     l_value: cython.p_double = f.l_value
@@ -309,12 +353,14 @@ def factor_again(f, values):
     for k in range(n):
         column = f.order[k]
         for p in range(f.start[column], f.start[column + 1]):
-            x[f.place[f.row[p]]] = values[p]
+            r = f.row[p]
+            x[f.place[r]] = values[p] * f.scale[r]
         for p in range(f.u_start[k], f.u_start[k + 1]):
             j = f.u_row[p]
             value = x[j]
             x[j] = 0.0
             f.u_value[p] = value
+            growth = max(growth, fabs(value))
             if value != 0.0:
                 for r in range(l_start[j], l_start[j + 1]):
                     x[l_row[r]] -= l_value[r] * value
@@ -328,11 +374,11 @@ def factor_again(f, values):
             largest = max(largest, fabs(value))
             l_value[r] = value * inverse
         f.inverse[k] = inverse
+        growth = max(growth, largest)
         # also NaN and infinity
         if not (fabs(pivot) > 0.0 and fabs(pivot) <= 1e300 and largest * KEPT <= fabs(pivot)):
-            status = SINGULAR
-            break
-    return status
+            return SINGULAR
+    return OK if growth <= f.most_growth else SINGULAR
 
 
 def reserve(f, l_count, u_count):
