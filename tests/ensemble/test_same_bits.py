@@ -1,5 +1,7 @@
 """A member gives the same bits alone, in threads, in processes and in any chunks."""
 
+import ctypes
+
 import numpy as np
 import pytest
 from support.ensembles import (
@@ -14,8 +16,9 @@ from support.ensembles import (
     rates,
     robertson,
 )
+from support.helpers import RELAX_START, has_compiler
 
-from tether import solve_dae, solve_ensemble
+from tether import Problem, solve_dae, solve_ensemble
 from tether.ensemble import engines, schedule
 from tether.ensemble.members import read_members
 from tether.ensemble.task import read_task
@@ -208,3 +211,112 @@ def test_chunks_grow_with_what_members_cost():
     first, last = plan.next()
     assert 40 <= last - first <= 50
     assert engines.cores() >= 1
+
+
+def test_members_from_before_are_solved_again_where_a_trace_is_wrong():
+    """What ran by a program that turns out to be wrong is not believed, whenever that was."""
+    def fickle(t, y, yp, k):
+        return [yp[0] + k * y[0] + hidden[0]]
+
+    hidden, seen = [0.0], []
+
+    def change(done, total, seconds_left):
+        seen.append(done)
+        hidden[0] = 5.0
+
+    k = np.linspace(1.0, 3.0, 200)
+    result = solve_ensemble(fickle, (0.0, 1.0), [1.0], args=(k,), workers=1, engine="threads",
+                            progress=change)
+    assert result.in_core <= 200
+    np.testing.assert_allclose(
+        result.y[:, 0, 0], (1 + 5 / k) * np.exp(-k) - 5 / k, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_programs_in_c():
+    if not has_compiler():
+        pytest.skip("no C compiler")
+    k = rates(4)
+    result = solve_ensemble(robertson, (0.0, 1e3), [1.0, 0.0, 0.0], args=k,
+                            options={"backend": "c"})
+    assert result.in_core == 4
+    for i in range(4):
+        sol = solve_dae(robertson, (0.0, 1e3), [1.0, 0.0, 0.0], args=args_of(k, i),
+                        options={"backend": "c"})
+        assert "run in C" in sol.how
+        assert_same(result, i, sol)
+
+
+def test_invariants_beside_constraints_of_the_equations():
+    def energy_of_pendulum(t, y, g, length):
+        return 0.5 * (y[2] ** 2 + y[3] ** 2) + g * y[1]
+
+    result = solve_ensemble(pendulum, (0.0, 2.0), [1.0, 0.0, 0.0, 0.0, 0.0], args=(GRAVITY, 1.0),
+                            invariants=energy_of_pendulum)
+    assert result.in_core == 7
+    for i, g in enumerate(GRAVITY):
+        assert_same(result, i, alone(pendulum, (0.0, 2.0), [1.0, 0.0, 0.0, 0.0, 0.0],
+                                     (float(g), 1.0), invariants=energy_of_pendulum))
+
+
+def test_constraints_that_are_called():
+    def length_kept(t, y, g, length):
+        return float(str(y[0] ** 2 + y[1] ** 2 - length**2))       # nobody can trace this
+
+    result = solve_ensemble(pendulum, (0.0, 0.5), [1.0, 0.0, 0.0, 0.0, 0.0],
+                            args=(GRAVITY[:2], 1.0), constraints=length_kept)
+    assert result.in_core == 0
+    for i in range(2):
+        assert_same(result, i, alone(pendulum, (0.0, 0.5), [1.0, 0.0, 0.0, 0.0, 0.0],
+                                     (float(GRAVITY[i]), 1.0), constraints=length_kept))
+
+
+def test_residuals_that_fill_and_problems():
+    def fills(t, y, yp, out, k):
+        out[0] = yp[0] + k * y[0]
+
+    result = solve_ensemble(fills, (0.0, 1.0), [1.0], args={"k": GRAVITY})
+    assert result.in_core == 7
+    for i, k in enumerate(GRAVITY):
+        assert_same(result, i, alone(fills, (0.0, 1.0), [1.0], (float(k),)))
+    problem = Problem.semi_explicit(lambda t, x, z: [-z[0]], lambda t, x, z: [z[0] - 2 * x[0]])
+    starts = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 1.0]])
+    found = solve_ensemble(problem, (0.0, 1.0), starts, start="quiet")
+    for i, y0 in enumerate(starts):
+        assert_same(found, i, solve_dae(problem, (0.0, 1.0), y0, options={"backend": "machine"},
+                                        start="quiet"))
+
+
+def test_compiled_residuals(library):
+    numbers = ctypes.POINTER(ctypes.c_double)
+    fun = library.relax
+    fun.argtypes, fun.restype = [ctypes.c_double, numbers, numbers, numbers], None
+    starts = np.asarray(RELAX_START) * np.array([[1.0], [1.1], [0.9]])
+    result = solve_ensemble(fun, (0.0, 1.0), starts, start="quiet")
+    for i, y0 in enumerate(starts):
+        assert_same(result, i, solve_dae(fun, (0.0, 1.0), y0, start="quiet"))
+
+
+def test_no_output_times():
+    result = solve_ensemble(decay, (0.0, 1.0), [1.0], args=(GRAVITY,), t_eval=[])
+    assert result.y.shape == (7, 1, 0)
+    assert result.success.all()
+
+
+@pytest.mark.parametrize("more", [
+    {"start": "check"}, {"start": "assume"}, {"max_seconds": 60.0}, {"t_breaks": [0.5]},
+    {"options": {"estimate": "classical"}}, {"options": {"controller": "dassl"}},
+    {"options": {"scaling": "rows"}}, {"options": {"error_norm": "rms", "newton_test": "yp"}},
+    {"options": {"projection_placement": "after"}}, {"options": {"projection_power": 0.5}},
+    {"options": {"projection_solver": "cholesky"}}, {"options": {"linear_solver": "sparse"}},
+])
+def test_options(more):
+    more = {"start": "quiet"} | more
+    y0 = [1.0, 0.0, 0.0, 0.0, 0.0]
+    result = solve_ensemble(pendulum, (0.0, 1.0), y0, yp0=[0.0, 0.0, 0.0, -9.81, 0.0],
+                            args=(np.full(2, 9.81), 1.0), **more)
+    options = {"backend": "machine"} | more.pop("options", {})
+    sol = solve_dae(pendulum, (0.0, 1.0), y0, [0.0, 0.0, 0.0, -9.81, 0.0], args=(9.81, 1.0),
+                    options=options, **more)
+    for i in range(2):
+        assert_same(result, i, sol)

@@ -90,9 +90,10 @@ class Lane:
     def keep_memory(self):
         """Keep a copy of all that a run changes."""
         arrays = {}
-        for value in self.s.arrays.values():
-            array = value[0] if type(value) is tuple else value
-            arrays[id(array)] = array
+        for name, value in self.s.arrays.items():
+            if not name.startswith("eval_"):   # output, written before it is read
+                array = value[0] if type(value) is tuple else value
+                arrays[id(array)] = array
         pivots = cython.cast(Dense, self.s.matrix).pivots
         arrays[id(pivots)] = pivots
         self.kept = [(array, array.copy()) for array in arrays.values() if array.size]

@@ -37,6 +37,9 @@ class Chunk:
         Time that it took.
     in_core : int
         How many ran without Python.
+    is_trusted : bool
+        False if the program turned out to differ from its function: what ran without Python, here
+        and before, is not to be believed.
     """
 
     first: int
@@ -51,6 +54,7 @@ class Chunk:
     notes: dict[int, Note] = field(default_factory=dict)
     seconds: float = 0.0
     in_core: int = 0
+    is_trusted: bool = True
 
     @property
     def is_complete(self) -> bool:

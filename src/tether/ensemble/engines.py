@@ -30,7 +30,7 @@ __all__ = ["ENGINES", "Engine", "choose_engine", "cores"]
 
 ENGINES = ("auto", "threads", "processes", "loky")
 # How long a chunk is to take: long beside what it costs to send one.
-IN_THREADS, IN_PROCESSES, ELSEWHERE = 0.05, 0.25, 1.0
+IN_THREADS, IN_PROCESSES, ELSEWHERE = 0.1, 0.25, 1.0
 # Where members need Python, processes pay from so many seconds of work on.
 WORTH_PROCESSES = 2.0
 
@@ -42,8 +42,8 @@ class Engine(Protocol):
     workers: int
     seconds: float                             # that a chunk is to take
 
-    def submit(self, first: int, last: int) -> Future[Chunk]:
-        """Begin to solve members."""
+    def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
+        """Begin to solve members; in the core only if that `trusts` their programs."""
         ...
 
     def renew(self) -> bool:
@@ -71,10 +71,10 @@ class Threads:
         self._worker, self._members, self.workers, self._stop = worker, members, workers, stop
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tether")
 
-    def submit(self, first: int, last: int) -> Future[Chunk]:
+    def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
         """Begin to solve members."""
         return self._pool.submit(
-            self._worker.solve, self._members.part(first, last), first, self._stop
+            self._worker.solve, self._members.part(first, last), first, self._stop, trusts
         )
 
     def renew(self) -> bool:
@@ -105,15 +105,15 @@ class Processes:
         context = get_context("fork" if self._forks else "spawn")
         self._pool = ProcessPoolExecutor(self.workers, context, initializer=ignore_interrupts)
 
-    def submit(self, first: int, last: int) -> Future[Chunk]:
+    def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
         """Begin to solve members."""
         if not self._forks:
             return self._pool.submit(
-                solve_parcel, self._parcel, self._members.part(first, last), first
+                solve_parcel, self._parcel, self._members.part(first, last), first, trusts
             )
         with warnings.catch_warnings():        # of threads that are idle while others fork
             warnings.simplefilter("ignore", DeprecationWarning)
-            return self._pool.submit(solve_inherited, self._name, first, last)
+            return self._pool.submit(solve_inherited, self._name, first, last, trusts)
 
     def renew(self) -> bool:
         """Begin with new processes."""
@@ -143,10 +143,10 @@ class Elsewhere:
         self.name, self.workers = name, workers
         self._executor, self._members, self._parcel = executor, members, pack(task)
 
-    def submit(self, first: int, last: int) -> Future[Chunk]:
+    def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
         """Begin to solve members."""
         part = self._members.part(first, last)
-        return self._executor.submit(solve_parcel, self._parcel, part, first)
+        return self._executor.submit(solve_parcel, self._parcel, part, first, trusts)
 
     def renew(self) -> bool:
         """Nothing can be renewed here."""

@@ -58,19 +58,19 @@ def ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def solve_inherited(name: str, first: int, last: int) -> Chunk:
+def solve_inherited(name: str, first: int, last: int, trusts: bool) -> Chunk:
     """Solve members of a task that this process was forked with."""
     task, members = _inherited[name]
     part = members.part(first, last)
-    return _sendable(_worker(name, task, part).solve(part, first))
+    return _sendable(_worker(name, task, part).solve(part, first, trusts=trusts))
 
 
-def solve_parcel(parcel: Parcel, members: Members, first: int) -> Chunk:
+def solve_parcel(parcel: Parcel, members: Members, first: int, trusts: bool) -> Chunk:
     """Solve members of a task that has come with them."""
     name, content = parcel
     known = _workers.get(name)
     task = known.task if known is not None else pickle.loads(content)
-    return _sendable(_worker(name, task, members).solve(members, first))
+    return _sendable(_worker(name, task, members).solve(members, first, trusts=trusts))
 
 
 def _worker(name: str, task: Task, members: Members) -> Worker:

@@ -34,6 +34,8 @@ class Run:
         self._running: dict[Future[Chunk], tuple[int, int]] = {}
         self._lost: Counter[tuple[int, int]] = Counter()
         self._begun, self._closed = False, ""
+        self._trusts = True                    # that programs are what they were traced from
+        self._by_programs: list[tuple[int, int]] = []
         self._suspects = 0                     # members that may take their process down
 
     def run(self) -> str:
@@ -65,7 +67,19 @@ class Run:
                     break
                 self._schedule.measured(span[1] - span[0], chunk.seconds)
                 self._suspects = max(0, self._suspects - (span[1] - span[0]))
-                self._deliver(chunk)
+                self._take(chunk)
+
+    def _take(self, chunk: Chunk) -> None:
+        """Take a chunk in; where programs turn out to be wrong, solve without them."""
+        if chunk.is_trusted and (self._trusts or not chunk.in_core):
+            self._deliver(chunk)
+            if chunk.in_core:
+                self._by_programs.append((chunk.first, chunk.last))
+            return
+        self._trusts = False
+        for first, last in [*self._by_programs, (chunk.first, chunk.last)]:
+            self._schedule.give_back(first, last)
+        self._by_programs = []
 
     def _hand_out(self) -> None:
         alone = self._suspects > 0
@@ -83,7 +97,7 @@ class Run:
     def _submit(self, span: tuple[int, int]) -> bool:
         """Begin with a chunk; take it back where the engine takes nothing any longer."""
         try:
-            self._running[self._engine.submit(*span)] = span
+            self._running[self._engine.submit(*span, self._trusts)] = span
             self._begun = True
             return True
         except BrokenExecutor as error:        # what is running will tell, or nothing is
@@ -127,7 +141,7 @@ class Run:
         done, _ = wait(self._running, None if waits else 0.0)
         for future in done:
             if not future.cancelled() and future.exception() is None:
-                self._deliver(future.result())
+                self._take(future.result())
 
 
 def run_all(

@@ -47,9 +47,14 @@ class Worker:
             self.note = f"{type(error).__name__}: {error}"
 
     def solve(
-        self, members: Members, first: int = 0, stop: np.ndarray = NEVER
+        self, members: Members, first: int = 0, stop: np.ndarray = NEVER, trusts: bool = True
     ) -> Chunk:
-        """Solve members, of which the first one has the number `first` in the ensemble."""
+        """Solve members, of which the first one has the number `first` in the ensemble.
+
+        Where somebody has found out that programs are not to be trusted, none runs in the core.
+        """
+        if not trusts:
+            self._in_core = None
         began = time.perf_counter()
         n = members.y0.shape[1]
         chunk = new_chunk(first, first + members.count, self.task.n_times, n)
@@ -93,7 +98,7 @@ class Worker:
                 self._in_core = None           # the function is not what was traced: it decides
                 self.note = "its trace differs from the function"
                 outcome[:] = 0
-                chunk.in_core = 0
+                chunk.in_core, chunk.is_trusted = 0, False
         return outcome
 
     def _take_lane(self, in_core: MembersInCore) -> Any:

@@ -1,0 +1,234 @@
+"""Many members at once, against the bare core, more threads, and loops over other solvers.
+
+    python -m benchmarks.ensemble [--members 10000] [--rounds 3] [--quick]
+
+Robertson's kinetics with three rates that vary, and a pendulum of index 3 (projected) with varying
+gravity and starting angle. Figures are processor time where threads do not matter, since it depends
+less on what else the machine does, and ratios of interleaved runs where they do. The bare core is
+`tether._core.step.advance` alone on states that were made ready before; its time is compared for
+each step, since it is measured on fewer members.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import conditions
+from tether import solve_ensemble
+from tether._core import step
+from tether.problem.problem import Problem
+from tether.run.integration import Integration
+
+RESULTS = Path(__file__).parent / "results"
+SAMPLE = 200                   # members of loops that are slow
+
+
+def robertson(t: float, y: Any, yp: Any, k1: float, k2: float, k3: float) -> list:
+    a, b, c = y
+    return [yp[0] + k1 * a - k2 * b * c, yp[1] - k1 * a + k2 * b * c + k3 * b * b, a + b + c - 1.0]
+
+
+def pendulum(t: float, y: Any, yp: Any, g: float) -> list:
+    x, z, u, v, tension = y
+    return [
+        yp[0] - u, yp[1] - v, yp[2] + tension * x, yp[3] + tension * z + g, x * x + z * z - 1.0
+    ]
+
+
+@dataclass
+class Study:
+    """One problem for many parameters."""
+
+    name: str
+    fun: Callable[..., list]
+    t_end: float
+    y0: np.ndarray
+    args: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, name: str, count: int) -> Study:
+        random = np.random.default_rng(1)
+        if name == "robertson":
+            factors = 1.0 + 0.5 * random.random((3, count))
+            rates = np.array([0.04, 1e4, 3e7])[:, None] * factors
+            return cls(name, robertson, 1e6, np.array([1.0, 0.0, 0.0]), tuple(rates))
+        angle, zeros = random.uniform(0.2, 1.4, count), np.zeros(count)
+        y0 = np.stack([np.sin(angle), -np.cos(angle), zeros, zeros, zeros], axis=1)
+        return cls(name, pendulum, 10.0, y0, (random.uniform(5.0, 15.0, count),))
+
+    def part(self, count: int) -> Study:
+        y0 = self.y0[:count] if self.y0.ndim == 2 else self.y0
+        return Study(self.name, self.fun, self.t_end, y0, tuple(a[:count] for a in self.args))
+
+    def solve(self, **more: Any) -> Any:
+        return solve_ensemble(
+            self.fun, (0.0, self.t_end), self.y0, args=self.args, start="quiet", **more
+        )
+
+    def member(self, i: int) -> tuple[np.ndarray, tuple[float, ...]]:
+        y0 = self.y0[i] if self.y0.ndim == 2 else self.y0
+        return y0, tuple(float(a[i]) for a in self.args)
+
+
+def bare_core(study: Study, count: int) -> float:
+    """Processor seconds of a step in the core alone."""
+    spent, steps = 0.0, 0
+    for i in range(count):
+        y0, args = study.member(i)
+        run = Integration(
+            Problem(study.fun, args=args), 0.0, y0, options={"backend": "machine"},
+            t_bound=study.t_end, dense_output=False,
+        )
+        began = time.process_time()
+        step.advance(run.state, 10**9)
+        spent += time.process_time() - began
+        steps += run.state.steps
+    return spent / steps
+
+
+def one_thread(study: Study) -> float:
+    """Processor seconds of a step of members of an ensemble on one thread."""
+    began = time.process_time()
+    result = study.solve(workers=1, engine="threads")
+    return (time.process_time() - began) / result.stats["steps"].sum()
+
+
+def wall(study: Study, workers: int) -> float:
+    """Seconds of a member by the clock."""
+    began = time.perf_counter()
+    study.solve(workers=workers, engine="threads")
+    return (time.perf_counter() - began) / len(study.args[0])
+
+
+def loop_over_ida(study: Study, count: int) -> float:
+    """Processor seconds of a member in a loop over scikit-sundae, with the Python residual."""
+    from sksundae.ida import IDA
+
+    began = time.process_time()
+    for i in range(count):
+        y0, args = study.member(i)
+        if study.name == "robertson":
+            fun, algebraic, slopes = robertson, 2, np.array([-args[0], args[0], 0.0])
+        else:
+            fun, algebraic, tension = pendulum_of_index_1, 4, -args[0] * y0[1]
+            slopes = np.array([0.0, 0.0, -tension * y0[0], -tension * y0[1] - args[0], 0.0])
+            y0 = np.append(y0[:4], tension)
+        solver = IDA(
+            as_ida_calls_it(fun, args), rtol=1e-6, atol=1e-9, max_num_steps=100_000,
+            algebraic_idx=[algebraic], calc_initcond="yp0",
+        )
+        found = solver.solve(np.array([0.0, study.t_end]), y0, slopes)
+        assert found.success, found.message
+    return (time.process_time() - began) / count
+
+
+def pendulum_of_index_1(t: float, y: Any, yp: Any, g: float) -> list:
+    """The pendulum with its constraint differentiated twice, since IDA is not for index 3."""
+    x, z, u, v, tension = y
+    return [
+        yp[0] - u, yp[1] - v, yp[2] + tension * x, yp[3] + tension * z + g,
+        u * u + v * v - tension * (x * x + z * z) - g * z,
+    ]
+
+
+def as_ida_calls_it(fun: Callable[..., list], args: tuple) -> Callable[..., None]:
+    def residual(t: float, y: Any, yp: Any, res: Any) -> None:
+        res[:] = fun(t, y, yp, *args)
+
+    return residual
+
+
+MILLION = """
+import resource, time
+import numpy as np
+from tether import solve_ensemble
+def decay(t, y, yp, rate):
+    return [yp[0] + rate * y[0], y[1] - 2.0 * y[0]]
+rates = np.linspace(0.1, 2.0, 1_000_000)
+solve_ensemble(decay, (0.0, 1.0), [1.0, 2.0], args=(rates[:10],))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+result = solve_ensemble(decay, (0.0, 1.0), [1.0, 2.0], args=(rates,), progress=True)
+assert result.success.all()
+assert np.allclose(result.y[:, 0, 0], np.exp(-rates), rtol=1e-3)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(before // 1024, after // 1024, round(1e6 * result.seconds / 1e6, 1))
+"""
+
+
+def million() -> tuple[int, int, float]:
+    """Memory in MB before and after, and microseconds of a member, of a million members."""
+    found = subprocess.run(
+        [sys.executable, "-c", MILLION], capture_output=True, text=True, check=True
+    )
+    before, after, each = found.stdout.split()
+    return int(before), int(after), float(each)
+
+
+def measure(study: Study, rounds: int, with_ida: bool) -> list[str]:
+    """Return a row of the table."""
+    few, more = study.part(SAMPLE), study.part(10 * SAMPLE)
+    steps = float(few.solve(workers=1).stats["steps"].mean())
+    both = [(bare_core(few, SAMPLE), one_thread(more)) for _ in range(rounds)]
+    bare, single = (steps * min(times) for times in zip(*both, strict=True))
+    # the machine may be busy: the ratio of neighbours
+    ratios = [wall(study, 2) / wall(study, 1) for _ in range(rounds)]
+    row = [
+        study.name, f"{1e6 * bare:.0f}", f"{1e6 * single:.0f}", f"{single / bare:.3f}",
+        f"{min(ratios):.2f}",
+    ]
+    ida = loop_over_ida(few, SAMPLE if study.name == "robertson" else 50) if with_ida else None
+    row.append("-" if ida is None else f"{1e6 * ida:.0f}")
+    row.append("-" if ida is None else f"{ida / single:.0f}")
+    row.append("-" if ida is None else f"{ida / (single * min(ratios)):.0f}")
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--members", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true")
+    chosen = parser.parse_args()
+    count = 1000 if chosen.quick else chosen.members
+    try:
+        import sksundae  # noqa: F401
+
+        with_ida = True
+    except ImportError:
+        with_ida = False
+    lines = [
+        "# Many members at once", "",
+        f"`python -m benchmarks.ensemble`: {count} members, rtol 1e-6, atol 1e-9, only their ends "
+        "are kept. Microseconds for a member: in the bare core, on one thread (processor time), and "
+        "in a loop over scikit-sundae with a Python residual. The time of two threads is a ratio "
+        f"by the clock, the best of {chosen.rounds}, on a machine with {os.cpu_count()} cores.", "",
+        conditions(), "",
+        "| problem | bare core | one thread | over bare core | two threads over one "
+        "| scikit-sundae | of one thread | of two threads |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name in ("robertson", "pendulum"):
+        row = measure(Study.of(name, count), chosen.rounds, with_ida)
+        lines.append("| " + " | ".join(row) + " |")
+        print(lines[-1], flush=True)
+    if not chosen.quick:
+        before, after, each = million()
+        lines += ["", f"10^6 members of two unknowns with `keep=\"final\"`: {each:.1f} us each, and "
+                  f"the memory of the process grows from {before} MB to {after} MB."]
+        print(lines[-1])
+    if not chosen.quick:
+        (RESULTS / "ensemble.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
