@@ -128,7 +128,7 @@ def solve_dae(
         Not zero where F_y and F_yp may have entries; one matrix for both, or one for each. Only
         needed for a large `fun` that is called: the trace of a function tells where they stand,
         and otherwise it is seen from values. ``linear_solver`` in `options` is "auto", "dense",
-        "band", "sparse", the name of a library, or an object of your own (`Options`).
+        "band", "sparse", "krylov", the name of a library, or an object of your own (`Options`).
     lband, uband : int, optional
         The same for matrices with so many diagonals below and above the main one.
     names, equation_names : sequence of str, optional

@@ -39,15 +39,22 @@ def diode_ladder(n):
     return equations
 
 
-@pytest.mark.parametrize("name", gallery.names())
-def test_sparse_factors_give_the_digits_of_full_ones(name):
+LONG = ("ring-modulator", "wheelset", "trivial", "charge-pump")
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in gallery.names()
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_ways_to_factor_give_the_digits_of_full_matrices(name):
     problem = gallery.get(name)
     full, *others = (
         problem.solve(rtol=1e-5, start="quiet", options={"linear_solver": solver})
-        for solver in ("dense", "sparse", "band")
+        for solver in ("dense", "sparse", "band", "krylov")
     )
     assert "sparse" not in full.how
     assert "in a band of" in others[1].how
+    assert "GMRES" in others[2].how
     for sol in others:
         assert sol.success == full.success
         assert "sparse matrices" in sol.how

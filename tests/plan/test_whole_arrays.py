@@ -25,13 +25,27 @@ def in_short_arrays(t, y, yp):
     return np.concatenate([yp[k:k + 10] * y[k:k + 10] for k in range(0, len(y), 10)])
 
 
+def on_a_grid(t, y, yp):
+    u = np.zeros((42, 52), dtype=y.dtype)
+    u[1:-1, 1:-1] = y.reshape(40, 50)
+    return yp - (u[2:, 1:-1] + u[:-2, 1:-1] - 2 * u[1:-1, 1:-1]).reshape(-1)
+
+
+def by_numbers_from_an_array(t, y, yp):
+    return yp - np.array([y[k] * y[k - 1] for k in range(len(y))])
+
+
+def by_a_list(t, y, yp):
+    return yp - np.array([value * value for value in y.tolist()])
+
+
 def raising(t, y, yp):
     raise ArithmeticError
 
 
 @pytest.mark.parametrize(("fun", "expected"), [
     (by_slices, True), (in_place, True), (by_numbers, False), (in_short_arrays, False),
-    (raising, False),
+    (on_a_grid, True), (by_numbers_from_an_array, False), (by_a_list, False), (raising, False),
 ])
 def test_what_is_done_with_whole_arrays_is_told_from_loops(fun, expected):
     y = np.ones(2000)

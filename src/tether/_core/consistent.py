@@ -223,6 +223,7 @@ def split(c, s):
         s.matrix.assemble_split(c.algebraic, c.basis_start, c.basis_row, c.basis)
     else:
         s.matrix.assemble_split(c.algebraic, cython.NULL, cython.NULL, cython.NULL)
+    s.matrix.weigh(cython.NULL)
     size: cython.double = equilibrate(c, s)
     if s.matrix.factor() != OK or not size * largest_response(c, s) < LARGEST_CONDITION:
         return SINGULAR

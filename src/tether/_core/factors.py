@@ -46,6 +46,9 @@ class Factors:
         """Factor, for everything outside the core; tell whether that worked."""
         return self.factor(address(np.ascontiguousarray(values, float))) == OK
 
+    def weigh(self, weight):
+        """Measure solutions by these weights; NULL: all entries alike."""
+
     def factor(self, values):
         """Factor the matrix with these entries; return OK or SINGULAR."""
         return SINGULAR

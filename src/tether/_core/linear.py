@@ -13,6 +13,7 @@ def assemble_and_factor(s):
     s.matrix.assemble(s.cj)
     if s.scaling_mode != UNSCALED:
         scale_matrix(s)
+    s.matrix.weigh(s.weight if s.scaling_mode == UNSCALED else cython.NULL)
     s.nlu += 1
     status = s.matrix.factor()
     s.cj_factored = s.cj if status == OK else 0.0

@@ -27,6 +27,7 @@ cdef class Matrix:
     cdef void assemble_split(self, int* of_y, int* start, int* row,
                              double* basis) noexcept nogil
     cdef double divide(self, double* rows, double* columns) noexcept nogil
+    cdef void weigh(self, double* weight) noexcept nogil
     cdef int factor(self) noexcept nogil
     cdef void solve(self, double* b) noexcept nogil
     cdef void solve_well(self, double* b) noexcept nogil

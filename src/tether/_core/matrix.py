@@ -149,6 +149,9 @@ class Matrix:
         """Divide what was assembled by `rows` and `columns`; return its 1-norm."""
         return 0.0
 
+    def weigh(self, weight):
+        """Measure solutions by these weights, if they are not exact; NULL: all entries alike."""
+
     def factor(self):
         """Factor what was assembled; return OK or SINGULAR, which a NaN or infinity is as well."""
         return SINGULAR

@@ -19,6 +19,7 @@ cdef class Sparse(Matrix):
     cdef double* made
     cdef object rest
     cdef double* left                 # of the equations by a solution
+    cdef double* weight               # of the unknowns
     cdef signed char* stands
     cdef Sparse split                 # stores B where a basis mixes columns ...
     cdef bint mixed                   # ... which was assembled last

@@ -52,6 +52,7 @@ class Sparse(Matrix):
 
     def __init__(self, pattern, way=None):
         self.way = way or SparseLU
+        self.weight = cython.NULL
         self.marks = self.split = None
         self.take(pattern, np.zeros((3, max(pattern.size, 1))))
 
@@ -322,7 +323,7 @@ class Sparse(Matrix):
         shape = self.n, self.n
         basis = csc_array((np.ones(len(row)), row, start), shape=shape)
         product = (self.pattern.matrix(np.ones(self.room)) @ basis).tocoo()
-        self.split = Sparse(Pattern(self.n, product.coords))
+        self.split = Sparse(Pattern(self.n, product.coords), self.way)
 
     def assemble_split(self, of_y, start, row, basis):
         """Make B = [F_y' R, F_y N] of math (15)."""
@@ -374,6 +375,10 @@ class Sparse(Matrix):
             self.lu, self.outdated = self.way(self.pattern), False
         return self.lu
 
+    def weigh(self, weight):
+        """Measure solutions by these weights, if they are not exact."""
+        self.weight = weight
+
     def factor(self):
         """Factor what was assembled, with the pivots of the last time where these will do."""
         if self.mixed:
@@ -384,6 +389,7 @@ class Sparse(Matrix):
                     self.open_factors()
                 except MemoryError:
                     return SINGULAR
+        self.lu.weigh(self.weight)
         return self.lu.factor(self.made)
 
     def solve(self, b):

@@ -92,6 +92,19 @@ class Pattern:
 
         return csc_array((values, self.row, self.start), shape=(self.n, self.n))
 
+    @cached_property
+    def matching(self) -> np.ndarray:
+        """A row for every column in which it stands, a different one for each; -1: there is none.
+
+        The diagonal, if it has all of its entries.
+        """
+        if np.count_nonzero(self.row == self.columns) == self.n:
+            return np.arange(self.n, dtype=np.intc)
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+
+        found = maximum_bipartite_matching(self.matrix(np.ones(self.size)).tocsr(), "row")
+        return np.asarray(found, np.intc)
+
     @property
     def _is_full_band(self) -> bool:
         """Whether hardly an entry is missing between the outermost diagonals."""
@@ -122,9 +135,9 @@ class Pattern:
         if not self.size or self._is_full_band:
             return natural
         from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mckee
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-        row_of = maximum_bipartite_matching(self.matrix(np.ones(self.size)).tocsr(), "row")
+        row_of = self.matching
         if np.any(row_of < 0):
             return natural
         column_of = np.empty(self.n, np.intc)
@@ -148,11 +161,10 @@ class Pattern:
         if self._is_full_band:
             return np.arange(self.n, dtype=np.intc), np.arange(self.n, dtype=np.intc)
         from scipy.sparse import csc_array, csr_array  # late, to save time
-        from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+        from scipy.sparse.csgraph import connected_components
 
         n = self.n
-        row_of = maximum_bipartite_matching(self.matrix(np.ones(self.size)).tocsr(), "row")
-        preferred = row_of.astype(np.intc)
+        preferred = row_of = self.matching
         free = np.setdiff1d(np.arange(n), row_of)
         row_of = row_of.copy()
         row_of[row_of < 0] = free

@@ -56,7 +56,7 @@ def new_matrix(model: Model, solver: Any) -> Matrix:
     n = model.size
     if not isinstance(solver, str) or solver in NAMED:
         return with_solver(model.pattern or Pattern(n), solver)
-    if solver in ("sparse", "band"):
+    if solver in ("sparse", "band", "krylov"):
         return in_way(solver, model.pattern or Pattern(n))
     # a pattern may take calls of the user's function: it is asked for where it matters
     if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
@@ -73,9 +73,13 @@ def new_matrix(model: Model, solver: Any) -> Matrix:
 
 
 def in_way(way: str, pattern: Pattern) -> Sparse:
-    """Store the entries of a pattern, with factors that are sparse or within a band."""
-    if way == "sparse":
-        return Sparse(pattern)
-    from tether._core.band import BandLU  # late, to save time
+    """Store the entries of a pattern, with factors of the kind that is named."""
+    if way == "band":
+        from tether._core.band import BandLU  # late, to save time
 
-    return Sparse(pattern, BandLU)
+        return Sparse(pattern, BandLU)
+    if way == "krylov":
+        from tether._core.krylov import Krylov
+
+        return Sparse(pattern, Krylov)
+    return Sparse(pattern)

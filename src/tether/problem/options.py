@@ -36,7 +36,7 @@ FORMS = ("auto", "given", 2)
 TRACES = ("auto", "never", "always")
 BACKENDS = ("auto", "machine", "c")
 STARTS = ("auto", "quiet", "assume", "check")
-LINEAR_SOLVERS = ("auto", "dense", "band", "sparse", "klu", "superlu", "pardiso")
+LINEAR_SOLVERS = ("auto", "dense", "band", "sparse", "krylov", "klu", "superlu", "pardiso")
 PROJECTION_SOLVERS = ("auto", "orthogonal", "cholesky", "sparse")
 PLACEMENTS = ("before", "after")
 CHOICES = {
@@ -107,10 +107,11 @@ class Options:
     start : {"auto", "quiet", "assume", "check"}
         Make the starting values consistent, with a warning if `y0` was changed or without, take
         them as they are, or refuse inconsistent ones.
-    linear_solver : {"auto", "dense", "band", "sparse", "klu", "superlu", "pardiso"} or object
+    linear_solver : {"auto", "dense", "band", "sparse", "krylov", ...} or object
         How the matrices of Newton's iteration are stored and factored: all of their entries, those
         within the narrowest band that an order of rows and columns gives, only those that can be
-        other than zero, or whichever costs least. ``sol.how`` says which it was.
+        other than zero, or whichever costs least; "krylov" iterates with incomplete factors, for
+        fields of very many unknowns. ``sol.how`` says which it was.
         "klu", "superlu" and "pardiso" factor sparse matrices by libraries, of which SciPy has the
         second. So does any object with ``factor(matrix)``, which gets a SciPy CSC array, and
         ``solve(b)``, which returns x; ``refactor(matrix)``, if there is one, gets matrices of the
