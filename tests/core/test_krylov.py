@@ -9,7 +9,6 @@ from tether._core.krylov import Krylov
 from tether._core.sparse import Sparse
 from tether.base.pattern import Pattern
 
-
 LEFT = 0.0101
 
 

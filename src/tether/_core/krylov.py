@@ -90,7 +90,7 @@ class Krylov(Factors):
              self.matched, self.place) = self.integers
 
     def arrange_by_size(self):
-        """Let the product of the entries on the diagonal be as large as it can; tell if that is new.
+        """Make the product of the entries on the diagonal as large as it can be; tell if it is new.
 
         Duff and Koster, SIAM J. Matrix Anal. Appl. 20, 1999, 889-901.
         """
@@ -446,12 +446,12 @@ def dot(a, b, n):
 
 
 def direction(f, k):
-    """The k-th direction."""
+    """Return the k-th direction."""
     return part(f.space, k * cython.cast(cython.longlong, f.n))
 
 
 def part(array, start):
-    """An array from some place on."""
+    """Return an array from some place on."""
     return array + start if cython.compiled else array[start:]
 
 
