@@ -47,3 +47,11 @@ def test_the_least_change_does_not_depend_on_units_of_rows_or_unknowns(seed):
     found = shortest(rows[:, None] * A / unit, rows * b, unit)
     assert found / unit == pytest.approx(expected, rel=1e-6, abs=1e-8)
     assert expected == pytest.approx(np.linalg.pinv(A) @ b)
+
+
+@pytest.mark.parametrize("rows", [[[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0], [0.0, 0.0]]])
+def test_the_shortest_solution_of_rows_that_depend_on_each_other(rows):
+    """They are not meant to, but values decide, and a failure here would end a whole run."""
+    A = np.array(rows)
+    found = shortest(A, A @ [3.0, 1.0], np.ones(2))
+    assert np.allclose(found, [1.0, 2.0])

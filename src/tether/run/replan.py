@@ -131,10 +131,10 @@ def follow_surfaces(run: Integration) -> None:
     """Stay on surfaces that both sides point at, and leave those that hold the start no longer."""
     if run.model.frozen is None:
         return
-    if len(run.switching.met) > 1 and run.start.success:
-        _choose_ways(run)
+    met = run.switching.met
+    if len(met) > 1 and run.start.success and _choose_ways(run, met):
         return
-    for _ in range(2 * MOST_MODES):
+    for _ in range(2 * MOST_MODES + len(met)):
         switching = run.switching
         if not run.start.success:
             if not run.model.shares:
@@ -145,13 +145,17 @@ def follow_surfaces(run: Integration) -> None:
         _begin_along(run)
 
 
-def _choose_ways(run: Integration) -> None:
+def _choose_ways(run: Integration, met: list[int]) -> bool:
     """Find out how the solution goes on from a point where it meets several surfaces.
 
-    It goes to one side of each or stays on some of them. At first it is to stay on all; surfaces
-    that it cannot be held on are left, and those that it comes back to are stayed on.
+    It goes to one side of each or stays on some of them. Where it passes all of them, nothing is
+    left to be found. Otherwise it is to stay on all at first; surfaces that it cannot be held on
+    are left, and those that it comes back to are stayed on. Tell whether a way was found; if not,
+    the start lies on all of them, and one can be looked at after the other.
     """
-    switching, met = run.switching, run.switching.met
+    switching = run.switching
+    if switching.passes(met):
+        return True
     ways: dict[int, float] | None = dict.fromkeys(met, 0.0)
     tried = []
     while ways is not None and ways not in tried:      # to and fro until nothing contradicts
@@ -160,7 +164,7 @@ def _choose_ways(run: Integration) -> None:
         _begin_along(run)
         better = switching.better_ways(ways)
         if better == ways:
-            return
+            return True
         ways = better if len(tried) < MOST_TRIALS else None
     all_ways = sorted(product((1.0, -1.0, 0.0), repeat=len(met)), key=lambda way: way.count(0.0))
     for way in all_ways if len(met) <= MOST_MET else ():
@@ -168,9 +172,10 @@ def _choose_ways(run: Integration) -> None:
         switching.assume(ways)
         _begin_along(run)
         if switching.better_ways(ways) == ways:
-            return
-    switching.give_up(met)
+            return True
+    switching.stand_on(met)
     _begin_along(run)
+    return False
 
 
 def _begin_along(run: Integration) -> None:

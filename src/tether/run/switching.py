@@ -15,11 +15,13 @@ what the unknowns say.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tether._core import surfaces
+from tether._core.plain import Plain
 from tether.run.method import Polynomial
 from tether.run.watch import EPS, find_zero
 
@@ -39,6 +41,11 @@ AT_REST = 1e-9
 MOST_TURNS = 12
 # So many sets of sides are tried where no start is found with the conditions free.
 MOST_SETS = 100
+# In units of the rounding errors of an equation: what its two sides may differ by on a surface
+# that counts as passed within `ROUND_OFF`. More is a jump.
+KINK = 1e5
+# Of so many surfaces at once all sides are looked at.
+MOST_TOGETHER = 4
 # A share that is not farther outside of its bounds counts as inside.
 SHARE_BESIDE = 1e-6
 
@@ -251,13 +258,57 @@ class Switching:
         if self._of is None:
             return []
         t, on = self.run.given[0], {self._functions[k] for k in self.slides}
+        off = self._given_up | self._left | self._at_poles
+        reached = []
         for k, surface in enumerate(self._of.surfaces):
             function = surface.function
             free = self._sides[k] == 0.0 and self._bands[k] < np.inf
-            if surface.conditions and (free or self._is_back(function, t)):
-                on.add(function)
-        on -= self._given_up | self._left | self._at_poles
-        return [function for function in self._functions if function in on]
+            if surface.conditions and function not in off and (free or self._is_back(function, t)):
+                reached.append(k)
+        if len(reached) + len(on - off) > 1:
+            on.update(self._of.surfaces[k].function for k in self._with_jump(reached))
+        else:
+            on.update(self._of.surfaces[k].function for k in reached)
+        return [function for function in self._functions if function in on - off]
+
+    def _with_jump(self, reached: list[int]) -> list[int]:
+        """Those of some surfaces through the start on which the equations jump.
+
+        A solution passes a mere kink, or comes off it, and is never held there: both sides say the
+        same on the surface. Since conditions may depend on each other, the others are looked at on
+        all their sides as far as there are few.
+        """
+        few = len(reached) <= MOST_TOGETHER
+        ways = product((1.0, -1.0), repeat=len(reached)) if few else [self._sides[reached]]
+        found: dict[tuple[float, ...], tuple[np.ndarray, np.ndarray]] = {}
+        jumping = set()
+        for way, (place, k) in product(map(list, ways), enumerate(reached)):
+            pair = [(*way[:place], side, *way[place + 1 :]) for side in (1.0, -1.0)]
+            for sides in pair:
+                if sides not in found:
+                    found[sides] = self._equations_on(reached, sides)
+            if _differ(*map(found.get, pair)):
+                jumping.add(k)
+        return sorted(jumping)
+
+    def _equations_on(
+        self, reached: list[int], sides: Sequence[float]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values of the equations at the start on sides of some surfaces, and their errors."""
+        frozen, run = self._of, self.run
+        assert frozen is not None
+        n, chosen = frozen.traced.n, self._sides.copy()
+        chosen[reached] = sides
+        runner = Plain(frozen.equations, np.append(run.model.inputs, frozen.shifts(chosen)))
+        return runner.values_with_errors(run.given[0], run.start.y[:n], run.start.yp[:n])
+
+    def passes(self, met: list[int]) -> bool:
+        """Whether the start has come to lie on one side of every surface met, and moves off it."""
+        assert self._of is not None
+        here = {s.function: float(side)
+                for s, side in zip(self._of.surfaces, self._sides, strict=True)}
+        ways = {function: here.get(function, 0.0) for function in met}
+        return all(ways.values()) and self.better_ways(ways) == ways
 
     def assume(self, ways: dict[int, float]) -> None:
         """Let the next start be found above or below surfaces, or sliding on them."""
@@ -291,10 +342,11 @@ class Switching:
                 better[surface.function] = 0.0
         return better
 
-    def give_up(self, functions: Sequence[int]) -> None:
-        """Leave the conditions of some surfaces free."""
-        self._given_up.update(functions)
-        self.give_up_sliding()
+    def stand_on(self, functions: Sequence[int]) -> None:
+        """Let the next start be found with conditions free where it lies on their surfaces."""
+        self._expect_sides(self._sides)
+        self._expected.update(dict.fromkeys(functions, 0.0))
+        self.slides = ()
 
     def decide_on_surfaces(self) -> bool:
         """Look at surfaces that the start lies on; tell whether it is to be found once more.
@@ -410,6 +462,12 @@ class Switching:
 
 def _turned(sides: tuple[float, ...], wrong: Sequence[int]) -> tuple[float, ...]:
     return tuple(-side if k in wrong else side for k, side in enumerate(sides))
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether values differ by more than their errors; not-a-number differs from everything."""
+    (above, error_above), (below, error_below) = one, other
+    return not bool(np.all(np.abs(above - below) <= KINK * (error_above + error_below)))
 
 
 def _way(rates: Sequence[float]) -> float | None:

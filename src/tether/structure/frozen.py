@@ -22,6 +22,7 @@ from tether.trace import Trace
 from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare
 from tether.trace.derive import total_derivative
+from tether.trace.emit import Program
 from tether.trace.graph import FULL, Graph
 from tether.trace.operations import OPERATIONS
 from tether.trace.rewrite import alternatives, rebuilt
@@ -53,6 +54,11 @@ class Frozen:
     traced: Trace
     surfaces: tuple[Surface, ...]
     shares: int = 0
+
+    @cached_property
+    def equations(self) -> Program:
+        """Program of the equations."""
+        return self.traced.program()
 
     @cached_property
     def heights(self) -> Backend:

@@ -224,12 +224,15 @@ def shortest(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """
     if not len(A):
         return np.zeros_like(scale)
-    length = np.abs(A * scale).max(axis=1, keepdims=True)
+    length = nonzero(np.abs(A * scale).max(axis=1, keepdims=True))
     scaled = (A * scale / length).T
     order = np.argsort(-np.abs(scaled).max(axis=1))
     q, r = np.linalg.qr(scaled[order])
     x = np.empty_like(scale)
-    x[order] = q @ np.linalg.solve(r.T, b / length[:, 0])
+    try:
+        x[order] = q @ np.linalg.solve(r.T, b / length[:, 0])
+    except np.linalg.LinAlgError:              # rows that depend on each other after all
+        x[order] = q @ np.linalg.lstsq(r.T, b / length[:, 0], rcond=None)[0]
     return scale * x
 
 
