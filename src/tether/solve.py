@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from tether.base.checks import as_numbers, check_time
 from tether.base.frozen import made
 from tether.base.status import ConsistencyWarning, Status
-from tether.explain.doubts import doubts
+from tether.explain.doubts import doubts, remarks
 from tether.explain.start_words import refuse_off_constraints, start_of_run, start_words
 from tether.problem.names import Names
 from tether.problem.options import Options, default, merge
@@ -275,10 +275,11 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         t, y, yp = record.outputs()
     run.model.count(run.state)
     found: tuple[str, ...] = ()
+    remarked: tuple[str, ...] = ()
     if status == Status.INTERRUPTED:
         run.status = status
     elif not status.failed:
-        found = doubts(driver)
+        found, remarked = doubts(driver), remarks(driver)
     checks = sum([d.integration.trust.points for d in drivers])
     stats = Statistics.of(run.state, seconds=driver.seconds, checks=checks, **history)
     drift = record.drift()
@@ -291,7 +292,7 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
         status=status, message=_message(driver, status, diagnosis),
         start=start_of_run(run, driver.start),
         stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver),
-        verdict=diagnosis or partial(_all_is_well, driver), warnings=found + differences,
+        verdict=diagnosis or partial(_all_is_well, driver), warnings=found + remarked + differences,
         jumps=tuple(run.jumps), naming=partial(_names, run),
         event_names=tuple([event.name for event in events]),
     )

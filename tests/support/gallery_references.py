@@ -32,17 +32,23 @@ def junction(v):
 def diode_bridge():
     """va + vb = vc by symmetry, which leaves one equation for v = va - vb."""
 
-    def rate(t, y):
-        vc = y[0]
-        source = 5.0 * math.sin(2 * math.pi * 50 * t)
+    def currents(v, vc):
+        u = np.array([v - vc, -v - vc]) / 2
+        return junction(u) + 1e-6 * u
 
+    def between(t, vc):
         def left(v):
-            return v - source + junction((v - vc) / 2) - junction((-v - vc) / 2)
+            there, back = currents(v, vc)
+            return v - 5.0 * math.sin(2 * math.pi * 50 * t) + there - back
 
-        v = brentq(left, -abs(vc) - 2.0, abs(vc) + 2.0, xtol=1e-15, rtol=1e-15)
-        return [(junction((v - vc) / 2) + junction((-v - vc) / 2) - vc / 1e3) / 1e-5]
+        return brentq(left, -abs(vc) - 2.0, abs(vc) + 2.0, xtol=1e-15, rtol=1e-15)
 
-    return end(rate, (0, 0.05), [0.0], "LSODA", rtol=1e-11, atol=1e-13, max_step=5e-5)
+    def rate(t, y):
+        return [(sum(currents(between(t, y[0]), y[0])) - y[0] / 1e3) / 1e-5]
+
+    (vc,) = end(rate, (0, 0.05), [0.0], "LSODA", rtol=1e-11, atol=1e-13, max_step=5e-5)
+    v = between(0.05, vc)
+    return [(vc + v) / 2, (vc - v) / 2, vc]
 
 
 def buck_converter():

@@ -327,17 +327,17 @@ def run_of(backend):
 
 def test_the_result_says_what_ran_the_program(empty_cache, monkeypatch):
     shelf.empty()
-    assert run_of("machine").how == "traced, as written; run by the machine"
-    assert run_of("auto").how == "traced, as written; run by the machine"
+    assert run_of("machine").how == "traced, as written"
+    assert run_of("auto").how == "traced, as written"
     if find_compiler() is not None:
-        assert run_of("c").how == "traced, as written; run in C"
+        assert run_of("c").how == "traced, as written; compiled to C"
         shelf.empty()
-        assert run_of("auto").how == "traced, as written; run in C"      # it is there
-        assert run_of("machine").how == "traced, as written; run by the machine"
+        assert run_of("auto").how == "traced, as written; compiled to C"      # it is there
+        assert run_of("machine").how == "traced, as written"
     shelf.empty()
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     for _ in range(2):
         how = run_of("c").how
-        assert how.startswith("traced, as written; run by the machine, not in C: no C compiler")
-    assert run_of("auto").how == "traced, as written; run by the machine"
+        assert how.startswith("traced, as written; not compiled to C: no C compiler")
+    assert run_of("auto").how == "traced, as written"

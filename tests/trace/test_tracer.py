@@ -84,4 +84,4 @@ def test_derivatives_by_time_and_arguments():
     assert (traced.f_args.rows, traced.f_args.cols) == ([0, 1], [0, 2])
     slopes = evaluate(traced.program(traced.f_args.nodes), *point)
     np.testing.assert_allclose(slopes, [math.sin(0.3) * 0.5, -0.6 * 0.09], rtol=1e-14)
-    assert traced.args.names == ["args[0]", "args[1][0]", "args[1][1]"]
+    assert traced.args.names == ["k", "rates[0]", "rates[1]"]

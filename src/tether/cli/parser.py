@@ -180,7 +180,7 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
                        help="reduce a high index to 1, leave it as written, or reduce it to 2")
     group.add_argument("--trace", choices=("auto", "never", "always"),
                        help="run expressions instead of calling the function")
-    group.add_argument("--start", choices=("auto", "assume", "check"),
+    group.add_argument("--start", choices=("auto", "quiet", "assume", "check"),
                        help="what to do with inconsistent starting values")
     group.add_argument("--first-step", type=float, metavar="H", help="size of the first step")
     group.add_argument("--max-step", type=float, metavar="H", help="largest size of a step")

@@ -334,8 +334,8 @@ CAUSES = {
         example="invariants[0], value 0",
     ),
     Cause.EVENT_STORM: Text(
-        "Events accumulate",
-        "Events accumulate at t = {t}: {what}.",
+        "Events pile up",
+        "Events pile up at t = {t}: {what}.",
         "Every event comes sooner after the last than the one before (Zeno's paradox: a ball that "
         "bounces infinitely often in finite time), or two events switch back and forth. "
         "No integration passes such a point.",
@@ -430,15 +430,17 @@ CAUSES = {
         "is in the exception's attribute `result`.",
     ),
     Cause.DOUBTFUL: Text(
-        "The result is doubtful",
-        "The result is doubtful: {what}.",
-        "The run reached its goal, but its result fails a check: a residual or a constraint is "
-        "larger than the tolerance explains, the function answers the same question in two ways, "
-        "or the order stayed at one amid failures.",
+        "Check the result",
+        "Check the result: {what}.",
+        "The run reached its goal, but something about its result may not be what you expect: a "
+        "residual or a constraint is larger than the tolerance explains, the equations hardly "
+        "determine an unknown, the function answers the same question in two ways, or the order "
+        "stayed at one amid failures.",
         (
             "compare with a run at a tenth of the tolerances",
             "if the start was assumed to be consistent, pass one that is, or start='auto'",
             "if a constraint does not hold, compare it with the solution of the equations alone",
+            "if an unknown is hardly determined, add what determines it, as a leakage or friction",
             "if the residual is noisy, let it depend on t, y and y' alone",
         ),
         example="the start was assumed to be consistent, but equation 1 has the value 0.3 there",

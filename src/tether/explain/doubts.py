@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tether.explain.diagnosis import Diagnosis
     from tether.run.drive import Driver
 
-__all__ = ["doubts"]
+__all__ = ["doubts", "remarks"]
 
 # In units of the tolerance: what Newton's iteration, the projection and an old Jacobian may leave
 # in the unknowns, and in the constraints.
@@ -39,10 +39,14 @@ def doubts(driver: Driver) -> tuple[str, ...]:
     found = [
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
         _untested(driver), _rough_reactions(driver), _leaks(driver), _jacobian(driver),
-        _sparsity(driver),
         *driver.integration.references.jumps, *_jumps(driver),
     ]
     return tuple([text for text in found if text])
+
+
+def remarks(driver: Driver) -> tuple[str, ...]:
+    """Say what the user may want to know about a result that is as good as any other."""
+    return tuple([text for text in (_sparsity(driver),) if text])
 
 
 def _sparsity(driver: Driver) -> str:
@@ -264,9 +268,10 @@ def _leaks(driver: Driver) -> str:
     ])
     unknowns = listed([run.names.variable(j) for _, j, _ in run.leaks])
     return (
-        f"at t = {run.t_leaks:.10g} and before the equations determined {unknowns} only by terms "
-        f"far below the tolerances. From then on {terms} was added, which these do not notice. If "
-        "other values are meant, add what determines them, such as a conductance to ground"
+        f"up to t = {run.t_leaks:.10g} terms far below the tolerances were all that determined "
+        f"{unknowns}. From then on {terms} was added, which is too little for the tolerances to "
+        "notice. If other values are meant, add what determines them, such as a conductance to "
+        "ground"
     )
 
 

@@ -323,14 +323,14 @@ class TracedModel(Model):
     @property
     def how(self) -> str:
         """How the equations are run, in words."""
-        return f"traced, as written; {self._run_by}{self._without}"
+        return f"traced, as written{self._compiled}{self._without}"
 
     @property
-    def _run_by(self) -> str:
+    def _compiled(self) -> str:
         if self.backend is not None and self.backend.name == "c":
-            return "run in C"
+            return "; compiled to C"
         reason = self.backend.reason if self.backend is not None and self.wanted == "c" else ""
-        return "run by the machine" + (f", not in C: {reason}" if reason else "")
+        return f"; not compiled to C: {reason}" if reason else ""
 
     @property
     def _without(self) -> str:
@@ -432,7 +432,7 @@ class ReducedModel(TracedModel):
         kept = counted(len(self.reduced.constraints), "constraint")
         return (
             f"traced; index {index} reduced to {self.reduced.form}, kept on {kept} of the "
-            f"equations; {self._run_by}{self._without}"
+            f"equations{self._compiled}{self._without}"
         )
 
     @property

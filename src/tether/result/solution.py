@@ -73,8 +73,9 @@ class DaeResult:
     how : str
         How the equations were run: traced or called, as written or reduced.
     warnings : tuple of str
-        What is doubtful about a result that was reached, and where a trace turned out to differ
-        from its function, so that the run was repeated; empty for almost all.
+        What to check about a result that was reached, entries that a sparsity passed by the user
+        leaves out, and where a trace turned out to differ from its function, so that the run was
+        repeated; empty for almost all.
     jumps : tuple of Jumped
         Where unknowns with a derivative jumped, at the start or on the way: when, by how much, and
         the impulses that go with it.

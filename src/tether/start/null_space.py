@@ -43,43 +43,78 @@ def sparse_directions(fy: Any, fyp: Any, unit: np.ndarray, scale: float) -> Dire
     >>> sparse_directions(fyp, fyp, np.ones(3), 1.0)[2]
     array([False,  True, False])
     """
-    from scipy.sparse import block_array, csc_array  # late, to save time
+    from scipy.sparse import coo_array, csc_array  # late, to save time
     from scipy.sparse.csgraph import connected_components
 
     n = len(unit)
-    matrix = (fyp * unit).tocoo()
+    matrix = csc_array(fyp * unit).tocoo()
     size = np.maximum(
         abs(matrix).max(axis=1).toarray(), scale * abs(fy * unit).max(axis=1).toarray()
     ).ravel()
     keep = np.abs(matrix.data) > ROUND_OFF * size[matrix.row]
-    matrix = csc_array((matrix.data[keep], (matrix.row[keep], matrix.col[keep])), shape=(n, n))
-    graph = block_array([[None, matrix], [matrix.T, None]])
-    _, group = connected_components(abs(graph), directed=False)
-    by_group = np.argsort(group[n:], kind="stable")
-    rows_by_group = np.argsort(group[:n], kind="stable")
+    data, row, column = matrix.data[keep], matrix.row[keep], matrix.col[keep]
+    graph = coo_array((np.ones(len(data)), (row, n + column)), shape=(2 * n, 2 * n))
+    count, group = connected_components(graph, directed=False)
+    rows, columns = _Members(group[:n], count), _Members(group[n:], count)
+    if columns.number.max() > MOST_TOGETHER:
+        return None
+    of_entry = group[row]
     unseen, largest = np.zeros(n), 0.0
     places: list[np.ndarray] = []
     values: list[np.ndarray] = []
-    numbers, first = np.unique(group[n:][by_group], return_index=True)
-    for number, columns in zip(numbers, np.split(by_group, first[1:]), strict=True):
-        bounds = np.searchsorted(group[:n][rows_by_group], (number, number + 1))
-        rows = rows_by_group[slice(*bounds)]
-        if len(columns) > MOST_TOGETHER:
-            return None
-        block = matrix[:, columns][rows].toarray()
-        vectors, length, sizes = _singular(block, unit[columns])
+    shapes = np.stack([rows.number, columns.number], axis=1)
+    for shape in np.unique(shapes[columns.number > 0], axis=0):        # all of one shape at once
+        alike = np.flatnonzero((shapes == shape).all(axis=1))
+        number = np.full(count, -1)
+        number[alike] = np.arange(len(alike))
+        here = number[of_entry] >= 0
+        blocks = np.zeros((len(alike), *shape))
+        blocks[number[of_entry[here]], rows.place[row[here]], columns.place[column[here]]] = (
+            data[here]
+        )
+        own = columns.of(alike)
+        vectors, length, sizes = _singular(blocks, unit[own])
         largest = max(largest, sizes.max(initial=0.0))
-        unseen[columns] = np.append(sizes, np.zeros(len(columns) - len(sizes)))
-        places.append(np.array([np.repeat(columns, len(columns)), np.tile(columns, len(columns))]))
-        values.append(np.array([(length * vectors).ravel(), (vectors / length).ravel()]))
-    place, value = np.concatenate(places, axis=1), np.concatenate(values, axis=1)
+        unseen[own[:, : sizes.shape[1]]] = sizes
+        places.append(np.array([np.repeat(own, shape[1], axis=1), np.tile(own, shape[1])]))
+        values.append(np.array([length * vectors, vectors / length]))
+    place, value = (
+        np.concatenate([part.reshape(2, -1) for part in parts], axis=1)
+        for parts in (places, values)
+    )
     basis, dual = (csc_array((entries, place), shape=(n, n)) for entries in value)
     return basis, dual, unseen <= UNSEEN * largest
 
 
+class _Members:
+    """Who belongs to which group.
+
+    Attributes
+    ----------
+    number : ndarray
+        Of members, for every group.
+    place : ndarray
+        Of every member in its group.
+    """
+
+    def __init__(self, group: np.ndarray, count: int) -> None:
+        self.number = np.bincount(group, minlength=count)
+        self._sorted = np.argsort(group, kind="stable")
+        self._first = np.cumsum(self.number) - self.number
+        self.place = np.empty(len(group), int)
+        self.place[self._sorted] = np.arange(len(group)) - self._first[group[self._sorted]]
+
+    def of(self, groups: np.ndarray) -> np.ndarray:
+        """Members of some groups of one size, a row for each."""
+        return self._sorted[self._first[groups][:, None] + np.arange(self.number[groups[0]])]
+
+
 def _singular(matrix: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Right singular vectors in columns, the lengths of their components, and singular values."""
+    """Right singular vectors in columns, the lengths of their components, and singular values.
+
+    Of one matrix, or of a stack of them.
+    """
     row, column = balanced(matrix)
-    _, sizes, vt = np.linalg.svd(row[:, None] * matrix * column)
+    _, sizes, vt = np.linalg.svd(row[..., None] * matrix * column[..., None, :])
     vt[np.abs(vt) < ROUND_OFF] = 0.0       # a row of nothing else would look like any other
-    return vt.T, (unit * column)[:, None], sizes
+    return np.swapaxes(vt, -1, -2), (unit * column)[..., None], sizes

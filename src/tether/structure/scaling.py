@@ -100,6 +100,8 @@ def _equal(n: int, unit: float, time: float) -> Units:
 def balanced(matrix: np.ndarray, sweeps: int = 8) -> tuple[np.ndarray, np.ndarray]:
     """Factors of rows and columns that bring their largest entries towards 1.
 
+    Of a matrix, or of every matrix in a stack.
+
     Examples
     --------
     >>> import numpy as np
@@ -109,11 +111,11 @@ def balanced(matrix: np.ndarray, sweeps: int = 8) -> tuple[np.ndarray, np.ndarra
     array([1., 1.])
     """
     size = np.abs(matrix)
-    row, column = np.ones(len(size)), np.ones(size.shape[1])
+    row, column = np.ones(size.shape[:-1]), np.ones((*size.shape[:-2], size.shape[-1]))
     for _ in range(sweeps):
-        scaled = row[:, None] * size * column
-        row = row / np.sqrt(nonzero(scaled.max(axis=1, initial=0.0)))
-        column = column / np.sqrt(nonzero(scaled.max(axis=0, initial=0.0)))
+        scaled = row[..., None] * size * column[..., None, :]
+        row = row / np.sqrt(nonzero(scaled.max(axis=-1, initial=0.0)))
+        column = column / np.sqrt(nonzero(scaled.max(axis=-2, initial=0.0)))
     return row, column
 
 

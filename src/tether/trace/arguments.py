@@ -11,6 +11,7 @@ are called hidden.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -35,27 +36,36 @@ class ArgumentLayout:
         Take all of them as constants.
     hidden : sequence of str
         Names of the inputs that are not floats of the arguments; these come last.
+    called : sequence of str
+        What the function calls its arguments, as far as that is known; see `parameter_names`.
 
     Attributes
     ----------
     own, size : int
         Number of inputs among the arguments, and of all.
     names : list of str
-        ``args[0]``, ``args[1][2]``, ``args[2]['k']``, ...
+        ``mass``, ``lengths[2]``, ``args[2]['k']``, ...
 
     Examples
     --------
     >>> from tether.trace.arguments import ArgumentLayout
-    >>> layout = ArgumentLayout((2.5, {"k": 4.0, "cells": 10}))
+    >>> layout = ArgumentLayout((2.5, {"k": 4.0, "cells": 10}), called=["mass"])
     >>> layout.names, layout.flatten((3.0, {"k": 5.0, "cells": 10}))
-    (['args[0]', "args[1]['k']"], array([3., 5.]))
+    (['mass', "args[1]['k']"], array([3., 5.]))
     """
 
     def __init__(
-        self, args: Sequence[Any] = (), fixed: bool = False, hidden: Sequence[str] = ()
+        self,
+        args: Sequence[Any] = (),
+        fixed: bool = False,
+        hidden: Sequence[str] = (),
+        called: Sequence[str] = (),
     ) -> None:
         self.fixed = fixed
-        self.names = [] if fixed else [name for name, _ in _floats(tuple(args), "args")]
+        own = [*called, *(f"args[{k}]" for k in range(len(called), len(args)))]
+        self.names = [] if fixed else [
+            name for arg, text in zip(args, own, strict=True) for name, _ in _floats(arg, text)
+        ]
         self.own = len(self.names)
         self.names += hidden
         self.size = len(self.names)
@@ -82,6 +92,28 @@ class ArgumentLayout:
             return tuple(args)
         numbers = iter(range(self.own))
         return _Replacement(lambda: make(next(numbers))).of(tuple(args))
+
+
+def parameter_names(fun: Callable[..., Any], first: int, count: int) -> list[str]:
+    """Return what a function calls the arguments from number `first` on; fewer if it does not say.
+
+    Examples
+    --------
+    >>> from tether.trace.arguments import parameter_names
+    >>> parameter_names(lambda t, y, yp, mass, *lengths: [], 3, 3)
+    ['mass', 'lengths[0]', 'lengths[1]']
+    """
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    found = names[first : first + count]
+    if rest is not None:
+        skipped = max(first - len(names), 0)
+        found += [f"{rest}[{k + skipped}]" for k in range(count - len(found))]
+    return found
 
 
 Place = tuple[int, int | str]          # identity of what holds a float, and where it holds it

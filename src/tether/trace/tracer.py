@@ -15,7 +15,7 @@ import numpy as np
 
 from tether.problem.naming import code_of, guess_names
 from tether.trace import opcodes as op
-from tether.trace.arguments import ArgumentLayout, HiddenInputs
+from tether.trace.arguments import ArgumentLayout, HiddenInputs, parameter_names
 from tether.trace.arrays import TracedArray
 from tether.trace.blame import LineOfWrite
 from tether.trace.blocks import JOIN, Blocks
@@ -309,7 +309,8 @@ def _follow(
     recorder = BranchRecorder(graph, lambda problem: _is_raised_by(problem, private.codes))
     effects.begin()
     raising = numpy_raises()
-    layout = ArgumentLayout(args, fixed, () if hidden is None else hidden.names)
+    called = parameter_names(fun, 4 if fills else 3, len(args)) if args else ()
+    layout = ArgumentLayout(args, fixed, () if hidden is None else hidden.names, called)
     reader = Reader()
 
     def symbol(number: int, kind: int) -> Scalar:

@@ -108,7 +108,7 @@ def _dead_centre(case: Case) -> Diagnosis | None:
 
 
 def event_storm(case: Case) -> Diagnosis:
-    """Tell where events accumulate."""
+    """Tell where events pile up."""
     assert case.driver is not None
     storm = case.driver.storm
     if storm.circle:
