@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tether.fixed import solve_fixed
     from tether.result.load import load
     from tether.run.interpolant import Interpolant
+    from tether.run.requests import Request
 
 __version__ = "0.1.0"
 
@@ -38,6 +39,7 @@ __all__ = [
     "Interpolant",
     "Options",
     "Problem",
+    "Request",
     "Start",
     "Statistics",
     "Status",
@@ -57,6 +59,7 @@ _LATE = {
     "EnsembleResult": "tether.ensemble",
     "IndexReport": "tether.explain.report",
     "Interpolant": "tether.run.interpolant",
+    "Request": "tether.run.requests",
     "consistent_start": "tether.consistent",
     "load": "tether.result.load",
     "solve_ensemble": "tether.ensemble",

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tether.base.checks import check_time
+from tether.base.checks import check_time, check_vector
 from tether.base.status import Status
 from tether.explain.start_words import refuse_off_constraints, start_of_run
-from tether.problem.options import Options
+from tether.problem.options import Options, merge
 from tether.problem.problem import Problem
 from tether.run.condition import condition_number
 from tether.run.integration import Integration
 from tether.run.method import Polynomial
+from tether.run.requests import Handover, Request
 from tether.run.statistics import Statistics
 from tether.structure.start import Start
 
 __all__ = ["Bdf"]
+
+# What may be known of equations that are asked for.
+ABOUT = ("constraints", "invariants", "var_index", "jac_sparsity", "lband", "uband")
 
 
 class Bdf:
@@ -95,6 +100,90 @@ class Bdf:
             dense_output=dense_output, names=names, equation_names=equation_names,
         )
         refuse_off_constraints(self._integration)
+
+    @classmethod
+    def requests(
+        cls,
+        t0: float,
+        y0: ArrayLike,
+        yp0: ArrayLike | None = None,
+        options: Options | Mapping[str, Any] | None = None,
+        *,
+        t_bound: float = math.inf,
+        jacobian: bool = False,
+        linear_algebra: bool = False,
+        history: tuple[ArrayLike, ArrayLike] | None = None,
+        dense_output: bool = True,
+        names: Any = None,
+        equation_names: Any = None,
+        **about: Any,
+    ) -> Generator[Request, Any, Status]:
+        """Integrate without a function: a generator that asks for residuals (HK).
+
+        For programs that own their loop, and compute residuals, Jacobians or solutions of linear
+        systems where no function of Python can be called. Every `Request` that it yields is
+        answered by ``send``, or by what is left in ``request.answer``; ``throw`` stands for a
+        function that raises. After every step there is a request of the kind "step", which needs
+        no answer. Nothing is traced: index 2 and 3 are integrated as written.
+
+        The run waits in a thread of its own, which ends with the generator: when the run does,
+        when the generator is closed, or when nobody refers to it any more.
+
+        Parameters
+        ----------
+        t0, y0, yp0, options, t_bound, history, dense_output, names, equation_names
+            As for `Bdf`.
+        jacobian : bool
+            Ask for F_y and F_y', which otherwise come from differences of residuals.
+        linear_algebra : bool
+            Ask for factors of the iteration matrix, and for solutions with them.
+        **about
+            `constraints`, `invariants`, `var_index`, `jac_sparsity`, `lband` and `uband` of
+            `Problem`.
+
+        Returns
+        -------
+        generator
+            Of `Request`; it returns the `Status`, which is also that of the last request.
+
+        Examples
+        --------
+        >>> from tether import Bdf
+        >>> for request in Bdf.requests(0.0, [1.0], t_bound=1.0):
+        ...     if request.kind == "residual":
+        ...         request.answer = request.yp + request.y
+        ...     elif request.status.name == "REACHED_END":
+        ...         print(request.t, round(float(request.y[0]), 4))
+        1.0 0.3679
+        """
+        unknown = sorted(set(about) - set(ABOUT))
+        if unknown:
+            raise TypeError(f"requests() has no argument {unknown[0]!r}")
+        handover = Handover()
+        settings = merge(options)
+        if settings.trace == "always":
+            raise ValueError("trace='always', but requests cannot be traced")
+        settings = replace(settings, trace="never")
+        if linear_algebra:
+            settings = replace(settings, linear_solver=handover)
+        problem = Problem(
+            handover.residual, jac=handover.jacobian if jacobian else None, **about
+        )
+        y0 = check_vector("y0", y0)
+
+        def work() -> Status:
+            run = cls(
+                problem, t0, y0, yp0, settings, t_bound=t_bound, history=history,
+                dense_output=dense_output, names=names, equation_names=equation_names,
+            )
+            handed_over = False
+            while not handed_over or run.status == Status.RUNNING:
+                run.step()
+                handover.ask(Request("step", run.t, run.y, run.yp, status=run.status, run=run))
+                handed_over = True
+            return run.status
+
+        return handover.run(work, len(y0))
 
     def step(self) -> Status:
         """Take one step and return the status; a finished or failed run stays where it is.
