@@ -33,7 +33,7 @@ def test_the_reference_is_met(name):
 
 def recomputable():
     """Problems and sizes that have a reference of their own, from a computation without tether."""
-    others = ("wheelset", "ring-modulator", "heat2d", "water-tubes")
+    others = ("wheelset", "ring-modulator", "heat2d", "water-tubes", "adding-unit")
     yield from ((name, {}) for name in FURTHER if name not in others)
     yield pytest.param("water-tubes", {}, marks=pytest.mark.slow)
     yield from (("chain", {"links": links}) for links in (2, 12))

@@ -39,7 +39,7 @@ def diode_ladder(n):
     return equations
 
 
-LONG = ("ring-modulator", "wheelset", "trivial", "charge-pump")
+LONG = ("ring-modulator", "wheelset", "trivial", "charge-pump", "adding-unit")
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in gallery.names()
 ]

@@ -1,196 +1,34 @@
-"""The two-bit adding unit of the Test Set for IVP Solvers: 39 transistors in ten gates.
-
-The unknowns are the 175 voltages; charges are differentiated by hand. Nodes that only capacitors
-join make the matrix of the slopes singular, so that the system has index 1.
-"""
-
-import math
-from pathlib import Path
-from typing import Any
+"""The two-bit adding unit as the Test Set for IVP Solvers prints it, with its two slips."""
 
 import numpy as np
 
-Vector = Any
-
-# As in the Test Set: time is counted in units of 1e-4 of the true one, and a factor of 5 makes the
-# circuit stiffer. Voltages in V.
-TIME, STIFFNESS = 1e4, 5.0
-CHANNEL_CONDUCTANCE, BULK_CONDUCTANCE = TIME * STIFFNESS / 40.0, TIME * STIFFNESS / 100.0
-GATE_CAPACITY, BULK_CAPACITY, LOAD = 0.6e-4 * TIME, 2.4e-5 * TIME, 2e-4 * TIME
-SATURATION, THERMAL = 1e-15 * TIME * STIFFNESS, 25.85
-SUPPLY, BULK, BUILT_IN, SLOPE = 5.0, -2.5, 0.87, 0.02
-# Transistors by threshold, how it changes with the bulk, surface potential, and gain: of the
-# depletion type, and of the enhancement type, alone or as one of two or three in series.
-DEPLETION = (-2.43, 0.2, 1.28, 53.5e-6 * TIME * STIFFNESS)
-ALONE, OF_TWO, OF_THREE = [
-    (0.2, 0.035, 1.01, 43.7e-6 * factor * TIME * STIFFNESS) for factor in (4, 8, 12)
-]
-Kind = tuple[float, float, float, float]
+from tether.gallery.adding_unit import START as AT_REST
+from tether.gallery.adding_unit import SUPPLY, Circuit, add, bulk_current
 
 
-def _overdrive(kind: Kind, gate: float, bulk: float) -> float:
-    """Return how far a gate is above its threshold, or zero."""
-    threshold, factor, potential, _ = kind
-    shift = factor * (math.sqrt(potential - bulk) - math.sqrt(potential))
-    return max(gate - threshold - shift, 0.0)
+class AsPrinted(Circuit):
+    def transistor(self, kind, first, gate, source, drain):
+        super().transistor(kind, first, gate, source, drain)
+        if drain is None:                  # the supply is left out of the charge
+            bulk, rate = self.at(first + 3)
+            u = bulk - SUPPLY
+            self.left[first + 3] += bulk_current(u, SUPPLY, rate, 0.0)
 
-
-def _channel(kind: Kind, u: float, over_source: float, over_drain: float) -> float:
-    """Return the current from drain to source by Shichman and Hodges, at a voltage u."""
-    if u > 0.0:
-        open_part = over_source**2 - max(over_source - u, 0.0) ** 2
-        return kind[3] * open_part * (1.0 + SLOPE * u)
-    open_part = over_drain**2 - max(over_drain + u, 0.0) ** 2
-    return -kind[3] * open_part * (1.0 - SLOPE * u)
-
-
-def _junction(u: float) -> float:
-    return SATURATION * (math.exp(u / THERMAL) - 1.0) if u <= 0.0 else 0.0
-
-
-def _bulk_capacity(u: float) -> float:
-    """Return the charge between bulk and channel over their voltage."""
-    if u <= 0.0:
-        return BULK_CAPACITY / math.sqrt(1.0 - u / BUILT_IN)
-    return BULK_CAPACITY * (1.0 + u / (2.0 * BUILT_IN))
-
-
-def _bulk_slope(u: float) -> float:
-    """Return the derivative of `_bulk_capacity`."""
-    if u <= 0.0:
-        return BULK_CAPACITY / (2.0 * BUILT_IN) / (1.0 - u / BUILT_IN) ** 1.5
-    return BULK_CAPACITY / (2.0 * BUILT_IN)
-
-
-def _bulk_current(u: float, v: float, u_rate: float, v_rate: float) -> float:
-    """Return the rate of the charge ``_bulk_capacity(u) * v``."""
-    return _bulk_slope(u) * u_rate * v + _bulk_capacity(u) * v_rate
-
-
-class _Circuit:
-    """Currents into the nodes and charges on them, gathered from transistor to transistor.
-
-    Nodes are numbered from 1, as in the Test Set. A signal is a node or a pair of voltage and
-    slope of an input.
-    """
-
-    def __init__(self, u: Vector, rate: Vector) -> None:
-        self.u, self.rate = u, rate
-        self.left: list[Any] = [0.0] * (len(u) + 1)
-
-    def at(self, node: int) -> tuple[Any, Any]:
-        """Voltage of a node and its rate; 0 is the ground."""
-        return (self.u[node - 1], self.rate[node - 1]) if node else (0.0, 0.0)
-
-    def transistor(self, kind: Kind, first: int, gate: Any, source: int, drain: int | None) -> None:
-        """Add one whose inner nodes begin at `first`; without a drain it hangs on the supply."""
-        left = self.left
-        (s, s_rate), (d, d_rate), (bs, bs_rate), (bd, bd_rate) = (
-            self.at(first + k) for k in range(4)
-        )
-        (at_source, source_rate) = self.at(source)
-        (at_drain, drain_rate) = (SUPPLY, 0.0) if drain is None else self.at(drain)
-        g, g_rate = self.at(gate) if isinstance(gate, int) else gate
-        channel = _channel(
-            kind, d - s, _overdrive(kind, g - s, bs - at_source),
-            _overdrive(kind, g - d, bd - at_drain),
-        )
-        to_source, to_drain = _junction(bs - at_source), _junction(bd - at_drain)
-        from_s, from_d = CHANNEL_CONDUCTANCE * (s - at_source), CHANNEL_CONDUCTANCE * (d - at_drain)
-        to_s, to_d = GATE_CAPACITY * (s_rate - g_rate), GATE_CAPACITY * (d_rate - g_rate)
-        u, rate = bs - at_source, bs_rate - source_rate
-        at_bulk = _bulk_current(u, u, rate, rate)
-        left[first] += to_s + from_s - channel
-        left[first + 1] += to_d + from_d + channel
-        left[first + 2] += at_bulk + BULK_CONDUCTANCE * (bs - BULK) + to_source
-        left[source] -= at_bulk + to_source + from_s
-        if isinstance(gate, int):
-            left[gate] -= to_s + to_d
-        u, rate = bd - at_drain, bd_rate - drain_rate
-        if drain is None:                  # the text of the Test Set leaves the supply out here
-            at_bulk = _bulk_current(u, bd, rate, bd_rate)
-        else:
-            at_bulk = _bulk_current(u, u, rate, rate)
-            left[drain] -= at_bulk + to_drain + from_d
-        left[first + 3] += at_bulk + BULK_CONDUCTANCE * (bd - BULK) + to_drain
-
-    def load(self, first: int) -> int:
-        """Add the depletion transistor of a gate, and return the node of the gate's result."""
-        result = first + 4
-        self.transistor(DEPLETION, first, result, result, None)
-        return result
-
-    def nor(self, first: int, a: Any, b: Any) -> None:
-        """Not (a or b)."""
-        result = self.load(first)
-        self.transistor(ALONE, first + 5, a, 0, result)
-        self.transistor(ALONE, first + 9, b, 0, result)
-        # The text of the Test Set has the node of another gate here in place of the result.
-        (bulk, bulk_rate), (there, there_rate) = self.at(first + 12), self.at(result)
+    def nor(self, first, a, b):
+        super().nor(first, a, b)
+        # the node of another gate stands in place of the result
+        (bulk, bulk_rate), (there, there_rate) = self.at(first + 12), self.at(first + 4)
         (slip, slip_rate) = self.at(first + 14)
-        self.left[first + 12] -= _bulk_current(
+        self.left[first + 12] -= bulk_current(
             bulk - there, slip - there, bulk_rate - there_rate, slip_rate - there_rate
         )
 
-    def and_or_not(self, first: int, a: Any, b: Any, c: Any) -> None:
-        """Not (a or (b and c))."""
-        result, between = self.load(first), first + 13
-        self.transistor(ALONE, first + 5, a, 0, result)
-        self.transistor(OF_TWO, first + 9, b, between, result)
-        self.transistor(OF_TWO, first + 14, c, 0, between)
 
-    def nand(self, first: int, a: Any, b: Any) -> None:
-        """Not (a and b)."""
-        result, between = self.load(first), first + 9
-        self.transistor(OF_TWO, first + 5, a, between, result)
-        self.transistor(OF_TWO, first + 10, b, 0, between)
-
-    def or_and_not(self, first: int, a: Any, b: Any, c: Any) -> None:
-        """Not (a and (b or c))."""
-        result, between = self.load(first), first + 9
-        self.transistor(OF_TWO, first + 5, a, between, result)
-        self.transistor(OF_TWO, first + 10, b, 0, between)
-        self.transistor(OF_TWO, first + 14, c, 0, between)
+def adder(t, y, yp):
+    return add(AsPrinted(y, yp), t)
 
 
-def _pulse(t: float, delay: float, high: float, period: float) -> tuple[float, float]:
-    """Voltage and slope of an input: up within 5, `high` long at 5 V, down within 5."""
-    time = t % period - delay
-    if time > high + 10.0:
-        return 0.0, 0.0
-    if time > high + 5.0:
-        return high + 10.0 - time, -1.0
-    if time > 5.0:
-        return 5.0, 0.0
-    if time > 0.0:
-        return time, 1.0
-    return 0.0, 0.0
-
-
-def adder(t: float, y: Vector, yp: Vector) -> list[float]:
-    a0, b0 = _pulse(t, 0.0, 5.0, 20.0), _pulse(t, 10.0, 15.0, 40.0)         # inverted
-    a1, b1 = _pulse(t, 30.0, 35.0, 80.0), _pulse(t, 70.0, 75.0, 160.0)
-    carry = _pulse(t, 150.0, 155.0, 320.0)
-    circuit = _Circuit(y, yp)
-    circuit.nor(1, a0, b0)
-    circuit.and_or_not(14, 5, b0, a0)
-    circuit.nor(32, 18, carry)
-    circuit.and_or_not(45, 36, carry, 18)
-    circuit.and_or_not(63, 5, carry, 18)
-    circuit.nor(81, a1, b1)
-    circuit.and_or_not(94, 85, b1, a1)
-    circuit.nand(112, 67, 98)
-    circuit.or_and_not(126, 116, 67, 98)
-    circuit.and_or_not(144, 85, 5, 98)
-    circuit.transistor(OF_THREE, 162, 98, 166, 148)
-    circuit.transistor(OF_THREE, 167, 18, 171, 166)
-    circuit.transistor(OF_THREE, 172, carry, 0, 171)
-    for result in (49, 130, 148):
-        circuit.left[result] += LOAD * circuit.at(result)[1]
-    return circuit.left[1:]
-
-
-START = np.loadtxt(Path(__file__).with_suffix(".txt")).ravel()
+START = np.array(AT_REST)
 # S0, S1 and the carry at the end, from the Test Set: RADAU5 at a tolerance of 1e-5.
 END, OUTPUTS = 320.0, [48, 129, 147]
 RESULT = [0.2040419147264534, 4.997238455712048, 0.2038985905095614]

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tether.gallery.adding_unit import adding_unit
 from tether.gallery.analytic import (
     harmonic,
     implicit_oscillator,
@@ -64,6 +65,7 @@ from tether.gallery.wheelset import wheelset
 
 __all__ = [
     "GalleryProblem",
+    "adding_unit",
     "aircraft",
     "akzo",
     "andrews",
@@ -145,6 +147,7 @@ _GROUPS: dict[str, dict[str, _Factory]] = {
         "charge-pump": charge_pump,
         "nand-gate": nand_gate,
         "ring-modulator": ring_modulator,
+        "adding-unit": adding_unit,
     },
     "machines": {
         "slider-crank": slider_crank,

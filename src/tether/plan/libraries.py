@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,7 +91,9 @@ KLU_PLACES = (
 @lru_cache(maxsize=1)
 def find_klu() -> Library | None:
     """Return KLU as it is found on the machine; None where it is not."""
-    from tether._core.klu import Library  # late, to save time
+    from pathlib import Path  # late, to save time
+
+    from tether._core.klu import Library
 
     prefix = Path(sys.prefix) / "lib"
     candidates = [*KLU_NAMES, *(str(prefix / name) for name in KLU_NAMES)]
