@@ -320,3 +320,60 @@ def test_options(more):
                     options=options, **more)
     for i in range(2):
         assert_same(result, i, sol)
+
+
+def heater(t, y, yp, level, gain):
+    """Heating below a level; members may pass it, begin on it, or stay on one side."""
+    return [yp[0] - max(level - y[0], 0.0) * gain + 0.1 * abs(y[0] - 5.0)]
+
+
+def drag(t, y, yp, g, c):
+    x, z, u, v, tension = y
+    return [
+        yp[0] - u, yp[1] - v, yp[2] + tension * x + c * abs(u) * u,
+        yp[3] + tension * z + c * abs(v) * v + g, x * x + z * z - 1.0,
+    ]
+
+
+LEVELS = np.array([0.1, 1.0, 2.0, 3.0, 5.0, 6.0, 8.0, 9.0])
+
+
+@pytest.mark.parametrize("backend", ["machine", "c"])
+@pytest.mark.parametrize("times", [None, np.linspace(0.0, 3.0, 7)], ids=["final", "t_eval"])
+def test_conditions_that_may_turn_on_the_way(times, backend):
+    if backend == "c" and not has_compiler():
+        pytest.skip("no C compiler")
+    starts = np.array([[1.0], [1.0], [1.0], [2.5], [2.5], [2.5], [7.0], [9.0]])
+    # traced with its branches, and compared on each
+    result = solve_ensemble(heater, (0.0, 3.0), starts, args=(LEVELS, 0.3), t_eval=times,
+                            workers=1, options={"backend": backend})
+    assert 3 <= result.in_core < 8
+    for i, level in enumerate(LEVELS):
+        assert_same(result, i, solve_dae(heater, (0.0, 3.0), starts[i], args=(float(level), 0.3),
+                                         t_eval=times, options={"backend": backend}))
+
+
+@pytest.mark.parametrize("end", [0.1, 2.0])
+def test_conditions_of_reduced_equations(end):
+    y0 = [np.sin(0.5), -np.cos(0.5), np.cos(0.5), np.sin(0.5), 0.0]
+    result = solve_ensemble(drag, (0.0, end), y0, args=(GRAVITY, 0.3), t_eval=[0.5 * end, end])
+    for i, g in enumerate(GRAVITY):
+        assert_same(result, i, alone(drag, (0.0, end), y0, (float(g), 0.3),
+                                     t_eval=[0.5 * end, end]))
+    if end < 1.0:
+        assert result.in_core >= 5             # the first ones meet branches for the first time
+
+
+def test_members_that_all_switch_are_not_tried_in_vain():
+    def relay(t, y, yp, level):
+        return [yp[0] - (2.0 if y[0] < level else 0.5)]
+
+    levels = np.linspace(2.0, 3.0, 60)
+    members = read_members(relay, (levels,), [1.0], None)
+    task = read_task(relay, (0.0, 3.0), None, "final", members, {})
+    worker = Worker(task, members)
+    assert worker.note == ""
+    for first in range(0, 60, 20):
+        chunk = worker.solve(members.part(first, first + 20), first)
+        assert chunk.is_complete
+    assert worker.note == "most members need a run of their own"

@@ -7,8 +7,10 @@ from tether._core.consistent cimport Completion, begin_search, complete
 from tether._core.constraints cimport evaluate_constraints
 from tether._core.dense cimport Dense
 from tether._core.linear cimport solve_scaled
-from tether._core.machine cimport Machine, take_args, write_static
-from tether._core.native cimport Native, take_native_args, write_native_static
+from tether._core.machine cimport Machine, take_args, take_last_args, values_at, write_static
+from tether._core.native cimport (
+    Native, take_last_native_args, take_native_args, write_native_static,
+)
 from tether._core.norms cimport set_weights, weighted_norm
 from tether._core.project cimport move_onto
 from tether._core.state cimport State
@@ -32,13 +34,19 @@ cdef class Lane:
     cdef double t0, first_step
     cdef long long most_steps
     cdef bint is_reduced, must_hold, slopes_given, between
+    cdef object heights, sizes        # of conditions of the equations
+    cdef int n_surfaces
+    cdef bint has_conditions
     cdef long long n_times
     cdef object times, outputs, own, kept, where, fields
     cdef double* y_start
     cdef double* yp_start
     cdef double* change
     cdef double* guessed              # not zero: replaced without a word
+    cdef double* asked                # not zero: between the steps
     cdef double* g_before
+    cdef double* pairs
+    cdef double* shifts
     cdef int n_kept
     cdef long long* places            # of every array: where it is, its copy, its size
     cdef long long fields_size
@@ -49,6 +57,8 @@ cdef int run_member(Lane lane, State s, double* inputs, double* y0, double* yp0,
 cdef void restore(Lane lane, State s) noexcept nogil
 cdef void take_inputs(Lane lane, State s, double* inputs) noexcept nogil
 cdef int take_piece_args(void* piece, double* inputs) noexcept nogil
+cdef bint freeze(Lane lane, State s) noexcept nogil
+cdef void freeze_piece(void* piece, double* shifts, int count) noexcept nogil
 cdef bint begin_member(Lane lane, State s, double* y0, double* yp0, char* moved) noexcept nogil
 cdef bint go_onto_constraints(Lane lane, State s) noexcept nogil
 cdef bint moves_what_evolves(Lane lane, State s) noexcept nogil

@@ -10,6 +10,8 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isfinite, sqrt
 
+from tether._core.surfaces import watch_surfaces
+
 AVAILABLE = cython.compiled            # the interpreted core cannot copy its memory
 
 # What becomes of a member: anything but DONE is for a run of its own.
@@ -26,6 +28,10 @@ LEFT_OVER = cython.declare(cython.double, 1e-10)
 NO_CHANGE = cython.declare(cython.double, 1e-6)
 SHARE_OF_SPAN = cython.declare(cython.double, 1e-3)
 TARGET = cython.declare(cython.double, 0.25)
+# `tether.run.switching`: within so many units of round-off a height counts as zero.
+ROUND_OFF = cython.declare(cython.double, 64.0)
+EPS = cython.declare(cython.double, 2.0**-52)
+INFINITY = cython.declare(cython.double, float("inf"))
 # `tether.explain.doubts`.
 LARGEST_CHANGE = cython.declare(cython.double, 100.0)
 LARGEST_DRIFT = cython.declare(cython.double, 100.0)
@@ -57,34 +63,49 @@ class Lane:
         Row of the constraints from which on they keep their values of the start.
     determined : ndarray of bool
         Unknowns whose starting values are replaced without a word.
-    is_reduced, must_hold, slopes_given, between : bool
-        The equations were reduced; they imply all constraints; y' is given at the start; the
-        unknowns are asked for between the steps.
+    asked : ndarray of bool
+        Unknowns that are asked for between the steps.
+    is_reduced, must_hold, slopes_given : bool
+        The equations were reduced; they imply all constraints; y' is given at the start.
+    heights, sizes : Machine, optional
+        Heights above the surfaces where conditions of the equations change, and what these are
+        differences of; the last inputs of the equations freeze them.
     """
 
     def __init__(
         self, s, runner, search, n_user, t0, times, first_step, most_steps, first_invariant,
-        determined, is_reduced, must_hold, slopes_given, between,
+        determined, asked, is_reduced, must_hold, slopes_given, heights=None, sizes=None,
     ):
         self.s, self.c, self.runner = s, search, runner
         self.in_c = isinstance(runner, Native)
         self.n_user, self.t0 = n_user, t0
         self.first_step, self.most_steps = first_step, most_steps
         self.first_invariant, self.is_reduced = first_invariant, is_reduced
-        self.must_hold, self.slopes_given, self.between = must_hold, slopes_given, between
+        self.must_hold, self.slopes_given = must_hold, slopes_given
+        self.heights, self.sizes = heights, sizes
+        self.n_surfaces = 0
+        if heights is not None:
+            self.n_surfaces = heights.n_values
+            watch_surfaces(s, heights, np.zeros(self.n_surfaces), np.zeros(self.n_surfaces))
+        self.has_conditions = s.n_conditions > 0
         self.n_times = len(times)
         self.times = np.array(times, float)
         self.outputs = np.zeros((2, max(1, self.n_times * s.n)))
         if self.n_times:
             s.evaluate_at(self.times, self.outputs[0], self.outputs[1])
         n: cython.int = s.n
-        self.own = np.zeros(4 * s.n + s.n_constraints)
+        self.own = np.zeros(5 * s.n + s.n_constraints + 3 * self.n_surfaces)
         self.own[3 * s.n : 3 * s.n + n_user] = determined
+        self.own[4 * s.n : 4 * s.n + n_user] = asked
+        self.between = np.any(asked)
         self.y_start = address(self.own)
         self.yp_start = self.y_start + n
         self.change = self.yp_start + n
         self.guessed = self.change + n
-        self.g_before = self.guessed + n
+        self.asked = self.guessed + n
+        self.g_before = self.asked + n
+        self.pairs = self.g_before + self.s.n_constraints
+        self.shifts = self.pairs + 2 * self.n_surfaces
         self.keep_memory()
 
     def keep_memory(self):
@@ -229,12 +250,52 @@ def take_inputs(lane, s, inputs):
         inputs += cython.cast(Machine, lane.runner).n_args
     for piece in range(s.n_pieces):
         inputs += take_piece_args(cython.cast(cython.p_void, s.piece_data[piece]), inputs)
+    if lane.n_surfaces > 0:
+        take_args(cython.cast(Machine, lane.heights), inputs)
+        inputs += cython.cast(Machine, lane.heights).n_args
+        take_args(cython.cast(Machine, lane.sizes), inputs)
+        inputs += cython.cast(Machine, lane.sizes).n_args
+    if lane.has_conditions:
+        take_args(cython.cast(Machine, s.conditions_adapter), inputs)
 
 
 def take_piece_args(piece, inputs):
     """Let the program of a constraint have its inputs; return how many there are."""
     take_args(cython.cast(Machine, piece), inputs)
     return cython.cast(Machine, piece).n_args
+
+
+def freeze(lane, s):
+    """Freeze conditions on the sides on which the start lies; False if it lies on a surface."""
+    k: cython.int
+    count: cython.int = lane.n_surfaces
+    band: cython.double
+    values_at(cython.cast(Machine, lane.sizes), lane.t0, lane.y_start, lane.yp_start, lane.pairs)
+    values_at(
+        cython.cast(Machine, lane.heights), lane.t0, lane.y_start, lane.yp_start, s.heights
+    )
+    for k in range(count):
+        band = ROUND_OFF * EPS * (fabs(lane.pairs[2 * k]) + fabs(lane.pairs[2 * k + 1]))
+        if not fabs(s.heights[k]) > band:
+            return False
+        s.bands[k] = band
+        s.sides[k] = 1.0 if s.heights[k] > 0.0 else -1.0
+        lane.shifts[k] = -INFINITY if s.heights[k] > 0.0 else INFINITY
+        s.heights[k] = 0.0
+    if lane.in_c:
+        take_last_native_args(cython.cast(Native, lane.runner), lane.shifts, count)
+    else:
+        take_last_args(cython.cast(Machine, lane.runner), lane.shifts, count)
+    if lane.is_reduced and s.n_pieces > 0:     # those of the equations come first
+        freeze_piece(cython.cast(cython.p_void, s.piece_data[0]), lane.shifts, count)
+    s.jacobian_exists = False                  # it is that of free conditions
+    s.cj_factored = 0.0
+    return True
+
+
+def freeze_piece(piece, shifts, count):
+    """Let the program of a constraint have the inputs that freeze conditions."""
+    take_last_args(cython.cast(Machine, piece), shifts, count)
 
 
 def begin_member(lane, s, y0, yp0, moved):
@@ -260,6 +321,8 @@ def begin_member(lane, s, y0, yp0, moved):
             lane.y_start[i] = lane.c.y[i]
             lane.yp_start[i] = lane.c.yp[i]
     elif code != AS_GIVEN:
+        return False
+    if lane.n_surfaces > 0 and not freeze(lane, s):
         return False
     if lane.is_reduced and not move_to_start(lane, s):
         return False
@@ -352,13 +415,14 @@ def signs_are_kept(lane, s, y0):
 
 
 def ask_between(lane, s):
-    """Mark the unknowns that are asked for between the steps; by 2 those without slopes."""
+    """Mark the unknowns that are asked for between the steps; by 2 those known to have no slope."""
     j: cython.int
     s.interpolated = False
     for j in range(s.n):
-        s.wanted[j] = 1 if j < lane.n_user else 0
-        if s.matrix.column(OF_YP, j, s.column_rows, s.column_values) == 0:
-            s.wanted[j] *= 2
+        s.wanted[j] = 1 if lane.asked[j] != 0.0 else 0
+        if s.jacobian_exists:
+            if s.matrix.column(OF_YP, j, s.column_rows, s.column_values) == 0:
+                s.wanted[j] *= 2
         if s.wanted[j] > 1 or (s.kind[j] > 1 and s.wanted[j] > 0):
             s.interpolated = True
     s.looked_at = 0.0
@@ -407,7 +471,7 @@ def is_beyond_doubt(lane, s):
         return False
     if s.last_k == 1 and s.max_order > 1 and s.attempts >= ATTEMPTS_AT_ORDER_1:
         return False
-    return s.untested == 0 and s.reaction_error == 0.0
+    return s.untested == 0 and s.reaction_error == 0.0 and not s.to_compare
 
 
 def hand_over(lane, s, y_end, yp_end, y, yp, counts):

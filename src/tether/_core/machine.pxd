@@ -76,6 +76,7 @@ cdef void fill(Machine m, double t, double* y, double* yp) noexcept nogil
 cdef void fill_entries(Machine m, double t, double* y, double* yp) noexcept nogil
 cdef void follow_args(Machine m) noexcept nogil
 cdef void take_args(Machine m, double* args) noexcept nogil
+cdef void take_last_args(Machine m, double* args, int count) noexcept nogil
 cdef void values_at(Machine m, double t, double* y, double* yp, double* out) noexcept nogil
 cdef void write_static(Machine m, double* fy, double* fyp) noexcept nogil
 cdef void entries_at(Machine m, double t, double* y, double* yp, double* fy,

@@ -454,6 +454,14 @@ def take_args(m, args):
     follow_args(m)
 
 
+def take_last_args(m, args, count):
+    """Take new values of the last args alone, without Python."""
+    i: cython.int
+    for i in range(count):
+        m.w[m.base - count + i] = args[i]
+    follow_args(m)
+
+
 def values_at(m, t, y, yp, out):
     """Values at a point."""
     i: cython.int

@@ -35,6 +35,7 @@ cdef void native_entries(Native m, double t, double* y, double* yp, double* fy,
                          double* fyp) noexcept nogil
 cdef void put_entries(Native m, double* fy, double* fyp) noexcept nogil
 cdef void take_native_args(Native m, double* args) noexcept nogil
+cdef void take_last_native_args(Native m, double* args, int count) noexcept nogil
 cdef void write_native_static(Native m, double* fy, double* fyp) noexcept nogil
 cdef void native_rows(Native m, double t, double* y, double* gy) noexcept nogil
 cdef int native_residual(State s, double t, double* y, double* yp, double* out) noexcept nogil

@@ -191,6 +191,15 @@ def take_native_args(m, args):
     m.t = NAN
 
 
+def take_last_native_args(m, args, count):
+    """Take new values of the last args alone, without Python."""
+    i: cython.int
+    for i in range(count):
+        m.w[m.n_args - count + i] = args[i]
+    m.fill_static(m.w)
+    m.t = NAN
+
+
 def write_native_static(m, fy, fyp):
     """Write the entries that follow from constants and args."""
     m.static_entries(m.w, m.fy_list, m.fyp_list)

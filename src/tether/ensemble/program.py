@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tether._core import lane as core
+from tether._core.branches import watch_branches
 from tether._core.consistent import Completion
 from tether._core.dense import Dense
 from tether._core.machine import Machine
@@ -49,6 +50,11 @@ class _Inputs:
     plan: Plan
     hidden: np.ndarray
     values: np.ndarray
+
+    def of(self, args: tuple[Any, ...]) -> np.ndarray:
+        """Return the inputs for some arguments, with conditions left free."""
+        found = self.plan.args(args, self.hidden)
+        return np.append(found, np.zeros(len(self.values) - len(found)))
 
     def rows(self, members: Members) -> np.ndarray:
         """Return the inputs of members, one row each."""
@@ -93,13 +99,17 @@ class MembersInCore:
             self._inputs.append(_Inputs(traced.plan, traced.reading.hidden, traced.inputs))
         if len(self._inputs) - 1 != state.n_pieces:
             raise NotInCoreError("it has constraints that are no programs")
-        self.model = model
+        self.model, plan = model, self._inputs[0].plan
+        if plan.frozen is not None:            # heights and what they are differences of
+            self._inputs += 2 * self._inputs[:1]
+        if plan.conditions is not None:
+            self._inputs.append(_Inputs(plan, self._inputs[0].hidden, model.inputs))
         for i in {0, members.count // 2, members.count - 1}:
             self._compare_inputs(members, i)
 
     def _compare_inputs(self, members: Members, i: int) -> None:
         args = members.args_of(i)
-        expected = [part.plan.args(args, part.hidden) for part in self._inputs]
+        expected = [part.of(args) for part in self._inputs]
         found = self.inputs(members.part(i, i + 1))[0]
         if not np.array_equal(found, np.concatenate(expected), equal_nan=True):
             raise NotInCoreError("the inputs of its program are not those of args")
@@ -136,14 +146,27 @@ class MembersInCore:
         if model.constraints.invariants:
             references = model.constraints.references(state)
             n_invariants = 0 if references is None else len(references)
-        times = self.task.times
+        plan, times = self._inputs[0].plan, self.task.times
+        frozen, asked = plan.frozen, np.full(self.n, self._between)
+        if plan.conditions is not None:
+            watch_branches(state, plan.conditions.new(model.inputs), self.known_branches)
+        if frozen is not None:
+            asked |= frozen.unknowns[: self.n]
         return core.Lane(
             state, state.residual_adapter, search, self.n, t0,
             np.zeros(0) if times is None else times, options.first_step or 0.0,
             min(options.max_steps or MOST_STEPS, MOST_STEPS),
-            state.n_constraints - n_invariants, model.determined, reduced,
-            reduced and not model.constraints.all, self.yp0 is not None, self._between,
+            state.n_constraints - n_invariants, model.determined, asked, reduced,
+            reduced and not model.constraints.all, self.yp0 is not None,
+            *([] if frozen is None else [
+                program.new(model.values) for program in (frozen.heights, frozen.sizes)
+            ]),
         )
+
+    @property
+    def known_branches(self) -> list[int]:
+        """Branches of the function on which its program was compared with it."""
+        return sorted(self._inputs[0].plan.ledger.branches)
 
     @property
     def _between(self) -> bool:
@@ -225,7 +248,6 @@ def _check_model(model: Model, note: str) -> None:
         ("its structure was found with the values at hand", plan.only_here),
         ("its structure may depend on the arguments", plan.depends_on_inputs),
         ("its structure depends on conditions", plan.modes is not None),
-        ("it has conditions", plan.frozen is not None or plan.conditions is not None),
         ("it switches by time", plan.switch_times is not None or model.is_switched_by_time),
         ("it is made of a derivative array", model.rows_were_chosen or model.redundant),
         ("it has further unknowns", model.size != model.n),

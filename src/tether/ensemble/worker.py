@@ -20,6 +20,8 @@ __all__ = ["FAILED_WITH_EXCEPTION", "Worker"]
 
 # Status of a member whose run raised an exception.
 FAILED_WITH_EXCEPTION = -100
+# Of so many members at least, the share that may be run in vain in the core.
+FEWEST, MOST_IN_VAIN = 16, 0.5
 NEVER = np.zeros(1, np.int8)
 
 
@@ -36,11 +38,12 @@ class Worker:
         self.task = task
         self._lanes: SimpleQueue[Any] = SimpleQueue()
         self.note = ""
+        self._tried = self._in_vain = 0        # members in the core, and those it has left
         self._determined = determined(task, members)
         self._in_core: MembersInCore | None = None
         try:
             self._in_core = MembersInCore(task, members)
-            self._lanes.put(self._in_core.new_lane())
+            self._lanes.put(self._new_lane(self._in_core))
         except NotInCoreError as reason:
             self.note = str(reason)
         except Exception as error:             # whatever it is, a run of its own will tell
@@ -73,7 +76,7 @@ class Worker:
         in_core = self._in_core
         if in_core is None or count == 0:
             return outcome
-        lane = self._take_lane(in_core)
+        lane, known = self._take_lane(in_core)
         try:
             y_end, yp_end = np.zeros((2, count, n))
             at_times = self.task.times is not None
@@ -85,8 +88,9 @@ class Worker:
                 chunk.drift, chunk.moved, outcome, stop,
             )
         finally:
-            self._lanes.put(lane)
+            self._lanes.put((lane, known))
         done = outcome == core.DONE
+        self._count(outcome)
         chunk.status[done] = Status.REACHED_END
         if not at_times:
             chunk.y[done, 0], chunk.yp[done, 0] = y_end[done], yp_end[done]
@@ -101,11 +105,25 @@ class Worker:
                 chunk.in_core, chunk.is_trusted = 0, False
         return outcome
 
-    def _take_lane(self, in_core: MembersInCore) -> Any:
+    def _count(self, outcome: np.ndarray) -> None:
+        """Give up where most members are left to runs of their own: they switch, or fail."""
+        self._tried += int(np.sum(outcome != core.NOT_YET))
+        self._in_vain += int(np.sum(outcome > core.DONE))
+        if self._tried >= FEWEST and self._in_vain > MOST_IN_VAIN * self._tried:
+            self._in_core = None
+            self.note = "most members need a run of their own"
+
+    def _take_lane(self, in_core: MembersInCore) -> tuple[Any, int]:
+        """Return a memory that nobody uses, and how many branches it knows: all that are known."""
         try:
-            return self._lanes.get_nowait()
+            lane, known = self._lanes.get_nowait()
         except Empty:
-            return in_core.new_lane()
+            return self._new_lane(in_core)
+        return (lane, known) if known == len(in_core.known_branches) else self._new_lane(in_core)
+
+    def _new_lane(self, in_core: MembersInCore) -> tuple[Any, int]:
+        known = len(in_core.known_branches)
+        return in_core.new_lane(), known
 
     def _solve_alone(self, members: Members, i: int, chunk: Chunk) -> None:
         """Solve one member by `solve_dae`; an exception is a failure of this member alone."""
