@@ -1,10 +1,13 @@
 """Linear systems by iteration: accurate enough, independent of units, and honest if they fail."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.sparse import coo_array, csc_array, diags_array, eye_array, kron, random_array
+from scipy.sparse.linalg import spilu
 
-from tether import solve_dae
+from tether import Cause, solve_dae
 from tether._core.krylov import Krylov
 from tether._core.sparse import Sparse
 from tether.base.pattern import Pattern
@@ -123,3 +126,100 @@ def test_units_make_no_difference(trace):
     np.testing.assert_allclose(other.y[:, -1] / unit, full.y[:, -1], atol=2e-6)
     np.testing.assert_allclose(plain.y[:, -1], full.y[:, -1], atol=2e-6)
     assert plain.stats.steps <= 1.1 * full.stats.steps
+
+
+class Incomplete:
+    """A preconditioner of the user's."""
+
+    def __init__(self, wrong=None):
+        self.factored = self.solved = 0
+        self.wrong = wrong
+
+    def factor(self, matrix):
+        self.factored += 1
+        if self.wrong == "factor raises" and self.factored == 5:
+            raise OSError("no license")
+        self.lu = spilu(matrix, drop_tol=1e-3)
+
+    def solve(self, b):
+        self.solved += 1
+        if self.solved > 60:
+            if self.wrong == "solve raises":
+                raise OSError("no license")
+            if self.wrong == "shape":
+                return b[:-1]
+            if self.wrong == "nan":
+                return np.full(len(b), np.nan)
+        return self.lu.solve(b)
+
+
+def plate(k):
+    around = laplacian(k) * (k + 1.0) ** 2
+    y0 = np.random.default_rng(5).uniform(1, 2, k * k)
+    return (lambda t, y, yp: yp - around @ y + y**3), y0
+
+
+def test_a_preconditioner_of_the_users_saves_iterations():
+    equations, y0 = plate(30)
+    mine = Incomplete()
+    options = {"linear_solver": "krylov"}
+    plain = solve_dae(equations, (0, 0.5), y0, options=options)
+    helped = solve_dae(equations, (0, 0.5), y0, options={**options, "preconditioner": mine})
+    how = re.compile(r"GMRES with (.+), ([\d.]+) iterations each")
+    words = [how.search(sol.how) for sol in (helped, plain)]
+    assert [found[1] for found in words] == ["Incomplete", "incomplete factors"]
+    assert float(words[0][2]) < float(words[1][2])
+    assert 0 < mine.factored <= helped.nlu + 5
+    np.testing.assert_allclose(helped.y[:, -1], plain.y[:, -1], atol=1e-5)
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+@pytest.mark.parametrize(("wrong", "error", "words"), [
+    ("factor raises", OSError, "no license"), ("solve raises", OSError, "no license"),
+    ("shape", ValueError, "preconditioner Incomplete: solve must return 100 real numbers"),
+])
+def test_what_a_preconditioner_raises_passes_through(trace, wrong, error, words):
+    equations, y0 = plate(10)
+    options = {"linear_solver": "krylov", "preconditioner": Incomplete(wrong)}
+    with pytest.raises(error, match=words) as caught:
+        solve_dae(equations, (0, 0.5), y0, trace=trace, options=options)
+    assert caught.value.result.t[-1] > 0.0
+
+
+def test_a_preconditioner_without_numbers_ends_the_run_and_is_named():
+    equations, y0 = plate(10)
+    options = {"linear_solver": "krylov", "preconditioner": Incomplete("nan")}
+    sol = solve_dae(equations, (0, 0.5), y0, options=options)
+    assert not sol.success
+    assert sol.t[-1] > 0.0
+    assert sol.diagnosis.cause == Cause.LINEAR_SOLVER
+    assert "'linear_solver': 'sparse'" in sol.message
+
+
+@pytest.mark.parametrize(("options", "error", "words"), [
+    ({"preconditioner": Incomplete()}, ValueError, "preconditioner needs linear_solver='krylov'"),
+    ({"linear_solver": "krylov", "preconditioner": 3}, TypeError, "preconditioner must be an obj"),
+    ({"linear_solver": "krylov", "preconditioner": Incomplete}, TypeError, "class Incomplete"),
+])
+def test_what_is_no_preconditioner_is_refused(options, error, words):
+    with pytest.raises(error, match=words):
+        solve_dae(lambda t, y, yp: yp + y, (0, 1), [1.0], options=options)
+
+
+def test_systems_that_iterations_do_not_solve_are_reported():
+    """Index 1, but what the algebraic part needs is far from its incomplete factors."""
+    n = 300
+    draw = np.random.default_rng(8)
+    tangle = random_array((n, n), density=0.05, rng=draw).toarray() + 0.5 * np.eye(n)[::-1]
+
+    def equations(t, y, yp):
+        return np.concatenate([yp[:1] + y[:1], tangle @ y[1:] - y[0]])
+
+    options = {"linear_solver": "krylov"}
+    sol = solve_dae(equations, (0, 1), np.ones(n + 1), start="quiet", options=options)
+    exact = np.exp(-1) * np.append(1.0, np.linalg.solve(tangle, np.ones(n)))
+    assert not sol.success
+    assert sol.diagnosis.cause == Cause.LINEAR_SOLVER
+    assert "'linear_solver': 'sparse'" in sol.message
+    sol = solve_dae(equations, (0, 1), np.ones(n + 1), start="quiet")
+    np.testing.assert_allclose(sol.y[:, -1], exact, atol=1e-3 * np.abs(exact).max())

@@ -172,11 +172,11 @@ ways = [
     lambda: solve_dae(heat, (0, 0.1), np.ones(44), trace="never", rtol=1e-4),
 ]
 ours = [solve() for solve in ways]
-memory.new_matrix = lambda model, solver: Toy(model.size)
+memory.new_matrix = lambda model, *solver: Toy(model.size)
 theirs = [solve() for solve in ways]
-memory.new_matrix = lambda model, solver: Sparse(model.pattern or Pattern(model.size))
+memory.new_matrix = lambda model, *solver: Sparse(model.pattern or Pattern(model.size))
 sparse = [solve() for solve in ways]
-memory.new_matrix = lambda model, solver: Sparse(model.pattern or Pattern(model.size), BandLU)
+memory.new_matrix = lambda model, *solver: Sparse(model.pattern or Pattern(model.size), BandLU)
 band = [solve() for solve in ways]
 print(json.dumps({
     "file": dense.__file__, "made": Toy.made,

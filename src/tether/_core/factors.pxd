@@ -4,6 +4,8 @@ from tether._core.codes cimport OK, SINGULAR
 cdef class Factors:
     cdef public int n
     cdef public bint factored
+    cdef public bint failed
+    cdef public object error
     cdef void weigh(self, double* weight) noexcept nogil
     cdef int factor(self, double* values) noexcept nogil
     cdef void solve(self, double* b) noexcept nogil

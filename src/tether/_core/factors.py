@@ -21,7 +21,12 @@ class Factors:
         Size.
     factored : bool
         Whether there are factors.
+    failed, error : bool, Exception
+        Whether an object of the user's has raised an exception, and which.
     """
+
+    if not cython.compiled:
+        failed, error = False, None
 
     @property
     def entries(self):

@@ -5,9 +5,12 @@ from tether._core.codes cimport OK, SINGULAR
 from tether._core.factors cimport Factors
 
 cdef class Krylov(Factors):
+    cdef object __weakref__
     cdef public long long solutions, iterations, failures
     cdef public bint complete         # every column has a row of its own
     cdef object pattern
+    cdef public object user           # stands in for the incomplete factors ...
+    cdef bint by_user                 # ... if there is one
     cdef long long size
     cdef int replaced                 # pivots that were too small
     cdef int directions               # before the iteration begins anew
@@ -29,7 +32,8 @@ cdef class Krylov(Factors):
     cdef double* r
     cdef double* b
     cdef double* row_size             # largest term of each equation
-    cdef bint unsolved                # the iterations did not suffice
+    cdef int call_factor(self) except -200
+    cdef int call_solve(self, double* v, double* out) except -200
 
 cdef void measure_rows(Krylov f) noexcept nogil
 cdef int eliminate_within(Krylov f) noexcept nogil

@@ -14,13 +14,21 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, sqrt
 
+from tether._core.adapters import REAL, WrongResult
+from tether._core.foreign import LAST
+
 if not cython.compiled:
     from tether._core.adapters import address
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors
 
-# The share of the right-hand side that a solution may leave, after multiplication by M^-1.
-LEFT = cython.declare(cython.double, 0.01)
+# The share of the right-hand side that a solution may leave, in the equations and after
+# multiplication by M^-1.
+LEFT_OVER = 0.01
+LEFT = cython.declare(cython.double, LEFT_OVER)
+# A solution that leaves more than this share of the equations is none.
+TOO_MUCH = cython.declare(cython.double, 0.1)
+NAN = cython.declare(cython.double, float("nan"))
 # Directions before the iteration begins anew with what it has found, and how many in all.
 DIRECTIONS, FEWER, MANY = 50, 20, 100_000         # ... fewer with so many unknowns
 MOST = cython.declare(cython.int, 200)
@@ -37,6 +45,8 @@ class Krylov(Factors):
     ----------
     pattern : Pattern
         Where the entries stand.
+    user : object, optional
+        Stands in for the incomplete factors: has ``factor(matrix)`` and ``solve(b)``.
 
     Attributes
     ----------
@@ -45,12 +55,13 @@ class Krylov(Factors):
         iterations were not enough.
     """
 
-    def __init__(self, pattern):
+    def __init__(self, pattern, user=None):
         n: cython.int = pattern.n
         self.n, self.size, self.factored = n, pattern.size, False
         self.solutions = self.iterations = self.failures = 0
         self.directions = min(DIRECTIONS if n < MANY else FEWER, max(n, 1))
         self.weight = cython.NULL
+        self.user, self.by_user = user, user is not None
         m: cython.int = self.directions
         self.numbers = [
             np.zeros(pattern.size + 1), np.zeros(pattern.size + 1), np.zeros((m + 1) * n),
@@ -125,7 +136,8 @@ class Krylov(Factors):
     def words(self):
         """What they are, for people."""
         each = float(self.iterations) / max(self.solutions, 1)
-        return f"solved by GMRES with incomplete factors, {each:.1f} iterations each"
+        by = type(self.user).__name__ if self.by_user else "incomplete factors"
+        return f"solved by GMRES with {by}, {each:.1f} iterations each"
 
     def weigh(self, weight):
         """Measure solutions by these weights; without, all entries alike."""
@@ -138,9 +150,13 @@ class Krylov(Factors):
             if not fabs(values[p]) <= 1e300:
                 return SINGULAR
             self.values[p] = values[p]
+        measure_rows(self)
+        if self.by_user:
+            with cython.gil:
+                self.factored = self.call_factor() == OK
+            return OK if self.factored else SINGULAR
         if not self.complete:
             return SINGULAR
-        measure_rows(self)
         self.factored = eliminate_within(self) == OK
         if self.replaced > 0:
             with cython.gil:
@@ -162,11 +178,55 @@ class Krylov(Factors):
         pivot: cython.double
         largest: cython.double = 0.0
         smallest: cython.double = 1e300
+        if self.by_user:
+            return 0.0
         for k in range(self.n):
             pivot = fabs(self.factors[self.diagonal[k]])
             largest = max(largest, pivot)
             smallest = min(smallest, pivot)
         return largest / smallest if self.n > 0 else 1.0
+
+
+    # --- calls of the user's object, with the GIL
+
+    def call_factor(self):
+        """Let the object make what it needs; keep what it raises."""
+        try:
+            LAST.pop(id(self.user), None)
+            self.user.factor(self.pattern.matrix(self.numbers[0][: self.size]).copy())
+            LAST[id(self.user)] = self
+        except np.linalg.LinAlgError:
+            return SINGULAR
+        except BaseException as error:
+            self.failed, self.error = True, error
+            return SINGULAR
+        return OK
+
+    def call_solve(self, v, out):
+        """Let the object stand in for the inverse of the matrix; keep what it raises."""
+        i: cython.int
+        data: cython.p_double
+        if LAST.get(id(self.user)) is not self and self.call_factor() != OK:
+            return SINGULAR
+        try:
+            given = np.empty(self.n)
+            data = address(given)
+            for i in range(self.n):
+                data[i] = v[i]
+            found = np.asarray(self.user.solve(given))
+            if found.shape != given.shape or found.dtype.kind not in REAL:
+                raise WrongResult(
+                    f"preconditioner {type(self.user).__name__}: solve must return {self.n} real "
+                    f"numbers, but returned an object of shape {found.shape} of {found.dtype}"
+                )
+            found = np.ascontiguousarray(found, float)
+            data = address(found)
+            for i in range(self.n):
+                out[i] = data[i]
+        except BaseException as error:
+            self.failed, self.error = True, error
+            return SINGULAR
+        return OK
 
 
 # --- the preconditioner
@@ -233,7 +293,15 @@ def precondition(f, v, out):
     i: cython.int
     p: cython.int
     value: cython.double
+    status: cython.int
     lu: cython.p_double = f.factors
+    if f.by_user:
+        with cython.gil:
+            status = f.call_solve(v, out)
+        if status != OK:
+            for i in range(n):
+                out[i] = NAN
+        return
     for i in range(n):
         value = v[f.matched[i]]
         for p in range(f.first[i], f.diagonal[i]):
@@ -253,6 +321,10 @@ def precondition_transposed(f, v, out):
     p: cython.int
     value: cython.double
     lu: cython.p_double = f.factors
+    if f.by_user:                              # whose object need not know how
+        for i in range(n):
+            out[i] = v[i]
+        return
     for i in range(n):
         value = v[i] * lu[f.diagonal[i]]
         v[i] = value
@@ -288,7 +360,7 @@ def multiply(f, x, out, transposed):
 
 
 def iterate(f, b, transposed):
-    """Replace b by the solution; by what came nearest to it where the iterations do not suffice."""
+    """Replace b by the solution; by NaN if the iterations lead nowhere near it."""
     n: cython.int = f.n
     i: cython.int
     made: cython.int
@@ -296,6 +368,7 @@ def iterate(f, b, transposed):
     left: cython.double
     target: cython.double = -1.0
     whole: cython.double = 0.0
+    rest: cython.double = 0.0
     f.solutions += 1
     for i in range(n):
         f.b[i] = b[i]
@@ -303,15 +376,14 @@ def iterate(f, b, transposed):
     while True:
         for i in range(n):
             f.r[i] = f.b[i] - f.r[i]
+        rest = by_rows(f, transposed)
         if target < 0.0:
-            whole = by_rows(f, transposed)
-        elif by_rows(f, transposed) <= LEFT * whole:
-            f.unsolved = False
+            whole = rest
+        if rest <= LEFT * whole or count >= MOST:
             break
         condition(f, f.space, transposed)
         left = sqrt(dot(f.space, f.space, n))
-        f.unsolved = left > 0.0                    # NaN is seen in what is returned
-        if not 0.0 < left <= 1e300 or count >= MOST:
+        if not 0.0 < left <= 1e300:                # also NaN
             break
         # M^-1 may hide what matters: the target is lowered until the equations agree
         target = LEFT * (left if target < 0.0 else min(left, target))
@@ -320,10 +392,10 @@ def iterate(f, b, transposed):
         combine(f, made, transposed)
         multiply(f, f.x, f.r, transposed)
     f.iterations += count
-    if f.unsolved:
+    if not rest <= LEFT * whole:
         f.failures += 1
     for i in range(n):
-        b[i] = f.x[i] if whole <= 1e300 else whole - whole
+        b[i] = f.x[i] if rest <= TOO_MUCH * whole else NAN
 
 
 def by_rows(f, transposed):

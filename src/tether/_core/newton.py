@@ -184,7 +184,7 @@ def iterate(s):
         s.iterations += 1
         size = find_increment(s, damping)
         if not size < 1e300:
-            return NON_FINITE
+            return NON_FINITE if s.linear_error == 0.0 else NO_CONVERGENCE
         take_increment(s, 1.0)
         if m == 0:
             first = size
@@ -270,8 +270,9 @@ def is_stuck(s):
     """Tell whether some unknown moves on by about the same amount in every iteration."""
     i: cython.int
     ratio: cython.double
+    noise: cython.double = NOISE * EPS * s.y_norm + s.linear_error * s.first_increment
     for i in range(s.n):
-        if fabs(s.r[i]) * s.newton_weight[i] > NOISE * EPS * s.y_norm:
+        if fabs(s.r[i]) * s.newton_weight[i] > noise:
             ratio = s.r[i] / s.increment[i] if s.increment[i] != 0.0 else 0.0
             if STUCK < ratio < 1.1:
                 return True

@@ -23,6 +23,7 @@ cdef class Sparse(Matrix):
     cdef signed char* stands
     cdef Sparse split                 # stores B where a basis mixes columns ...
     cdef bint mixed                   # ... which was assembled last
+    cdef void pass_on(self) noexcept nogil
 
 cdef double* entries_of(Sparse m, int which) noexcept nogil
 cdef int* starts_of(Sparse m, int which) noexcept nogil

@@ -390,7 +390,9 @@ class Sparse(Matrix):
                 except MemoryError:
                     return SINGULAR
         self.lu.weigh(self.weight)
-        return self.lu.factor(self.made)
+        status: cython.int = self.lu.factor(self.made)
+        self.pass_on()
+        return status
 
     def solve(self, b):
         """Solve in place with the factors."""
@@ -398,6 +400,13 @@ class Sparse(Matrix):
             self.split.solve(b)
         else:
             self.lu.solve(b)
+            self.pass_on()
+
+    def pass_on(self):
+        """Note what an object of the user's has raised, for whoever looks at the matrix."""
+        if self.lu.failed:
+            with cython.gil:
+                self.failed, self.error = True, self.lu.error
 
     def solve_well(self, b):
         """Solve in place and correct the solution once by what it leaves of the equations.

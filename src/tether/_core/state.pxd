@@ -90,6 +90,7 @@ cdef class State:
     cdef double* column_scale
     cdef public double condition      # of the factored matrix, a lower estimate; -1: singular
     cdef public double cj_factored    # 0: nothing factored yet
+    cdef public double linear_error   # the share of an increment that a solution may leave
     cdef public double cj_drift       # the factors serve while cj stays within this share of it
     cdef public bint jacobian_exists
     cdef public bint jacobian_current  # evaluated during this step

@@ -152,6 +152,7 @@ class State:
         self.attempts = 0
         self.rate = self.condition = 0.0
         self.cj_drift = 0.1
+        self.linear_error = 0.0
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False
         self.correcting = False

@@ -45,6 +45,7 @@ class State:
     condition: float
     cj_factored: float
     cj_drift: float
+    linear_error: float
     jacobian_exists: bool
     jacobian_current: bool
     jacobian_step: int

@@ -28,6 +28,7 @@ class Cause(StrEnum):
     BLOW_UP = "blow-up"
     FOLD = "fold"
     CONDITION = "condition"
+    LINEAR_SOLVER = "linear-solver"
     JACOBIAN = "jacobian"
     NON_FINITE = "non-finite"
     EXCEPTION = "exception"
@@ -215,6 +216,18 @@ CAUSES = {
             "write {equations} in units that make its terms of size one",
         ),
         example="the iteration does not converge, and shorter steps make it worse",
+    ),
+    Cause.LINEAR_SOLVER: Text(
+        "The linear systems are not solved",
+        "Newton's iteration has no solutions of its linear systems{at}: {what}.",
+        "With linear_solver='krylov' the systems are solved by iteration. That takes something to "
+        "iterate with that is close to the matrix: incomplete factors, or a preconditioner of your "
+        "own. For many fields these are close enough, but not for every matrix.",
+        (
+            "take complete factors, with options={{'linear_solver': 'sparse'}}",
+            "pass a preconditioner in options that is closer to the matrix",
+        ),
+        example="the iterations for 12 of 40 did not converge",
     ),
     Cause.JACOBIAN: Text(
         "The Jacobian is wrong",

@@ -11,6 +11,7 @@ from tether._core.adapters import raise_users
 from tether._core.constraints import constraints_at
 from tether.problem.names import listed
 from tether.run.attempts import read_steps
+from tether.run.condition import unsolved_systems
 
 if TYPE_CHECKING:
     from tether.explain.diagnosis import Diagnosis
@@ -39,6 +40,7 @@ def doubts(driver: Driver) -> tuple[str, ...]:
     found = [
         _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
         _untested(driver), _rough_reactions(driver), _leaks(driver), _jacobian(driver),
+        _iterations(driver),
         *driver.integration.references.jumps, *_jumps(driver),
     ]
     return tuple([text for text in found if text])
@@ -68,6 +70,17 @@ def _sparsity(driver: Driver) -> str:
         f"{run.names.equation(int(i))} depends on {run.names.variable(int(j))}, but the sparsity "
         f"that was passed leaves this entry out{more}. They were found and used; it would take "
         "fewer calls to pass them"
+    )
+
+
+def _iterations(driver: Driver) -> str:
+    """Say that linear systems were not solved by the iterations."""
+    unsolved = unsolved_systems(driver.state)
+    if not unsolved:
+        return ""
+    return (
+        f"the iterations for {unsolved} linear systems did not converge: "
+        "pass a preconditioner in options that is closer to the matrix, or linear_solver='sparse'"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ SPARSE_FROM = 80            # below, loading SciPy's sparse matrices takes longe
 def new_state(model: Model, options: Options) -> State:
     """Make the core's memory for a model and attach its functions."""
     n = model.size
-    matrix = new_matrix(model, options.linear_solver)
+    matrix = new_matrix(model, options.linear_solver, options.preconditioner)
     if n != model.n:
         rtol, atol = options.tolerances(model.n)
         if model.shares:
@@ -45,18 +46,26 @@ def new_state(model: Model, options: Options) -> State:
     state.newton_norm = NORMS.index(options.newton_norm)
     state.newton_tolerance = options.newton_tolerance
     state.newton_by_step = options.newton_test == "yp"
+    if isinstance(options.linear_solver, str) and options.linear_solver == "krylov":
+        from tether._core.krylov import LEFT_OVER  # late, to save time
+
+        state.linear_error = LEFT_OVER
     if options.scaling != "none":
         state.scale_matrix(SCALINGS.index(options.scaling))
     model.attach(state)
     return state
 
 
-def new_matrix(model: Model, solver: Any) -> Matrix:
+def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
     """Choose how F_y, F_y' and the factors of the iteration matrix are stored and made."""
     n = model.size
     if not isinstance(solver, str) or solver in NAMED:
         return with_solver(model.pattern or Pattern(n), solver)
-    if solver in ("sparse", "band", "krylov"):
+    if solver == "krylov":
+        from tether._core.krylov import Krylov  # late, to save time
+
+        return Sparse(model.pattern or Pattern(n), partial(Krylov, user=preconditioner))
+    if solver in ("sparse", "band"):
         return in_way(solver, model.pattern or Pattern(n))
     # a pattern may take calls of the user's function: it is asked for where it matters
     if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
@@ -78,8 +87,4 @@ def in_way(way: str, pattern: Pattern) -> Sparse:
         from tether._core.band import BandLU  # late, to save time
 
         return Sparse(pattern, BandLU)
-    if way == "krylov":
-        from tether._core.krylov import Krylov
-
-        return Sparse(pattern, Krylov)
     return Sparse(pattern)

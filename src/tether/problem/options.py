@@ -116,6 +116,9 @@ class Options:
         second. So does any object with ``factor(matrix)``, which gets a SciPy CSC array, and
         ``solve(b)``, which returns x; ``refactor(matrix)``, if there is one, gets matrices of the
         same pattern as the one before. It raises `numpy.linalg.LinAlgError` for a singular matrix.
+    preconditioner : object, optional
+        For "krylov", in place of the incomplete factors: has ``factor(matrix)``, as a linear solver
+        of your own, and ``solve(b)``, which returns something close to the solution.
     projection_power : float
         The projection onto constraints is the shortest in ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.
@@ -155,6 +158,7 @@ class Options:
     backend: str = "auto"             # measured, benchmarks/results/machine.md
     start: str = "auto"               # repair what is free, keep the rest
     linear_solver: Any = "auto"       # measured, benchmarks/results/large.md
+    preconditioner: Any = None
     projection_power: float = 1.0     # measured, docs/studies/projection-choices.md
     projection_solver: str = "auto"         # HK
     projection_placement: str = "before"    # measured, docs/studies/projection-choices.md
@@ -174,9 +178,15 @@ class Options:
             _check_positive("max_seconds", self.max_seconds, finite=False)
         for name, choices in CHOICES.items():
             if name == "linear_solver" and not isinstance(self.linear_solver, str):
-                _check_solver(self.linear_solver)
+                _check_solver(
+                    f"linear_solver must be one of {LINEAR_SOLVERS} or", self.linear_solver
+                )
             elif getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
+        if self.preconditioner is not None:
+            if not isinstance(self.linear_solver, str) or self.linear_solver != "krylov":
+                raise ValueError("preconditioner needs linear_solver='krylov'")
+            _check_solver("preconditioner must be", self.preconditioner)
         _check_positive("newton_tolerance", self.newton_tolerance)
         power = self.projection_power
         if not isinstance(power, (int, float)) or not math.isfinite(power):
@@ -299,7 +309,7 @@ def _checked(**given: Any) -> Options:
     return Options(**given)
 
 
-def _check_solver(solver: Any) -> None:
+def _check_solver(must: str, solver: Any) -> None:
     """Refuse an object that cannot factor and solve."""
     missing = [
         name for name in ("factor", "solve") if not callable(getattr(solver, name, None))
@@ -308,8 +318,7 @@ def _check_solver(solver: Any) -> None:
         what = f"the class {solver.__name__}" if isinstance(solver, type) else repr(solver)
         lacks = f", which has no method {missing[0]}" if missing else " itself, not an object of it"
         raise TypeError(
-            f"linear_solver must be one of {LINEAR_SOLVERS} or an object with the methods "
-            f"factor(matrix) and solve(b), got {what}{lacks}"
+            f"{must} an object with the methods factor(matrix) and solve(b), got {what}{lacks}"
         )
     if not callable(getattr(solver, "refactor", solver.factor)):
         raise TypeError("linear_solver has a refactor that cannot be called")

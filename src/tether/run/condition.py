@@ -1,4 +1,4 @@
-"""Condition number of the iteration matrix."""
+"""How well linear systems with the iteration matrix can be solved."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import math
 from tether._core.codes import OF_Y, OF_YP
 from tether._core.state import State
 
-__all__ = ["condition_number"]
+__all__ = ["condition_number", "unsolved_systems"]
+
+# The share of linear systems that iterations may leave unsolved.
+UNSOLVED = 0.02
 
 
 def condition_number(state: State) -> float:
@@ -24,3 +27,10 @@ def condition_number(state: State) -> float:
     norm = abs(matrix).sum(axis=0).max()
     reciprocal = state.matrix.reciprocal_condition(norm)
     return math.inf if reciprocal == 0.0 else 1.0 / reciprocal
+
+
+def unsolved_systems(state: State) -> str:
+    """Say how many linear systems were not solved by iteration, if that is more than a few."""
+    factors = getattr(state.matrix, "lu", None)
+    failures, systems = getattr(factors, "failures", 0), getattr(factors, "solutions", 0)
+    return f"{failures} of {systems}" if failures > UNSOLVED * systems else ""

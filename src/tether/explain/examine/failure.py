@@ -14,9 +14,10 @@ from tether.explain.examine.case import EPS, MOST_UNKNOWNS, Case
 from tether.explain.examine.discontinuity import Break
 from tether.explain.examine.singularity import singularity
 from tether.problem.names import listed, listed_equations
+from tether.run.condition import unsolved_systems
 
 __all__ = [
-    "discontinuity", "index", "noise", "not_finite", "single_precision", "singular",
+    "discontinuity", "index", "noise", "not_finite", "not_solved", "single_precision", "singular",
     "singular_configuration", "unknown", "vanishing_tolerance",
 ]
 
@@ -79,6 +80,14 @@ def single_precision(case: Case) -> Diagnosis | None:
         Cause.NOISE, "its values have 7 digits, as numbers in single precision do", (), case.t,
         [row], situation="in single precision",
     )
+
+
+def not_solved(case: Case) -> Diagnosis | None:
+    """Tell that the linear systems are solved by iterations that do not converge."""
+    unsolved = unsolved_systems(case.state)
+    if not unsolved:
+        return None
+    return case.say(Cause.LINEAR_SOLVER, f"the iterations for {unsolved} did not converge")
 
 
 def not_finite(case: Case) -> Diagnosis | None:

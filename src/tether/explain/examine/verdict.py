@@ -16,6 +16,7 @@ from tether.explain.examine.failure import (
     index,
     noise,
     not_finite,
+    not_solved,
     single_precision,
     singular,
     singular_configuration,
@@ -111,14 +112,14 @@ def _by_status(case: Case) -> Diagnosis:
         return case.say(Cause.NONE)
     if not case.run.start.success:
         return (
-            noise(case) or single_precision(case) or wrong_jacobian(case) or raised(case)
-            or at_the_start(case)
+            not_solved(case) or noise(case) or single_precision(case) or wrong_jacobian(case)
+            or raised(case) or at_the_start(case)
         )
     if case.status in BY_RULE:
         return BY_RULE[case.status](case)
     looks = [
-        noise, fatal_jacobian, raised, not_finite, singular_configuration, single_precision,
-        vanishing_tolerance,
+        not_solved, noise, fatal_jacobian, raised, not_finite, singular_configuration,
+        single_precision, vanishing_tolerance,
     ]
     # at index 2 and 3 round-off in short steps looks like anything
     looks += [index] if case.drowned else [discontinuity, singularity, index, singular]
