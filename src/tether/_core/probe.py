@@ -43,6 +43,15 @@ def jacobian_at(s: State, t, y, yp, r=None):
     Differences need weights (`move_to`). `r` is the residual at the point, evaluated here when left
     out. Sparse matrices of very many unknowns are not made full: the status is NO_CONVERGENCE.
     """
+    status = matrices_at(s, t, y, yp, r)
+    fy, fyp = s.matrix.get(OF_Y), s.matrix.get(OF_YP)
+    if status == OK and hasattr(fy, "toarray") and s.n > MOST_FULL:
+        return NO_CONVERGENCE, UNKNOWN, UNKNOWN
+    return status, full(fy), full(fyp)
+
+
+def matrices_at(s: State, t, y, yp, r=None):
+    """Evaluate the state's matrices and leave them there; return a status."""
     status: cython.int = OK
     s.array("y")[:] = y
     s.array("yp")[:] = yp
@@ -55,10 +64,7 @@ def jacobian_at(s: State, t, y, yp, r=None):
         status = s.jacobian(s, t, s.y, s.yp)
         s.jacobian_exists = status == OK
         s.jacobian_step = s.steps
-    fy, fyp = s.matrix.get(OF_Y), s.matrix.get(OF_YP)
-    if status == OK and hasattr(fy, "toarray") and s.n > MOST_FULL:
-        return NO_CONVERGENCE, UNKNOWN, UNKNOWN
-    return status, full(fy), full(fyp)
+    return status
 
 
 def full(matrix):

@@ -185,6 +185,10 @@ class Integration:
     def _begin_near(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
         self._begin_at(t, y, yp, t_bound)
         if not self.start.success and self.options.repairs_start:
+            from tether.start.singular import LARGE  # late, to save time
+
+            if self.state.n > LARGE and self.start.status == Status.SINGULAR_SYSTEM:
+                return                         # no other values help, and to look for them is dear
             from tether.start.rescue import better_guess  # late, to save time
 
             slopes = np.zeros_like(y) if yp is None else yp

@@ -16,6 +16,7 @@ import numpy as np
 
 from tether._core import probe
 from tether._core.adapters import raise_users
+from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.reason import Kind, Reason, Row
 from tether.base.status import Status
@@ -151,6 +152,12 @@ def start_above_index_1(
     `keep` says what is not to be moved.
     """
     given = np.zeros_like(y) if yp is None else yp
+    if not trust_kinds and isinstance(state.matrix, Sparse):
+        from tether.start.singular import singular_start  # late, to save time
+
+        singular = singular_start(state, t, y, given)
+        if singular is not None:
+            return singular
     point = _Linearised.at(state, t, y, given)
     if point is None:
         large = residual_at(state, t, y, given) is not None and state.n > probe.MOST_FULL

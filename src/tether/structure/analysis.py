@@ -20,6 +20,7 @@ from tether.structure.start import Start
 from tether.trace import Trace
 
 if TYPE_CHECKING:
+    from tether.structure.array import DerivativeArray
     from tether.structure.ranks import ArrayRanks
 
 __all__ = ["Analysis", "analyze_trace"]
@@ -162,8 +163,11 @@ def analyze_trace(
     from tether.structure.ranks import find_ranks
     from tether.structure.varying import repair_varying
 
-    ranks = find_ranks(DerivativeArray(found.given, units), points)
     varied = repair_varying(repaired.system, points)
+    array = DerivativeArray(found.given, units)
+    ranks = None if varied.regular else _singular_at_once(array, points)
+    if ranks is None:
+        ranks = find_ranks(array, points)
     if varied.regular:
         combinations = (*repaired.combinations, *varied.combinations)
         varied = replace(varied, combinations=combinations)
@@ -270,6 +274,36 @@ def _linearised(given: Equations, points: Points) -> Pencil | None:
         for (i, j, order, _), value in zip(given.entries, values[:, k], strict=True):
             matrices[order, i, j] = value
         return local_pencil(matrices[1], matrices[0], scale=points.units.y)
+    return None
+
+
+def _singular_at_once(array: DerivativeArray, points: Points) -> ArrayRanks | None:
+    """Ranks of a large system that is singular as it is written; None where that is not seen.
+
+    Those of the derivative array would take singular values of full matrices.
+    """
+    given = array.system
+    n = given.n
+    if n <= MOST_DENSE:
+        return None
+    from scipy.sparse import csc_array  # late, to save time
+
+    from tether.structure.ranks import ArrayRanks
+    from tether.structure.sparse_pencil import singular_pencil
+
+    values = given.values(points)
+    places = np.array([entry[:3] for entry in given.entries]).reshape(-1, 3)
+    for k in np.flatnonzero(np.isfinite(values).all(axis=0)):
+        fy, fyp = (
+            csc_array((values[here, k], places[here, :2].T), shape=(n, n))
+            for here in (places[:, 2] == 0, places[:, 2] == 1)
+        )
+        pencil = singular_pencil(fyp, fy, points.units.y)
+        if pencil is None:
+            return None
+        return ArrayRanks(
+            "singular", array, dependent=pencil.dependent, undetermined=pencil.undetermined
+        )
     return None
 
 

@@ -119,7 +119,8 @@ def _singular_start(case: Case) -> Diagnosis:
     if report.singular and (report.dependent or report.undetermined):
         # the numbers may know it more exactly than the pattern
         rows = rows if rows and set(rows) < set(report.dependent) else report.dependent
-        columns = tuple(case.names.variables.index(name) for name in report.undetermined)
+        open_ones = tuple(case.names.variables.index(name) for name in report.undetermined)
+        columns = open_ones or columns
     nowhere = _nowhere(case, t, y)
     structural = bool(nowhere) or (report.traced and not report.incidence.match)
     parts = []
@@ -139,11 +140,11 @@ def _singular_start(case: Case) -> Diagnosis:
 
 def _nowhere(case: Case, t: float, y: np.ndarray) -> list[int]:
     """Unknowns that the residual does not depend on, at the start nor next to it."""
-    used = np.zeros((case.n, case.n), bool)
+    used = np.zeros(case.n, bool)
     for shift in (0.0, GENERAL_SHIFT):
         point = y + shift * (np.abs(y) + 1.0)
         matrices = case.jacobian(t, point, case.run.start.yp[: case.n] + shift)
         if matrices is None:
             return []
-        used |= (matrices[0] != 0.0) | (matrices[1] != 0.0)
-    return np.flatnonzero(~used.any(axis=0)).tolist()
+        used |= matrices[0].any(axis=0) | matrices[1].any(axis=0)
+    return np.flatnonzero(~used).tolist()
