@@ -37,6 +37,8 @@ __all__ = ["MembersInCore", "NotInCoreError", "determined"]
 
 # Members are left to runs of their own before anybody could say that these creep.
 MOST_STEPS = (LOOKS_IN_A_ROW - 1) * STEPS_PER_LOOK
+# Another point: a plan that was made for one point alone does not serve there.
+BESIDE = 1e-3
 
 
 class NotInCoreError(Exception):
@@ -100,6 +102,8 @@ class MembersInCore:
         if len(self._inputs) - 1 != state.n_pieces:
             raise NotInCoreError("it has constraints that are no programs")
         self.model, plan = model, self._inputs[0].plan
+        if plan.depends_on_inputs and self._find_model(self.y0 + BESIDE)[0].plan is not plan:
+            raise NotInCoreError("its structure depends on the arguments")
         if plan.frozen is not None:            # heights and what they are differences of
             self._inputs += 2 * self._inputs[:1]
         if plan.conditions is not None:
@@ -121,10 +125,7 @@ class MembersInCore:
     def _new_memory(self) -> tuple[Model, State]:
         """Make a model and its memory, ready to begin, in the order of `Integration`."""
         task, options = self.task, self.task.options
-        units = Units.of_options(options, self.y0, abs(task.t_end - task.t0))
-        model, note = find_model(
-            self.problem, task.t0, self.y0, self.yp0, options.form, options.backend, units
-        )
+        model, note = self._find_model(self.y0)
         _check_model(model, note)
         state = new_state(model, options)
         state.t_end = task.t_end
@@ -133,6 +134,27 @@ class MembersInCore:
         _check_state(model, state)
         use_kinds(state, model, options, None)
         return model, state
+
+    def _find_model(self, y0: np.ndarray) -> tuple[Model, str]:
+        task, options = self.task, self.task.options
+        units = Units.of_options(options, y0, abs(task.t_end - task.t0))
+        return find_model(
+            self.problem, task.t0, y0, self.yp0, options.form, options.backend, units
+        )
+
+    def serves(self, members: Members, inputs: np.ndarray) -> np.ndarray:
+        """Tell for which members the structure is the one that was found."""
+        plan, width = self._inputs[0].plan, len(self._inputs[0].values)
+        if not plan.depends_on_inputs:
+            return np.ones(members.count, bool)
+        nothing = np.zeros(self.n)
+        return np.array([
+            plan.serves(
+                inputs[i, :width].copy(), self.task.t0, members.y0_of(i),
+                nothing if (slopes := members.yp0_of(i)) is None else slopes,
+            )
+            for i in range(members.count)
+        ])
 
     def new_lane(self) -> core.Lane:
         """Make a memory for one thread."""
@@ -246,7 +268,6 @@ def _check_model(model: Model, note: str) -> None:
         raise NotInCoreError(note or "it is not traced")
     for reason, cannot in (
         ("its structure was found with the values at hand", plan.only_here),
-        ("its structure may depend on the arguments", plan.depends_on_inputs),
         ("its structure depends on conditions", plan.modes is not None),
         ("it switches by time", plan.switch_times is not None or model.is_switched_by_time),
         ("it is made of a derivative array", model.rows_were_chosen or model.redundant),

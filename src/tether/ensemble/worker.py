@@ -82,8 +82,10 @@ class Worker:
             at_times = self.task.times is not None
             y, yp = (chunk.y, chunk.yp) if at_times else np.zeros((2, 0, 0, n))
             slopes = members.yp0 if len(members.yp0) else np.zeros((1, n))
+            inputs = in_core.inputs(members)
+            outcome[~in_core.serves(members, inputs)] = core.AT_THE_START
             lane.run_members(
-                in_core.inputs(members), np.ascontiguousarray(members.y0),
+                inputs, np.ascontiguousarray(members.y0),
                 np.ascontiguousarray(slopes), y_end, yp_end, y, yp, chunk.t_end, chunk.counts,
                 chunk.drift, chunk.moved, outcome, stop,
             )
