@@ -10,6 +10,8 @@ import tomllib
 import pytest
 from support.helpers import ROOT
 
+from tether import gallery
+
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
@@ -38,3 +40,16 @@ def test_the_source_distribution_holds_what_the_repository_holds(tmp_path):
 def test_versions_agree(file):
     text = (ROOT / file).read_text(encoding="utf-8")
     assert re.findall(r"^\s*(?:__version__ = |version: )\"?([\d.]+)\"?$", text, re.M) == [VERSION]
+
+
+def test_the_conda_recipe_tests_what_there_is():
+    recipe = (ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8")
+    solved = re.findall(r"tether solve (\S+)", recipe)
+    assert solved
+    assert set(solved) <= set(gallery.names())
+    files = recipe.partition("  - files:\n")[2].partition("    requirements:\n")[0]
+    listed = re.findall(r"- (\S+)", files)
+    missing = [name for name in listed if not (ROOT / name).exists()]
+    assert not missing
+    needed = {".ci/", "benchmarks/", "docs/", "notebooks/", "src/", "tests/", "mkdocs.yml"}
+    assert needed <= set(listed), files
