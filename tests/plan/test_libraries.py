@@ -1,7 +1,9 @@
 """Linear solvers by name and of the user's own."""
 
 import gc
+import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -175,6 +177,29 @@ def test_two_runs_may_share_an_object():
     runs[0].step()
     assert runs[0].status == Status.REACHED_END
     np.testing.assert_array_equal(runs[0].y, runs[1].y)
+
+
+def test_threads_may_share_an_object():
+    class Sleepy(Mine):
+        def factor(self, matrix):
+            super().factor(matrix)
+            time.sleep(1e-4)           # somebody else may come in between
+
+        def solve(self, b):
+            time.sleep(1e-5)
+            return super().solve(b)
+
+    def run(solver, rate):
+        return solve_dae(
+            lambda t, y, yp: [yp[0] + rate * y[0] - y[1], y[1] ** 3 + y[1] - np.cos(t) - y[0]],
+            (0, 1), [1.0, 0.7], start="quiet", trace="never", options={"linear_solver": solver},
+        ).y
+
+    rates, shared = [0.1, 3.0, 500.0], Sleepy()
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda rate: run(shared, rate), rates))
+    for rate, y in zip(rates, found, strict=True):
+        np.testing.assert_array_equal(y, run(Mine(), rate))
 
 
 def test_nobody_keeps_an_object_alive():

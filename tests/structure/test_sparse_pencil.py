@@ -97,7 +97,8 @@ def test_random_pencils(seed):
     assert (found is not None) == all(v[-1] < 1e-12 * v[0] for v in values)
     if found is not None:
         rows = (0.3 * E + A)[list(found.dependent)]
-        assert len(rows) == np.linalg.matrix_rank(rows, 1e-3) + n - np.linalg.matrix_rank(0.3 * E + A)
+        missing = n - np.linalg.matrix_rank(0.3 * E + A)
+        assert len(rows) == np.linalg.matrix_rank(rows, 1e-3) + missing
 
 
 # --- whole runs --------------------------------------------------------------------------------

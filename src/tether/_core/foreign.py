@@ -2,13 +2,14 @@
 
 They are stored as `sparse.py` does; `factor` and `solve` of the object are called with the GIL. The
 object knows one matrix at a time, while there may be several here: that of a run, those of a
-diagnosis or of a start, and other runs may use the same object. Whoever has factored last is noted
-for every object, and all others factor once more before they solve.
+diagnosis or of a start, and other runs may use the same object, in other threads too. A `Guard`
+notes for every object who has factored last, and all others factor once more before they solve.
 
 A solver says that a matrix is singular by numpy.linalg.LinAlgError, or as SciPy's SuperLU does. All
 else that it raises is kept, to be raised again unchanged (`adapters.raise_users`).
 """
 
+import threading
 from weakref import WeakValueDictionary
 
 import cython
@@ -22,8 +23,23 @@ if not cython.compiled:
     from tether._core.sparse import Sparse
 
 NAN = cython.declare(cython.double, float("nan"))
-# Which matrix an object has factored last, by its id.
-LAST = WeakValueDictionary()
+# Of every object that is in use, by its id.
+GUARDS = WeakValueDictionary()
+
+
+class Guard:
+    """Lets one at a time use an object, and knows whose factors it has."""
+
+    def __init__(self, solver):
+        self.solver = solver               # as long as there is a guard, nothing else has its id
+        self.lock = threading.RLock()
+        self.owner = None
+
+
+def guard_of(solver):
+    """Return the guard of an object, the same for all who use it."""
+    found = GUARDS.get(id(solver))
+    return GUARDS.setdefault(id(solver), Guard(solver)) if found is None else found
 
 
 def says_singular(error):
@@ -47,6 +63,7 @@ class Foreign(Sparse):
 
     def __init__(self, pattern, solver):
         self.solver, self.seen = solver, None
+        self.guard, self.token = guard_of(solver), object()
         Sparse.__init__(self, pattern)
 
     @property
@@ -89,7 +106,8 @@ class Foreign(Sparse):
         if self.failed:
             return SINGULAR
         try:
-            return self.hand_over()
+            with self.guard.lock:
+                return self.hand_over()
         except BaseException as error:
             self.keep(error)
         return SINGULAR
@@ -105,7 +123,8 @@ class Foreign(Sparse):
             data = address(given)
             for i in range(self.n):
                 data[i] = b[i]
-            found = self.ask(given)
+            with self.guard.lock:
+                found = self.ask(given)
             if found is None:
                 return SINGULAR
             data = address(found)
@@ -129,7 +148,7 @@ class Foreign(Sparse):
         """Give the object the matrix; return OK or SINGULAR."""
         stored = self.stored
         pattern, values = stored.pattern, stored.memory[2, : stored.room]
-        again = self.seen is pattern and LAST.get(id(self.solver)) is self
+        again = self.seen is pattern and self.guard.owner is self.token
         self.seen = None
         if not np.isfinite(values).all():
             return SINGULAR
@@ -138,13 +157,13 @@ class Foreign(Sparse):
         refactor = getattr(self.solver, "refactor", None) if again else None
         try:
             if refactor is None or not is_done(refactor, matrix):
-                LAST.pop(id(self.solver), None)
+                self.guard.owner = None
                 self.solver.factor(matrix)
         except Exception as error:
             if says_singular(error):
                 return SINGULAR
             raise
-        LAST[id(self.solver)] = self
+        self.guard.owner = self.token
         self.seen = pattern
         return OK
 
@@ -152,7 +171,7 @@ class Foreign(Sparse):
         """Return the object's solution, or None where the matrix is as good as singular."""
         if not np.isfinite(b).all():
             return None
-        if LAST.get(id(self.solver)) is not self and self.hand_over() != OK:
+        if self.guard.owner is not self.token and self.hand_over() != OK:
             return None
         try:
             found = self.solver.solve(b.copy())
