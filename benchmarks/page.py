@@ -77,15 +77,27 @@ ABILITIES = """## What gets solved at all
 
 Correct digits at the end at `rtol=1e-6`, the same Python function for all. Other solvers start from
 values that tether has made consistent. A run that does not end within 30 s is stopped; `-` is for
-an event that changes the state, which the other solver does not have.
+an event that changes the state, which the other solver does not have. The table leaves out what all
+of them solve; `benchmarks/results/abilities.md` has that, too.
+
+"""
+
+LARGE = """## Large systems
+
+Processor time of tether over that of IDA (scikit-sundae) at `rtol=1e-6`: with the function traced,
+with the function called and its pattern given, and for a first call, which traces it. IDA is told
+the band of lines and ladders, and gets the pattern of the rest for SuperLU.
+[Large systems](how-to/large-systems.md) says what to do with which.
 
 """
 
 LAST = """## Where tether is not the fastest
 
-- For hundreds of unknowns with a banded Jacobian, such as `heat1d`, solvers that are told the
-  bandwidth do as well or better. There are no iterative linear solvers
-  ([what works for large systems](how-to/large-systems.md)).
+- Lines of thousands of points: a solver that is told the bandwidth is as fast, and much faster than
+  the first call, which traces the function. pydiffsol, which compiles the formulas, is twice as
+  fast on `heat1d`.
+- A function of some hundred unknowns that is called, not traced, takes one and a half to three
+  times as long as in IDA with the bandwidth given.
 - The first call costs some milliseconds of analysis. A single short run of a small problem may be
   over by then in another solver.
 """
@@ -115,7 +127,7 @@ def conditions(name: str) -> str:
 def measured() -> str:
     """Say when and with which versions each part was measured."""
     parts: dict[str, list[str]] = {}
-    for name in ("work_precision", "high_index", "overhead", "calls", "abilities"):
+    for name in ("work_precision", "high_index", "overhead", "calls", "large", "abilities"):
         parts.setdefault(conditions(name), []).append(f"`{name}`")
     lines = [f"- {', '.join(names)}: {words}" for words, names in parts.items()]
     return "\n## When and where\n\n" + "\n".join(lines) + "\n"
@@ -183,8 +195,18 @@ def first_call() -> str:
 def abilities() -> str:
     head = next(line for line in text_of("abilities").splitlines() if line.startswith("| problem"))
     rows = section("abilities", conditions("abilities"))
-    rows = [[f"**{name}**" if "solved" in name else f"`{name}`", *rest] for name, *rest in rows]
+    rows = [
+        [f"**{name}**" if "solved" in name else f"`{name}`", *rest]
+        for name, *rest in rows
+        if "solved" in name or not all(re.fullmatch(r"[\d.]+", cell) for cell in rest)
+    ]
     return table([cell.strip() for cell in head.strip("|").split("|")], rows)
+
+
+def large() -> str:
+    return table(["problem", "traced", "called", "first call"], [
+        row[:4] for row in section("large", conditions("large")) if row[1] != "-"
+    ])
 
 
 def page() -> str:
@@ -192,7 +214,7 @@ def page() -> str:
         HEAD + EQUAL_DIGITS + equal_digits()
         + f"![Time against correct digits](images/{PICTURE.name})\n\n"
         + HIGH_INDEX + high_index() + OVERHEAD + overhead() + CALLS + calls()
-        + FIRST + first_call() + ABILITIES + abilities() + LAST + measured()
+        + FIRST + first_call() + LARGE + large() + ABILITIES + abilities() + LAST + measured()
     )  # fmt: skip
 
 
