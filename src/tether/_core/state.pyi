@@ -44,8 +44,8 @@ class State:
     scaling_mode: int
     condition: float
     cj_factored: float
-    cj_drift: float
     linear_error: float
+    cj_drift: float
     jacobian_exists: bool
     jacobian_current: bool
     jacobian_step: int
