@@ -54,6 +54,9 @@ def test_wrong_types_are_named(args, y0, words):
     ({"keep": "t_eval"}, "keep='t_eval' needs t_eval"), ({"workers": 0}, "workers must be"),
     ({"t_eval": [0.0, 2.0]}, "t_eval must lie within"), ({"rtol": -1.0}, "rtol must be"),
     ({"quantiles": [2.0]}, "quantiles must be"), ({"t_eval": [0.5], "keep": "final"}, "t_eval has"),
+    ({"names": ["a", "b"]}, "names must"), ({"first_step": 5.0}, "first_step must not be longer"),
+    ({"units": {"speed": "m"}}, "units names 'speed'"), ({"atol": [1.0, 2.0]}, "atol must be"),
+    ({"equation_names": ["a", "b"]}, "equation_names must"),
     ({"yp0": [1.0, 2.0]}, "yp0 must have"), ({"max_order": 9}, "max_order must be"),
 ])
 def test_wrong_values_are_named(more, words):

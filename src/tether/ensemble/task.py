@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tether.ensemble.members import Members
+from tether.problem.names import Names
 from tether.problem.options import Options, merge
 from tether.problem.problem import Problem, as_problem
 from tether.result.solution import DaeResult
@@ -121,7 +122,13 @@ def read_task(
     args = members.args_of(0) if members.count else tuple(
         [0.0] * len(members.args)
     )
-    as_problem(fun, args=args, **problem)
+    n = members.y0.shape[1]
+    whole = as_problem(fun, args=args, **problem)
+    Names.of(whole, n, given.get("names"), given.get("equation_names"), given.get("units"))
     check_events(given.get("events"), args)
-    options.tolerances(members.y0.shape[1])
+    options.tolerances(n)
+    if options.first_step is not None and options.first_step > abs(t_end - t0):
+        raise ValueError(
+            f"first_step must not be longer than the interval, got {options.first_step}"
+        )
     return task
