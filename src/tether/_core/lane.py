@@ -124,6 +124,7 @@ class Lane:
         )
         place: cython.longlong[:, ::1] = self.where
         self.places = cython.address(place[0, 0])
+        # all fields of a State lie between these two; objects among them are not replaced in a run
         first: cython.longlong = cython.cast(cython.longlong, cython.address(self.s.n))
         last: cython.longlong = cython.cast(cython.longlong, cython.address(self.s.taken))
         self.fields_size = last - first
