@@ -5,12 +5,13 @@ from tether._core.codes cimport OK, SINGULAR
 from tether._core.factors cimport Factors
 
 cdef class Krylov(Factors):
-    cdef object __weakref__
     cdef public long long solutions, iterations, failures
     cdef public bint complete         # every column has a row of its own
     cdef object pattern
     cdef public object user           # stands in for the incomplete factors ...
     cdef bint by_user                 # ... if there is one
+    cdef object guard                 # of that object
+    cdef object token                 # tells factors of it that are ours from those of others
     cdef long long size
     cdef int replaced                 # pivots that were too small
     cdef int directions               # before the iteration begins anew

@@ -15,7 +15,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs, sqrt
 
 from tether._core.adapters import REAL, WrongResult
-from tether._core.foreign import LAST
+from tether._core.foreign import guard_of
 
 if not cython.compiled:
     from tether._core.adapters import address
@@ -62,6 +62,7 @@ class Krylov(Factors):
         self.directions = min(DIRECTIONS if n < MANY else FEWER, max(n, 1))
         self.weight = cython.NULL
         self.user, self.by_user = user, user is not None
+        self.guard, self.token = guard_of(user) if self.by_user else None, object()
         m: cython.int = self.directions
         self.numbers = [
             np.zeros(pattern.size + 1), np.zeros(pattern.size + 1), np.zeros((m + 1) * n),
@@ -192,9 +193,10 @@ class Krylov(Factors):
     def call_factor(self):
         """Let the object make what it needs; keep what it raises."""
         try:
-            LAST.pop(id(self.user), None)
-            self.user.factor(self.pattern.matrix(self.numbers[0][: self.size]).copy())
-            LAST[id(self.user)] = self
+            with self.guard.lock:
+                self.guard.owner = None
+                self.user.factor(self.pattern.matrix(self.numbers[0][: self.size]).copy())
+                self.guard.owner = self.token
         except np.linalg.LinAlgError:
             return SINGULAR
         except BaseException as error:
@@ -206,14 +208,15 @@ class Krylov(Factors):
         """Let the object stand in for the inverse of the matrix; keep what it raises."""
         i: cython.int
         data: cython.p_double
-        if LAST.get(id(self.user)) is not self and self.call_factor() != OK:
-            return SINGULAR
         try:
             given = np.empty(self.n)
             data = address(given)
             for i in range(self.n):
                 data[i] = v[i]
-            found = np.asarray(self.user.solve(given))
+            with self.guard.lock:
+                if self.guard.owner is not self.token and self.call_factor() != OK:
+                    return SINGULAR
+                found = np.asarray(self.user.solve(given))
             if found.shape != given.shape or found.dtype.kind not in REAL:
                 raise WrongResult(
                     f"preconditioner {type(self.user).__name__}: solve must return {self.n} real "
