@@ -15,6 +15,7 @@ from tether import solve_ensemble
 from tether.ensemble.members import read_members
 from tether.ensemble.remote import pack
 from tether.ensemble.task import read_task
+from tether.ensemble.worker import Worker
 
 K = np.linspace(0.5, 2.5, 30)
 
@@ -174,3 +175,18 @@ def test_a_worker_that_is_killed_loses_nothing(client, tmp_path):
     repeated = [i for i, rate in enumerate(rates) if calls[rate] > min(calls.values())]
     chunks = 1 + sum(b - a > 1 for a, b in pairwise(repeated))
     assert chunks <= 2                             # what it was at, and what waited for it
+
+
+def test_members_in_the_core_leave_python_to_others():
+    k = rates(400)
+    members = read_members(robertson, k, [1.0, 0.0, 0.0], None)
+    task = read_task(robertson, (0.0, 1e8), None, None, members, {})
+    worker = Worker(task, members)
+    assert worker.note == ""
+    with ThreadPoolExecutor(1) as pool:
+        future, turns = pool.submit(worker.solve, members), 0
+        while not future.done():
+            time.sleep(1e-4)
+            turns += 1
+        assert future.result().in_core == 400
+    assert turns >= 10                             # with the lock held there would be next to none
