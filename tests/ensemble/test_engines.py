@@ -190,3 +190,23 @@ def test_members_in_the_core_leave_python_to_others():
             turns += 1
         assert future.result().in_core == 400
     assert turns >= 10                             # with the lock held there would be next to none
+
+
+def test_functions_with_arrays_of_their_own():
+    """They are not called by two threads at once: one would find what the other has written."""
+    kept = np.zeros(2)
+
+    def careless(t, y, yp, rate):
+        kept[0] = rate
+        time.sleep(0.0)                            # let the other threads have their turn
+        kept[1] = yp[0] + kept[0] * y[0]
+        return kept[1:]
+
+    k = np.linspace(0.5, 2.5, 24)
+    one, many = (
+        solve_ensemble(careless, (0.0, 1.0), [1.0], args=(k,), engine="threads", workers=workers,
+                       trace="never")
+        for workers in (1, 6)
+    )
+    same(one, many)
+    np.testing.assert_allclose(many.y[:, 0, 0], np.exp(-k), rtol=1e-4)

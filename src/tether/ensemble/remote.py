@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import signal
+import threading
 from collections import OrderedDict
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = [
 # Tasks that a process keeps ready.
 MOST_WORKERS = 4
 _workers: OrderedDict[str, Worker] = OrderedDict()
+_making = threading.Lock()             # one worker for all threads: it lets one at a time call
 # What processes made by fork find: the task and all members.
 _inherited: dict[str, tuple[Task, Members]] = {}
 
@@ -68,9 +70,11 @@ def solve_inherited(name: str, first: int, last: int, trusts: bool) -> Chunk:
 def solve_parcel(parcel: Parcel, members: Members, first: int, trusts: bool) -> Chunk:
     """Solve members of a task that has come with them."""
     name, content = parcel
-    known = _workers.get(name)
-    task = known.task if known is not None else pickle.loads(content)
-    return _sendable(_worker(name, task, members).solve(members, first, trusts=trusts))
+    with _making:
+        known = _workers.get(name)
+        task = known.task if known is not None else pickle.loads(content)
+        worker = _worker(name, task, members)
+    return _sendable(worker.solve(members, first, trusts=trusts))
 
 
 def _worker(name: str, task: Task, members: Members) -> Worker:

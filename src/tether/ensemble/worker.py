@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -38,6 +39,9 @@ class Worker:
         self.task = task
         self._lanes: SimpleQueue[Any] = SimpleQueue()
         self.note = ""
+        # Functions of the user's may keep what they compute in arrays of their own, and linear
+        # solvers their factors: of several threads one at a time calls them.
+        self._calling = threading.Lock()
         self._tried = self._in_vain = 0        # members in the core, and those it has left
         self._determined = determined(task, members)
         self._in_core: MembersInCore | None = None
@@ -65,7 +69,8 @@ class Worker:
         for i in np.flatnonzero(outcome != core.DONE).tolist():
             if stop[0]:
                 break
-            self._solve_alone(members, i, chunk)
+            with self._calling:
+                self._solve_alone(members, i, chunk)
         chunk.seconds = time.perf_counter() - began
         return chunk
 
@@ -100,7 +105,9 @@ class Worker:
         if chunk.in_core:
             last = int(np.flatnonzero(done)[-1])
             point = float(chunk.t_end[last]), y_end[last], yp_end[last]
-            if in_core.differs(members, last, *point):
+            with self._calling:
+                differs = in_core.differs(members, last, *point)
+            if differs:
                 self._in_core = None           # the function is not what was traced: it decides
                 self.note = "its trace differs from the function"
                 outcome[:] = 0
