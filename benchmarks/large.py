@@ -6,15 +6,20 @@ Lines and squares of heat, ladders and random networks of resistors, capacitors 
 as loops over a netlist, and hanging chains. tether is measured with its plan made (warm) and for
 the first time, traced and with the function called; IDA (scikit-sundae, if it is installed) with
 the band or the pattern that it needs to be told. All runs of a row take turns in one process, and
-ratios of processor times are reported.
+ratios of processor times are reported. Two tables follow: how the time of a step grows with the
+size, and what a million unknowns take, in processes of their own.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -166,19 +171,21 @@ def by_ida(problem: Large) -> Callable[[], tuple[float, Any]] | None:
     return run
 
 
-def measured(problem: Large, rounds: int) -> str:
-    """One row of the table."""
+def measured(problem: Large, rounds: int) -> tuple[str, float]:
+    """One row of the table, and microseconds of a step."""
     first, sol = by_tether(problem)
     ida = by_ida(problem)
     called_options = {"trace": "never", "jac_sparsity": problem.pattern}
-    with_called = problem.index == 1
-    times: dict[str, list[float]] = {"warm": [], "called": [], "ida": []}
+    with_called, with_krylov = problem.index == 1, problem.band > 1
+    times: dict[str, list[float]] = {"warm": [], "called": [], "krylov": [], "ida": []}
     other = None
     for _ in range(rounds):
         seconds, sol = by_tether(problem)
         times["warm"].append(seconds)
         if with_called:
             times["called"].append(by_tether(problem, **called_options)[0])
+        if with_krylov:
+            times["krylov"].append(by_tether(problem, options={"linear_solver": "krylov"})[0])
         if ida is not None:
             seconds, other = ida()
             times["ida"].append(seconds)
@@ -196,10 +203,51 @@ def measured(problem: Large, rounds: int) -> str:
     def ratio(name: str, seconds: float) -> str:
         return f"{seconds / best['ida']:.2f}" if "ida" in best and name in best else "-"
 
-    called = ratio("called", best.get("called", 0.0))
+    others = (ratio(name, best.get(name, 0.0)) for name in ("called", "krylov"))
+    row = [
+        problem.name, ratio("warm", best["warm"]), *others, ratio("warm", first), errors,
+        sol.stats.steps, sol.nfev, sol.stats.nlu, f"{per_step:.0f}", stored,
+    ]
+    return f"| {' | '.join(map(str, row))} |", per_step
+
+
+def exponents(found: list[tuple[Large, float]]) -> list[str]:
+    """Make the table of powers of n that the time of a step grows with."""
+    lines = [
+        "", "Powers of the number of unknowns that the time of a step grows with:", "",
+        "| from | to | power |", "|---|---|---|",
+    ]
+    families: dict[str, list[tuple[Large, float]]] = {}
+    for problem, per_step in found:
+        families.setdefault(problem.name.split(" of ")[0], []).append((problem, per_step))
+    for family in families.values():
+        family.sort(key=lambda entry: len(entry[0].y0))
+        for (small, before), (large, after) in pairwise(family):
+            power = np.log(after / before) / np.log(len(large.y0) / len(small.y0))
+            lines.append(f"| {small.name} | {large.name} | {power:.2f} |")
+    return lines
+
+
+MILLIONS = {
+    "line": (lambda: line(1_000_000), "auto"), "square": (lambda: square(1000), "krylov"),
+}
+
+
+def million(name: str) -> str:
+    """Row for a million unknowns, of which only the end is kept."""
+    make, solver = MILLIONS[name]
+    problem = make()
+    began = time.process_time()
+    sol = solve_dae(
+        problem.fun, (0, problem.t_end), problem.y0, rtol=1e-4, atol=1e-7, start="quiet",
+        t_eval=[problem.t_end], jac_sparsity=problem.pattern, options={"linear_solver": solver},
+    )
+    seconds = time.process_time() - began
+    error = np.abs(sol.y[:, -1] - problem.exact).max()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return (
-        f"| {problem.name} | {ratio('warm', best['warm'])} | {called} | {ratio('warm', first)} | "
-        f"{errors} | {sol.stats.steps} | {sol.nfev} | {sol.stats.nlu} | {per_step:.0f} | {stored} |"
+        f"| {problem.name} | {sol.success} | {error:.0e} | {sol.stats.steps} | {sol.nfev} | "
+        f"{memory:.1f} GB | {seconds:.0f} s | {sol.how.split('; ')[-1]} |"
     )
 
 
@@ -208,7 +256,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="smaller systems only")
+    parser.add_argument("--million", choices=MILLIONS, help="print one row only")
     options = parser.parse_args()
+    if options.million:
+        print(million(options.million))
+        return
     problems = [
         line(1000), square(50), netlist(1000, random=False), netlist(1000, random=True),
         chain(20), chain(50), chain(100),
@@ -221,17 +273,33 @@ def main() -> None:
     lines = [
         "# Large systems", "", conditions(), "",
         f"Processor time over that of IDA in the same run, at rtol {RTOL:g}: with the plan made, "
-        "with the function called and its pattern given, and for the first time, tracing included. "
+        "with the function called and its pattern given, by iteration (GMRES), and for the first "
+        "time, tracing included. "
         "IDA has the band of ladders and lines, and the pattern of the rest (SuperLU). Errors are "
         "those of tether / IDA.", "",
-        "| problem | warm | called | first | error | steps | calls | LU | us a step | entries |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| problem | warm | called | GMRES | first | error | steps | calls | LU | us a step | entries |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines))
+    found = []
     for problem in problems:
-        lines.append(measured(problem, options.rounds))
-        print(lines[-1], flush=True)
+        row, per_step = measured(problem, options.rounds)
+        found.append((problem, per_step))
+        lines.append(row)
+        print(row, flush=True)
+    lines += exponents(found)
     if not options.quick:
+        lines += [
+            "", "A million unknowns, called with their pattern, at rtol 1e-4:", "",
+            "| problem | success | error | steps | calls | memory | time | how |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        for name in MILLIONS:
+            done = subprocess.run(
+                [sys.executable, "-m", "benchmarks.large", "--million", name],
+                capture_output=True, text=True, check=True,
+            )
+            lines.append(done.stdout.strip())
         (RESULTS / "large.md").write_text("\n".join(lines) + "\n")
 
 

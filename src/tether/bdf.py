@@ -94,7 +94,6 @@ class Bdf:
         names: Any = None,
         equation_names: Any = None,
     ) -> None:
-        self._began = time.perf_counter()
         self._integration = Integration(
             problem, t0, y0, yp0, options, t_bound=t_bound, history=history,
             dense_output=dense_output, names=names, equation_names=equation_names,
@@ -193,7 +192,7 @@ class Bdf:
         run = self._integration
         if run.status == Status.RUNNING:
             run.step()
-            run.check_limits(time.perf_counter() - self._began)
+            run.check_limits(time.perf_counter() - run.began)
         return run.status
 
     def dense_output(self) -> Polynomial:

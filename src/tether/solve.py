@@ -164,7 +164,7 @@ def solve_dae(
     max_order : int
         Highest order, 1 to 5.
     max_steps, max_seconds : optional
-        Limits of accepted steps and of time.
+        Limits of accepted steps and of time, which includes that of tracing and of the start.
     progress : bool
         Show a progress bar on standard error.
     callback : callable, optional

@@ -1,12 +1,13 @@
 """One run: its start, its status, restarts, limits, and what it does when it is asked."""
 
 import math
+import time
 
 import numpy as np
 import pytest
 from support.helpers import circle, decay, relax, relax_exact
 
-from tether import Problem, Status, gallery
+from tether import Problem, Status, gallery, solve_dae
 from tether._core import codes
 from tether.plan.model import AsWritten, ReducedModel, TracedModel
 from tether.run.bdf import BDF
@@ -176,3 +177,14 @@ def test_the_code_of_the_core_comes_back():
     while run.status == Status.RUNNING:
         code = run.advance(1000)
     assert code == codes.REACHED_END
+
+
+def test_the_limit_of_seconds_counts_the_start():
+    def slow(t, y, yp):
+        time.sleep(2e-3)
+        return yp + y
+
+    sol = solve_dae(slow, (0, 10), np.ones(3), trace="never", max_seconds=1e-3)
+    assert sol.status == Status.MAX_SECONDS
+    assert sol.stats.steps <= 1
+    assert sol.stats.seconds >= 1e-3

@@ -49,6 +49,8 @@ class Pattern:
         The entries of column j are in ``row[start[j]:start[j + 1]]``, in ascending order.
     way : str or None
         Which factors cost least, once that is known: "dense", "sparse" or "band".
+    effort : float
+        How many solutions cost as much as sparse factors, once that is known.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Pattern:
     def __init__(self, n: int, *places: Places) -> None:
         self.n = n
         self.way: str | None = None
+        self.effort = 0.0
         keys = np.concatenate([np.zeros(0, np.int64), *(_keys(n, *pair) for pair in places)])
         keys.sort()
         self._keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys

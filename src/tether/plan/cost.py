@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from tether._core.matrix import Matrix
 from tether._core.sparse import Sparse
 from tether.base.pattern import Pattern
 
-__all__ = ["cheapest_way"]
+__all__ = ["cheapest_way", "drift_of"]
 
 SOLUTIONS = 4               # with the same factors, on average
+# Factors serve while cj stays within this share of it; longer, where they cost so many solutions.
+DRIFT, DEAR_DRIFT, DEAR = 0.1, 0.25, 12.0
 # LAPACK's factors of a full matrix, by operation; its solutions, by entry.
 FULL, FULL_ENTRY = 0.2, 0.3
 # Factors that leave zeros out: by operation, by entry, and by column.
@@ -43,6 +46,13 @@ def dense_cost(n: int) -> float:
     return n**3 / 3 * FULL + SOLUTIONS * n**2 * FULL_ENTRY
 
 
+def drift_of(matrix: Matrix) -> float:
+    """How far cj may be from that of the factors: farther, where factors cost many solutions."""
+    pattern = matrix.pattern if isinstance(matrix, Sparse) else None
+    dear = pattern is not None and pattern.way == "sparse" and pattern.effort > DEAR
+    return DEAR_DRIFT if dear else DRIFT
+
+
 def sparse_cost(sparse: Sparse) -> float:
     """Cost of factors that leave zeros out; they are made once to see how many there are."""
     pattern = sparse.pattern
@@ -54,6 +64,7 @@ def sparse_cost(sparse: Sparse) -> float:
     once = SPARSE * factors.operations + SPARSE_ENTRY * factors.entries
     solution = SPARSE_SOLUTION * factors.entries + SPARSE_COLUMN * pattern.n
     factors.forget()
+    pattern.effort = once / solution
     return float(once + SOLUTIONS * solution)
 
 

@@ -13,7 +13,7 @@ from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.pattern import Pattern
-from tether.plan.cost import cheapest_way
+from tether.plan.cost import cheapest_way, drift_of
 from tether.plan.libraries import NAMED, with_solver
 from tether.plan.model import Model
 from tether.problem.options import CONTROLLERS, NORMS, SCALINGS, Options
@@ -50,6 +50,7 @@ def new_state(model: Model, options: Options) -> State:
         from tether._core.krylov import LEFT_OVER  # late, to save time
 
         state.linear_error = LEFT_OVER
+    state.cj_drift = drift_of(matrix)
     if options.scaling != "none":
         state.scale_matrix(SCALINGS.index(options.scaling))
     model.attach(state)

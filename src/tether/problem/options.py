@@ -74,7 +74,8 @@ class Options:
     max_order : int
         Highest order of the BDF, 1 to 5.
     max_steps, max_seconds : optional
-        Stop with a failure after so many accepted steps or so much time.
+        Stop with a failure after so many accepted steps or so much time, which includes that of
+        tracing and of the start.
     controller : {"h211b", "dassl"}
         Söderlind's digital filter H211b with b = 4 and a dead band, or DASSL's rule
         (keep, halve or double).

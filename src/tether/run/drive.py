@@ -72,7 +72,7 @@ class Driver:
         self.segment_t, self.segment_step = integration.t, 0       # where the present segment began
         self.cut_at: tuple[float, np.ndarray, np.ndarray] | None = None
         self.start = integration.start
-        self.began = time.perf_counter()
+        self.began = integration.began
         self.t_final, self.breaks = self.state.t_end, Breaks(integration, breaks)
         self.far_side: dict[int, float] = {}               # of events that have just acted
         self.at_rest: dict[int, float] = {}        # events left at zero, and what counts as zero

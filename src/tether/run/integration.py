@@ -122,6 +122,7 @@ class Integration:
         equation_names: Any = None,
         variable_units: Any = None,
     ) -> None:
+        self.began = time.perf_counter()
         self.options = merge(options)
         t0, t_bound = check_time("t0", t0), check_time("t_bound", t_bound, finite=False)
         if t_bound == t0:
