@@ -277,7 +277,7 @@ def main() -> None:
         "time, tracing included. "
         "IDA has the band of ladders and lines, and the pattern of the rest (SuperLU). Errors are "
         "those of tether / IDA.", "",
-        "| problem | warm | called | GMRES | first | error | steps | calls | LU | us a step | kept |",
+        "| problem | warm | called | GMRES | first | error | steps | calls | LU | us/step | kept |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines))

@@ -12,7 +12,7 @@ from tether._core.krylov import Krylov
 from tether._core.sparse import Sparse
 from tether.base.pattern import Pattern
 
-LEFT = 0.0101
+LEFT = 1.01e-3
 
 
 def factors_of(matrix):

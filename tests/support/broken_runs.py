@@ -475,3 +475,22 @@ def no_tolerance_left():
         return [yp[0] + a, b - np.maximum(1.0 - t, 0.0)]
 
     return solve_dae(fun, (0, 10), [1.0, 1.0], atol=0.0, trace="never")
+
+
+def preconditioner_that_is_none():
+    """What it returns has nothing to do with the matrix, and is no number in the end."""
+    class Nothing:
+        calls = 0
+
+        def factor(self, matrix):
+            pass
+
+        def solve(self, b):
+            self.calls += 1
+            return b if self.calls < 20 else np.full(len(b), np.nan)
+
+    def fun(t, y, yp):
+        return yp + y**3
+
+    options = {"linear_solver": "krylov", "preconditioner": Nothing()}
+    return solve_dae(fun, (0, 10), [1.0, 2.0], options=options)

@@ -24,7 +24,7 @@ if not cython.compiled:
 
 # The share of the right-hand side that a solution may leave, in the equations and after
 # multiplication by M^-1.
-LEFT_OVER = 0.01
+LEFT_OVER = 1e-3
 LEFT = cython.declare(cython.double, LEFT_OVER)
 # A solution that leaves more than this share of the equations is none.
 TOO_MUCH = cython.declare(cython.double, 0.1)
