@@ -323,7 +323,7 @@ class Sparse(Matrix):
         shape = self.n, self.n
         basis = csc_array((np.ones(len(row)), row, start), shape=shape)
         product = (self.pattern.matrix(np.ones(self.room)) @ basis).tocoo()
-        self.split = Sparse(Pattern(self.n, product.coords), self.way)
+        self.split = Sparse(Pattern(self.n, product.coords))
 
     def assemble_split(self, of_y, start, row, basis):
         """Make B = [F_y' R, F_y N] of math (15)."""

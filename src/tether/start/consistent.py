@@ -21,6 +21,9 @@ __all__ = ["make_consistent", "merge_starts", "refuse_changes", "worst_equation"
 
 # Searches with directions taken at the values found by the one before.
 MAX_SPLITS = 3
+# Among more unknowns directions are looked for where derivatives hang together, and nowhere else:
+# others would mix what has nothing to do with each other, in units of its own.
+MANY = 40
 # Of the terms of an equation: what is left of it by round-off.
 EXACT = 1e-9
 # Of the terms of F_y' dy: what is left if they do not cancel.
@@ -133,7 +136,11 @@ def _by_singular_vectors(search: Completion, state: State, t: float, known: bool
             return codes.SINGULAR
         fy, fyp = search.jacobian
         scale = time_scale(state, t)
-        find = sparse_directions if hasattr(fyp, "indptr") else directions
+        if isinstance(fy, np.ndarray) and len(fy) > MANY:
+            from scipy.sparse import csc_array  # late, to save time
+
+            fy, fyp = csc_array(fy), csc_array(fyp)
+        find = directions if isinstance(fy, np.ndarray) else sparse_directions
         found = find(fy, fyp, state.tolerances, scale)
         if found is None:
             return codes.SINGULAR
