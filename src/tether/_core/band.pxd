@@ -2,7 +2,7 @@ from libc.math cimport fabs
 
 from tether._core.adapters cimport address
 from tether._core.codes cimport OK, SINGULAR
-from tether._core.factors cimport Factors
+from tether._core.factors cimport Factors, range_of
 from tether._core.lapack cimport address_in
 
 ctypedef void (*dgbtrf_t)(int*, int*, int*, int*, double*, int*, int*, int*) noexcept nogil

@@ -18,7 +18,7 @@ if not cython.compiled:
 
     from tether._core.adapters import address
     from tether._core.codes import OK, SINGULAR
-    from tether._core.factors import Factors
+    from tether._core.factors import Factors, range_of
 
 # Diagonals up to which the loops below beat LAPACK.
 NARROW = cython.declare(cython.int, 32)
@@ -135,15 +135,7 @@ class BandLU(Factors):
 
     def pivot_ratio(self):
         """Ratio of the largest to the smallest pivot."""
-        k: cython.int
-        size: cython.double = fabs(self.inverse[0])
-        largest: cython.double = size
-        smallest: cython.double = size
-        for k in range(1, self.n):
-            size = fabs(self.inverse[k])
-            largest = max(largest, size)
-            smallest = min(smallest, size)
-        return largest / smallest
+        return range_of(self.inverse, self.n)
 
 
 def eliminate(f):

@@ -1,3 +1,5 @@
+from libc.math cimport fabs
+
 from tether._core.adapters cimport address
 from tether._core.codes cimport OK, SINGULAR
 
@@ -11,3 +13,5 @@ cdef class Factors:
     cdef void solve(self, double* b) noexcept nogil
     cdef void solve_transposed(self, double* b) noexcept nogil
     cdef double pivot_ratio(self) noexcept nogil
+
+cdef double range_of(double* v, int n) noexcept nogil

@@ -6,6 +6,7 @@ zeros out of the factors, or `band.py`, which keeps them within a band.
 
 import cython
 import numpy as np
+from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.adapters import address
@@ -72,3 +73,16 @@ class Factors:
     def pivot_range(self):
         """Ratio of the largest to the smallest pivot, for everything outside the core."""
         return self.pivot_ratio()
+
+
+def range_of(v, n):
+    """Ratio of the largest to the smallest of so many numbers, without their signs."""
+    k: cython.int
+    size: cython.double = fabs(v[0])
+    largest: cython.double = size
+    smallest: cython.double = size
+    for k in range(1, n):
+        size = fabs(v[k])
+        largest = max(largest, size)
+        smallest = min(smallest, size)
+    return largest / smallest

@@ -2,7 +2,7 @@ from libc.math cimport fabs, frexp, ldexp
 
 from tether._core.adapters cimport address
 from tether._core.codes cimport OK, SINGULAR
-from tether._core.factors cimport Factors
+from tether._core.factors cimport Factors, range_of
 
 cdef class SparseLU(Factors):
     cdef public int column            # where the last factorisation failed; -1: it did not

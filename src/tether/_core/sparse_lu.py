@@ -22,7 +22,7 @@ from cython.cimports.libc.math import fabs, frexp, ldexp
 if not cython.compiled:
     from tether._core.adapters import address
     from tether._core.codes import OK, SINGULAR
-    from tether._core.factors import Factors
+    from tether._core.factors import Factors, range_of
 
 # Of the largest entry of a column: the preferred pivot may be smaller by this factor, or by the
 # second where entries have grown with the first ...
@@ -161,15 +161,7 @@ class SparseLU(Factors):
 
     def pivot_ratio(self):
         """Ratio of the largest to the smallest pivot."""
-        k: cython.int
-        pivot: cython.double = fabs(self.inverse[0])
-        largest: cython.double = pivot
-        smallest: cython.double = pivot
-        for k in range(1, self.n):
-            pivot = fabs(self.inverse[k])
-            largest = max(largest, pivot)
-            smallest = min(smallest, pivot)
-        return largest / smallest
+        return range_of(self.inverse, self.n)
 
 
 def scale_rows(f, values):
