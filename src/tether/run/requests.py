@@ -8,6 +8,7 @@ left and entered again, which Python has for its own functions only. It ends wit
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -157,7 +158,8 @@ class Handover:
         finally:
             self._closed = True
             self._answers.put(Raised(Closed()))
-            if thread is not threading.current_thread():
+            # at the end of the program threads like this one stand still for good
+            if thread is not threading.current_thread() and not sys.is_finalizing():
                 thread.join()
 
 
