@@ -1,6 +1,7 @@
 """solve_dae: times, callback, threads."""
 
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -158,3 +159,20 @@ def test_large_values_are_finite_and_infinite_ones_are_named(n):
     large[-1] = np.inf
     with pytest.raises(ValueError, match=rf"y0\[{n - 1}\] is inf"):
         solve_dae(lambda t, y, yp: [yp[i] for i in range(n)], (0, 1), large)
+
+
+@dataclass(frozen=True)
+class NoAttributesError(Exception):
+    code: int
+
+
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_an_exception_that_takes_no_attributes_passes_through(trace):
+    def fails(t, y, yp):
+        if t > 0.5:
+            raise NoAttributesError(3)
+        return yp + y
+
+    with pytest.raises(NoAttributesError) as caught:
+        solve_dae(fails, (0, 1), [1.0], trace=trace)
+    assert caught.value.code == 3

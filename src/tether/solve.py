@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -235,10 +236,9 @@ def solve_dae(
         while status == Status.TRACE_DIFFERS and drivers[-1].can_be_repeated:
             status = run(_as_called(settings, drivers), check_events(events, problem.args))
     except (KeyboardInterrupt, Exception) as error:
-        if drivers or isinstance(error, KeyboardInterrupt):
-            error.result = (  # type: ignore[union-attr]
-                _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
-            )
+        found = _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
+        with suppress(Exception):              # one of the user's may take no attributes
+            error.result = found  # type: ignore[union-attr]
         raise
     return _result(drivers, status, dense_output)
 
@@ -250,7 +250,7 @@ def _as_called(settings: Options, drivers: list[Driver]) -> Options:
     """
     trust = drivers[-1].integration.trust
     if settings.max_seconds is not None:
-        left = settings.max_seconds - sum(driver.seconds for driver in drivers)
+        left = settings.max_seconds - drivers[0].seconds       # since the first began
         settings = replace(settings, max_seconds=max(left, 1e-9))
     if trust.refused and len(drivers) <= MOST_TRACED:
         return settings

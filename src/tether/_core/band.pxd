@@ -14,6 +14,7 @@ cdef dgbtrs_t dgbtrs
 
 cdef class BandLU(Factors):
     cdef public int kl, ku
+    cdef bint narrow                  # eliminated by the loops here, not by LAPACK
     cdef int height                   # of a column: what is above it, and kl rows for exchanges
     cdef int width                    # diagonals of U above the main one
     cdef long long size

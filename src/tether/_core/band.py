@@ -20,8 +20,6 @@ if not cython.compiled:
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors, range_of
 
-# Diagonals up to which the loops below beat LAPACK.
-NARROW = cython.declare(cython.int, 32)
 # The diagonal entry is the pivot while it is no smaller than this share of its column.
 PREFERRED = cython.declare(cython.double, 0.1)
 
@@ -53,7 +51,7 @@ class BandLU(Factors):
         band = pattern.band
         rows, columns = band.rows, band.columns
         self.n, self.size, self.factored = n, pattern.size, False
-        self.kl, self.ku = band.below, band.above
+        self.kl, self.ku, self.narrow = band.below, band.above, band.is_narrow
         self.height = 2 * self.kl + self.ku + 1
         place, across = np.empty(n, np.int64), np.empty(n, np.int64)
         place[rows] = across[columns] = np.arange(n)
@@ -97,7 +95,7 @@ class BandLU(Factors):
             self.ab[p] = 0.0
         for p in range(self.size):
             self.ab[self.where[p]] = values[p]
-        if self.kl + self.ku <= NARROW:
+        if self.narrow:
             self.factored = eliminate(self) == OK
         else:
             self.factored = eliminate_by_lapack(self) == OK
@@ -110,7 +108,7 @@ class BandLU(Factors):
         x: cython.p_double = self.x
         for k in range(n):
             x[k] = b[self.row[k]]
-        if self.kl + self.ku > NARROW:
+        if not self.narrow:
             solve_by_lapack(self, "N")
         elif self.kl == 1 and self.ku == 1 and self.width == 1:
             solve_three(self)
@@ -126,7 +124,7 @@ class BandLU(Factors):
         x: cython.p_double = self.x
         for k in range(n):
             x[k] = b[self.column[k]]
-        if self.kl + self.ku > NARROW:
+        if not self.narrow:
             solve_by_lapack(self, "T")
         else:
             substitute_transposed(self)

@@ -11,6 +11,8 @@ import numpy as np
 
 __all__ = ["Band", "Pattern"]
 
+# Diagonals up to which loops over a band beat LAPACK, which works on blocks of columns.
+NARROW = 32
 # In a full band so many times the entries that there are would have room.
 BAND = 1.2
 
@@ -31,6 +33,11 @@ class Band:
     def width(self) -> int:
         """Number of diagonals."""
         return self.below + 1 + self.above
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether a call of BLAS for each column would cost more than the column."""
+        return self.width <= NARROW
 
 
 class Pattern:

@@ -22,7 +22,7 @@ FULL, FULL_ENTRY = 0.2, 0.3
 SPARSE, SPARSE_ENTRY = 1.2, 4.0
 SPARSE_SOLUTION, SPARSE_COLUMN = 1.05, 8.5
 # A band: narrow ones by the core's loops, wide ones by LAPACK.
-NARROW, BAND, WIDE_BAND = 32, 0.8, 0.5
+BAND, WIDE_BAND = 0.8, 0.5
 BAND_ENTRY, BAND_COLUMN = 1.5, 14.0
 BAND_SOLUTION, BAND_SOLUTION_COLUMN = 0.75, 13.0
 THREE_DIAGONALS = 7.8       # a solution, by column
@@ -47,10 +47,9 @@ def dense_cost(n: int) -> float:
 
 
 def drift_of(matrix: Matrix) -> float:
-    """How far cj may be from that of the factors: farther, where factors cost many solutions."""
-    pattern = matrix.pattern if isinstance(matrix, Sparse) else None
-    dear = pattern is not None and pattern.way == "sparse" and pattern.effort > DEAR
-    return DEAR_DRIFT if dear else DRIFT
+    """How far cj may be from that of factors chosen by their cost: farther, if that is high."""
+    dear = isinstance(matrix, Sparse) and matrix.pattern.effort > DEAR
+    return DEAR_DRIFT if dear and matrix.pattern.way == "sparse" else DRIFT
 
 
 def sparse_cost(sparse: Sparse) -> float:
@@ -71,8 +70,7 @@ def sparse_cost(sparse: Sparse) -> float:
 def band_cost(pattern: Pattern) -> float:
     """Cost of factors within the narrowest band."""
     n, band = pattern.n, pattern.band
-    narrow = band.width <= NARROW
-    once = n * (band.below * (band.above + 1) * (BAND if narrow else WIDE_BAND)
+    once = n * (band.below * (band.above + 1) * (BAND if band.is_narrow else WIDE_BAND)
                 + band.width * BAND_ENTRY + BAND_COLUMN)
     solution = n * (band.width * BAND_SOLUTION + BAND_SOLUTION_COLUMN)
     if band.below <= 1 and band.above <= 1:

@@ -50,7 +50,8 @@ def new_state(model: Model, options: Options) -> State:
         from tether._core.krylov import LEFT_OVER  # late, to save time
 
         state.linear_error = LEFT_OVER
-    state.cj_drift = drift_of(matrix)
+    if isinstance(options.linear_solver, str) and options.linear_solver == "auto":
+        state.cj_drift = drift_of(matrix)
     if options.scaling != "none":
         state.scale_matrix(SCALINGS.index(options.scaling))
     model.attach(state)
