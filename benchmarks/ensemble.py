@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ import numpy as np
 from benchmarks.measure import conditions
 from tether import solve_ensemble
 from tether._core import step
+from tether.ensemble.schedule import Schedule
 from tether.problem.problem import Problem
 from tether.run.integration import Integration
 
@@ -164,6 +166,64 @@ def as_ida_calls_it(fun: Callable[..., list], args: tuple) -> Callable[..., None
     return residual
 
 
+IN_DIFFSL = """
+in_i { k1 = 0.04, k2 = 10000, k3 = 30000000 }
+u_i { x = 1, y = 0, z = 0, }
+dudt_i { dxdt = 1, dydt = 0, dzdt = 0, }
+M_i { dxdt, dydt, 0, }
+F_i { -k1*x + k2*y*z, k1*x - k2*y*z - k3*y*y, 1 - x - y - z, }
+"""
+
+
+def loop_over_pydiffsol(count: int) -> float:
+    """Processor seconds of a member of Robertson's kinetics, of which it solves one at a time."""
+    import pydiffsol
+
+    ode = pydiffsol.Ode(IN_DIFFSL, matrix_type=pydiffsol.nalgebra_dense)
+    ode.ode_solver, ode.rtol, ode.atol = pydiffsol.bdf, 1e-6, 1e-9
+    study = Study.of("robertson", count)
+    began = time.process_time()
+    for i in range(count):
+        ode.solve(np.array(study.member(i)[1]), study.t_end)
+    return (time.process_time() - began) / count
+
+
+def on_dask(count: int) -> tuple[float, float]:
+    """Milliseconds of a member, and time by the clock over that of two workers who never wait."""
+    from dask.distributed import Client, LocalCluster
+
+    study, busy = Study.of("pendulum", count), []
+    study.t_end, measured = 100.0, Schedule.measured
+
+    def note(schedule: Schedule, members: int, seconds: float) -> None:
+        busy.append(seconds)
+        measured(schedule, members, seconds)
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster, Client(cluster) as client:
+        study.part(20).solve(engine=client)
+        Schedule.measured = note               # type: ignore[method-assign]
+        began = time.perf_counter()
+        study.solve(engine=client)
+        spent = time.perf_counter() - began
+        Schedule.measured = measured           # type: ignore[method-assign]
+    return 1e3 * sum(busy) / count, 2.0 * spent / sum(busy)
+
+
+def with_events(study: Study) -> tuple[float, float]:
+    """Processor microseconds of a member that counts when it passes the middle, and without."""
+    def middle(t: float, y: Any, yp: Any, g: float) -> float:
+        return y[0]
+
+    found = []
+    for events in (middle, None):
+        began = time.process_time()
+        study.solve(workers=1, engine="threads", events=events)
+        found.append(1e6 * (time.process_time() - began) / len(study.args[0]))
+    return found[0], found[1]
+
+
 MILLION = """
 import resource, time
 import numpy as np
@@ -207,6 +267,22 @@ def measure(study: Study, rounds: int, with_ida: bool) -> list[str]:
     return row
 
 
+def others(quick: bool) -> list[str]:
+    """Return lines about events, and about packages that are installed."""
+    counting, plain = with_events(Study.of("pendulum", 200))
+    lines = ["", f"An event that the pendulum passes about ten times takes a member from "
+             f"{plain:.0f} to {counting:.0f} us."]
+    if find_spec("pydiffsol"):
+        lines += ["", "pydiffsol, which compiles the formulas and solves one member at a time: "
+                  f"{1e6 * loop_over_pydiffsol(SAMPLE):.0f} us for a member of robertson."]
+    if find_spec("distributed"):
+        each, ratio = on_dask(100 if quick else 600)
+        lines += ["", f"Dask, two workers of one thread, members of {each:.0f} ms: by the clock "
+                  f"{ratio:.3f} of what two workers would take that never wait."]
+    print("\n".join(lines))
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--members", type=int, default=10_000)
@@ -215,12 +291,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     count = 1000 if chosen.quick else chosen.members
-    try:
-        import sksundae  # noqa: F401
-
-        with_ida = True
-    except ImportError:
-        with_ida = False
+    with_ida = find_spec("sksundae") is not None
     lines = [
         "# Many members at once", "",
         f"`python -m benchmarks.ensemble`: {count} members, rtol 1e-6, atol 1e-9, only their ends "
@@ -242,6 +313,7 @@ def main() -> None:
         lines += ["", f"10^6 members of two unknowns with `keep=\"final\"`: {each:.1f} us each; "
                   f"the memory of the process grows from {before} MB to {after} MB."]
         print(lines[-1])
+    lines += others(chosen.quick)
     (chosen.output / "ensemble.md").write_text("\n".join(lines) + "\n")
 
 

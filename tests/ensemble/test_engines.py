@@ -5,13 +5,14 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import pairwise
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context
 
 import numpy as np
 import pytest
 from support.ensembles import decay, pendulum, rates, robertson
 
 from tether import solve_ensemble
+from tether.ensemble import engines
 from tether.ensemble.members import read_members
 from tether.ensemble.remote import pack
 from tether.ensemble.task import read_task
@@ -210,3 +211,20 @@ def test_functions_with_arrays_of_their_own():
     )
     same(one, many)
     np.testing.assert_allclose(many.y[:, 0, 0], np.exp(-k), rtol=1e-4)
+
+
+@pytest.mark.skipif("fork" not in get_all_start_methods(), reason="processes are not forked here")
+def test_processes_take_over_where_members_turn_out_to_need_python(monkeypatch):
+    def relay(t, y, yp, level):
+        return [yp[0] - (2.0 if y[0] < level else 0.5)]
+
+    monkeypatch.setattr(engines, "WORTH_PROCESSES", 0.0)
+    levels = np.linspace(2.0, 3.0, 120)
+    result = solve_ensemble(relay, (0.0, 3.0), [1.0], args=(levels,), workers=2)
+    assert result.engine == "processes"
+    assert result.success.all()
+    np.testing.assert_allclose(
+        result.y[:, 0, 0], levels + 0.5 * (3.0 - 0.5 * (levels - 1.0)), rtol=1e-6
+    )
+    here = solve_ensemble(relay, (0.0, 3.0), [1.0], args=(levels,), engine="threads")
+    np.testing.assert_array_equal(result.y, here.y)

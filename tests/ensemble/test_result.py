@@ -180,3 +180,30 @@ def test_progress_says_how_long_it_will_take():
     bar.update(50, 2, 3700.0)
     bar.close()
     assert "50/100 members  2 failed  1 h 1 min left" in stream.getvalue()
+
+
+def test_zarr(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    k = np.linspace(0.5, 3.0, 11)
+    result = solve_ensemble(decay, (0.0, 2.0), [1.0], args=(k,), t_eval=[0.0, 1.0, 2.0])
+    place = tmp_path / "decay.zarr"
+    result.to_zarr(place)
+    group = zarr.open_group(str(place), mode="r")
+    np.testing.assert_array_equal(group["y"][:], result.y)
+    np.testing.assert_array_equal(group["rate"][:], k)
+    with pytest.raises(FileExistsError, match=r"decay\.zarr exists"):
+        result.to_zarr(place)
+    xarray = pytest.importorskip("xarray")
+    with xarray.open_zarr(place) as data:
+        xarray.testing.assert_identical(data.load(), result.to_xarray())
+
+
+def test_zarr_in_parts(tmp_path, monkeypatch):
+    zarr = pytest.importorskip("zarr")
+    monkeypatch.setattr("tether.ensemble.tables.NUMBERS_IN_CHUNK", 10)
+    result = solve_ensemble(decay, (0.0, 2.0), [1.0], args=(np.linspace(0.5, 3.0, 11),),
+                            t_eval=[0.0, 1.0, 2.0])
+    result.to_zarr(tmp_path / "decay.zarr")
+    group = zarr.open_group(str(tmp_path / "decay.zarr"), mode="r")
+    np.testing.assert_array_equal(group["yp"][:], result.yp)
+    assert group["y"].chunks == (3, 1, 3)

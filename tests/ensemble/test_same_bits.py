@@ -45,7 +45,7 @@ SPANS = {
 }
 IN_CORE = {
     "robertson", "pendulum", "backwards", "slopes given", "tight", "tolerances of each",
-    "first step", "short steps", "low order", "invariant",
+    "first step", "short steps", "low order", "invariant", "events",
 }
 
 

@@ -157,6 +157,20 @@ def test_what_does_not_fit_into_memory_is_on_disk(tmp_path, monkeypatch):
     np.testing.assert_array_equal(plain.y, again.y)
 
 
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the system has no such call")
+def test_no_room_on_disk_for_what_does_not_fit_into_memory(tmp_path, monkeypatch):
+    from tether.ensemble import collected
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(collected, "fits", lambda needed: False)
+    monkeypatch.setattr(stores.os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="store has no room for y of all members"):
+        solve(tmp_path, t_eval=np.linspace(0.0, 1.0, 5))
+    assert not (tmp_path / "y.npy").exists()
+
+
 SCRIPT = """
 import sys, numpy as np
 sys.path.insert(0, {tests!r})

@@ -66,5 +66,10 @@ def assert_same(result, i, sol):
     np.testing.assert_array_equal(result.y[i][:, :reached], expected[0])
     np.testing.assert_array_equal(result.yp[i][:, :reached], expected[1])
     assert np.isnan(result.y[i][:, reached:]).all()
+    if sol.t_events is not None:
+        member = result[i]
+        for name in ("t_events", "y_events", "yp_events"):
+            for found, wanted in zip(getattr(member, name), getattr(sol, name), strict=True):
+                np.testing.assert_array_equal(found, wanted)
     for name in ("steps", "nfev", "njev", "nlu", "iterations", "projections"):
         assert result.stats[name][i] == getattr(sol.stats, name), name

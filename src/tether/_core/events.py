@@ -1,14 +1,19 @@
-"""Sign changes of the event functions over a step; `tether.run.watch` locates them.
+"""Sign changes of the event functions over a step, and when they happen.
 
 They are evaluated before the step is accepted: where one of them has no value, a smaller step may
 stay within its domain.
 """
 
 import cython
+import numpy as np
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.codes import OK
+    from tether._core.interpolate import interpolate
     from tether._core.state import State
+    from tether._core.zero import ZeroSearch
 
 
 def crossed(old, new, direction):
@@ -55,3 +60,34 @@ def look_on(s: State):
 def evaluate_events(s: State):
     """Evaluate the events at the current point into g_old (used at starts and restarts)."""
     return s.events(s, s.t, s.y, s.yp, s.g_old)
+
+
+def find_time(s, search, i, t_old, y, yp, g):
+    """Find out when an event function is zero within the last step; False if it has no value.
+
+    `y`, `yp` and `g` are room for values at one time.
+    """
+    if s.g_old[i] == 0.0:
+        search.stay_at(t_old)
+        return True
+    if s.g_new[i] == 0.0:
+        search.stay_at(s.t)
+        return True
+    search.begin(t_old, s.t, s.g_old[i])
+    while True:
+        interpolate(s, search.t, y, yp)
+        if s.events(s, search.t, y, yp, g) != OK:
+            return False
+        if search.take(g[i]):
+            return True
+
+
+def time_of(s: State, i, t_old):
+    """Return when an event function is zero within the last step; NaN if it has no value there.
+
+    For event functions that are programs.
+    """
+    search = ZeroSearch()
+    y, yp, g = np.zeros(s.n), np.zeros(s.n), np.zeros(s.n_events)
+    found = find_time(s, search, i, t_old, address(y), address(yp), address(g))
+    return search.t if found else np.nan

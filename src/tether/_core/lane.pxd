@@ -2,10 +2,13 @@ from libc.string cimport memcpy
 
 from tether._core.adapters cimport address, evaluate
 from tether._core.begin cimport begin_at
-from tether._core.codes cimport AS_GIVEN, MAX_NORM, OF_YP, OK, PAUSED, REACHED_END
+from tether._core.codes cimport AS_GIVEN, EVENT_FOUND, MAX_NORM, OF_YP, OK, PAUSED, REACHED_END
 from tether._core.consistent cimport Completion, begin_search, complete
 from tether._core.constraints cimport evaluate_constraints
 from tether._core.dense cimport Dense
+from tether._core.event_log cimport (
+    HAS_NO_ROOM, IS_UNCLEAR, STOPS, EventLog, arm_events, begin_log, forget_member, serve_events,
+)
 from tether._core.linear cimport solve_scaled
 from tether._core.machine cimport Machine, take_args, take_last_args, values_at, write_static
 from tether._core.native cimport (
@@ -16,6 +19,7 @@ from tether._core.project cimport move_onto
 from tether._core.state cimport State
 from tether._core.step cimport run
 from tether._core.store cimport store_outputs
+from tether._core.surfaces cimport passed_surface
 
 cdef enum:
     NOT_YET_CODE = 0
@@ -24,11 +28,14 @@ cdef enum:
     ON_THE_WAY_CODE = 3
     DOUBTFUL_CODE = 4
     WITHOUT_END_CODE = 5
+    STOPPED_CODE = 6
+    NO_ROOM_CODE = 7
 
 cdef class Lane:
     cdef State s
     cdef Completion c
     cdef object runner
+    cdef EventLog log
     cdef bint in_c
     cdef int n_user, first_invariant
     cdef double t0, first_step
@@ -52,8 +59,9 @@ cdef class Lane:
     cdef long long fields_size
     cdef unsigned char* fields_kept
 
-cdef int run_member(Lane lane, State s, double* inputs, double* y0, double* yp0, char* stop,
-                    char* moved) noexcept nogil
+cdef int run_member(Lane lane, State s, long long member, double* inputs, double* y0, double* yp0,
+                    char* stop, char* moved) noexcept nogil
+cdef int run_on(Lane lane, State s, long long member, char* stop) noexcept nogil
 cdef void restore(Lane lane, State s) noexcept nogil
 cdef void take_inputs(Lane lane, State s, double* inputs) noexcept nogil
 cdef int take_piece_args(void* piece, double* inputs) noexcept nogil
@@ -67,5 +75,5 @@ cdef bint signs_are_kept(Lane lane, State s, double* y0) noexcept nogil
 cdef void ask_between(Lane lane, State s) noexcept nogil
 cdef double choose_first_step(Lane lane, State s) noexcept nogil
 cdef bint is_beyond_doubt(Lane lane, State s) noexcept nogil
-cdef void hand_over(Lane lane, State s, double* y_end, double* yp_end, double* y, double* yp,
-                    long long* counts) noexcept nogil
+cdef void hand_over(Lane lane, State s, bint is_cut, double* y_end, double* yp_end, double* t_end,
+                    double* y, double* yp, long long* counts) noexcept nogil

@@ -16,6 +16,8 @@ AVAILABLE = cython.compiled            # the interpreted core cannot copy its me
 
 # What becomes of a member: anything but DONE is for a run of its own.
 NOT_YET, DONE, AT_THE_START, ON_THE_WAY, DOUBTFUL, WITHOUT_END = 0, 1, 2, 3, 4, 5
+# An event has ended it, which is DONE as well.
+STOPPED = 6
 # What is counted of a member, in columns.
 COUNTS = (
     "steps", "nfev", "njev", "nlu", "iterations", "error_test_failures", "convergence_failures",
@@ -70,11 +72,14 @@ class Lane:
     heights, sizes : Machine, optional
         Heights above the surfaces where conditions of the equations change, and what these are
         differences of; the last inputs of the equations freeze them.
+    stops_after : ndarray, optional
+        Of the events that the state watches: how often each may happen until it ends a run.
     """
 
     def __init__(
         self, s, runner, search, n_user, t0, times, first_step, most_steps, first_invariant,
         determined, asked, is_reduced, must_hold, slopes_given, heights=None, sizes=None,
+        stops_after=None,
     ):
         self.s, self.c, self.runner = s, search, runner
         self.in_c = isinstance(runner, Native)
@@ -88,6 +93,7 @@ class Lane:
             self.n_surfaces = heights.n_values
             watch_surfaces(s, heights, np.zeros(self.n_surfaces), np.zeros(self.n_surfaces))
         self.has_conditions = s.n_conditions > 0
+        self.log = None if stops_after is None else EventLog(s, t0, stops_after)
         self.n_times = len(times)
         self.times = np.array(times, float)
         self.outputs = np.zeros((2, max(1, self.n_times * s.n)))
@@ -138,6 +144,8 @@ class Lane:
     ):
         """Run members until `stop` is set; rows of the arrays belong to members.
 
+        Return their events, as rows of `tether._core.event_log`.
+
         Parameters
         ----------
         inputs : ndarray
@@ -177,49 +185,78 @@ class Lane:
         y0_step: cython.longlong = 1 if y0.shape[0] > 1 else 0
         yp0_step: cython.longlong = 1 if yp0.shape[0] > 1 else 0
         size: cython.longlong = self.n_times * n
-        with cython.nogil:
-            for i in range(members):
-                if stop_at[0] != 0:
-                    break
-                if outcome_view[i] != 0:
-                    continue
-                outcome_view[i] = run_member(
-                    self, self.s, cython.address(inputs_view[i if width else 0, 0]),
-                    cython.address(y0_view[i * y0_step, 0]),
-                    cython.address(yp0_view[i * yp0_step, 0]),
-                    stop_at, cython.address(moved_view[i]),
-                )
-                if outcome_view[i] != DONE_CODE:
-                    continue
-                hand_over(
-                    self, self.s, cython.address(y_end_view[i, 0]),
-                    cython.address(yp_end_view[i, 0]),
-                    cython.address(values[i * size if size else 0]),
-                    cython.address(slopes[i * size if size else 0]),
-                    cython.address(counts_view[i, 0]),
-                )
-                t_view[i] = self.s.t
-                drift_view[i] = self.s.worst_drift
+        following: cython.longlong = 0
+        while following < members:
+            with cython.nogil:
+                for i in range(following, members):
+                    following = i + 1
+                    if stop_at[0] != 0:
+                        following = members
+                        break
+                    if outcome_view[i] != 0:
+                        continue
+                    outcome_view[i] = run_member(
+                        self, self.s, i, cython.address(inputs_view[i if width else 0, 0]),
+                        cython.address(y0_view[i * y0_step, 0]),
+                        cython.address(yp0_view[i * yp0_step, 0]),
+                        stop_at, cython.address(moved_view[i]),
+                    )
+                    if outcome_view[i] == NO_ROOM_CODE:
+                        outcome_view[i] = NOT_YET_CODE
+                        following = i          # once more, with more room
+                        break
+                    if outcome_view[i] != DONE_CODE and outcome_view[i] != STOPPED_CODE:
+                        continue
+                    hand_over(
+                        self, self.s, outcome_view[i] == STOPPED_CODE,
+                        cython.address(y_end_view[i, 0]), cython.address(yp_end_view[i, 0]),
+                        cython.address(t_view[i]),
+                        cython.address(values[i * size if size else 0]),
+                        cython.address(slopes[i * size if size else 0]),
+                        cython.address(counts_view[i, 0]),
+                    )
+                    drift_view[i] = self.s.worst_drift
+            if following < members:
+                self.log.make_room()
+        return None if self.log is None else self.log.take_all()
 
 
-def run_member(lane, s, inputs, y0, yp0, stop, moved):
-    """Run one member from its start to its end."""
-    status: cython.int
-    left: cython.longlong
+def run_member(lane, s, member, inputs, y0, yp0, stop, moved):
+    """Run one member from its start to its end; write down its events."""
+    outcome: cython.int
     restore(lane, s)
     take_inputs(lane, s, inputs)
     moved[0] = 0
-    if not begin_member(lane, s, y0, yp0, moved):
-        return AT_THE_START_CODE
+    outcome = AT_THE_START_CODE
+    if begin_member(lane, s, y0, yp0, moved):
+        outcome = run_on(lane, s, member, stop)
+    if s.n_events > 0 and outcome != DONE_CODE and outcome != STOPPED_CODE:
+        forget_member(lane.log)
+    return outcome
+
+
+def run_on(lane, s, member, stop):
+    """Run a member that has begun to its end."""
+    status: cython.int = PAUSED
     if lane.n_times > 0:
         store_outputs(s, lane.t0)
-    left = lane.most_steps
-    status = PAUSED
-    while status == PAUSED and left > 0:
+    if s.n_events > 0 and not arm_events(s):
+        return AT_THE_START_CODE
+    while status == PAUSED and s.steps < lane.most_steps:
         if stop[0] != 0:
             return NOT_YET_CODE
-        status = run(s, min(left, LEG))
-        left -= LEG
+        status = run(s, min(lane.most_steps - s.steps, LEG))
+        if status == EVENT_FOUND:
+            if s.n_surfaces > 0 and passed_surface(s):
+                return ON_THE_WAY_CODE
+            status = serve_events(lane.log, s, member)
+            if status == HAS_NO_ROOM:
+                return NO_ROOM_CODE
+            if status == IS_UNCLEAR:
+                return ON_THE_WAY_CODE
+            if status == STOPS:
+                return STOPPED_CODE if is_beyond_doubt(lane, s) else DOUBTFUL_CODE
+            status = REACHED_END if s.t == s.t_end else PAUSED
     if status == PAUSED:
         return WITHOUT_END_CODE
     if status != REACHED_END:
@@ -258,6 +295,9 @@ def take_inputs(lane, s, inputs):
         inputs += cython.cast(Machine, lane.sizes).n_args
     if lane.has_conditions:
         take_args(cython.cast(Machine, s.conditions_adapter), inputs)
+        inputs += cython.cast(Machine, s.conditions_adapter).n_args
+    if s.n_events > 0:
+        begin_log(lane.log, s, inputs)
 
 
 def take_piece_args(piece, inputs):
@@ -475,15 +515,16 @@ def is_beyond_doubt(lane, s):
     return s.untested == 0 and s.reaction_error == 0.0 and not s.to_compare
 
 
-def hand_over(lane, s, y_end, yp_end, y, yp, counts):
-    """Write down what a member has come to."""
+def hand_over(lane, s, is_cut, y_end, yp_end, t_end, y, yp, counts):
+    """Write down what a member has come to; an event may have cut its last step."""
     i: cython.longlong
     j: cython.longlong
     n: cython.longlong = lane.n_user
+    t_end[0] = lane.log.t_cut if is_cut else s.t
     for j in range(n):
-        y_end[j] = s.phi[j]
-        yp_end[j] = s.yp_n[j]
-    for i in range(lane.n_times):
+        y_end[j] = lane.log.y[j] if is_cut else s.phi[j]
+        yp_end[j] = lane.log.yp[j] if is_cut else s.yp_n[j]
+    for i in range(s.next_eval):
         for j in range(n):
             y[i * n + j] = s.eval_y[i * s.n + j]
             yp[i * n + j] = s.eval_yp[i * s.n + j]

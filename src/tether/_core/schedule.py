@@ -180,6 +180,35 @@ def segment_of_each(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
     return segments, changes_array[np.asarray(outputs)]
 
 
+def levels_of_each(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
+                   c: cython.int[::1], t_slot: cython.int, arg_slot: cython.int,
+                   base: cython.int):
+    """Return how many instructions every instruction waits for, one after the other.
+
+    And whether each slot changes with t, y or y'.
+    """
+    count: cython.int = op.shape[0]
+    i: cython.int
+    k: cython.int
+    levels_array = np.zeros(base + count, np.intc)
+    levels: cython.int[::1] = levels_array
+    changes_array = np.zeros(base + count, np.intc)
+    changes: cython.int[::1] = changes_array
+    for i in range(t_slot, arg_slot):
+        changes[i] = 1
+    for i in range(count):
+        k = levels[a[i]]
+        changes[base + i] = changes[a[i]]
+        if b[i] >= 0 and not has_number(op[i]):
+            k = max(k, levels[b[i]])
+            changes[base + i] |= changes[b[i]]
+        if c[i] >= 0:
+            k = max(k, levels[c[i]])
+            changes[base + i] |= changes[c[i]]
+        levels[base + i] = k + 1
+    return levels_array[base:], changes_array
+
+
 def fuse(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1], c: cython.int[::1],
          outputs: cython.int[::1], segment: cython.int[::1], base: cython.int):
     """Merge a product into the one sum that uses it; roundings stay as they were."""

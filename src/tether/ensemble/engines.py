@@ -38,12 +38,20 @@ WORTH_PROCESSES = 2.0
 class Engine(Protocol):
     """Solves chunks, several at once."""
 
-    name: str
     workers: int
     seconds: float                             # that a chunk is to take
 
+    @property
+    def name(self) -> str:
+        """What it is."""
+        ...
+
     def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
         """Begin to solve members; in the core only if that `trusts` their programs."""
+        ...
+
+    def is_ready(self, idle: bool, seconds_left: float) -> bool:
+        """Whether chunks may be handed out, with so much work left; `idle` if none is running."""
         ...
 
     def renew(self) -> bool:
@@ -76,6 +84,10 @@ class Threads:
         return self._pool.submit(
             self._worker.solve, self._members.part(first, last), first, self._stop, trusts
         )
+
+    def is_ready(self, idle: bool, seconds_left: float) -> bool:
+        """Take chunks at any time."""
+        return True
 
     def renew(self) -> bool:
         """Threads are not lost."""
@@ -115,6 +127,10 @@ class Processes:
             warnings.simplefilter("ignore", DeprecationWarning)
             return self._pool.submit(solve_inherited, self._name, first, last, trusts)
 
+    def is_ready(self, idle: bool, seconds_left: float) -> bool:
+        """Take chunks at any time."""
+        return True
+
     def renew(self) -> bool:
         """Begin with new processes."""
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -148,12 +164,58 @@ class Elsewhere:
         part = self._members.part(first, last)
         return self._executor.submit(solve_parcel, self._parcel, part, first, trusts)
 
+    def is_ready(self, idle: bool, seconds_left: float) -> bool:
+        """Take chunks at any time."""
+        return True
+
     def renew(self) -> bool:
         """Nothing can be renewed here."""
         return False
 
     def close(self) -> None:
         """Leave it as it was."""
+
+
+class Auto:
+    """Threads, until it turns out that members need Python; then processes, if they are worth it.
+
+    Whether they need it may show on the way: where conditions turn, for example.
+    """
+
+    seconds = IN_THREADS
+
+    def __init__(
+        self, worker: Worker, task: Task, members: Members, workers: int, stop: np.ndarray
+    ) -> None:
+        self.workers, self._worker, self._task, self._members = workers, worker, task, members
+        self._engine: Engine = Threads(worker, members, workers, stop)
+
+    @property
+    def name(self) -> str:
+        """Where members are solved now."""
+        return self._engine.name
+
+    def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
+        """Begin to solve members."""
+        return self._engine.submit(first, last, trusts)
+
+    def is_ready(self, idle: bool, seconds_left: float) -> bool:
+        """Go over to processes, if need be, while nothing is running that a fork could disturb."""
+        alone = self._worker.note and self._engine.name == "threads"
+        if not alone or seconds_left < WORTH_PROCESSES:
+            return True
+        if idle:
+            self._engine.close()
+            self._engine = Processes(self._task, self._members, self.workers)
+        return idle
+
+    def renew(self) -> bool:
+        """Begin with new workers."""
+        return self._engine.renew()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._engine.close()
 
 
 def choose_engine(
@@ -190,8 +252,9 @@ def _local(
         executor = loky.get_reusable_executor(max_workers=workers)
         return Elsewhere(executor, task, members, workers, "loky")
     worker = Worker(task, members)
-    if engine == "auto" and worker.note and workers > 1 and members.count > 1:
-        can_fork = "fork" in get_all_start_methods()
-        if can_fork and estimate(worker) > WORTH_PROCESSES:
-            return Processes(task, members, workers)
-    return Threads(worker, members, workers, stop)
+    can_fork = "fork" in get_all_start_methods() and os.name == "posix"
+    if engine == "threads" or workers == 1 or members.count < 2 or not can_fork:
+        return Threads(worker, members, workers, stop)
+    if worker.note and estimate(worker) > WORTH_PROCESSES:
+        return Processes(task, members, workers)
+    return Auto(worker, task, members, workers, stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,16 +88,41 @@ class Members:
             return None
         return self.yp0[i if len(self.yp0) > 1 else 0].copy()
 
-    def first_finite(self) -> int:
-        """Return the number of the first member without infinities and NaN; 0 if there is none."""
+    def _finite(self) -> np.ndarray:
+        """Tell which members are without infinities and NaN."""
         fine = np.ones(self.count, bool)
         for value in self.args:
             if not isinstance(value, Shared) and value.dtype.kind == "f":
-                fine &= np.isfinite(value.reshape(self.count, -1)).all(axis=1)
+                rows = value.reshape(self.count, math.prod(value.shape[1:]))
+                fine &= np.isfinite(rows).all(axis=1)
         for rows in (self.y0, self.yp0):
             if len(rows) > 1:
                 fine &= np.isfinite(rows).all(axis=1)
-        return int(np.argmax(fine)) if self.count else 0
+        return fine
+
+    def first_finite(self) -> int:
+        """Return the number of the first member without infinities and NaN; 0 if there is none."""
+        return int(np.argmax(self._finite())) if self.count else 0
+
+    def is_finite(self, i: int) -> bool:
+        """Tell whether a member is without infinities and NaN."""
+        return bool(self.part(i, i + 1)._finite()[0])
+
+    def spread(self, most: int) -> tuple[int, ...]:
+        """Numbers of some members, from the first to the last, at equal distances."""
+        fine = np.flatnonzero(self._finite())
+        if not len(fine):
+            return ()
+        chosen = np.linspace(0, len(fine) - 1, min(most, len(fine))).round().astype(int)
+        return tuple(np.unique(fine[chosen]).tolist())
+
+    def pick(self, numbers: Sequence[int]) -> Members:
+        """Members with some numbers."""
+        rows = list(numbers)
+        args = tuple([value if isinstance(value, Shared) else value[rows] for value in self.args])
+        y0 = self.y0[rows] if len(self.y0) > 1 else self.y0
+        yp0 = self.yp0[rows] if len(self.yp0) > 1 else self.yp0
+        return replace(self, count=len(rows), args=args, y0=y0, yp0=yp0)
 
     def part(self, first: int, last: int) -> Members:
         """Members from `first` up to `last`."""

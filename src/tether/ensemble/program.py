@@ -23,12 +23,14 @@ from tether.base.checks import check_vector
 from tether.ensemble.members import Members, Shared
 from tether.ensemble.task import Task
 from tether.plan.choose import find_model
+from tether.plan.functions import TracedEvents, traced_events
 from tether.plan.memory import new_state
 from tether.plan.model import Model
 from tether.plan.plan import Plan
-from tether.problem.problem import prepared
+from tether.problem.problem import Problem, prepared
 from tether.run.kinds import use_kinds
 from tether.run.pace import LOOKS_IN_A_ROW, STEPS_PER_LOOK
+from tether.run.watch import check_events
 from tether.start.consistent import time_scale
 from tether.structure.scaling import Units
 from tether.trace.verify import Pair
@@ -93,6 +95,7 @@ class MembersInCore:
         self.yp0 = None if yp0 is None else check_vector("yp0", yp0, len(self.y0))
         self.problem = prepared(task.problem_of(members, model_of), task.t0, self.y0)
         self.n = len(self.y0)
+        self._events = _events_of(task, self.problem, self.y0, self.yp0)
         model, state = self._new_memory()
         self._inputs = [_Inputs(model.plan, model.reading.hidden, model.values)]     # type: ignore
         if model.constraints.found is not None and model.constraints.n_found:
@@ -108,6 +111,9 @@ class MembersInCore:
             self._inputs += 2 * self._inputs[:1]
         if plan.conditions is not None:
             self._inputs.append(_Inputs(plan, self._inputs[0].hidden, model.inputs))
+        if self._events is not None:
+            events = self._events.program
+            self._inputs.append(_Inputs(events.plan, events.reading.hidden, events.values))
         for i in {0, members.count // 2, members.count - 1}:
             self._compare_inputs(members, i)
 
@@ -133,6 +139,9 @@ class MembersInCore:
         model.constraints.attach(state, task.t0, self.y0, self.problem.args, options)
         _check_state(model, state)
         use_kinds(state, model, options, None)
+        if self._events is not None:
+            state.watch_events(self._events.directions)
+            self._events.program.attach(state, options.backend)
         return model, state
 
     def _find_model(self, y0: np.ndarray) -> tuple[Model, str]:
@@ -174,16 +183,24 @@ class MembersInCore:
             watch_branches(state, plan.conditions.new(model.inputs), self.known_branches)
         if frozen is not None:
             asked |= frozen.unknowns[: self.n]
+        if self._events is not None:
+            asked |= self._events.program.unknowns(self.n)
+        heights, sizes = (None, None) if frozen is None else (
+            program.new(model.values) for program in (frozen.heights, frozen.sizes)
+        )
         return core.Lane(
             state, state.residual_adapter, search, self.n, t0,
             np.zeros(0) if times is None else times, options.first_step or 0.0,
             min(options.max_steps or MOST_STEPS, MOST_STEPS),
             state.n_constraints - n_invariants, model.determined, asked, reduced,
-            reduced and not model.constraints.all, self.yp0 is not None,
-            *([] if frozen is None else [
-                program.new(model.values) for program in (frozen.heights, frozen.sizes)
-            ]),
+            reduced and not model.constraints.all, self.yp0 is not None, heights, sizes,
+            None if self._events is None else self._events.stops_after,
         )
+
+    @property
+    def n_events(self) -> int:
+        """How many events are watched."""
+        return 0 if self._events is None else len(self._events.directions)
 
     @property
     def known_branches(self) -> list[int]:
@@ -211,6 +228,8 @@ class MembersInCore:
                 return np.atleast_1d(fun(t, y, *args))
 
             pairs.append(traced.plan.pair(values, args, hidden=traced.reading.hidden))
+        if self._events is not None:
+            pairs.append(self._events.program.pair(args))
         return any(pair.difference(t, y, yp) is not None for pair in pairs)
 
 
@@ -232,6 +251,37 @@ def determined(task: Task, members: Members) -> np.ndarray:
     return model.determined
 
 
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """Events that are programs and change no state."""
+
+    program: TracedEvents
+    directions: list[int]
+    stops_after: np.ndarray
+
+
+def _events_of(
+    task: Task, problem: Problem, y0: np.ndarray, yp0: np.ndarray | None
+) -> _Events | None:
+    """Make a program of the events; None where there are none."""
+    events = check_events(task.more.get("events"), problem.args)
+    if not events:
+        return None
+    if any(event.apply is not None for event in events):
+        raise NotInCoreError("an event changes the state")
+    slopes = np.zeros_like(y0) if yp0 is None else yp0
+    functions = [event.fun for event in events]
+    program = traced_events(functions, len(y0), task.t0, y0, slopes, problem.args)
+    if program is None:
+        raise NotInCoreError("events are called")
+    if program.times_of_signs() is not None:
+        raise NotInCoreError("an event depends on time alone")
+    return _Events(
+        program, [event.direction for event in events],
+        np.array([event.stops_after for event in events]),
+    )
+
+
 def _floats_in(value: Any) -> int:
     from tether.trace.arguments import ArgumentLayout  # late, to save time
 
@@ -244,7 +294,6 @@ def _check_task(task: Task, members: Members) -> None:
         ("the core is not compiled", not core.AVAILABLE),
         ("there are no members", members.count == 0),
         ("all steps are kept", task.keep == "full"),
-        ("it has events", task.more.get("events") is not None),
         ("it has breaks", task.more.get("t_breaks") is not None),
         ("a Jacobian is called", task.problem.get("jac") is not None),
         ("kinds are given", task.problem.get("var_index") is not None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from tether.ensemble.bands import check_quantiles, quantiles_of
 from tether.ensemble.chunk import UNFINISHED, Note
 from tether.ensemble.collected import Collected
 from tether.ensemble.members import Members
+from tether.ensemble.neighbours import solve_alone
 from tether.ensemble.plot import plot_bands
 from tether.ensemble.task import Task
 from tether.problem.names import Names
@@ -178,7 +180,8 @@ class EnsembleResult:
         >>> round(float(result.member(1).sol(0.5)[0][0]), 4)
         0.3679
         """
-        return self._task.solve(self._members, self._number(i), full=True)
+        number = self._number(i)
+        return solve_alone(self._task, self._members, number, number, full=True)
 
     def message(self, i: int) -> str:
         """Say how one member has ended."""
@@ -295,6 +298,19 @@ class EnsembleResult:
             With the parameters that are numbers as coordinates of ``member``.
         """
         return tables.to_xarray(self)
+
+    def to_zarr(self, path: str | os.PathLike[str]) -> None:
+        """Write y, yp and the rest into a folder in the format of Zarr; needs zarr.
+
+        ``xarray.open_zarr(path)`` opens it without reading it as a whole. What is written is what
+        `to_xarray` returns, a part at a time: it need not fit into memory.
+
+        Parameters
+        ----------
+        path : str or path
+            A folder that does not exist yet.
+        """
+        tables.to_zarr(self, path)
 
     def plot(
         self, unknowns: Sequence[str | int] | str | int | None = None, **options: Any

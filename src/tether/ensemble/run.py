@@ -82,6 +82,8 @@ class Run:
         self._by_programs = []
 
     def _hand_out(self) -> None:
+        if not self._engine.is_ready(not self._running, self._schedule.seconds_left):
+            return
         alone = self._suspects > 0
         most = 1 if alone else self._engine.workers + 1
         while (

@@ -77,6 +77,11 @@ class Schedule:
         self.cost = cost if self.cost is None else NEWEST * cost + (1.0 - NEWEST) * self.cost
         self._size = max(self._size, count)
 
+    @property
+    def seconds_left(self) -> float:
+        """What the members that were not handed out yet would cost on one worker."""
+        return (self.cost or 0.0) * self.left
+
     def give_back(self, first: int, last: int) -> None:
         """Take members back that were lost on the way."""
         self._ranges.appendleft((first, last))

@@ -177,17 +177,13 @@ def _solve_all(
     n = members.y0.shape[1]
     largest = max(1, LARGEST_CHUNK // max(1, task.n_times * n))
     schedule = Schedule(left, chosen.seconds, chosen.workers, largest)
-    done = members.count - schedule.left
-    failed = int(np.sum(found.status < 0))
 
     def deliver(chunk: Chunk) -> None:
-        nonlocal done, failed
         found.take(chunk)
         if place is not None and chunk.is_complete:
             place.write(chunk)
-        done += chunk.last - chunk.first
-        failed += int(np.sum(chunk.status < 0))
         if shown is not None:
+            done, failed = int(np.sum(found.done)), int(np.sum(found.status < 0))
             cost = schedule.cost or 0.0
             shown.update(done, failed, cost * (members.count - done) / chosen.workers)
 

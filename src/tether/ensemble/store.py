@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import pickle
 import tempfile
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tether.base.capacity import in_words
 from tether.ensemble.chunk import Chunk
 
 __all__ = ["Store", "StoreError"]
@@ -103,10 +105,24 @@ class Store:
             self.trouble = f"{place}: {error}"
 
     def new_array(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """Make an array on disk, for what does not fit into memory."""
-        return np.lib.format.open_memmap(
-            self.path / f"{name}.npy", mode="w+", dtype=np.float64, shape=shape
-        )
+        """Make an array on disk, for what does not fit into memory.
+
+        The whole room for it is taken at once: on a disk that becomes full later, to write into
+        the array would end the process.
+        """
+        place = self.path / f"{name}.npy"
+        try:
+            array = np.lib.format.open_memmap(place, mode="w+", dtype=np.float64, shape=shape)
+            if hasattr(os, "posix_fallocate"):
+                with place.open("r+b") as file:
+                    os.posix_fallocate(file.fileno(), 0, place.stat().st_size)
+        except OSError as error:
+            place.unlink(missing_ok=True)
+            size = in_words(8 * math.prod(shape))
+            raise OSError(
+                error.errno, f"store has no room for {name} of all members, {size} ({error})"
+            ) from error
+        return array
 
     def _write(self, place: Path, content: bytes) -> None:
         with self._in_whole(place) as file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from tether.solve import check_span, check_t_breaks, check_t_eval, solve_dae
 __all__ = ["KEEPS", "Task", "read_task"]
 
 KEEPS = ("final", "t_eval", "full")
+# Members whose starts are guesses for others.
+MOST_IN_SAMPLE = 8
 # Arguments of solve_dae that become options ...
 OPTIONS = (
     "rtol", "atol", "start", "first_step", "max_step", "max_order", "max_steps", "max_seconds",
@@ -54,6 +56,9 @@ class Task:
         Others: events, names, units and so on.
     warns : bool
         Whether a warning is due where starting values were changed.
+    sample, numbers, starts : Members, tuple of int, dict
+        Some members from all over the ensemble, and their numbers in it; and their starts, as far
+        as somebody has asked for them (`tether.ensemble.neighbours`).
     """
 
     fun: Any
@@ -65,19 +70,36 @@ class Task:
     problem: dict[str, Any]
     more: dict[str, Any]
     warns: bool = True
+    sample: Members | None = None
+    numbers: tuple[int, ...] = ()
+    starts: dict[int, Any] = field(default_factory=dict)
 
-    def solve(self, members: Members, i: int, full: bool = False) -> DaeResult:
-        """Solve one member by itself; in full with all steps and the dense output."""
+    def solve(
+        self, members: Members, i: int, full: bool = False, y0: np.ndarray | None = None
+    ) -> DaeResult:
+        """Solve one member by itself; in full with all steps and the dense output.
+
+        Other starting values than its own may be given.
+        """
         keep_all = full or self.keep == "full"
         return solve_dae(
-            self.fun, (self.t0, self.t_end), members.y0_of(i), members.yp0_of(i),
-            args=members.args_of(i), t_eval=None if keep_all else self.times,
+            self.fun, (self.t0, self.t_end), members.y0_of(i) if y0 is None else y0,
+            members.yp0_of(i), args=members.args_of(i), t_eval=None if keep_all else self.times,
             dense_output=keep_all, options=self.options, **self.problem, **self.more,
         )
 
     def problem_of(self, members: Members, i: int) -> Problem:
         """Return the problem of one member."""
-        return as_problem(self.fun, args=members.args_of(i), **self.problem)
+        return self.problem_with(members.args_of(i))
+
+    def problem_with(self, args: tuple[Any, ...]) -> Problem:
+        """Return the problem with some arguments."""
+        return as_problem(self.fun, args=args, **self.problem)
+
+    def nearest(self, number: int) -> list[int]:
+        """Order the sample by its distance from a member, which is left out."""
+        others = [k for k, other in enumerate(self.numbers) if other != number]
+        return sorted(others, key=lambda k: abs(self.numbers[k] - number))
 
     @property
     def n_times(self) -> int:
@@ -118,7 +140,10 @@ def read_task(
     problem = {name: given.pop(name) for name in OF_PROBLEM if name in given}
     times = check_t_eval(t_eval, t0, t_end)
     check_t_breaks(given.get("t_breaks"), t0, t_end)
-    task = Task(fun, t0, t_end, times, keep, options, problem, given, warns)
+    numbers = members.spread(MOST_IN_SAMPLE)
+    task = Task(
+        fun, t0, t_end, times, keep, options, problem, given, warns, members.pick(numbers), numbers
+    )
     args = members.args_of(0) if members.count else tuple(
         [0.0] * len(members.args)
     )

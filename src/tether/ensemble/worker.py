@@ -13,6 +13,7 @@ from tether._core import lane as core
 from tether.base.status import Status
 from tether.ensemble.chunk import Chunk, Note, new_chunk
 from tether.ensemble.members import Members
+from tether.ensemble.neighbours import solve_alone
 from tether.ensemble.program import MembersInCore, NotInCoreError, determined
 from tether.ensemble.task import Task
 from tether.result.solution import DaeResult
@@ -66,7 +67,7 @@ class Worker:
         n = members.y0.shape[1]
         chunk = new_chunk(first, first + members.count, self.task.n_times, n)
         outcome = self._solve_in_core(members, chunk, stop)
-        for i in np.flatnonzero(outcome != core.DONE).tolist():
+        for i in np.flatnonzero((outcome != core.DONE) & (outcome != core.STOPPED)).tolist():
             if stop[0]:
                 break
             with self._calling:
@@ -89,16 +90,17 @@ class Worker:
             slopes = members.yp0 if len(members.yp0) else np.zeros((1, n))
             inputs = in_core.inputs(members)
             outcome[~in_core.serves(members, inputs)] = core.AT_THE_START
-            lane.run_members(
+            events = lane.run_members(
                 inputs, np.ascontiguousarray(members.y0),
                 np.ascontiguousarray(slopes), y_end, yp_end, y, yp, chunk.t_end, chunk.counts,
                 chunk.drift, chunk.moved, outcome, stop,
             )
         finally:
             self._lanes.put((lane, known))
-        done = outcome == core.DONE
-        self._count(outcome)
-        chunk.status[done] = Status.REACHED_END
+        stopped = outcome == core.STOPPED
+        done = (outcome == core.DONE) | stopped
+        self._count(done, outcome)
+        chunk.status[done], chunk.status[stopped] = Status.REACHED_END, Status.EVENT
         if not at_times:
             chunk.y[done, 0], chunk.yp[done, 0] = y_end[done], yp_end[done]
         chunk.in_core = int(done.sum())
@@ -112,12 +114,15 @@ class Worker:
                 self.note = "its trace differs from the function"
                 outcome[:] = 0
                 chunk.in_core, chunk.is_trusted = 0, False
+                return outcome
+        if events is not None:
+            _note_events(chunk, events, np.flatnonzero(done), in_core.n_events, self.task)
         return outcome
 
-    def _count(self, outcome: np.ndarray) -> None:
+    def _count(self, done: np.ndarray, outcome: np.ndarray) -> None:
         """Give up where most members are left to runs of their own: they switch, or fail."""
         self._tried += int(np.sum(outcome != core.NOT_YET))
-        self._in_vain += int(np.sum(outcome > core.DONE))
+        self._in_vain += int(np.sum(~done & (outcome != core.NOT_YET)))
         if self._tried >= FEWEST and self._in_vain > MOST_IN_VAIN * self._tried:
             self._in_core = None
             self.note = "most members need a run of their own"
@@ -137,7 +142,7 @@ class Worker:
     def _solve_alone(self, members: Members, i: int, chunk: Chunk) -> None:
         """Solve one member by `solve_dae`; an exception is a failure of this member alone."""
         try:
-            found = self.task.solve(members, i)
+            found = solve_alone(self.task, members, i, chunk.first + i)
         except Exception as error:
             chunk.y[i] = chunk.yp[i] = np.nan
             chunk.status[i] = FAILED_WITH_EXCEPTION
@@ -171,8 +176,9 @@ def _write_down(found: DaeResult, i: int, chunk: Chunk, task: Task) -> None:
     elif task.keep == "t_eval":
         chunk.y[i], chunk.yp[i] = np.nan, np.nan
         chunk.y[i, : len(y)], chunk.yp[i, : len(y)] = y, yp
+    usual = Status(found.status).text
     note = Note(
-        found.message if found.status.failed or found.warnings or found.status else "",
+        found.message if found.message != usual or found.status else "",
         found.warnings, found.t_events, found.y_events, found.yp_events,
     )
     if task.keep == "full":
@@ -182,6 +188,35 @@ def _write_down(found: DaeResult, i: int, chunk: Chunk, task: Task) -> None:
         chunk.notes[i] = note
 
 
+def _note_events(
+    chunk: Chunk, rows: np.ndarray, done: np.ndarray, count: int, task: Task
+) -> None:
+    """Write the events of members into their notes; rows are those of `tether._core.event_log`."""
+    n = (rows.shape[1] - 3) // 2
+    begins, ends = (np.searchsorted(rows[:, 0], done, side) for side in ("left", "right"))
+    for i, begin, end in zip(done.tolist(), begins.tolist(), ends.tolist(), strict=True):
+        mine = rows[begin:end]
+        parts = [mine[mine[:, 1] == k] for k in range(count)]
+        stopped = chunk.status[i] == Status.EVENT
+        note = chunk.notes[i] = Note(
+            Status.EVENT.text if stopped else "", (), [part[:, 2].copy() for part in parts],
+            [_or_empty(part[:, 3 : 3 + n]) for part in parts],
+            [_or_empty(part[:, 3 + n :]) for part in parts],
+        )
+        if stopped and task.keep == "t_eval":
+            chunk.t_end[i] = _last_event(note.t_events or [], task)
+
+
+def _or_empty(rows: np.ndarray) -> np.ndarray:
+    """Return the values at events, as `solve_dae` does where there are none."""
+    return rows.copy() if len(rows) else np.zeros(0)
+
+
+def _last_event(times: list[np.ndarray], task: Task) -> float:
+    found = [float(t) for part in times for t in part]
+    return max(found) if task.t_end > task.t0 else min(found)
+
+
 def _end_of(found: DaeResult, task: Task) -> float:
     """Where a run has ended."""
     if found.status == Status.REACHED_END:
@@ -189,9 +224,7 @@ def _end_of(found: DaeResult, task: Task) -> float:
     if task.keep != "t_eval":
         return float(found.t[-1]) if len(found.t) else task.t0
     if found.status == Status.EVENT and found.t_events is not None:
-        forward = task.t_end > task.t0
-        times = [float(t) for part in found.t_events for t in part]
-        return max(times) if forward else min(times)
+        return _last_event(found.t_events, task)
     where = found.diagnosis.where.t if found.diagnosis is not None else None
     if where is not None:
         return float(where)
