@@ -51,8 +51,6 @@ def test_all_ways_to_factor_give_the_digits_of_full_matrices(name):
     full, *others = (
         problem.solve(rtol=1e-5, start="quiet", options={"linear_solver": solver})
         for solver in ("dense", "sparse", "band", "krylov")
-        # no incomplete factors come close to the matrices of that circuit
-        if (name, solver) != ("adding-unit", "krylov")
     )
     assert "sparse" not in full.how
     assert "in a band of" in others[1].how
@@ -258,7 +256,8 @@ def test_a_start_that_fails_among_very_many_unknowns_ends_soon_and_says_why(wron
 
     sol = solve_dae(equations, (0, 1), np.ones(2 * half), trace="never")
     assert not sol.success
-    assert "not looked for among so many unknowns" in sol.message
+    why = "it is 2" if wrong == "index 2" else "not looked for among so many unknowns"
+    assert why in sol.message
     assert "not finite" not in sol.message
 
 

@@ -543,9 +543,10 @@ def machine_constraint_jacobian(t, y, gy, machine):
 
 def rows_at(m, t, y, gy):
     """Write the whole Jacobian with respect to y, zeros as well."""
-    i: cython.int
-    for i in range(m.n_values * m.n):
-        gy[i] = 0.0
+    i: cython.longlong
+    if m.reach > m.n_fy:                   # else they fill the places up to there
+        for i in range(cython.cast(cython.longlong, m.n_values) * m.n):
+            gy[i] = 0.0
     write_static(m, gy, gy)
     entries_at(m, t, y, y, gy, gy)
 

@@ -142,9 +142,10 @@ def put_entries(m, fy, fyp):
 
 def native_rows(m, t, y, gy):
     """Write the whole Jacobian of a constraint, zeros as well."""
-    i: cython.int
-    for i in range(m.n_values * m.n):
-        gy[i] = 0.0
+    i: cython.longlong
+    if m.reach > m.n_fy:                   # else they fill the places up to there
+        for i in range(cython.cast(cython.longlong, m.n_values) * m.n):
+            gy[i] = 0.0
     m.static_entries(m.w, m.fy_list, m.fyp_list)
     native_entries(m, t, y, y, gy, gy)
 

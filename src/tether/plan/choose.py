@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tether.plan.model import EVEN_SHARE, AsWritten, Model, ReducedModel, TracedModel
+from tether.plan.model import EVEN_SHARE, AsWritten, Model, OnArrays, ReducedModel, TracedModel
 from tether.plan.plan import Plan, with_rows
 from tether.plan.shelf import InputsRefused, shelf
 from tether.plan.whole_arrays import works_on_arrays
@@ -19,19 +19,23 @@ from tether.structure.frozen import freeze
 from tether.structure.hidden import Reduced
 from tether.structure.leaks import Leak, with_leaks
 from tether.structure.modes import Sides, find_modes
+from tether.structure.row_structure import has_regular_structure
 from tether.structure.scaling import Units
 from tether.structure.sliding import sliding
-from tether.trace.backend import Backend, prepare
+from tether.trace.array_tracer import trace_arrays
+from tether.trace.backend import Backend, prepare, prepare_rows
 from tether.trace.emit import NoProgram, check_runs_alone, emit
 from tether.trace.reading import Reading, read_function, value_key
 from tether.trace.tracer import Trace, TraceFailure, trace, why_not_compared
-from tether.trace.verify import verify
+from tether.trace.verify import verify, verify_arrays
 
 __all__ = ["find_model"]
 
 # Of so many unknowns a function that works on whole arrays is faster than a program of single
 # numbers; with more operations than this, tracing would take minutes.
 MANY, MOST_NODES = 20_000, 2_000_000
+# Of fewer unknowns functions are traced number by number in no time.
+ENOUGH = 500
 
 
 def find_model(
@@ -89,6 +93,8 @@ def find_model(
             plan = shelf.find(key, partial(make, reading))
         except InputsRefused as failure:       # where the function raises an exception
             return AsWritten(problem, n, (t, y, yp)), str(failure)
+    if plan.arrays is not None:
+        return OnArrays(problem, n, plan, reading, (t, y, yp)), ""
     if plan.system is None:
         return AsWritten(problem, n, (t, y, yp), plan), plan.note
     if plan.reduced is None:
@@ -112,8 +118,13 @@ def _make_plan(
     problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
     units: Units, reading: Reading,
 ) -> Plan:
+    is_high = False
+    if form in ("auto", "given") and problem.jac is None and n >= ENOUGH:
+        plan, is_high = _plan_on_arrays(problem, n, t, y, yp, form, reading)
+        if plan is not None:
+            return plan
     try:
-        traced = _trace(problem, n, t, y, yp, reading)
+        traced = _trace(problem, n, t, y, yp, reading, is_high)
     except TraceFailure as failure:
         if len(reading.hidden):
             raise InputsRefused(str(failure)) from failure
@@ -126,13 +137,36 @@ def _make_plan(
     return _prepare(plan, problem, t, y, yp, form, units, reading)
 
 
-def _trace(
-    problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, reading: Reading
-) -> Trace:
-    """Trace a residual and compare it with the function."""
+def _plan_on_arrays(
+    problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
+    reading: Reading,
+) -> tuple[Plan | None, bool]:
+    """Make a plan of a function of whole arrays; None where it is better traced by numbers.
+
+    Numbers tell more: switches are found, and a high index is reduced. That takes too long where
+    there are too many of them. Tell also whether the index is high.
+    """
     fun, args, fills = problem.fun, problem.args, problem.fills
     slopes = np.zeros(n) if yp is None else yp
-    if n >= MANY and works_on_arrays(problem, t, y, slopes):
+    try:
+        found = trace_arrays(fun, n, args, fills, reading.places())
+        is_high = form == "auto" and not has_regular_structure(found.table)
+        if (found.turns and n < MANY) or (is_high and found.operations < MOST_NODES):
+            return None, is_high
+        verify_arrays(found, fun, t, y, slopes, args, fills, reading.hidden)
+    except TraceFailure:
+        return None, False
+    return Plan(arrays=found, system=prepare_rows(found.table)), is_high
+
+
+def _trace(
+    problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, reading: Reading,
+    is_high: bool,
+) -> Trace:
+    """Trace a residual and compare it with the function; one of high index needs it."""
+    fun, args, fills = problem.fun, problem.args, problem.fills
+    slopes = np.zeros(n) if yp is None else yp
+    if n >= MANY and not is_high and works_on_arrays(problem, t, y, slopes):
         raise TraceFailure(f"it works on arrays of the {n} unknowns: these are faster")
     traced = trace(fun, n, args, fills, hidden=reading.places())
     if len(traced.graph.nodes) > MOST_NODES:
@@ -206,7 +240,9 @@ def _prepare(
         count, places = len(traced.outputs), ((f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols))
 
         def as_written(wanted: str, otherwise: Backend | None = None) -> Backend:
-            return prepare(program, count, *places, backend=wanted, otherwise=otherwise)
+            return prepare(
+                program, count, *places, backend=wanted, otherwise=otherwise, folds=True
+            )
 
         plan.make_system, plan.system = as_written, as_written("machine")
     except NoProgram as failure:
@@ -222,7 +258,7 @@ def _reduce(plan: Plan, found: Reduced) -> Plan:
 
     def reduced(wanted: str, otherwise: Backend | None = None) -> Backend:
         places = (f_y.rows, f_y.cols), (f_yp.rows, f_yp.cols)
-        return prepare(program, n, *places, backend=wanted, otherwise=otherwise)
+        return prepare(program, n, *places, backend=wanted, otherwise=otherwise, folds=True)
 
     plan.reduced, plan.make_system, plan.system = found, reduced, reduced("machine")
     if found.constraints:

@@ -14,12 +14,16 @@ __all__ = ["CompoundSystem"]
 DEPENDENT = 1e-13
 # Share of entries up to which leaving out zeros pays.
 SPARSE = 0.2
+# Where rows depend on each other: of the square of their length, what is added to make up for it.
+SLACK = 1e-10
 
 
 class CompoundSystem:
-    """Least-norm solutions of A u = g from [A 0; -I A^T] [u; v] = [g; 0], A of full row rank.
+    """Least-norm solutions of A u = g from [A e; -I A^T] [u; v] = [g; 0].
 
-    A = C W^p with rows divided by their lengths. The pattern of C is what has been seen of it, and
+    A = C W^p with rows divided by their lengths, and e is zero. Where rows depend on each other it
+    is next to nothing, as long as no other solver takes over: then g is met by all rows but for
+    round-off, if it can be met at all. The pattern of C is known, or what has been seen of it, and
     the factors are renewed on it.
 
     Parameters
@@ -35,39 +39,62 @@ class CompoundSystem:
 
     def factor(self, state: State) -> bool:
         """Factor at the present derivatives; False if A has dependent rows."""
-        n, m = state.n, state.n_constraints
-        slopes = state.constraint_slopes.reshape(-1)
-        values = slopes[self.places]
-        if self.may_give_up and np.count_nonzero(slopes) > SPARSE * len(slopes):
+        m = state.n_constraints
+        values = self._values(state)
+        if values is None:
             return False
-        if self.matrix is None or np.count_nonzero(values) != np.count_nonzero(slopes):
-            self._open(np.union1d(self.places, np.flatnonzero(slopes)), n, m)
-            values = slopes[self.places]
         assert self.matrix is not None
         values = values * state.array("scaling")[self.columns]
         self.lengths = np.sqrt(np.bincount(self.rows, values * values, m))
-        if not self.lengths.all():
+        if not state.gy_sparse and not self.lengths.all():
             return False
+        self.lengths[self.lengths == 0.0] = 1.0
         values /= self.lengths[self.rows]
+        state.rank = m
+        if self._is_factored(values, 0.0):
+            return True
+        if self.may_give_up or not state.gy_sparse:
+            return False
+        state.rank = m - 1                     # or less
+        return self._is_factored(values, SLACK)
+
+    def _values(self, state: State) -> np.ndarray | None:
+        """Return the entries of C, in a matrix that has room for them; None if there are many."""
+        if state.gy_sparse:
+            if self.matrix is None:
+                rows, columns = state.array("slope_rows"), state.array("slope_columns")
+                self._open(rows, columns, state.n, state.n_constraints)
+            return state.array("gy")
+        slopes = state.constraint_slopes.reshape(-1)
+        if self.may_give_up and np.count_nonzero(slopes) > SPARSE * len(slopes):
+            return None
+        if self.matrix is None or np.count_nonzero(slopes[self.places]) != np.count_nonzero(slopes):
+            self.places = np.union1d(self.places, np.flatnonzero(slopes))
+            self._open(*np.divmod(self.places, state.n), state.n, state.n_constraints)
+        return slopes[self.places]
+
+    def _is_factored(self, values: np.ndarray, slack: float) -> bool:
+        """Factor the compound matrix; tell whether that worked and its rows are independent."""
+        assert self.matrix is not None
         entries = np.full(self.matrix.room, -1.0)
         entries[self.upper] = entries[self.lower] = values
+        entries[self.corner] = slack
         factors = self.matrix.open_factors()
         if not factors.take(entries):
             return False
-        state.rank = m
-        return bool(1.0 / factors.pivot_range > DEPENDENT)
+        return slack > 0.0 or bool(1.0 / factors.pivot_range > DEPENDENT)
 
-    def _open(self, places: np.ndarray, n: int, m: int) -> None:
+    def _open(self, rows: np.ndarray, columns: np.ndarray, n: int, m: int) -> None:
         """Make the compound matrix for a pattern of C."""
-        self.places = places
-        self.rows, self.columns = np.divmod(places, n)
-        unit = np.arange(n)
+        self.rows, self.columns = rows, columns
+        unit, row = np.arange(n), np.arange(m)
         pattern = Pattern(
-            n + m, (self.rows, self.columns), (m + self.columns, n + self.rows), (m + unit, unit)
+            n + m, (rows, columns), (m + columns, n + rows), (m + unit, unit), (row, n + row)
         )
         self.matrix = Sparse(pattern)
-        self.upper = pattern.positions(self.rows, self.columns)
-        self.lower = pattern.positions(m + self.columns, n + self.rows)
+        self.upper = pattern.positions(rows, columns)
+        self.lower = pattern.positions(m + columns, n + rows)
+        self.corner = pattern.positions(row, n + row)
 
     def solve(self, state: State) -> None:
         """Fill the state's shift with dy = W^p u."""

@@ -14,6 +14,7 @@ from tether._core import project
 from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.plan.functions import TracedValues, traced_values
+from tether.plan.plan import MANY_ROWS
 from tether.problem.constraint import Constraint
 from tether.problem.lowlevel import capsule_address
 from tether.problem.options import Options
@@ -26,8 +27,8 @@ SIGNATURE = "(double, double *, double *[, void *])"
 GENERAL_SHIFT = 1e-3
 # Choices of invariants to keep that are tried where not all can be kept.
 MOST_CHOICES = 32
-# Of so many constraints it pays to leave out the unknowns that do not occur in them.
-MANY = 60
+# Unknowns that do not occur in constraints are left out if no more than this share is left.
+SPARSE = 0.2
 
 
 class Constraints:
@@ -84,18 +85,25 @@ class Constraints:
             state.n_constraints = state.n_pieces = 0
             return
         core.use_python_pieces(state)
+        starts = list(accumulate((piece.size for piece in pieces), initial=0))
+        solver = options.projection_solver
+        few = starts[-1] < MANY_ROWS
+        entries = None
+        if solver == "sparse" or (solver == "auto" and not few):
+            entries = _entries(pieces, starts[-1] * state.n)
+        for piece in pieces:
+            piece.place(state.n, in_list=entries is not None)
         state.constrain(
             [piece.adapter for piece in pieces],
-            list(accumulate((piece.size for piece in pieces), initial=0)),
+            starts,
             [piece.function for piece in pieces],
             [piece.jacobian for piece in pieces],
             [piece.data for piece in pieces],
+            entries,
         )
         state.pieces_have_jacobians = all(piece.has_jacobian for piece in pieces)
         state.project_before_test = options.projection_placement == "before"
         state.projection_power = float(options.projection_power)
-        solver = options.projection_solver
-        few = state.n_constraints < MANY
         if solver == "orthogonal" or (solver == "auto" and few):
             project.use_orthogonal(state)
         elif options.projection_solver == "cholesky":
@@ -103,7 +111,8 @@ class Constraints:
         else:
             from tether.plan.compound import CompoundSystem  # late, to save time
 
-            project.use_sparse(state, CompoundSystem(may_give_up=solver == "auto"))
+            may_give_up = solver == "auto" and entries is None
+            project.use_sparse(state, CompoundSystem(may_give_up))
 
     def read(self, n: int, args: tuple) -> tuple[Reading | None, ...]:
         """Read all that the user's functions depend on."""
@@ -165,8 +174,11 @@ class Constraints:
         raise_users(state)
         if status != 0:
             return None
-        found = np.argwhere((slopes != 0.0) & unknowns)
-        return (self.name_of(state, found[0][0]), int(found[0][1])) if len(found) else None
+        rows, columns = slopes.nonzero()
+        found = np.flatnonzero(unknowns[columns])
+        if not len(found):
+            return None
+        return self.name_of(state, rows[found[0]]), int(columns[found[0]])
 
     def name_of(self, state: State, row: int) -> str:
         """Name of one row of G: which constraint or invariant, and which of its values."""
@@ -212,7 +224,8 @@ class GivenRows:
         """Return their derivatives by the unknowns."""
         _, gy = core.jacobian_of_constraints_at(self.state, self.t, y)
         raise_users(self.state)
-        return gy[self.rows]
+        part = gy[self.rows]
+        return part.toarray() if hasattr(part, "toarray") else part
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +239,23 @@ class _Piece:
     data: int = -1
     has_jacobian: bool = False
     traced: Any = None           # TracedValues, of a function of the user's
+    backend: Any = None          # of a program
+
+    @property
+    def entries(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Rows and columns of the entries of the Jacobian of a program."""
+        if self.backend is None:
+            return None
+        rows, columns = (np.asarray(part, np.int64) for part in self.backend.fy)
+        return rows, columns
+
+    def place(self, n: int, in_list: bool) -> None:
+        """Let a program write the entries of its Jacobian one after the other, or by rows."""
+        if self.backend is None or in_list == (self.backend.layout == "list"):
+            return
+        assert self.entries is not None
+        rows, columns = self.entries
+        self.adapter.place(np.arange(len(rows)) if in_list else rows * n + columns, [])
 
 
 @dataclass(eq=False)
@@ -245,10 +275,19 @@ class _Found:
         return [_program_piece(self.program, runner)]
 
 
+def _entries(pieces: list[_Piece], size: int) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """List the entries of all pieces; None where not all are known, or if they are not few."""
+    known = [entries for piece in pieces if (entries := piece.entries) is not None]
+    few = sum(len(rows) for rows, _ in known) <= SPARSE * size
+    return known if len(known) == len(pieces) and few else None
+
+
 def _program_piece(program: Any, runner: Any) -> _Piece:
     function, jacobian, data = runner.constraint_addresses()
     if function:
-        return _Piece(program.n_values, runner, function, jacobian, data, True)
+        return _Piece(
+            program.n_values, runner, function, jacobian, data, True, backend=program
+        )
     # the interpreted core has no addresses
     n, size = runner.n, program.n_values
 

@@ -25,7 +25,7 @@ SPARSE_SOLUTION, SPARSE_COLUMN = 1.05, 8.5
 BAND, WIDE_BAND = 0.8, 0.5
 BAND_ENTRY, BAND_COLUMN = 1.5, 14.0
 BAND_SOLUTION, BAND_SOLUTION_COLUMN = 0.75, 13.0
-THREE_DIAGONALS = 7.8       # a solution, by column
+THREE_DIAGONALS = 4.0       # a solution, by column
 
 
 def cheapest_way(sparse: Sparse) -> str:
@@ -73,6 +73,6 @@ def band_cost(pattern: Pattern) -> float:
     once = n * (band.below * (band.above + 1) * (BAND if band.is_narrow else WIDE_BAND)
                 + band.width * BAND_ENTRY + BAND_COLUMN)
     solution = n * (band.width * BAND_SOLUTION + BAND_SOLUTION_COLUMN)
-    if band.below <= 1 and band.above <= 1:
+    if band.is_three:
         solution = n * THREE_DIAGONALS
     return once + SOLUTIONS * solution

@@ -21,6 +21,8 @@ from tether.problem.options import CONTROLLERS, NORMS, SCALINGS, Options
 __all__ = ["new_state"]
 
 SMALL = 20                  # up to here the core's own LU beats LAPACK
+# Of so many unknowns it takes a thousand calls to see where the entries of the matrices stand.
+MOST_SEEN = 20_000
 SPARSE_FROM = 80            # below, loading SciPy's sparse matrices takes longer than they save
 
 
@@ -47,12 +49,17 @@ def new_state(model: Model, options: Options) -> State:
     state.newton_tolerance = options.newton_tolerance
     state.newton_by_step = options.newton_test == "yp"
     if isinstance(options.linear_solver, str) and options.linear_solver == "krylov":
-        from tether._core.krylov import LEFT_OVER  # late, to save time
+        from tether._core.gmres import LEFT_OVER  # late, to save time
 
         state.linear_error = LEFT_OVER
     if isinstance(options.linear_solver, str) and options.linear_solver == "auto":
         state.cj_drift = drift_of(matrix)
     if options.scaling != "none":
+        if matrix.follows:
+            raise ValueError(
+                f"scaling={options.scaling!r} needs the entries of the matrix, which are not made "
+                "here: pass jac_sparsity, or leave scaling out"
+            )
         state.scale_matrix(SCALINGS.index(options.scaling))
     model.attach(state)
     return state
@@ -64,9 +71,13 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
     if not isinstance(solver, str) or solver in NAMED:
         return with_solver(model.pattern or Pattern(n), solver)
     if solver == "krylov":
+        if is_matrix_free(model, preconditioner):
+            from tether._core.matrix_free import MatrixFree  # late, to save time
+
+            return MatrixFree(n, preconditioner)
         from tether._core.krylov import Krylov  # late, to save time
 
-        return Sparse(model.pattern or Pattern(n), partial(Krylov, user=preconditioner))
+        return Sparse(model.pattern or Pattern(n), partial(Krylov, user=preconditioner), True)
     if solver in ("sparse", "band"):
         return in_way(solver, model.pattern or Pattern(n))
     # a pattern may take calls of the user's function: it is asked for where it matters
@@ -83,8 +94,23 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
     return Lapack(n)
 
 
+def is_matrix_free(model: Model, preconditioner: Any) -> bool:
+    """Tell whether GMRES does without entries: none are known, and too many calls would show them.
+
+    A preconditioner may want none.
+    """
+    if preconditioner is not None:
+        return not hasattr(preconditioner, "factor")
+    called = model.plan is None and model.problem.jac is None
+    return called and model.problem.sparsity is None and model.size > MOST_SEEN
+
+
 def in_way(way: str, pattern: Pattern) -> Sparse:
     """Store the entries of a pattern, with factors of the kind that is named."""
+    if way == "band" and pattern.size and pattern.band.is_three:
+        from tether._core.three import ThreeLU  # late, to save time
+
+        return Sparse(pattern, ThreeLU)
     if way == "band":
         from tether._core.band import BandLU  # late, to save time
 

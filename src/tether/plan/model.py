@@ -1,7 +1,8 @@
 """Model: what is integrated for a problem.
 
 A model has the problem that the user wrote. It is integrated as written, with the functions called
-(`AsWritten`) or run as a program (`TracedModel`), or reduced to a lower index (`ReducedModel`).
+(`AsWritten`) or run as templates over many rows (`OnArrays`) or as a program (`TracedModel`), or
+reduced to a lower index (`ReducedModel`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from tether._core.state import State
 from tether.base.pattern import Pattern
 from tether.plan.constraints import Constraints
 from tether.plan.discover import see_sparsity
+from tether.plan.ledger import Ledger
 from tether.plan.plan import Plan
+from tether.plan.whole_arrays import works_on_arrays
 from tether.problem.names import counted
 from tether.problem.problem import Problem
 from tether.problem.sparsity import Sparsity
@@ -26,11 +29,14 @@ from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
 from tether.structure.reduced_start import Search
 from tether.structure.scaling import Units
+from tether.structure.switch_times import SwitchTimes
 from tether.trace.backend import Backend
 from tether.trace.reading import Reading, read_function
-from tether.trace.verify import Pair
+from tether.trace.verify import ArrayPair, Pair
 
-__all__ = ["AsWritten", "Given", "Model", "Point", "ReducedModel", "Tolerance", "TracedModel"]
+__all__ = [
+    "AsWritten", "Given", "Model", "OnArrays", "Point", "ReducedModel", "Tolerance", "TracedModel",
+]
 
 # Rows of a derivative array are chosen anew when their regularity has fallen by this factor.
 WORN_REGULARITY = 0.1
@@ -38,6 +44,8 @@ WORN_REGULARITY = 0.1
 SLACK = 10.0
 # Of fewer unknowns it is not worth knowing which of them stand in which equations.
 MANY = 200
+# From so many unknowns on an operation on whole arrays takes less time than it takes to guess.
+CHEAP_FROM = 500
 # What the share of one side of a surface is guessed to be in a mixture of both.
 EVEN_SHARE = 0.5
 
@@ -84,6 +92,11 @@ class Model:
     def pattern(self) -> Pattern | None:
         """Where the entries of F_y and F_y' stand; None where nobody knows."""
         return None
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What comparisons with the function may cost; None where it is called."""
+        return None if self.plan is None else self.plan.ledger
 
     def attach(self, state: State) -> None:
         """Put the equations behind the core's seams."""
@@ -160,6 +173,11 @@ class Model:
         return self.plan is not None and self.plan.original.is_switched_by_time
 
     @property
+    def switch_times(self) -> SwitchTimes | None:
+        """What turns with time alone; None if nothing is known to do so."""
+        return None if self.plan is None else self.plan.switch_times
+
+    @property
     def rows_were_chosen(self) -> bool:
         """Whether the equations are rows of a derivative array, which may wear out."""
         return self.reduced is not None and bool(self.reduced.enters)
@@ -203,7 +221,7 @@ class Model:
             and len(mine.levels) == len(theirs.levels)
         )
 
-    def pair(self) -> Pair | None:
+    def pair(self) -> Pair | ArrayPair | None:
         """Set the program of the user's equations beside the function; None where it is called."""
         return None
 
@@ -244,10 +262,20 @@ class AsWritten(Model):
             return self.problem.sparsity
         if self._known is not None and self._known.sparsity is not None:
             return self._known.sparsity
-        seen, self.calls = see_sparsity(self.problem, *self.point)
+        seen, calls = see_sparsity(self.problem, *self.point)
+        self.calls += calls
         if self._known is not None:
             self._known.sparsity = seen
         return seen
+
+    @cached_property
+    def is_cheap(self) -> bool:
+        """Whether a residual costs less than a guess with which one of them might be saved."""
+        if self.n < CHEAP_FROM or self.point is None or self.problem.jac is not None:
+            return False
+        t, y, yp = self.point
+        self.calls += 1
+        return works_on_arrays(self.problem, t, y, np.zeros_like(y) if yp is None else yp)
 
     @property
     def pattern(self) -> Pattern | None:
@@ -262,7 +290,14 @@ class AsWritten(Model):
                 state, problem.capsule, problem.returns_status, problem.takes_data
             )
         else:
-            adapters.use_python_residual(state, problem.fun, problem.args, problem.fills)
+            # a linear model without entries costs as many residuals as it saves
+            is_dear = not (state.matrix.follows or self.is_cheap)
+            adapters.use_python_residual(state, problem.fun, problem.args, problem.fills, is_dear)
+        if state.matrix.follows:
+            from tether._core.matrix_free import use_directions  # late, to save time
+
+            use_directions(state)
+            return
         if problem.jac is not None:
             adapters.use_python_jacobian(state, problem.jac, problem.args)
             return
@@ -281,6 +316,90 @@ class AsWritten(Model):
     def how(self) -> str:
         """How the equations are run, in words."""
         return "called as it is"
+
+
+class OnArrays(AsWritten):
+    """A function of whole arrays, run as templates over many rows with their exact Jacobian.
+
+    What is known about it is what is known about a function that is called, and the pattern.
+    """
+
+    reading: Reading
+
+    def __init__(
+        self, problem: Problem, n: int, plan: Plan, reading: Reading, point: Given
+    ) -> None:
+        super().__init__(problem, n, point)
+        self._plan, self.reading = plan, reading
+        self.inputs = self.values = plan.args(problem.args, reading.hidden)
+
+    @cached_property
+    def sparsity(self) -> Sparsity | None:
+        """Where derivatives stand."""
+        backend = self._backend
+        return Sparsity(
+            Pattern(self.n, backend.fy), Pattern(self.n, backend.fyp), by_user=False
+        )
+
+    @property
+    def _backend(self) -> Backend:
+        assert self._plan.system is not None
+        return self._plan.system
+
+    @property
+    def pattern(self) -> Pattern:
+        """Where the entries of F_y and F_y' stand."""
+        return self._plan.pattern
+
+    @property
+    def ledger(self) -> Ledger:
+        """What comparisons with the function may cost."""
+        return self._plan.ledger
+
+    @property
+    def switch_times(self) -> SwitchTimes | None:
+        """What turns with time alone."""
+        return self._plan.switch_times
+
+    def attach(self, state: State) -> None:
+        """Put the templates behind the core's seams."""
+        self._backend.attach(state, self.values)
+
+    @property
+    def how(self) -> str:
+        """How the equations are run, in words."""
+        found = self._plan.arrays
+        assert found is not None
+        count = found.table.templates
+        words = f"traced as arrays: {counted(count, 'template')} for {self.n} equations"
+        return words + (f"; left out: {', '.join(found.left_out)}" if found.left_out else "")
+
+    @property
+    def calls_back(self) -> bool:
+        """Whether a function of the user's is called in a step, and may have effects."""
+        return self.constraints.called
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what the residual reads is still what it was when it was traced."""
+        return _is_current(self, self._plan)
+
+    def pair(self) -> ArrayPair:
+        """Set the templates beside the function they come from."""
+        assert self._plan.arrays is not None
+        problem = self.problem
+        return ArrayPair(
+            self._backend.new(self.values), problem.fun, problem.args, problem.fills
+        )
+
+
+def _is_current(model: Model, plan: Plan) -> bool:
+    """Tell whether what a function reads is still what it was when a plan was made of it."""
+    problem = model.problem
+    now = read_function(problem.fun, model.n, problem.args, problem.fills)
+    if now != model.reading or model.reading is None:
+        return False
+    return np.array_equal(model.inputs, plan.args(problem.args, model.reading.hidden))
 
 
 class TracedModel(Model):
@@ -359,11 +478,7 @@ class TracedModel(Model):
     @property
     def is_current(self) -> bool:
         """Whether what the residual reads is still what it was when it was traced."""
-        problem = self.problem
-        now = read_function(problem.fun, self.n, problem.args, problem.fills)
-        if now != self.reading:
-            return False
-        return np.array_equal(self.inputs, self.plan.args(problem.args, self.reading.hidden))
+        return _is_current(self, self.plan)
 
     def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
         """On which sides of the surfaces that matter a point lies."""

@@ -18,6 +18,7 @@ from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
 from tether.structure.switch_times import SwitchTimes
 from tether.trace import opcodes as op
+from tether.trace.array_tracer import ArrayTrace
 from tether.trace.backend import Backend, prepare
 from tether.trace.derive import SparseJacobian
 from tether.trace.emit import NoProgram, Program
@@ -29,6 +30,8 @@ __all__ = ["Plan", "with_rows"]
 
 # For so many values of the inputs it is remembered whether a plan serves them.
 MOST_SERVED = 64
+# From so many constraints on their derivatives are stored without zeros.
+MANY_ROWS = 60
 
 NOTHING = np.zeros(0)
 
@@ -45,6 +48,7 @@ class Plan:
     frozen: Frozen | None = None     # other conditions on unknowns, if there are any
     slides: tuple[int, ...] = ()     # surfaces of the plan without that the solution stays on
     source: Trace | None = None      # the function, where other equations were made of it
+    arrays: ArrayTrace | None = None  # of a function of whole arrays, in place of `traced`
     make_system: Callable[[str, Backend | None], Backend] | None = None
     system: Backend | None = None
     constraints: Backend | None = None
@@ -97,6 +101,9 @@ class Plan:
     @cached_property
     def switch_times(self) -> SwitchTimes | None:
         """What turns with time in the function; None if nothing does."""
+        if self.arrays is not None:
+            timed = self.arrays.timed
+            return None if timed is None else SwitchTimes.of(timed)
         return None if self.traced is None else SwitchTimes.of(self.original)
 
     def pair(
@@ -136,14 +143,21 @@ class Plan:
 
     def args(self, args: Sequence[Any], hidden: np.ndarray = NOTHING) -> np.ndarray:
         """Values of the inputs that a user's function has."""
-        assert self.traced is not None
-        return self.traced.args.flatten(args, hidden)
+        found = self.arrays or self.traced
+        assert found is not None
+        return found.args.flatten(args, hidden)
 
     @cached_property
     def pattern(self) -> Pattern:
         """Where the entries of F_y and F_y' of the system stand."""
         assert self.system is not None
         return Pattern(self.system.program.n, self.system.fy, self.system.fyp)
+
+    @property
+    def _kind(self) -> str:
+        """How the system is run, as a user names it: templates are a program of the machine."""
+        assert self.system is not None
+        return "machine" if self.system.name == "rows" else self.system.name
 
     def backend(self, wanted: str) -> Backend:
         """Program of the system; compiled to C when the runs so far say that it pays.
@@ -155,15 +169,17 @@ class Plan:
         if wanted == "auto" and self.system.name == "machine" and not self.system.reason:
             from tether.trace.compile_c import worth_compiling  # late, to save time
 
+            assert isinstance(self.system.program, Program)
             if worth_compiling(self.system.program, self.evaluations):
                 self.system = self.make_system("c", self.system)
             elif not self.looked:
                 self.system, self.looked = self.make_system("auto", self.system), True
-        elif wanted != "auto" and wanted != self.system.name and not self.system.reason:
+        elif wanted not in ("auto", self._kind) and not self.system.reason:
             self.system = self.make_system(wanted, self.system if wanted == "c" else None)
         return self.system
 
 
 def with_rows(program: Program, g_y: SparseJacobian) -> Backend:
-    """Prepare a program of values and their derivatives, row by row."""
-    return prepare(program, g_y.shape[0], (g_y.rows, g_y.cols), layout="rows")
+    """Prepare a program of values and their derivatives, row by row; a list of those of many."""
+    layout = "rows" if g_y.shape[0] < MANY_ROWS else "list"
+    return prepare(program, g_y.shape[0], (g_y.rows, g_y.cols), layout=layout)

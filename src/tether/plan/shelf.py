@@ -99,8 +99,13 @@ class Shelf:
 
 def _size(plans: Iterable[Plan]) -> int:
     """Memory of plans in bytes, about; those of one function share their expressions."""
-    graphs = {id(p.traced.graph): p.traced.graph for p in plans if p.traced is not None}
-    return sum(BYTES_A_NODE * len(graph.nodes) for graph in graphs.values())
+    graphs, tables = {}, 0
+    for plan in plans:
+        if plan.traced is not None:
+            graphs[id(plan.traced.graph)] = plan.traced.graph
+        elif plan.arrays is not None:
+            tables += plan.arrays.table.nbytes
+    return tables + sum(BYTES_A_NODE * len(graph.nodes) for graph in graphs.values())
 
 
 shelf = Shelf()                # the one of this process

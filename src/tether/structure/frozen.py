@@ -132,6 +132,8 @@ def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
     graph = traced.graph
     cone = [node for node in graph.cone(traced.outputs) if graph.level[node] == FULL]
     conditions = _conditions(graph, cone)
+    if not conditions and not shares:
+        return None
     guards, divisors = _risky(graph, cone)
     pairs: dict[tuple[int, int], dict[int, bool]] = {}
     for node, uses in conditions.items():

@@ -349,7 +349,7 @@ def _differentiate(system: Equations, signature: Signature, form: int) -> Reduce
         n_user=system.n,
         unknowns=jets.unknowns,
         equations=(*renamed[len(orders) :], *jets.definitions()),
-        levels=tuple(level for level in below if _is_constraint(graph, level.node)),
+        levels=tuple(_constraints_among(graph, below)),
         stages=tuple(k - d[j] for j, k in jets.unknowns),
         form=form,
         args=system.args,
@@ -389,10 +389,9 @@ def explicit_slopes(
     rows = [system.rows[i] for i, _ in chosen.values()]
     rests = substitute(graph, rows, {graph.y(j, 1): graph.zero for j in chosen})
     explicit, own_rows = {}, set()
-    for (j, (i, factor)), rest, leaves in zip(
-        chosen.items(), rests, graph.supports(rests), strict=True
-    ):
-        if not any(graph.nodes[leaf][0] == op.Y and graph.nodes[leaf][2] > 0 for leaf in leaves):
+    most = _most_in(graph, rests)
+    for (j, (i, factor)), rest in zip(chosen.items(), rests, strict=True):
+        if most[rest] != _SLOPE:
             explicit[j] = graph.div(graph.neg(rest), factor)
             own_rows.add(i)
     return explicit, own_rows
@@ -465,9 +464,30 @@ def has_slopes(graph: Graph, node: int) -> bool:
     return any(graph.nodes[x][0] == op.Y and graph.nodes[x][2] > 0 for x in graph.inputs([node]))
 
 
-def _is_constraint(graph: Graph, node: int) -> bool:
-    """Tell whether an expression is free of slopes, and not merely a number."""
-    return bool(graph.inputs([node])) and not has_slopes(graph, node)
+def _constraints_among(graph: Graph, levels: list[Level]) -> list[Level]:
+    """Pick the expressions that are free of slopes, and not merely numbers."""
+    most = _most_in(graph, [level.node for level in levels])
+    return [level for level in levels if most[level.node] == _VALUE]
+
+
+_NUMBER, _VALUE, _SLOPE = 0, 1, 2      # the most that occurs in an expression
+
+
+def _most_in(graph: Graph, nodes: Sequence[int]) -> dict[int, int]:
+    """Tell what occurs in expressions: slopes, values, or mere numbers.
+
+    One walk through all of them: they may be many, and each of them reaches far back.
+    """
+    most: dict[int, int] = {}
+    for node in graph.cone(nodes):
+        code, _, order, _ = graph.nodes[node]
+        if code == op.Y:
+            most[node] = _SLOPE if order > 0 else _VALUE
+        elif code in (op.TIME, op.ARG):
+            most[node] = _VALUE
+        else:
+            most[node] = max((most[x] for x in graph.influences(node)), default=_NUMBER)
+    return most
 
 
 def _columns(matrix: SparseJacobian, first: int, last: int) -> SparseJacobian:

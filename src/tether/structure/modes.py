@@ -24,6 +24,7 @@ from tether.trace import opcodes as op
 from tether.trace.backend import Backend, prepare
 from tether.trace.emit import NoProgram
 from tether.trace.graph import STATIC, TIMED, Graph
+from tether.trace.operations import OPERATIONS
 from tether.trace.rewrite import alternatives, decided
 
 __all__ = ["Modes", "Sides", "Surface", "find_modes"]
@@ -315,9 +316,14 @@ def _surfaces(graph: Graph, outputs: Sequence[int]) -> list[Surface]:
     ]
 
 
+_TURNING = {code for code, o in OPERATIONS.items() if o.turns} | op.CONDITIONS | {op.SELECT}
+
+
 def _relevant(graph: Graph, outputs: Sequence[int]) -> list[int]:
     """Comparisons that choose between expressions of other unknowns, or switch them off."""
     cone = graph.cone(outputs)
+    if _TURNING.isdisjoint(graph.nodes[node][0] for node in cone):
+        return []
     conditions: set[int] = set()
     choices: list[tuple[int, int, int]] = []
     inside: set[int] = set()           # of conditions: looked at from the nodes that use them

@@ -23,6 +23,8 @@ __all__ = ["Ranges", "Units", "balanced", "nonzero", "ranges"]
 RTOL, ATOL = 1e-6, 1e-9
 # Components of unit vectors below this are the noise of differences.
 PARTICIPATES = 1e-9
+# Numbers below this have lost their digits, and what is divided by them overflows.
+NEXT_TO_NOTHING = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,5 +168,5 @@ def ranges(matrix: np.ndarray, unit: np.ndarray, tolerance: float) -> Ranges:
 
 
 def nonzero(x: np.ndarray) -> np.ndarray:
-    """Replace 0 by 1, for divisors."""
-    return np.where(x > 0.0, x, 1.0)
+    """Replace 0, and what is next to it, by 1, for divisors."""
+    return np.where(x > NEXT_TO_NOTHING, x, 1.0)

@@ -12,9 +12,11 @@ are called hidden.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,35 +65,51 @@ class ArgumentLayout:
     ) -> None:
         self.fixed = fixed
         own = [*called, *(f"args[{k}]" for k in range(len(called), len(args)))]
-        self.names = [] if fixed else [
-            name for arg, text in zip(args, own, strict=True) for name, _ in _floats(arg, text)
+        self._shapes = [] if fixed else [
+            (name, value.shape)
+            for arg, text in zip(args, own, strict=True) for name, value in _floats(arg, text)
         ]
-        self.own = len(self.names)
-        self.names += hidden
-        self.size = len(self.names)
+        self._hidden = tuple(hidden)
+        self.own = sum(math.prod(shape) for _, shape in self._shapes)
+        self.size = self.own + len(self._hidden)
         self.shifts = 0
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the inputs."""
+        found = [
+            f"{name}[{', '.join(map(str, index))}]" if shape else name
+            for name, shape in self._shapes for index in np.ndindex(shape)
+        ]
+        return [*found, *self._hidden, *(f"shift {k}" for k in range(self.shifts))]
 
     def with_shifts(self, count: int) -> ArgumentLayout:
         """Add inputs that are zero unless a run wants them otherwise."""
         other = copy(self)
+        other.__dict__.pop("names", None)
         other.shifts = self.shifts + count
         other.size = self.size + count
-        other.names = [*self.names, *(f"shift {k}" for k in range(count))]
         return other
 
     def flatten(self, args: Sequence[Any], hidden: Sequence[float] | np.ndarray = ()) -> np.ndarray:
         """Values of the inputs, in order."""
         if not self.size:
             return np.zeros(0)
-        own = [value for _, value in _floats(tuple(args), "args")] if self.own else []
-        return np.array([*own, *hidden, *([0.0] * self.shifts)], dtype=float)
+        own = [value.ravel() for _, value in _floats(tuple(args), "args")] if self.own else []
+        return np.concatenate([*own, np.asarray(hidden, float), np.zeros(self.shifts)])
 
-    def replace(self, args: Sequence[Any], make: Callable[[int], Any]) -> tuple:
-        """Arguments with each input replaced by what `make` gives for its number."""
+    def replace(
+        self, args: Sequence[Any], make: Callable[[int], Any],
+        make_array: Callable[[np.ndarray], Any] | None = None,
+    ) -> tuple:
+        """Arguments with each input replaced by what `make` gives for its number.
+
+        Arrays of inputs are replaced by what `make_array` gives for their numbers.
+        """
         if self.fixed:
             return tuple(args)
         numbers = iter(range(self.own))
-        return _Replacement(lambda: make(next(numbers))).of(tuple(args))
+        return _Replacement(lambda: next(numbers), make, make_array).of(tuple(args))
 
 
 def parameter_names(fun: Callable[..., Any], first: int, count: int) -> list[str]:
@@ -142,12 +160,12 @@ def _is_float_array(value: Any) -> bool:
     return type(value) is np.ndarray and value.dtype == np.float64
 
 
-def _floats(value: Any, name: str) -> Iterator[tuple[str, float]]:
+def _floats(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
+    """Give floats and arrays of floats inside a value, as arrays, by their names."""
     if type(value) in FLOATS:
-        yield name, float(value)
+        yield name, np.array(float(value))
     elif _is_float_array(value):
-        for index in np.ndindex(value.shape):
-            yield f"{name}[{', '.join(map(str, index))}]", float(value[index])
+        yield name, value
     elif type(value) is dict:
         for key, part in value.items():
             yield from _floats(part, f"{name}[{key!r}]")
@@ -159,14 +177,17 @@ def _floats(value: Any, name: str) -> Iterator[tuple[str, float]]:
 class _Replacement:
     """Puts something else in the place of every float; what was one object stays one."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(
+        self, number: Callable[[], int], make: Callable[[int], Any],
+        make_array: Callable[[np.ndarray], Any] | None,
+    ) -> None:
+        self._number, self._make, self._make_array = number, make, make_array
         self._known: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
         """Give what stands for a value."""
         if type(value) in FLOATS:
-            return _like(value, self._make())
+            return _like(value, self._make(self._number()))
         if not (_is_float_array(value) or type(value) in (list, tuple, dict)
                 or is_record(type(value))):
             return value
@@ -182,7 +203,10 @@ class _Replacement:
         return parts if type(value) is list else tuple.__new__(type(value), parts)
 
     def _array(self, value: np.ndarray) -> np.ndarray:
-        elements = [of_kind(NP_FLOAT, self._make()) for _ in range(value.size)]
+        numbers = [self._number() for _ in range(value.size)]
+        if self._make_array is not None:
+            return self._make_array(np.array(numbers, np.intp).reshape(value.shape))
+        elements = [of_kind(NP_FLOAT, self._make(number)) for number in numbers]
         if all(type(x) is float for x in elements):
             return np.array(elements).reshape(value.shape)
         result = np.empty(value.size, dtype=object)

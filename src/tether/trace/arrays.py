@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tether.trace import numpy_protocol
+from tether.trace.batches import current
 from tether.trace.effects import text_of_traced
 from tether.trace.functions import BINARY, SPECIAL, UNARY, clip, erf, expit, xlogy
 from tether.trace.kinds import (
@@ -402,6 +403,9 @@ def wrapped(result: Any) -> Any:
 
 def lifted(value: Any) -> Any:
     """Turn sequences that hold traced numbers into arrays; leave the rest."""
+    if current.batches is not None and isinstance(value, (list, tuple)):
+        made = numpy_protocol.answers["array"](value)
+        return value if made is None else made
     if type(value) is not Scalar and isinstance(value, (list, tuple)) and has_traced(value):
         return homogeneous(np.array(_unboxed(value), dtype=object).view(TracedArray))
     return value
@@ -426,6 +430,8 @@ def demoted(value: Any) -> Any:
 
 def promoted(result: Any) -> Any:
     """Let a new array of floats hold traced numbers from now on."""
+    if current.batches is not None:
+        return numpy_protocol.answers["promote"](result)
     if (
         type(result) is np.ndarray
         and result.dtype == float
@@ -493,6 +499,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, options: dict) -> Any:
     options = {k: v for k, v in options.items() if not (k == "where" and v is True)}
     (target,) = options.pop("out", None) or (None,)
     name = ufunc.__name__
+    if method == "at" and len(operands) > 1:
+        return _apply_at(ufunc, *operands)
     if method not in _METHODS:
         refuse(f"np.{name}.{method} is not known to tracing")
     if not any(has_traced(x) for x in operands):
@@ -510,6 +518,21 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, options: dict) -> Any:
     options = {k: v for k, v in options.items() if k not in ("dtype", "casting", "order", "subok")}
     result = getattr(loop, method)(*map(plain, operands), **options)
     return _stored(with_origin(NUMPY, wrapped(result)), target)
+
+
+def _apply_at(ufunc: Any, target: Any, places: Any, values: Any = None) -> None:
+    """Change elements of an array in place, one after the other: places may occur repeatedly."""
+    if type(target) is not TracedArray:
+        refuse(f"np.{ufunc.__name__}.at changes an array that is not known to tracing")
+    numbers = np.arange(target.size).reshape(target.shape)[places]
+    flat = target.flat
+    if values is None:
+        for k in numbers.flat:
+            flat[k] = apply_ufunc(ufunc, "__call__", (flat[k],), {})
+        return
+    given = np.broadcast_to(np.asarray(plain(values)), numbers.shape)
+    for k, value in zip(numbers.flat, given.flat, strict=True):
+        flat[k] = apply_ufunc(ufunc, "__call__", (flat[k], value), {})
 
 
 def _loop_for(ufunc: Any) -> Any:

@@ -8,20 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from tether._core import machine, native
+from tether._core import machine, native, rows
 from tether._core.matrix import Matrix
 from tether._core.schedule import schedule
 from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.trace.emit import Program
+from tether.trace.refusal import Untraceable
+from tether.trace.row_table import RowTable
+from tether.trace.templates import fold_program
 from tether.trace.tracer import Trace
 
-__all__ = ["BACKENDS", "Backend", "prepare", "prepare_system"]
+__all__ = ["BACKENDS", "Backend", "prepare", "prepare_rows", "prepare_system"]
+
+Places = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]     # rows and columns
 
 BACKENDS = ("auto", "machine", "c")
 LAYOUTS = ("columns", "rows", "list")
 # Of more unknowns full matrices are the exception.
 MOST_COLUMNS = 1000
+# Programs of so many operations are run as templates if these are few: with more of them, each for
+# a few rows that are scattered, the machine is as fast.
+LONG, FEW_TEMPLATES = 5000, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +39,10 @@ class Backend:
     Attributes
     ----------
     name : str
-        "machine" or "c".
+        "machine" or "c"; or "rows", for templates that run over many rows.
     reason : str
         Why it is not C; empty if it is, or if nobody asked.
-    program : Program
+    program : Program or RowTable
         What it runs.
     n_values : int
         Number of values; the rest of the outputs are entries.
@@ -44,16 +52,16 @@ class Backend:
 
     name: str
     reason: str
-    program: Program
+    program: Program | RowTable
     n_values: int
-    fy: tuple[Sequence[int], Sequence[int]]
-    fyp: tuple[Sequence[int], Sequence[int]]
+    fy: Places
+    fyp: Places
     layout: str                      # where `_first` writes the entries
-    _first: machine.Machine | native.Native        # the model for others; it never runs
+    _first: machine.Machine | native.Native | rows.Rows    # the model for others; it never runs
     _placed: list[tuple[Any, tuple[np.ndarray, np.ndarray]]] = field(default_factory=list)
 
     def new(self, args: Sequence[float] | np.ndarray = ()) -> Any:
-        """Make a memory of its own to run in: a `Machine` or a `Native`."""
+        """Make a memory of its own to run in: a `Machine`, a `Native` or a `Rows`."""
         return self._first.twin(args)
 
     def attach(self, state: State, args: Sequence[float] | np.ndarray = ()) -> None:
@@ -63,6 +71,8 @@ class Backend:
             runner.place(*self._positions_in(state.matrix))
         if self.name == "c":
             native.use_native(state, runner)
+        elif self.name == "rows":
+            rows.use_rows(state, runner)
         else:
             machine.use_machine(state, runner)
 
@@ -89,12 +99,13 @@ class Backend:
 def prepare(
     program: Program,
     n_values: int | None = None,
-    fy: tuple[Sequence[int], Sequence[int]] = ((), ()),
-    fyp: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    fy: Places = ((), ()),
+    fyp: Places = ((), ()),
     *,
     layout: str = "columns",
     backend: str = "machine",
     otherwise: Backend | None = None,
+    folds: bool = False,
 ) -> Backend:
     """Make a program ready to run.
 
@@ -115,6 +126,8 @@ def prepare(
         from an earlier time, without a call of the compiler.
     otherwise : Backend, optional
         The same program as the machine runs it: taken where there is no C, instead of a new one.
+    folds : bool
+        Run long programs as templates, where their rows have few shapes: the same bits, sooner.
 
     Examples
     --------
@@ -148,8 +161,28 @@ def prepare(
             reason = str(error) if backend == "c" else ""
             if otherwise is not None:
                 return replace(otherwise, reason=reason) if reason else otherwise
+    table = _templates(program, n_values, fy, fyp) if folds and layout == "list" else None
+    if table is not None:
+        return replace(prepare_rows(table), reason=reason)
     slow = machine.Machine(schedule(program, n_values), no_args, fy_positions, fyp_positions)
     return Backend("machine", reason, program, n_values, fy, fyp, layout, slow)
+
+
+def _templates(program: Program, n_values: int, fy: Places, fyp: Places) -> RowTable | None:
+    """Return a long program as a few templates; None where it is short, or has many shapes."""
+    if program.size < LONG:
+        return None
+    try:
+        table = fold_program(program, n_values, fy, fyp)
+    except Untraceable:
+        return None
+    return table if table.templates <= FEW_TEMPLATES else None
+
+
+def prepare_rows(table: RowTable) -> Backend:
+    """Make templates and the entries of their Jacobian ready to run."""
+    first = rows.Rows(table, np.zeros(table.n_args))
+    return Backend("rows", "", table, table.n_values, table.fy, table.fyp, "list", first)
 
 
 def prepare_system(traced: Trace, **options: Any) -> Backend:
@@ -185,7 +218,7 @@ def prepare_system(traced: Trace, **options: Any) -> Backend:
 
 
 def _positions(
-    rows: Sequence[int], cols: Sequence[int], n: int, n_values: int, layout: str
+    rows: Any, cols: Any, n: int, n_values: int, layout: str
 ) -> np.ndarray:
     i, j = np.asarray(rows, np.intc), np.asarray(cols, np.intc)
     if len(i) != len(j) or np.any((i < 0) | (i >= n_values) | (j < 0) | (j >= n)):

@@ -172,14 +172,25 @@ def conjunction(graph: Graph, path: Path) -> int:
     return node
 
 
-def merge(graph: Graph, found: list[tuple[Path, list[int]]], depth: int = 0) -> list[int]:
+def merge(graph: Graph, found: list[tuple[Path, list[int]]]) -> list[int]:
     """Join the outputs of all ways, which stand in the order they were found."""
+
+    def choose(condition: int, yes: list[int], no: list[int]) -> list[int]:
+        return [graph.select(condition, a, b) for a, b in zip(yes, no, strict=True)]
+
+    return joined_ways(found, choose)
+
+
+def joined_ways(
+    found: list[tuple[Path, T]], choose: Callable[[int, T, T], T], depth: int = 0
+) -> T:
+    """Join what all ways lead to, in the order they were found, by choices between two."""
     first_path, first = found[0]
     if len(found) == 1:
         return first
     condition = first_path[depth][0]
     end = next((i for i, (path, _) in enumerate(found) if not path[depth][1]), len(found))
     if end == 0 or end == len(found):          # the function raises on the other ways
-        return merge(graph, found, depth + 1)
-    yes, no = merge(graph, found[:end], depth + 1), merge(graph, found[end:], depth + 1)
-    return [graph.select(condition, a, b) for a, b in zip(yes, no, strict=True)]
+        return joined_ways(found, choose, depth + 1)
+    yes, no = (joined_ways(part, choose, depth + 1) for part in (found[:end], found[end:]))
+    return choose(condition, yes, no)

@@ -8,7 +8,7 @@ them, so ascending order is a topological order and nothing here recurses over a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cython
@@ -29,6 +29,13 @@ _TOTAL = frozenset(code for code, o in OPERATIONS.items() if o.total)
 _ODD = frozenset(code for code, o in OPERATIONS.items() if o.parity < 0)
 _EVEN = frozenset(code for code, o in OPERATIONS.items() if o.parity > 0)
 _VALUES = {code: o.value for code, o in OPERATIONS.items() if o.value is not None}
+
+
+# What makes an operation as the user wrote it.
+_METHODS = {
+    ADD: "add", SUB: "minus", MUL: "times", DIV: "over", NEG: "neg", POW: "pow",
+    AND: "logical_and", OR: "logical_or", NOT: "logical_not", SELECT: "select",
+}
 
 
 def arity(fields: tuple) -> int:
@@ -401,6 +408,28 @@ class Graph:
                 found.add(part)
                 stack += self.operands(part)
         return sorted(found, reverse=True)
+
+    def make(
+        self, code: int, operands: list[int], number: int = -1, tables: Sequence[Piecewise] = ()
+    ) -> int:
+        """Make an operation by its code, as the user wrote it; a table by its place in a list."""
+        if code == POWI:
+            return self.powi(operands[0], number)
+        if code == TABLE:
+            return self.table(tables[number], operands[0])
+        if code == SPECIAL:
+            return self.special(operands[0], number)
+        name = _METHODS.get(code)
+        if name is not None:
+            return getattr(self, name)(*operands)
+        return self.unary(code, *operands) if len(operands) == 1 else self.binary(code, *operands)
+
+    def as_it_is(self, code: int, operands: list[int], number: int = -1) -> int:
+        """Make an operation that somebody has simplified before: rounded as it is written."""
+        a, b, c = [*operands, -1, -1][:3]
+        if code in (POWI, SPECIAL, TABLE):
+            b = number
+        return self._intern((code, a, b, c), max(self.level[x] for x in operands))
 
     # --- questions ------------------------------------------------------------------------
 

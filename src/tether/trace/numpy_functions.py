@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tether.trace import numpy_protocol
 from tether.trace.array_functions import HANDLERS
 from tether.trace.arrays import (
     TracedArray,
@@ -24,6 +25,7 @@ from tether.trace.arrays import (
     plain,
     where,
 )
+from tether.trace.batches import current
 from tether.trace.functions import UNARY
 from tether.trace.guards import guards
 from tether.trace.kinds import BOOL, BOXED, FLOAT, dtype_of
@@ -57,6 +59,8 @@ def objects(value: Any) -> np.ndarray:
 
 def filled(shape: Any, value: Any, dtype: Any = None) -> Any:
     """Make an array of one value that may hold traced numbers, unless it holds whole numbers."""
+    if current.batches is not None:
+        return numpy_protocol.answers["new array"](shape, value, as_dtype(dtype))
     if not is_float_dtype(dtype):
         return np.full(shape, value, dtype=as_dtype(dtype))
     if is_traced(value) and np.shape(np.empty(shape)) == ():

@@ -12,7 +12,10 @@ from typing import Any
 
 __all__ = ["answers", "by"]
 
-# "ufunc": (ufunc, method, inputs, options); "function": (function, args, options).
+# "ufunc": (ufunc, method, inputs, options); "function": (function, args, options); and those of
+# whole arrays (`whole_functions.py`): "whole ufunc", "whole function". While these are traced also
+# "new array": (shape, value, dtype); "array": (nested lists, copy); "promote": (array,);
+# "math": (name, args); "product": (sparse matrix, array).
 answers: dict[str, Callable[..., Any]] = {}
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tether.trace import numpy_protocol
 from tether.trace.arrays import TracedArray, has_traced, lifted, plain
+from tether.trace.batches import current
 from tether.trace.guards import guards
 from tether.trace.refusal import refuse
 from tether.trace.scalar import Scalar
@@ -90,6 +92,8 @@ class SparseMatrix(Unchanging):
     __array_ufunc__ = None
 
     def __matmul__(self, other: Any) -> Any:
+        if current.batches is not None and isinstance(other, np.ndarray):
+            return numpy_protocol.answers["product"](self._thing, other)
         other = lifted(other)
         if not has_traced(other):
             return self._thing @ np.asarray(plain(other), dtype=float)

@@ -131,6 +131,12 @@ def evaluate_piecewise(tables: np.ndarray, first: int, x: Any) -> Any:
     return np.where(np.isnan(x), np.nan, total)[()]
 
 
+def piecewise_at(tables: np.ndarray, first: int) -> Piecewise:
+    """Return the function that stands at `first` of the tables of a program."""
+    starts, pieces = _parts(tables, first)
+    return Piecewise(starts, pieces[:, 0], pieces[:, 1:], "table")
+
+
 def _parts(tables: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
     """Breakpoints, and one row for each polynomial: its base and its coefficients."""
     count, width = int(tables[first]), int(tables[first + 1])

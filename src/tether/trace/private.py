@@ -21,8 +21,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tether.trace import numpy_protocol
 from tether.trace.arguments import HiddenInputs
 from tether.trace.arrays import TracedArray
+from tether.trace.batches import current
 from tether.trace.blocks import Blocks, code_to_run
 from tether.trace.cache import Reader
 from tether.trace.classes import PrivateClasses, members_of
@@ -421,6 +423,8 @@ class PrivateCopy:
         elements: list[Any] = values.ravel().tolist()
         for place, number in self._hidden.arrays[id(values)].items():
             elements[place] = self._symbol(number, NP_FLOAT)
+        if current.batches is not None:
+            return numpy_protocol.answers["array"](elements).reshape(values.shape)
         result = np.fromiter(elements, object, len(elements)).reshape(values.shape)
         return (np.asfortranarray(result) if values.flags.fnc else result).view(TracedArray)
 

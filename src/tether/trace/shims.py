@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tether.trace import numpy_protocol
 from tether.trace.array_functions import apply_function
 from tether.trace.arrays import (
     TracedArray,
@@ -27,6 +28,7 @@ from tether.trace.arrays import (
     plain,
     promoted,
 )
+from tether.trace.batches import current
 from tether.trace.choices import first_unless_greater, first_unless_less, hypot
 from tether.trace.effects import LeftOut
 from tether.trace.float_types import TYPE_SHIMS, TracedFloat, TracedFloat64, type_of
@@ -67,6 +69,10 @@ def _array(
     value: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
     subok: bool = False, ndmin: int = 0,
 ) -> Any:
+    if current.batches is not None and not ndmin and is_float_dtype(dtype):
+        made = numpy_protocol.answers["array"](value)
+        if made is not None:
+            return made
     value = lifted(value)
     if type(value) not in (Scalar, TracedArray) or not has_traced(value):
         value = demoted(value)
@@ -83,6 +89,10 @@ def _array(
 
 
 def _asarray(value: Any, dtype: Any = None, **options: Any) -> Any:
+    if current.batches is not None and is_float_dtype(dtype):
+        made = numpy_protocol.answers["array"](value, copy=False)
+        if made is not None:
+            return made
     if isinstance(value, TracedArray) and (
         dtype is None or (is_float_dtype(dtype) and class_of_value(value) == FLOAT)
     ):
@@ -218,7 +228,9 @@ def _lift_members(value: Any) -> Any:
 
 
 def _holds_arrays(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and any(isinstance(x, np.ndarray) for x in value)
+    return isinstance(value, (list, tuple)) and any(
+        isinstance(x, np.ndarray) and x.ndim for x in value
+    )
 
 
 def _flat(values: Iterable[Any]) -> Iterable[Any]:
@@ -374,6 +386,8 @@ def _math_shim(name: str, plain: Callable[..., Any], traced: Callable[..., Any] 
         if of_one is not None and len(args) == 1 and type(args[0]) is Scalar and not options:
             return of_kind(wanted + PYTHON, of_one(with_origin(PYTHON, args[0])))
         args = tuple(x if not _is_iterator(x) else list(x) for x in args)
+        if current.batches is not None and any(isinstance(x, np.ndarray) for x in args):
+            return numpy_protocol.answers["math"](name, args)
         if not has_traced(args) and not has_traced(tuple(options.values())):
             return plain(*map(demoted, args), **options)
         if traced is None:
@@ -469,7 +483,14 @@ def _real_types(types_asked: Any) -> Any:
     return getattr(types_asked, "stands_for", types_asked)
 
 
+def _refuse_if_element(value: Any) -> None:
+    """Refuse to tell what an element of a whole array is: not what it is in the function."""
+    if current.batches is not None and isinstance(value, np.ndarray) and value.ndim == 0:
+        refuse("asks what kind of number an element of an array is")
+
+
 def _isinstance(value: Any, types_asked: Any) -> bool:
+    _refuse_if_element(value)
     types_asked = _real_types(types_asked)
     if type(value) in (Scalar, TracedArray):
         return issubclass(type_of(value), types_asked)
@@ -483,6 +504,7 @@ def _issubclass(cls: Any, types_asked: Any) -> bool:
 def _type(*args: Any, **options: Any) -> Any:
     if len(args) != 1:
         return type(*args, **options)
+    _refuse_if_element(args[0])
     found = type_of(args[0])
     return TYPE_SHIMS.get(found, found)
 
@@ -501,10 +523,12 @@ def _sample(value: Any) -> Any:
 
 
 def _hasattr(value: Any, name: str) -> bool:
+    _refuse_if_element(value)
     return hasattr(_sample(value) if type(value) in (Scalar, TracedArray) else value, name)
 
 
 def _getattr(value: Any, name: str, *default: Any) -> Any:
+    _refuse_if_element(value)
     if type(value) in (Scalar, TracedArray):
         sample = _sample(value)
         if not hasattr(sample, name):

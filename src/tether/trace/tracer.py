@@ -359,7 +359,7 @@ def _follow(
     refusals.last = None
     try:
         with np.errstate(all="ignore"):
-            _read(reader, fun, args)
+            read_call(reader, fun, args)
             copy = private.copy(fun)
             constants = tuple(map(private.copy, args))
             private.refuse_questions_about_memory()
@@ -373,7 +373,7 @@ def _follow(
             return _follow(fun, n, args, fills, max_paths, size, fixed, hidden, blame=True)
         if joins is not None and blocks is not None:
             blocks.ordinary.update({id(code): code for code in joins.blocks_behind(problem)})
-        raise _failure(problem, private.codes) from None
+        raise failure_of(problem, private.codes) from None
     outputs = merge(graph, found)
     if recorder.raising:
         nan = functools.reduce(graph.add, recorder.raising)
@@ -391,7 +391,8 @@ class Write(Untraceable):
         self.place = place
 
 
-def _read(reader: Reader, fun: Callable[..., Any], args: Sequence[Any]) -> None:
+def read_call(reader: Reader, fun: Callable[..., Any], args: Sequence[Any]) -> None:
+    """Read all that a function depends on; refuse what is too much to be compared."""
     try:
         reader.read_call(fun, args)
     except (TooLarge, RecursionError) as problem:
@@ -405,9 +406,9 @@ def _read(reader: Reader, fun: Callable[..., Any], args: Sequence[Any]) -> None:
 def why_not_compared(fun: Callable[..., Any], args: Sequence[Any] = ()) -> str:
     """Say what a function depends on that is too much to be compared, and where."""
     try:
-        _read(Reader(), fun, args)
+        read_call(Reader(), fun, args)
     except Untraceable as problem:
-        return str(_failure(problem, set()))
+        return str(failure_of(problem, set()))
     return "it depends on what cannot be compared from call to call"
 
 
@@ -470,7 +471,7 @@ def _node(graph: Graph, i: int, value: Any) -> int:
 # --- words ------------------------------------------------------------------------------------
 
 
-def _failure(problem: BaseException, codes: set[types.CodeType]) -> TraceFailure:
+def failure_of(problem: BaseException, codes: set[types.CodeType]) -> TraceFailure:
     """Say where in the user's code tracing ended, and why."""
     files = {code.co_filename for code in codes}
     told = problem.place if isinstance(problem, Untraceable) else None

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from tether._core.plain import Plain
+from tether._core.rows import Rows
+from tether.trace.array_tracer import ArrayTrace
 from tether.trace.guards import raised_on_purpose
 from tether.trace.tracer import Trace, TraceFailure
 
 _SAFETY = 4.0
+# Rounding errors that functions of whole arrays may make in each input.
+_ROUNDINGS = 64.0
 # Sizes of the perturbations, each to both sides.
 _SIZES = (1e-6, 1e-3, 0.1, 0.5, 1.0)
 
@@ -156,6 +160,83 @@ class Difference:
     value: float
     expected: float = math.nan
     error: Exception | None = None
+
+
+class ArrayPair:
+    """Templates at work and the function of whole arrays they were made of.
+
+    Parameters
+    ----------
+    runner : Rows
+        What runs the templates.
+    fun, args, fills
+        The function, the user's arguments, and whether it fills its fourth argument.
+    """
+
+    def __init__(
+        self, runner: Any, fun: Callable[..., Any], args: Sequence[Any] = (), fills: bool = False
+    ) -> None:
+        self.runner, self.fun, self.args, self.fills = runner, fun, tuple(args), fills
+
+    def difference(self, t: float, y: Any, yp: Any) -> Difference | None:
+        """Compare at a point, within the rounding errors that are to be expected."""
+        n = self.runner.n
+        y, yp = np.array(y[:n], float), np.array(yp[:n], float)
+        values = self.runner.values(t, y, yp)
+        try:
+            expected = _call(self.fun, n, t, y, yp, self.args, self.fills)
+        except Exception as error:             # templates have no other word for it than NaN
+            finite = np.isfinite(values).all()
+            return Difference(0, values[0], error=error) if finite else None
+        if (values == expected).all():
+            return None
+        row = _first_wrong(expected, values, self._rounding(t, y, yp, expected))
+        return None if row is None else Difference(row, values[row], expected[row])
+
+    def _rounding(
+        self, t: float, y: np.ndarray, yp: np.ndarray, values: np.ndarray
+    ) -> np.ndarray:
+        """Estimate what rounding errors change: as much as many of them in every input."""
+        table = self.runner.table
+        runner = self.runner.twin(self.runner.args)
+        fy, fyp = np.zeros(runner.reach), np.zeros(runner.reach)
+        runner.entries_into(t, y, yp, fy, fyp)
+        total = np.abs(values)
+        for (rows, columns), entries, x in ((table.fy, fy, y), (table.fyp, fyp, yp)):
+            terms = np.abs(entries[: len(rows)] * x[columns])
+            total += np.bincount(rows, terms, len(values))
+        return _ROUNDINGS * np.finfo(float).eps * (total + 1e-290)
+
+
+def verify_arrays(
+    found: ArrayTrace,
+    fun: Callable[..., Any],
+    t: float,
+    y: np.ndarray,
+    yp: np.ndarray,
+    args: Sequence[Any] = (),
+    fills: bool = False,
+    hidden: Sequence[float] | np.ndarray = (),
+) -> None:
+    """Compare templates with their function at the start and around it; see `verify`."""
+    given, own = found.args.flatten(args, hidden), found.args.own
+    runner = Rows(found.table, given)
+    points = _points(t, np.asarray(y, float), np.asarray(yp, float), given, own)
+    for k, (time, unknowns, slopes, inputs) in enumerate(points):
+        passed = found.args.replace(args, inputs.tolist().__getitem__)
+        runner.set_args(inputs)
+        pair = ArrayPair(runner, fun, passed, fills)
+        difference = pair.difference(time, unknowns, slopes)
+        if k == 0:
+            first, again = (_call(fun, found.n, time, unknowns, slopes, passed, fills)
+                            for _ in range(2))  # fmt: skip
+            if not np.array_equal(first, again, equal_nan=True):
+                raise TraceFailure("the function gives different values when called again")
+        if difference is not None and (k == 0 or difference.error is None):
+            raise TraceFailure(
+                f"equation {difference.row} was traced to something else: {difference.value!r} "
+                f"instead of {difference.expected!r}"
+            )
 
 
 class Pair:

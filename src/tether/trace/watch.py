@@ -57,7 +57,7 @@ class Watch:
         if objects.dtype == object:
             self.add(lambda: [*objects.ravel().tolist(), repr(values.shape).encode()], what)
         else:
-            self.add(lambda: [values.tobytes(), repr(values.shape).encode()], what)
+            self.add(lambda: [objects.tobytes(), repr(values.shape).encode()], what)
 
     def deep(self, value: Any, what: str) -> bool:
         """Watch a value and all that it holds; tell whether all of it is of a known kind."""

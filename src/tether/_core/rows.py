@@ -1,0 +1,577 @@
+"""Rows of equal shape: one short program, run over many rows, without Python.
+
+A template is a program of a few inputs. Index tables say, for every row, which element of the
+memory each input is, and where the result and the entries of the Jacobian go. Rows are run in
+blocks, so that every instruction is a loop over numbers that lie side by side in the cache.
+
+The memory holds y, y', t, the args, numbers, and intermediate results, which templates or sums
+(`TEMPLATE`, `SUM` steps) compute for others. Derivatives by way of intermediate results are
+products of entries; a list of them (`target`, `factor`, `through`) says which.
+"""
+
+import cython
+import numpy as np
+
+from tether._core.machine import check_fit, check_reach, reach_of, vector
+
+if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.codes import OK
+    from tether._core.libm import *
+    from tether._core.machine import larger, modulo, piecewise, powi, sign, smaller
+    from tether._core.opcodes import *
+    from tether._core.special import special
+    from tether._core.state import State
+
+if not cython.compiled:
+    BLOCK = 128
+TEMPLATE, SUM = cython.declare(cython.int, 0), cython.declare(cython.int, 1)
+# Where the result or an entry of a step goes: to F_y, to F_y', to the list of entries that are
+# multiplied, to the memory, or to the values.
+TO_FY = cython.declare(cython.int, 0)
+TO_FYP = cython.declare(cython.int, 1)
+TO_FACTORS = cython.declare(cython.int, 2)
+TO_MEMORY = cython.declare(cython.int, 3)
+TO_VALUES = cython.declare(cython.int, 4)
+# Where an input comes from: y, y', or the memory of everything.
+OF_Y = cython.declare(cython.int, 0)
+OF_YP = cython.declare(cython.int, 1)
+UNIFORM = cython.declare(cython.int, -2)          # in place of a table: one place for all rows
+
+
+class Rows:
+    """Memory of templates at work.
+
+    Parameters
+    ----------
+    table : RowTable
+        What to do (`tether.trace.row_table`).
+    args : sequence of float
+        Values of the args.
+    """
+
+    def __init__(self, table, args=()):
+        self.table = table
+        self.arrays = []
+        self.n = table.n
+        self.n_args = table.n_args
+        self.n_values = table.n_values
+        self.n_steps = len(table.kind)
+        self.n_fy = len(table.fy[0])
+        self.n_fyp = len(table.fyp[0])
+        self.kind = keep_table(self, table.kind)
+        self.count = keep_table(self, table.count)
+        # --- programs
+        self.code = keep_table(self, table.code)
+        self.to = keep_table(self, table.to)
+        self.a = keep_table(self, table.a)
+        self.b = keep_table(self, table.b)
+        self.c = keep_table(self, table.c)
+        self.second = keep_table(self, table.second)
+        self.first = keep_table(self, table.first)
+        self.first_of_entries = keep_table(self, table.first_of_entries)
+        self.t_slot = keep_table(self, table.t_slot)
+        self.pieces = address(table.pieces)
+        # --- inputs, results, entries
+        self.load_start = keep_table(self, table.load_start)
+        self.load_slot = keep_table(self, table.load_slot)
+        self.load_table = keep_table(self, table.load_table)
+        self.load_of = keep_table(self, table.load_of)
+        self.load_blocks = keep_table(self, table.load_blocks)
+        self.result_slot = keep_table(self, table.result_slot)
+        self.result_to = keep_table(self, table.result_to)
+        self.for_entries = keep_table(self, table.for_entries)
+        self.result_table = keep_table(self, table.result_table)
+        self.result_first = keep_table(self, table.result_first)
+        self.entry_start = keep_table(self, table.entry_start)
+        self.entry_slot = keep_table(self, table.entry_slot)
+        self.entry_kind = keep_table(self, table.entry_kind)
+        self.entry_table = keep_table(self, table.entry_table)
+        self.index = keep_table(self, table.index)
+        # --- sums
+        self.sum_start = keep_table(self, table.sum_start)
+        self.sum_end = keep_table(self, table.sum_end)
+        # --- products of entries
+        self.n_products = len(table.target)
+        self.target = keep_table(self, table.target)
+        self.factor = keep_table(self, table.factor)
+        self.through = keep_table(self, table.through)
+        self.n_totals = table.n_totals
+        self.fyp_is_static = table.fyp_is_static
+        self.copies_point = table.copies_point
+        self.own_memory()
+        self.place(np.arange(self.n_fy), np.arange(self.n_fyp))
+        self.set_args(args)
+
+    def own_memory(self):
+        """Take memory that no other runner has."""
+        table = self.table
+        self.memory_array = table.memory.copy()
+        self.memory = address(self.memory_array)
+        self.slots_array = np.repeat(table.slots, BLOCK)
+        self.slots = address(self.slots_array)
+        self.point_at_slots()
+        self.factors_array = table.factors.copy()
+        self.factors = address(self.factors_array)
+        self.totals_array = np.zeros(max(table.n_totals, 1))
+        self.totals = address(self.totals_array)
+
+    def point_at_slots(self):
+        """Let every slot be read in its own place."""
+        k: cython.longlong
+        count = len(self.table.slots)
+        if cython.compiled:
+            self.addresses = np.empty(count, np.uintp)
+            view: cython.size_t[::1] = self.addresses
+            self.at = cython.cast(cython.pp_double, cython.address(view[0]))
+        else:
+            self.at = [None] * count
+        for k in range(count):
+            self.at[k] = pointer_to(self.slots, k * BLOCK)
+
+    def place(self, fy_positions, fyp_positions):
+        """Write the entries to other positions in the memory of F_y and of F_y'."""
+        fy, fyp = (np.ascontiguousarray(x, np.intc) for x in (fy_positions, fyp_positions))
+        if len(fy) != self.n_fy or len(fyp) != self.n_fyp:
+            raise ValueError(
+                f"there are {self.n_fy} + {self.n_fyp} entries, but {len(fy)} + {len(fyp)} "
+                "positions"
+            )
+        self.arrays = self.arrays.copy()           # a twin has the list of its model
+        self.fy_position = keep_table(self, fy)
+        self.fyp_position = keep_table(self, fyp)
+        self.reach = reach_of(fy, fyp)
+
+    def twin(self, args):
+        """Make another memory for the same templates."""
+        other: Rows = Rows.__new__(Rows)
+        copy_plan(self, other)
+        other.own_memory()
+        other.set_args(args)
+        return other
+
+    def set_args(self, args):
+        """Take new values of the args."""
+        if len(args) != self.n_args:
+            raise ValueError(f"the program has {self.n_args} args, got {len(args)}")
+        self.memory_array[2 * self.n + 1:2 * self.n + 1 + self.n_args] = args
+
+    @property
+    def args(self):
+        """Values of the args."""
+        return self.memory_array[2 * self.n + 1:2 * self.n + 1 + self.n_args].copy()
+
+    def values(self, t, y, yp):
+        """Return the values at a point, for tests and for everything outside the core."""
+        y, yp, out = vector(y, self.n), vector(yp, self.n), np.zeros(self.n_values)
+        row_values(self, t, address(y), address(yp), address(out))
+        return out
+
+    def values_into(self, t, y, yp, out):
+        """Write the values at a point into an array; all of them are contiguous."""
+        if min(len(y), len(yp)) < self.n or len(out) < self.n_values:
+            raise ValueError(f"expected {self.n}, {self.n} and {self.n_values} numbers")
+        row_values(self, t, address(y), address(yp), address(out))
+
+    def entries_into(self, t, y, yp, fy, fyp):
+        """Write the entries at a point into the memory of F_y and F_y'; all are contiguous."""
+        if min(len(y), len(yp)) < self.n:
+            raise ValueError(f"expected {self.n} and {self.n} numbers")
+        check_reach(self.reach, fy, fyp)
+        row_entries(self, t, address(y), address(yp), address(fy), address(fyp))
+
+
+def keep_table(rows, array):
+    """Keep an array of C integers alive and return the address of its first element."""
+    array = np.ascontiguousarray(array, np.intc)
+    if not len(array):
+        array = np.zeros(1, np.intc)
+    rows.arrays.append(array)
+    if cython.compiled:
+        view: cython.int[::1] = array
+        return cython.address(view[0])
+    return array
+
+
+def copy_plan(a: Rows, b: Rows):
+    """Let a runner do what another does, with memory that it will have."""
+    b.table, b.arrays = a.table, a.arrays
+    b.n, b.n_args, b.n_values, b.n_steps = a.n, a.n_args, a.n_values, a.n_steps
+    b.n_fy, b.n_fyp, b.reach, b.fyp_is_static = a.n_fy, a.n_fyp, a.reach, a.fyp_is_static
+    b.kind, b.count, b.code, b.to, b.a, b.b, b.c = a.kind, a.count, a.code, a.to, a.a, a.b, a.c
+    b.second = a.second
+    b.first, b.first_of_entries, b.t_slot = a.first, a.first_of_entries, a.t_slot
+    b.pieces = a.pieces
+    b.load_start, b.load_slot, b.load_table = a.load_start, a.load_slot, a.load_table
+    b.load_of, b.load_blocks, b.result_first = a.load_of, a.load_blocks, a.result_first
+    b.result_slot, b.result_to, b.for_entries = a.result_slot, a.result_to, a.for_entries
+    b.result_table, b.entry_start, b.entry_slot = a.result_table, a.entry_start, a.entry_slot
+    b.entry_kind, b.entry_table, b.index = a.entry_kind, a.entry_table, a.index
+    b.sum_start, b.sum_end = a.sum_start, a.sum_end
+    b.n_products, b.n_totals, b.copies_point = a.n_products, a.n_totals, a.copies_point
+    b.target, b.factor, b.through = a.target, a.factor, a.through
+    b.fy_position, b.fyp_position = a.fy_position, a.fyp_position
+
+
+def pointer_to(array, place):
+    """Address of an element; without the compiler, the rest of the array from there on."""
+    if cython.compiled:
+        return cython.address(array[place])
+    return array[place:]
+
+
+def load_block(m, step, block, y, yp):
+    """Bring the inputs of a block of rows together."""
+    k: cython.int
+    i: cython.int
+    place: cython.longlong
+    slot: cython.longlong
+    first: cython.longlong = cython.cast(cython.longlong, block) * BLOCK
+    count: cython.int = cython.cast(cython.int, min(BLOCK, m.count[step] - first))
+    w: cython.p_double = m.slots
+    index: cython.p_int = m.index
+    source: cython.p_double
+    for k in range(m.load_start[step], m.load_start[step + 1]):
+        slot = cython.cast(cython.longlong, m.load_slot[k]) * BLOCK
+        source = y if m.load_of[k] == OF_Y else yp if m.load_of[k] == OF_YP else m.memory
+        if m.load_table[k] == UNIFORM:
+            for i in range(count):
+                w[slot + i] = source[m.load_blocks[k]]
+            continue
+        place = index[m.load_blocks[k] + block]
+        if place >= 0:                 # they lie side by side, and can be read where they are
+            m.at[m.load_slot[k]] = pointer_to(source, place)
+        else:
+            m.at[m.load_slot[k]] = pointer_to(w, slot)
+            place = m.load_table[k] + first
+            for i in range(count):
+                w[slot + i] = source[index[place + i]]
+    return count
+
+
+def run_instruction(code, d, a, b, c, number, pieces, count):
+    """Do one operation on the rows of a block."""
+    i: cython.int
+    if code == ADD:
+        for i in range(count):
+            d[i] = a[i] + b[i]
+    elif code == SUB:
+        for i in range(count):
+            d[i] = a[i] - b[i]
+    elif code == MUL:
+        for i in range(count):
+            d[i] = a[i] * b[i]
+    elif code == MULADD:
+        for i in range(count):
+            d[i] = a[i] * b[i] + c[i]
+    elif code == MULSUB:
+        for i in range(count):
+            d[i] = a[i] * b[i] - c[i]
+    elif code == SUBMUL:
+        for i in range(count):
+            d[i] = c[i] - a[i] * b[i]
+    elif code == DIV:
+        for i in range(count):
+            d[i] = a[i] / b[i]
+    elif code == NEG:
+        for i in range(count):
+            d[i] = -a[i]
+    elif code == SQRT:
+        for i in range(count):
+            d[i] = sqrt(a[i])
+    elif code == EXP:
+        for i in range(count):
+            d[i] = exp(a[i])
+    elif code == LOG:
+        for i in range(count):
+            d[i] = log(a[i])
+    elif code == SIN:
+        for i in range(count):
+            d[i] = sin(a[i])
+    elif code == COS:
+        for i in range(count):
+            d[i] = cos(a[i])
+    elif code == TAN:
+        for i in range(count):
+            d[i] = tan(a[i])
+    elif code == ASIN:
+        for i in range(count):
+            d[i] = asin(a[i])
+    elif code == ACOS:
+        for i in range(count):
+            d[i] = acos(a[i])
+    elif code == ATAN:
+        for i in range(count):
+            d[i] = atan(a[i])
+    elif code == SINH:
+        for i in range(count):
+            d[i] = sinh(a[i])
+    elif code == COSH:
+        for i in range(count):
+            d[i] = cosh(a[i])
+    elif code == TANH:
+        for i in range(count):
+            d[i] = tanh(a[i])
+    elif code == ASINH:
+        for i in range(count):
+            d[i] = asinh(a[i])
+    elif code == ACOSH:
+        for i in range(count):
+            d[i] = acosh(a[i])
+    elif code == ATANH:
+        for i in range(count):
+            d[i] = atanh(a[i])
+    elif code == ABS:
+        for i in range(count):
+            d[i] = fabs(a[i])
+    elif code == SIGN:
+        for i in range(count):
+            d[i] = sign(a[i])
+    elif code == FLOOR:
+        for i in range(count):
+            d[i] = floor(a[i])
+    elif code == CEIL:
+        for i in range(count):
+            d[i] = ceil(a[i])
+    elif code == LOG1P:
+        for i in range(count):
+            d[i] = log1p(a[i])
+    elif code == EXPM1:
+        for i in range(count):
+            d[i] = expm1(a[i])
+    elif code == ERF:
+        for i in range(count):
+            d[i] = erf(a[i])
+    elif code == NOT:
+        for i in range(count):
+            d[i] = 0.0 if a[i] != 0.0 else 1.0
+    elif code == POW:
+        for i in range(count):
+            d[i] = pow(a[i], b[i])
+    elif code == POWI:
+        for i in range(count):
+            d[i] = powi(a[i], number)
+    elif code == ATAN2:
+        for i in range(count):
+            d[i] = atan2(a[i], b[i])
+    elif code == HYPOT:
+        for i in range(count):
+            d[i] = hypot(a[i], b[i])
+    elif code == MIN:
+        for i in range(count):
+            d[i] = smaller(a[i], b[i])
+    elif code == MAX:
+        for i in range(count):
+            d[i] = larger(a[i], b[i])
+    elif code == LT:
+        for i in range(count):
+            d[i] = 1.0 if a[i] < b[i] else 0.0
+    elif code == LE:
+        for i in range(count):
+            d[i] = 1.0 if a[i] <= b[i] else 0.0
+    elif code == EQ:
+        for i in range(count):
+            d[i] = 1.0 if a[i] == b[i] else 0.0
+    elif code == NE:
+        for i in range(count):
+            d[i] = 1.0 if a[i] != b[i] else 0.0
+    elif code == AND:
+        for i in range(count):
+            d[i] = 1.0 if a[i] != 0.0 and b[i] != 0.0 else 0.0
+    elif code == OR:
+        for i in range(count):
+            d[i] = 1.0 if a[i] != 0.0 or b[i] != 0.0 else 0.0
+    elif code == SELECT:
+        for i in range(count):
+            d[i] = b[i] if a[i] != 0.0 else c[i]
+    elif code == MOD:
+        for i in range(count):
+            d[i] = modulo(a[i], b[i])
+    elif code == TABLE:
+        for i in range(count):
+            d[i] = piecewise(pieces, number, a[i])
+    elif code == SPECIAL:
+        for i in range(count):
+            d[i] = special(number, a[i])
+
+
+def run_block(m, begin, end, count):
+    """Run instructions of a template on the rows of a block."""
+    k: cython.int
+    at: cython.pp_double = m.at
+    for k in range(begin, end):
+        run_instruction(
+            m.code[k], at[m.to[k]], at[m.a[k]], at[m.second[k]], at[m.c[k]], m.b[k], m.pieces,
+            count,
+        )
+
+
+def run_template(m, step, t, y, yp, out, fy, fyp):
+    """Run a template on all of its rows: the results, and the entries where they are wanted.
+
+    Values, F_y and F_y' are wanted unless there is no room for them.
+    """
+    i: cython.int
+    k: cython.int
+    count: cython.int
+    block: cython.int
+    first: cython.longlong = 0
+    place: cython.longlong
+    found: cython.p_double
+    index: cython.p_int = m.index
+    if m.t_slot[step] >= 0:
+        found = m.at[m.t_slot[step]]
+        for i in range(BLOCK):
+            found[i] = t
+    for block in range((m.count[step] + BLOCK - 1) // BLOCK):
+        count = load_block(m, step, block, y, yp)
+        run_block(m, m.first[step], m.first_of_entries[step], count)
+        found = m.at[m.result_slot[step]]
+        place = m.result_table[step] + first
+        if m.result_to[step] == TO_MEMORY:
+            for i in range(count):
+                m.memory[place + i] = found[i]
+        elif m.result_to[step] == TO_FY:
+            for i in range(count):
+                fy[m.fy_position[index[place + i]]] = found[i]
+        elif m.result_to[step] == TO_FYP:
+            for i in range(count):
+                fyp[m.fyp_position[index[place + i]]] = found[i]
+        elif out is not cython.NULL:
+            if m.result_first[step] >= 0:
+                place = m.result_first[step] + first
+                for i in range(count):
+                    out[place + i] = found[i]
+            else:
+                for i in range(count):
+                    out[index[place + i]] = found[i]
+        if fy is not cython.NULL:
+            run_block(m, m.first_of_entries[step], m.first[step + 1], count)
+            for k in range(m.entry_start[step], m.entry_start[step + 1]):
+                found = m.at[m.entry_slot[k]]
+                place = m.entry_table[k] + first
+                if m.entry_kind[k] == TO_FY:
+                    for i in range(count):
+                        fy[m.fy_position[index[place + i]]] += found[i]
+                elif m.entry_kind[k] == TO_FYP and fyp is not cython.NULL:
+                    for i in range(count):
+                        fyp[m.fyp_position[index[place + i]]] += found[i]
+                elif m.entry_kind[k] == TO_FACTORS:
+                    for i in range(count):
+                        m.factors[place + i] = found[i]
+        first += BLOCK
+
+
+def run_sums(m, step, y, yp):
+    """Add up multiples of elements."""
+    i: cython.int
+    k: cython.int
+    total: cython.double
+    begin: cython.int = 0
+    source: cython.p_double
+    index: cython.p_int = m.index
+    load: cython.int = m.load_start[step]
+    place: cython.longlong = m.result_table[step]
+    terms: cython.longlong = m.load_table[load]
+    ends: cython.longlong = m.sum_start[step]
+    factors: cython.longlong = m.entry_table[m.entry_start[step]]
+    source = y if m.load_of[load] == OF_Y else yp if m.load_of[load] == OF_YP else m.memory
+    for i in range(m.count[step]):
+        total = 0.0
+        for k in range(begin, m.sum_end[ends + i]):
+            total += m.factors[factors + k] * source[index[terms + k]]
+        begin = m.sum_end[ends + i]
+        m.memory[place + i] = total
+
+
+def run_steps(m, t, y, yp, out, fy, fyp):
+    """Run all steps at a point that something wanted needs."""
+    step: cython.int
+    i: cython.int
+    if m.copies_point:                 # something reads y and y' together, or with the rest
+        for i in range(m.n):
+            m.memory[i] = y[i]
+            m.memory[m.n + i] = yp[i]
+        m.memory[2 * m.n] = t
+    for step in range(m.n_steps):
+        if m.for_entries[step] and fy is cython.NULL:
+            continue
+        if m.result_to[step] == TO_FYP and fyp is cython.NULL:
+            continue
+        if m.kind[step] == TEMPLATE:
+            run_template(m, step, t, y, yp, out, fy, fyp)
+        else:
+            run_sums(m, step, y, yp)
+
+
+def row_values(m, t, y, yp, out):
+    """Values at a point."""
+    run_steps(m, t, y, yp, out, cython.NULL, cython.NULL)
+
+
+def row_entries(m, t, y, yp, fy, fyp):
+    """Write the entries at a point into F_y and, unless there is no room for it, F_y'."""
+    i: cython.int
+    k: cython.int
+    value: cython.double
+    for i in range(m.n_fy):
+        fy[m.fy_position[i]] = 0.0
+    if fyp is not cython.NULL:
+        for i in range(m.n_fyp):
+            fyp[m.fyp_position[i]] = 0.0
+    run_steps(m, t, y, yp, cython.NULL, fy, fyp)
+    for i in range(m.n_totals):
+        m.totals[i] = 0.0
+    for i in range(m.n_products):
+        value = m.factors[m.factor[i]]
+        if m.through[i] >= 0:
+            value *= m.totals[m.through[i]]
+        k = m.target[i]
+        if k < m.n_totals:
+            m.totals[k] += value
+        elif k < m.n_totals + m.n_fy:
+            fy[m.fy_position[k - m.n_totals]] += value
+        elif fyp is not cython.NULL:
+            fyp[m.fyp_position[k - m.n_totals - m.n_fy]] += value
+
+
+# --- behind the seams of the core ---------------------------------------------------------
+
+
+def rows_residual(s, t, y, yp, out):
+    """Residual by the templates in `s.residual_adapter`."""
+    row_values(cython.cast(Rows, s.residual_adapter), t, y, yp, out)
+    return OK
+
+
+def rows_jacobian(s, t, y, yp):
+    """F_y and F_y' by the templates in `s.jacobian_adapter`."""
+    at_jacobian(cython.cast(Rows, s.jacobian_adapter), s, t, y, yp)
+    return OK
+
+
+def at_jacobian(m, s, t, y, yp):
+    """Write the entries that change into the matrices of a state."""
+    fyp: cython.p_double = s.matrix.fyp
+    if m.fyp_is_static:
+        fyp = cython.NULL
+    row_entries(m, t, y, yp, s.matrix.fy, fyp)
+
+
+def use_rows(s: State, rows: Rows):
+    """Let the state compute its residual and its Jacobian by templates."""
+    check_fit(s, rows, s.n)
+    s.residual_adapter = s.jacobian_adapter = rows
+    s.residual = rows_residual
+    s.jacobian = rows_jacobian
+    s.python_residual = not cython.compiled
+    s.matrix.clear()
+    if rows.fyp_is_static:             # then it is the same everywhere
+        anywhere = np.zeros(s.n)
+        row_entries(rows, 0.0, address(anywhere), address(anywhere), s.matrix.fy, s.matrix.fyp)
+    s.fyp_known = s.fyp_exists = s.fyp_constant = rows.fyp_is_static
+
+
+if not cython.compiled:
+    # What the compiled runner does without a word, NumPy's numbers would warn of.
+    run_steps = np.errstate(all="ignore")(run_steps)

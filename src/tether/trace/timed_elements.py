@@ -1,0 +1,148 @@
+"""Elements that depend on time and arguments alone, as expressions of single numbers.
+
+A function of whole arrays may branch on them, and the run has to know when they turn.
+"""
+
+from __future__ import annotations
+
+import bisect
+
+import numpy as np
+
+from tether.trace import opcodes as op
+from tether.trace.batches import LINEAR, Batch, Batches, as_index, picked
+from tether.trace.graph import Graph
+from tether.trace.operations import OPERATIONS
+from tether.trace.refusal import refuse
+
+__all__ = ["TimedElements"]
+
+# Choices are not among them: they turn by their conditions.
+_TURNING = frozenset(code for code, o in OPERATIONS.items() if o.turns)
+# More of them than this are not single numbers any longer.
+MOST = 5000
+
+
+class TimedElements:
+    """Makes expressions of single elements in a graph of its own.
+
+    Parameters
+    ----------
+    batches : Batches
+        Where the elements live.
+
+    Attributes
+    ----------
+    graph : Graph
+        Where the expressions live.
+    elements : dict
+        Of each expression that was asked for, an element that has its value.
+    """
+
+    def __init__(self, batches: Batches) -> None:
+        self.batches, self.graph = batches, Graph()
+        self.elements: dict[int, int] = {}
+        self._nodes: dict[int, int] = {}
+
+    def node(self, element: int) -> int:
+        """Give the expression of an element; refuse one that depends on unknowns."""
+        stack = [element]
+        while stack:
+            last = stack[-1]
+            missing = [x for x in self._operands(last) if x not in self._nodes]
+            if missing:
+                stack += missing
+                if len(stack) + len(self._nodes) > MOST:
+                    refuse("decides by an expression that is too long")
+                continue
+            stack.pop()
+            if last not in self._nodes:
+                self._nodes[last] = self._made(last)
+        self.elements.setdefault(self._nodes[element], element)
+        return self._nodes[element]
+
+    def _batch(self, element: int) -> Batch | None:
+        if element < self.batches.first:
+            return None
+        found = self.batches.batches
+        return found[bisect.bisect_right(found, element, key=lambda b: b.start) - 1]
+
+    def _operands(self, element: int) -> list[int]:
+        batch = self._batch(element)
+        if batch is None or batch.code == op.CONST:
+            return []
+        place = np.array([element - batch.start])
+        if batch.code != LINEAR:
+            return [int(picked(x, place)[0]) for x in batch.operands]
+        assert batch.ends is not None
+        return picked(batch.operands[0])[self._terms(batch, int(place[0]))].tolist()
+
+    def _terms(self, batch: Batch, place: int) -> slice:
+        assert batch.ends is not None
+        return slice(int(batch.ends[place - 1]) if place else 0, int(batch.ends[place]))
+
+    def _made(self, element: int) -> int:
+        graph, batch = self.graph, self._batch(element)
+        if batch is None:
+            if element < self.batches.time:
+                refuse("decides by a traced number")
+            number = element - self.batches.argument(0)
+            return graph.time() if element == self.batches.time else graph.arg(number)
+        nodes = [self._nodes[x] for x in self._operands(element)]
+        place = element - batch.start
+        if batch.code == op.CONST:
+            assert batch.values is not None
+            return graph.constant(float(batch.values[place]))
+        if batch.code == LINEAR:
+            assert batch.values is not None
+            total = graph.zero
+            factors = batch.values[self._terms(batch, place)]
+            for node, factor in zip(nodes, factors, strict=True):
+                total = graph.add(total, graph.mul(graph.constant(float(factor)), node))
+            return total
+        return graph.make(batch.code, nodes, batch.number, self.batches.tables)
+
+    # --- what turns -----------------------------------------------------------------------
+
+    def turning(self, outputs: np.ndarray) -> tuple[list[int], bool]:
+        """Find what turns with time alone, as expressions, and whether anything else turns."""
+        level = self._levels()
+        needed = np.zeros(self.batches.size, bool)
+        needed[outputs] = True
+        timed: list[int] = []
+        others = False
+        for batch in reversed(self.batches.batches):
+            mine = needed[batch.start : batch.stop]
+            if batch.code == op.CONST or not mine.any():
+                continue
+            places = None if batch.code == LINEAR or mine.all() else np.flatnonzero(mine)
+            for operand in batch.operands:
+                whole = places is None or len(operand) == 1
+                needed[as_index(operand) if whole else picked(operand, places)] = True
+            if batch.code in _TURNING or batch.code == op.TABLE:       # which has knots
+                found = level[batch.start : batch.stop][mine]
+                others |= batch.code != op.TABLE and bool((found == 2).any())
+                timed += (batch.start + np.flatnonzero(mine)[found == 1]).tolist()
+        if len(timed) > MOST:
+            return [], True
+        return list(dict.fromkeys(map(self.node, reversed(timed)))), others
+
+    def _levels(self) -> np.ndarray:
+        """Tell of each element whether it depends on arguments (0), time (1) or unknowns (2)."""
+        batches = self.batches
+        level = np.zeros(batches.size, np.int8)
+        level[: batches.time] = 2
+        level[batches.time] = 1
+        for batch in batches.batches:
+            part = level[batch.start : batch.stop]
+            if batch.code == LINEAR:
+                assert batch.ends is not None
+                terms = level[as_index(batch.operands[0])]
+                for k in range(batch.size) if len(terms) < MOST else ():
+                    part[k] = terms[self._terms(batch, k)].max(initial=0)
+                if len(terms) >= MOST:         # of so many, one will be an unknown
+                    part[:] = 2
+                continue
+            for operand in batch.operands:
+                np.maximum(part, level[as_index(operand)], out=part)
+        return level
