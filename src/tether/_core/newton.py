@@ -9,6 +9,7 @@ if not cython.compiled:
     from tether._core.guess import begin_at_guess, compare_guesses, keep_point
     from tether._core.linear import assemble_and_factor, solve_scaled
     from tether._core.norms import weighted_norm
+    from tether._core.outdated import is_suspicious, keep_residual, stays_behind
     from tether._core.predict import start_from_prediction
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
@@ -27,12 +28,12 @@ STAGNATED = cython.declare(cython.double, 10.0)
 FAST = cython.declare(cython.double, 0.02)
 # How near to the solution a guess must be for one increment to be enough.
 NEAR = cython.declare(cython.double, 2.0)
-# In every so many steps the matrix is checked, and while it is not older than this ...
-YOUNG = cython.declare(cython.longlong, 1)
+# In every so many steps one increment is never enough: the second shows what the matrix is worth.
 CHECK_EVERY = cython.declare(cython.longlong, 5)
-# ... by the share of the last increment that is left of any unknown, beyond round-off.
-STUCK = cython.declare(cython.double, 0.5)
-NOISE = cython.declare(cython.double, 1e3)
+# Jacobians in which entries may change abruptly because the run has just begun.
+EARLY = cython.declare(cython.longlong, 8)
+# Renewals of the matrix within one iteration.
+MAX_RENEWALS = cython.declare(cython.int, 2)
 # What a rate seen in an earlier step may have become since then.
 SAFETY = cython.declare(cython.double, 3.0)
 # The share of the correction that the error of an iteration from a guess may have.
@@ -52,6 +53,7 @@ def correct(s):
     """Solve F(t, y, y' predicted + cj (y - y predicted)) = 0, math (7)."""
     status: cython.int
     s.guessed = False
+    s.renewals = 0
     status = correct_damped(s) if s.in_vain > 0 else correct_with_factors(s)
     if status == OK and s.guesses:
         keep_point(s)
@@ -73,7 +75,10 @@ def correct_with_factors(s):
         if status != OK:
             return status
         if needs_factor(s):
-            status = set_up(s, not s.jacobian_exists or is_old(s))
+            status = set_up(s, not s.jacobian_exists or is_old(s) or s.matrix.follows)
+        elif s.matrix.follows:
+            status = s.jacobian(s, s.t_new, s.y, s.yp)
+            s.matrix.assemble(s.cj)
         if status == OK:
             status = iterate(s)
     if status == OK or status == USER_EXCEPTION or s.jacobian_current:
@@ -152,11 +157,17 @@ def set_up(s, fresh):
         s.njev += 1
         s.cj_factored = 0.0
         s.correcting = True
+        if s.compared > 0:
+            s.matrix.keep_jacobian()
         status = s.jacobian(s, s.t_new, s.y, s.yp)
         s.correcting = False
         if status != OK:
             s.jacobian_exists = False
             return status
+        if s.compared > 0:
+            if s.matrix.note_changes(s.compared == 1) and s.compared > EARLY:
+                s.abrupt = True
+        s.compared += 1
         s.jacobian_exists = True
         s.jacobian_current = True
         s.jacobian_step = s.steps
@@ -178,14 +189,21 @@ def iterate(s):
     last: cython.double = 1.0
     rate: cython.double = 0.0
     # The factors belong to another cj: on average this brings the increment to size.
-    damping: cython.double = 2.0 / (1.0 + s.cj / s.cj_factored)
+    damping: cython.double = 1.0 if s.matrix.follows else 2.0 / (1.0 + s.cj / s.cj_factored)
     checks: cython.bint = checks_matrix(s)
+    suspicious: cython.bint = False
+    outdated: cython.bint = False
+    third: cython.bint
     for m in range(MAX_ITERATIONS):
         s.iterations += 1
+        if m == 0:
+            keep_residual(s)
         size = find_increment(s, damping)
         if not size < 1e300:
             return NON_FINITE if s.linear_error == 0.0 else NO_CONVERGENCE
         take_increment(s, 1.0)
+        if m == 1 and suspicious:
+            outdated = stays_behind(s)
         if m == 0:
             first = size
             s.first_increment = measure(s, s.correction) if s.guessed else size
@@ -198,29 +216,34 @@ def iterate(s):
             if UNKNOWN_RATE * first > s.newton_tolerance:
                 s.seen_rate = rate
                 s.seen_step = s.steps
-            elif s.guesses:             # both were next to nothing, and their ratio is too
+            elif s.guesses and not outdated:    # both were next to nothing, and their ratio is too
                 return OK
-            if checks and is_stuck(s):
-                return NO_CONVERGENCE
             if m == 1 and s.highest_kind > 1:
                 # A first correction of the positions turns up in the velocities, divided by h,
                 # only with the second increment: too early for a verdict.
                 rate = min(rate, EARLY_RATE)
             elif rate > (DIVERGING if s.jacobian_current or s.guessed else TOO_SLOW):
                 return OK if stagnated(s, size) else NO_CONVERGENCE
-            if is_enough(s, size * rate / (1.0 - rate)) and not (checks and m == 1):
+            third = checks and m == 1 and not s.guesses    # now and then one more, for the order
+            if is_enough(s, size * rate / (1.0 - rate)) and not (outdated or third):
                 return OK
             if s.guessed and not s.jacobian_current and s.rate > TOO_SLOW:
                 return NO_CONVERGENCE
-        if size <= 100.0 * EPS * s.y_norm:      # nothing left but round-off
-            return OK
+        if size <= 100.0 * EPS * s.y_norm and not (outdated or (m == 0 and checks)):
+            return OK                           # nothing left but round-off
         last = size
-        if checks:
+        if m == 0:
             keep_increment(s)
         if m + 1 < MAX_ITERATIONS:
             status = evaluate(s, s.t_new, s.y, s.yp, s.r)
             if status != OK:
                 return status
+        if m == 0 and s.renewals < MAX_RENEWALS and judges_matrix(s):
+            suspicious = is_suspicious(s, damping)
+        if outdated:
+            s.renewals += 1
+            status = set_up(s, True)
+            return iterate(s) if status == OK else status
     return NO_CONVERGENCE
 
 
@@ -247,16 +270,27 @@ def is_close(s, size):
 
 
 def checks_matrix(s):
-    """Tell whether an iteration goes on until it is clear that the matrix is not out of date.
+    """Tell whether one increment, or two from the prediction, are not enough, however small.
+
+    The matrix may be out of date, and errors of the iteration get into differences and order.
 
     The conductance of a junction falls by powers of ten in a few steps. With that of some steps
-    before, increments are next to nothing, and so would be all further ones: what is left looks
-    small, and is not. A norm does not show it as long as other unknowns still move.
+    before, increments are next to nothing, and so would be all further ones.
     """
     age: cython.longlong = s.steps - s.jacobian_step
-    if s.guesses or not s.jacobian_exists or age < 1:
+    if s.guesses:               # residuals are dear, and most systems have no such entries
+        return judges_matrix(s)
+    return age == 1 or age % CHECK_EVERY == 0
+
+
+def judges_matrix(s):
+    """Tell whether matrices are judged: where residuals are dear, only those of junctions.
+
+    Without stored entries there are none that could be compared.
+    """
+    if s.matrix.room == 0:
         return False
-    return age <= YOUNG or age % CHECK_EVERY == 0
+    return not s.guesses or (s.abrupt and s.highest_kind < 2)
 
 
 def keep_increment(s):
@@ -264,19 +298,6 @@ def keep_increment(s):
     i: cython.int
     for i in range(s.n):
         s.increment[i] = s.r[i]
-
-
-def is_stuck(s):
-    """Tell whether some unknown moves on by about the same amount in every iteration."""
-    i: cython.int
-    ratio: cython.double
-    noise: cython.double = NOISE * EPS * s.y_norm + s.linear_error * s.first_increment
-    for i in range(s.n):
-        if fabs(s.r[i]) * s.newton_weight[i] > noise:
-            ratio = s.r[i] / s.increment[i] if s.increment[i] != 0.0 else 0.0
-            if STUCK < ratio < 1.1:
-                return True
-    return False
 
 
 def seen_rate(s):

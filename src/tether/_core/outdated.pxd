@@ -1,0 +1,13 @@
+from tether._core.codes cimport OF_YP
+from tether._core.linear cimport solve_scaled
+from tether._core.norms cimport weighted_norm
+from tether._core.state cimport State
+
+cdef void keep_residual(State s) noexcept nogil
+cdef bint is_suspicious(State s, double damping) noexcept nogil
+cdef bint is_between(double x, double low, double high) noexcept nogil
+cdef bint stands_out(State s) noexcept nogil
+cdef bint stays_behind(State s) noexcept nogil
+cdef double next_increment(State s) noexcept nogil
+cdef bint leaves_something(State s) noexcept nogil
+cdef bint something_is_missing(State s, double* change) noexcept nogil

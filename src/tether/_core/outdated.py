@@ -1,0 +1,132 @@
+"""Iteration matrices that are out of date for some equation, though the iteration converges.
+
+Two residuals and the increment between them show what the entries of an equation that change have
+come to, math (7c). No norm of increments does: with a conductance that is too large they are next
+to nothing, and so is what is left of the residual, which stands for a voltage of any size.
+"""
+
+import cython
+from cython.cimports.libc.math import fabs
+
+if not cython.compiled:
+    from tether._core.codes import OF_YP
+    from tether._core.linear import solve_scaled
+    from tether._core.norms import weighted_norm
+
+EPS = cython.declare(cython.double, 2.220446049250313e-16)
+# What is left of the change of an equation, as the matrix has it, may not be less than this.
+LEAST = cython.declare(cython.double, 0.5)
+MOST = cython.declare(cython.double, 1.1)
+# An iteration whose increments become no less than by this is stuck.
+STUCK = cython.declare(cython.double, 0.5)
+# So many increments are foreseen: others may hide what is left, until they have become less.
+FORESEEN = cython.declare(cython.int, 8)
+# Round-off of an equation, in terms of its own.
+NOISE = cython.declare(cython.double, 100.0)
+
+
+def keep_residual(s):
+    """Keep the residual that the next increment is found from."""
+    i: cython.int
+    for i in range(s.n):
+        s.before[i] = s.r[i]
+
+
+def is_suspicious(s, damping):
+    """Tell whether the entries that change have become less than half in some equation.
+
+    `s.before` is the residual of before the increment in `s.increment`, `s.r` that of after it.
+    """
+    i: cython.int
+    for i in range(s.n):
+        s.scratch[i] = 0.0
+    if s.cj != s.cj_factored:
+        s.matrix.add_product(OF_YP, s.increment, s.scratch)
+    for i in range(s.n):        # what is left of the equation beyond what the matrix has foreseen
+        s.before[i] = s.r[i] - (1.0 - damping) * s.before[i]
+        s.before[i] -= (s.cj - s.cj_factored) * s.scratch[i]
+    return something_is_missing(s, s.increment)
+
+
+def something_is_missing(s, change):
+    """Turn what was not foreseen, in `s.before`, into shares of what a change of y was to do."""
+    i: cython.int
+    expected: cython.double
+    suspicious: cython.bint = False
+    for i in range(s.n):
+        s.scratch[i] = 0.0
+    s.matrix.add_changing(change, s.scratch)
+    for i in range(s.n):
+        expected = -s.scratch[i]
+        if is_between(s.before[i], LEAST * expected, MOST * expected):
+            s.before[i] /= expected
+            suspicious = True
+        else:
+            s.before[i] = 0.0
+    return suspicious and stands_out(s)
+
+
+def is_between(x, low, high):
+    """Tell whether x lies between two numbers of the same sign."""
+    return low < x < high if low > 0.0 else high < x < low
+
+
+def stands_out(s):
+    """Leave the shares that are missing, in `s.before`, where they are more than round-off.
+
+    The round-off of an equation is that of its terms, and of those that change not as large as
+    they were. It is left in `s.scratch`.
+    """
+    i: cython.int
+    found: cython.bint = False
+    for i in range(s.n):
+        s.increment[i] = 0.0
+    s.matrix.add_sizes(OF_YP, s.yp, s.increment)
+    s.matrix.add_sizes_left(s.y, s.before, s.increment)
+    for i in range(s.n):
+        s.increment[i] *= NOISE * EPS
+        if s.before[i] != 0.0 and fabs(s.scratch[i]) > s.increment[i]:
+            found = True
+        else:
+            s.before[i] = 0.0
+        s.scratch[i] = s.increment[i]
+    return found
+
+
+def stays_behind(s):
+    """Tell whether increments after the one in `s.r` would go on for long.
+
+    What these equations will be left with is known from the shares that are missing, without
+    another residual. It comes to nothing where other equations hold the unknowns in question.
+    """
+    k: cython.int
+    size: cython.double
+    last: cython.double = 0.0
+    for k in range(FORESEEN):
+        if not leaves_something(s):
+            return False
+        size = next_increment(s)
+        if k > 0 and size > STUCK * last:
+            return True
+        last = size
+    return False
+
+
+def leaves_something(s):
+    """Turn the increment in `s.r` into what it leaves of the equations; tell if that is seen."""
+    i: cython.int
+    seen: cython.bint = False
+    for i in range(s.n):
+        s.increment[i] = 0.0
+    s.matrix.add_changing(s.r, s.increment)
+    for i in range(s.n):
+        s.r[i] = s.before[i] * s.increment[i]
+        if fabs(s.r[i]) > s.scratch[i]:
+            seen = True
+    return seen
+
+
+def next_increment(s):
+    """Turn what is left of the equations, in `s.r`, into the next increment; return its size."""
+    solve_scaled(s, s.r)
+    return weighted_norm(s, s.r, s.newton_weight, s.newton_norm)
