@@ -220,6 +220,9 @@ def solve_dae(
     )
 
     def run(settings: Options, watched: list[Event]) -> Status:
+        bar = ProgressBar(t0, t_end) if progress else None
+        if bar is not None:
+            bar.announce(f"looking at {np.size(y0)} equations")
         integration = Integration(
             problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between, names=names,
             equation_names=equation_names, variable_units=units,
@@ -227,7 +230,6 @@ def solve_dae(
         refuse_off_constraints(integration)
         _warn_if_moved(integration, y0)
         record = Record(integration.state, keep_steps=times is None or dense_output, t_eval=times)
-        bar = ProgressBar(t0, t_end) if progress else None
         drivers.append(Driver(integration, record, watched, callback, bar, breaks))
         return drivers[-1].run()
 

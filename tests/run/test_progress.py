@@ -30,3 +30,9 @@ def test_progress_of_a_run_that_stops_half_way(capfd):
 def test_nothing_is_written_without_progress(capfd):
     solve_dae(circle, (0, 10), [1.0, 0.0])
     assert capfd.readouterr() == ("", "")
+
+
+def test_progress_says_what_comes_before_the_first_step(capfd):
+    solve_dae(lambda t, y, yp: yp + y, (0, 1), [1.0, 2.0], progress=True)
+    first = capfd.readouterr().err.split("\r")[1]
+    assert first.startswith("looking at 2 equations ...")

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from tether import Bdf, Status, solve_dae
 
@@ -286,3 +287,19 @@ def test_conditions_that_turn_at_a_pole(levels):
             again = math.log(1.1 / (0.4 + 1.0 / level))
             exact += max(0.0, 2.0 - again)
     assert sol.y[1, -1] == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("start", [[0.0, 0.0], [1.0, 0.0], [5.0, 0.0], [0.0, -0.5], [1.0, -0.5]])
+def test_a_start_that_is_found_on_a_surface_for_good(start):
+    """Like a transistor whose gate is at its threshold: neither side is chosen, ever."""
+    def transistor(t, y, yp):
+        gate, drain = y
+        flow = np.maximum(gate - 1.0, 0.0) ** 2 - np.maximum(gate - drain - 1.0, 0.0) ** 2
+        return [gate - 1.0, yp[1] + drain + 2.0 + flow]
+
+    sol = solve_dae(transistor, (0.0, 1.0), start, start="quiet", rtol=1e-8, atol=1e-10)
+    assert sol.success
+    expected = solve_ivp(lambda t, d: -d - 2.0 + np.maximum(-d, 0.0) ** 2, (0.0, 1.0), start[1:],
+                         rtol=1e-10, atol=1e-12).y[0, -1]
+    np.testing.assert_allclose(sol.y[:, -1], [1.0, expected], rtol=1e-6)
+    assert len(sol.t) < 150

@@ -169,3 +169,15 @@ def test_functions_that_end(kind):
         start = solve_dae(fun, (0, 0.1), [1.0, -4.0]).start
     assert start.success, start.message
     assert functions[kind](start.y[1]) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("fun", [
+    lambda t, y, yp, a: [yp[0] + y[1], np.tanh(5.0 * (y[1] - a))],
+    lambda t, y, yp, a: [yp[0] + y[1], np.exp(-(y[1] - a) ** 2) * (y[1] - a)],
+])
+@pytest.mark.parametrize("a", [7.0, 27.0, 37.0])
+def test_equations_that_are_flat_where_they_are_asked(fun, a):
+    """Derivatives that are zero, or next to zero, end a run in words and not by an exception."""
+    sol = solve_dae(fun, (0.0, 1.0), [1.0, 0.0], args=(a,), start="quiet")
+    if not sol.success:
+        assert "equation" in sol.message

@@ -494,3 +494,8 @@ def preconditioner_that_is_none():
 
     options = {"linear_solver": "krylov", "preconditioner": Nothing()}
     return solve_dae(fun, (0, 10), [1.0, 2.0], options=options)
+
+
+def infinite_from_the_start():
+    """What is not finite fits into any precision."""
+    return solve_dae(lambda t, y, yp: [yp[0] / 0.0 * y[0]], (0, 1), [1.0])

@@ -382,12 +382,13 @@ def python_events(
     return OK
 
 
-def use_python_residual(s: State, fun, args, fills):
-    """Let the state call a Python residual."""
+def use_python_residual(s: State, fun, args, fills, is_dear=True):
+    """Let the state call a Python residual; if it is dear, iterations begin at guesses."""
     s.residual_adapter = PythonResidual(fun, s.n, args, fills)
     s.residual = python_residual
     s.python_residual = True
-    use_guesses(s)
+    if is_dear:
+        use_guesses(s)
 
 
 def use_python_jacobian(s: State, fun, args):

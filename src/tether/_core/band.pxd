@@ -28,7 +28,6 @@ cdef class BandLU(Factors):
     cdef int* pivot                   # so many rows below the diagonal; by LAPACK: which row
 
 cdef int eliminate(BandLU f) noexcept nogil
-cdef void solve_three(BandLU f) noexcept nogil
 cdef void substitute(BandLU f) noexcept nogil
 cdef void substitute_transposed(BandLU f) noexcept nogil
 cdef int eliminate_by_lapack(BandLU f) noexcept nogil

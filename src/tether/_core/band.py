@@ -110,8 +110,6 @@ class BandLU(Factors):
             x[k] = b[self.row[k]]
         if not self.narrow:
             solve_by_lapack(self, "N")
-        elif self.kl == 1 and self.ku == 1 and self.width == 1:
-            solve_three(self)
         else:
             substitute(self)
         for k in range(n):
@@ -185,26 +183,6 @@ def eliminate(f):
                 for i in range(1, below + 1):
                     ab[base + i] -= ab[at + i] * factor
     return OK
-
-
-def solve_three(f):
-    """Solve with three diagonals and no exchange of rows: each unknown waits for the one before."""
-    n: cython.int = f.n
-    h: cython.longlong = f.height
-    k: cython.int
-    value: cython.double = 0.0
-    factor: cython.double = 0.0
-    ab: cython.p_double = f.ab
-    x: cython.p_double = f.x
-    for k in range(n):
-        value = x[k] - factor * value
-        factor = ab[k * h + 3]
-        x[k] = value
-    value = factor = 0.0
-    for k in range(n - 1, -1, -1):
-        value = (x[k] - factor * value) * f.inverse[k]
-        factor = ab[k * h + 1]
-        x[k] = value
 
 
 def substitute(f):

@@ -55,6 +55,8 @@ def begin_at(s, t, y, yp, first_step):
     s.past = 0
     s.extra = 1
     s.seen_step = -1
+    s.compared = 0
+    s.matrix.forget_changes()
     return status
 
 

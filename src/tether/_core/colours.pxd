@@ -3,6 +3,7 @@ from tether._core.codes cimport NO_CONVERGENCE, OF_Y, OF_YP, OK
 from tether._core.state cimport State, integers, open_block, take
 
 cdef int use_colours(State s) except -1
+cdef int groups_of(State s, int which, object pattern, int* colour, object groups) except -1
 cdef bint grouping_pays(State s, int colours) noexcept nogil
 cdef void note_rows(State s, int pattern, int j) noexcept nogil
 cdef int changed_rows(State s) noexcept nogil

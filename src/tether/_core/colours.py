@@ -47,21 +47,37 @@ def use_colours(s):
 
 def use_patterns(s: State, fy, fyp):
     """Take the user's word for where the columns of F_y and F_y' stand."""
+    for which, pattern in ((OF_Y, fy), (OF_YP, fyp)):
+        if pattern is getattr(s.matrix, "pattern", None):
+            s.matrix.stand_everywhere(which)
+        else:
+            mark_columns(s, which, pattern.start, pattern.row)
+    s.fy_colours = groups_of(s, OF_Y, fy, s.fy_colour, s.array("fy_colour"))
+    s.fyp_colours = groups_of(s, OF_YP, fyp, s.fyp_colour, s.array("fyp_colour"))
+    s.pattern_given = True
+
+
+def mark_columns(s: State, which, starts, rows):
+    """Let the columns stand in the rows of a pattern."""
     j: cython.int
     k: cython.int
     count: cython.int
-    start: cython.int[::1]
-    row: cython.int[::1]
-    for which, pattern in ((OF_Y, fy), (OF_YP, fyp)):
-        start, row = pattern.start, pattern.row
-        for j in range(s.n):
-            count = start[j + 1] - start[j]
-            for k in range(count):
-                s.column_rows[k] = row[start[j] + k]
-            s.matrix.set_rows(which, j, s.column_rows, count)
-    s.fy_colours = group_columns(s, OF_Y, s.fy_colour)
-    s.fyp_colours = group_columns(s, OF_YP, s.fyp_colour)
-    s.pattern_given = True
+    start: cython.int[::1] = starts
+    row: cython.int[::1] = rows
+    for j in range(s.n):
+        count = start[j + 1] - start[j]
+        for k in range(count):
+            s.column_rows[k] = row[start[j] + k]
+        s.matrix.set_rows(which, j, s.column_rows, count)
+
+
+def groups_of(s, which, pattern, colour, groups):
+    """Put the columns of a pattern into groups, as they were the last time; return how many."""
+    if pattern.groups is None:
+        count = group_columns(s, which, colour)
+        pattern.groups = count, groups.copy()
+    groups[:] = pattern.groups[1]
+    return pattern.groups[0]
 
 
 def grouping_pays(s, colours):
@@ -225,17 +241,9 @@ def take_group(s, which, pattern, colour, group):
 
 def take_column(s, which, pattern, j):
     """Turn the moved residual into a column; tell whether it is another one than before."""
-    i: cython.int
-    k: cython.int
-    count: cython.int = s.matrix.rows_of(pattern, j, s.column_rows)
-    size: cython.double = 0.0
-    for k in range(count):
-        i = s.column_rows[k]
-        s.column_values[k] = (s.scratch[i] - s.r[i]) / s.delta[j]
-        size = max(size, fabs(s.column_values[k]))
-    return s.matrix.put_column(
-        which, j, s.column_rows, s.column_values, count
-    ) > UNCHANGED * size
+    return s.matrix.take_difference(
+        which, pattern, j, s.scratch, s.r, s.delta[j], UNCHANGED, s.column_rows, s.column_values
+    )
 
 
 def foretell(s, t, y, yp, v, which, pattern):

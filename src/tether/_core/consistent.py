@@ -12,7 +12,7 @@ follow from d/dt F = 0 with the same matrix, math (16) (HK Appendix II, eq. 21-2
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs, isfinite, sin, sqrt
+from cython.cimports.libc.math import fabs, floor, isfinite, sqrt
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
@@ -308,10 +308,12 @@ def largest_response(c, s):
     i: cython.int
     probe: cython.int
     total: cython.double
+    place: cython.double
     response: cython.double = 0.0
     for probe in range(PROBES):
         for i in range(c.n):
-            c.x[i] = sin(1.0 + (1.0 + 0.7 * probe) * i + probe)
+            place = (1.0 + i) * (0.6180339887498949 + 0.0704 * probe)
+            c.x[i] = 2.0 * (place - floor(place)) - 1.0
         s.matrix.solve(c.x)
         total = 0.0
         for i in range(c.n):

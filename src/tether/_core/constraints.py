@@ -145,7 +145,7 @@ def linearise_constraints(s, t, y):
         return difference_constraints(s, t, y)
     for piece in range(s.n_pieces):
         if cython.compiled and s.piece_jacobian[piece] != 0:
-            call_c(s, s.piece_jacobian[piece], piece, t, y, s.gy + s.piece_start[piece] * s.n)
+            call_c(s, s.piece_jacobian[piece], piece, t, y, s.gy + s.slope_start[piece])
         else:
             status = s.call_piece_jacobian(s, piece, t, y)
             if status != OK:
@@ -205,11 +205,11 @@ def jacobian_of_constraints_at(s: State, t, y):
     g: cython.p_double = s.g
     g_saved: cython.p_double = s.g_saved
     gy: cython.p_double = s.gy
-    point, slopes = np.array(y, float), np.zeros(s.n_constraints * s.n)
+    point, slopes = np.array(y, float), np.zeros(len(s.array("gy")))
     values, saved = np.zeros(s.n_constraints), np.zeros(s.n_constraints)
     s.g, s.g_saved, s.gy = address(values), address(saved), address(slopes)
     status = evaluate_constraints(s, t, address(point))
     if status == OK:
         status = linearise_constraints(s, t, address(point))
     s.g, s.g_saved, s.gy = g, g_saved, gy
-    return status, slopes.reshape(s.n_constraints, s.n)
+    return status, s.as_slopes(slopes)

@@ -1,5 +1,5 @@
 from tether._core.codes cimport OF_Y, OF_YP, OK, ROWS, SINGULAR
-from tether._core.matrix cimport Matrix
+from tether._core.matrix cimport Matrix, has_changed, is_abrupt
 
 cdef class Dense(Matrix):
     cdef object memory                # F_y, F_y', the iteration matrix, and what solving needs

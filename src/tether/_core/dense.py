@@ -9,7 +9,7 @@ from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.codes import OF_Y, OF_YP, OK, ROWS, SINGULAR
-    from tether._core.matrix import Matrix
+    from tether._core.matrix import Matrix, has_changed, is_abrupt
 
 PATTERNS = cython.declare(cython.int, 3)
 
@@ -29,6 +29,7 @@ class Dense(Matrix):
         self.n, self.room = n, size
         self.memory = np.zeros(3 * size + n)
         self.pivots = np.zeros(n, np.intc)
+        self.changing_owner = np.ones(size, np.int8)
         self.arrays = {
             "fy": (self.memory, 0, size), "fyp": (self.memory, size, 2 * size),
             "lu": (self.memory, 2 * size, 3 * size),
@@ -36,6 +37,8 @@ class Dense(Matrix):
         if cython.compiled:
             view: cython.double[::1] = self.memory
             integers: cython.int[::1] = self.pivots
+            changing: cython.schar[::1] = self.changing_owner
+            self.changing = cython.address(changing[0])
             block: cython.p_double = cython.address(view[0])
             self.fy, self.fyp, self.lu = block, block + size, block + 2 * size
             self.pivot_inverse = block + 3 * size
@@ -45,6 +48,7 @@ class Dense(Matrix):
                 self.memory, (size, 2 * size, 3 * size)
             )
             self.pivot = self.pivots
+            self.changing = self.changing_owner
 
     # --- the Jacobians as a whole
 
@@ -175,6 +179,60 @@ class Dense(Matrix):
             if rows[i] > 0.0:
                 size = max(size, fabs(matrix[j * n + i]) / rows[i])
         return size
+
+    # --- entries of F_y that change
+
+    def forget_changes(self):
+        """Let every entry be one that may change."""
+        p: cython.longlong
+        for p in range(self.room):
+            self.changing[p] = 1
+
+    def keep_jacobian(self):
+        """Keep F_y in the memory of the iteration matrix."""
+        p: cython.longlong
+        for p in range(self.room):
+            self.lu[p] = self.fy[p]
+
+    def note_changes(self, first):
+        """Note which entries are not what they were; tell whether one has changed abruptly."""
+        j: cython.int
+        p: cython.longlong
+        largest: cython.double
+        abrupt: cython.bint = False
+        for j in range(self.n):
+            largest = 0.0
+            for p in range(j * self.n, (j + 1) * self.n):
+                largest = max(largest, fabs(self.fy[p]))
+            for p in range(j * self.n, (j + 1) * self.n):
+                if has_changed(self.fy[p], self.lu[p]):
+                    self.changing[p] = 1
+                    if is_abrupt(self.fy[p], self.lu[p], largest):
+                        abrupt = True
+                elif first:
+                    self.changing[p] = 0
+        return abrupt
+
+    def add_changing(self, x, out):
+        """Add the entries that change, times x, to `out`."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        for j in range(n):
+            for i in range(n):
+                if self.changing[j * n + i]:
+                    out[i] += self.fy[j * n + i] * x[j]
+
+    def add_sizes_left(self, x, missing, out):
+        """Add to `out` the sum of |entry x[column]| in each row of F_y, less what is missing."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        size: cython.double
+        for j in range(n):
+            for i in range(n):
+                size = fabs(self.fy[j * n + i] * x[j])
+                out[i] += size * fabs(1.0 - missing[i]) if self.changing[j * n + i] else size
 
     # --- patterns: bytes, 1 where a column stands
 

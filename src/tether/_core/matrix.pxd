@@ -1,13 +1,18 @@
+from libc.math cimport fabs
+
 from tether._core.codes cimport SINGULAR
 
 cdef class Matrix:
     cdef public int n
     cdef public long long room
     cdef public dict arrays
+    cdef public bint follows          # products are those at the point at hand
     cdef public bint failed
     cdef public object error
     cdef double* fy
     cdef double* fyp
+    cdef signed char* changing        # 1: an entry of F_y that changes
+    cdef object changing_owner
     cdef double put_column(self, int which, int j, int* rows, double* values,
                            int count) noexcept nogil
     cdef void put_entries(self, int which, int j, int* rows, double* values,
@@ -18,10 +23,18 @@ cdef class Matrix:
     cdef void add_sizes(self, int which, double* x, double* out) noexcept nogil
     cdef void largest_in_rows(self, int which, double* x, double* out) noexcept nogil
     cdef double largest_in_column(self, int which, int j, double* rows) noexcept nogil
+    cdef void forget_changes(self) noexcept nogil
+    cdef void keep_jacobian(self) noexcept nogil
+    cdef bint note_changes(self, bint first) noexcept nogil
+    cdef void add_changing(self, double* x, double* out) noexcept nogil
+    cdef void add_sizes_left(self, double* x, double* missing, double* out) noexcept nogil
     cdef int rows_of(self, int pattern, int j, int* rows) noexcept nogil
     cdef void set_rows(self, int pattern, int j, int* rows, int count) noexcept nogil
     cdef bint mark_rows(self, int pattern, int j, int* rows, int count) noexcept nogil
     cdef bint meets(self, int pattern, int j, double* marks) noexcept nogil
+    cdef bint take_difference(self, int which, int pattern, int j, double* moved,
+                              double* unmoved, double delta, double share, int* rows,
+                              double* values) noexcept nogil
     cdef void assemble(self, double c) noexcept nogil
     cdef void scale(self, int mode, double c, double* rows, double* columns) noexcept nogil
     cdef void assemble_split(self, int* of_y, int* start, int* row,
@@ -32,3 +45,6 @@ cdef class Matrix:
     cdef void solve(self, double* b) noexcept nogil
     cdef void solve_well(self, double* b) noexcept nogil
     cdef double pivot_ratio(self) noexcept nogil
+
+cdef bint has_changed(double new, double old) noexcept nogil
+cdef bint is_abrupt(double new, double old, double largest) noexcept nogil

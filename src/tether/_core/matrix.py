@@ -26,9 +26,32 @@ Vectors have n numbers. Lists of rows are in ascending order, in memory for n of
 """
 
 import cython
+from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.codes import SINGULAR
+
+
+# An entry has changed if it differs by this share of itself: differences are less exact than this.
+CHANGED = cython.declare(cython.double, 1e-3)
+ABRUPT = cython.declare(cython.double, 1e3)
+MATTERS = cython.declare(cython.double, 1e-6)
+
+
+def has_changed(new, old):
+    """Tell whether an entry of F_y is another than in the last Jacobian."""
+    return fabs(new - old) > CHANGED * max(fabs(new), fabs(old))
+
+
+def is_abrupt(new, old, largest):
+    """Tell whether an entry is many times what it was, or a small part of it, with the same sign.
+
+    Such are the conductances of junctions. What passes through zero changes its sign there, and
+    what is small beside the `largest` of its column may be an error of differences.
+    """
+    if new * old <= 0.0 or max(fabs(new), fabs(old)) < MATTERS * largest:
+        return False
+    return fabs(new) > ABRUPT * fabs(old) or fabs(old) > ABRUPT * fabs(new)
 
 
 class Matrix:
@@ -44,10 +67,15 @@ class Matrix:
         Length of these vectors.
     arrays : dict
         Arrays that `State.array` shows by name.
+    follows : bool
+        Whether there are no entries, but products at the point that was noted last.
     failed, error : bool, Exception
         Whether a linear solver of the user's has raised an exception, and which. Until that is
         raised again there are no factors, and solutions are not numbers.
     """
+
+    if not cython.compiled:
+        follows = False
 
     # --- the Jacobians as a whole, from Python
 
@@ -101,6 +129,30 @@ class Matrix:
         """Return the largest of |entry| / rows[row] in column j, where the latter is positive."""
         return 0.0
 
+    # --- entries of F_y that change from one Jacobian to the next
+
+    def forget_changes(self):
+        """Let every entry be one that may change."""
+
+    def keep_jacobian(self):
+        """Keep F_y in the memory of the iteration matrix, to compare the next one with it."""
+
+    def note_changes(self, first):
+        """Note which entries are not what they were; if it is the first time, these alone.
+
+        Return whether one of them has changed abruptly.
+        """
+        return False
+
+    def add_changing(self, x, out):
+        """Add the entries that change, times x, to `out`."""
+
+    def add_sizes_left(self, x, missing, out):
+        """Add to `out` the sum of |entry x[column]| in each row of F_y.
+
+        Of entries that change the share `missing` of their row is missing.
+        """
+
     # --- patterns, for differences
 
     def open_patterns(self):
@@ -121,6 +173,20 @@ class Matrix:
     def meets(self, pattern, j, marks):
         """Tell whether column j stands in a row whose mark is not zero."""
         return False
+
+    def take_difference(self, which, pattern, j, moved, unmoved, delta, share, rows, values):
+        """Turn a moved residual into column j, in the rows of a pattern; tell if it is another one.
+
+        It is, if it has changed by more than this share of its largest entry. `rows` and `values`
+        are memory for the entries.
+        """
+        k: cython.int
+        count: cython.int = self.rows_of(pattern, j, rows)
+        size: cython.double = 0.0
+        for k in range(count):
+            values[k] = (moved[rows[k]] - unmoved[rows[k]]) / delta
+            size = max(size, fabs(values[k]))
+        return self.put_column(which, j, rows, values, count) > share * size
 
     # --- the iteration matrix and its factors
 

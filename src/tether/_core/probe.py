@@ -44,6 +44,8 @@ def jacobian_at(s: State, t, y, yp, r=None):
     out. Sparse matrices of very many unknowns are not made full: the status is NO_CONVERGENCE.
     """
     status = matrices_at(s, t, y, yp, r)
+    if s.matrix.follows:
+        return NO_CONVERGENCE, UNKNOWN, UNKNOWN
     fy, fyp = s.matrix.get(OF_Y), s.matrix.get(OF_YP)
     if status == OK and hasattr(fy, "toarray") and s.n > MOST_FULL:
         return NO_CONVERGENCE, UNKNOWN, UNKNOWN

@@ -1,4 +1,4 @@
-from tether._core.codes cimport ERROR_TEST, OK, RING_COLUMNS, RING_ROWS
+from tether._core.codes cimport ERROR_TEST, OK, RING_COLUMNS
 from tether._core.estimates cimport filters
 from tether._core.state cimport State
 

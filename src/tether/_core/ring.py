@@ -4,14 +4,14 @@ import cython
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
-    from tether._core.codes import ERROR_TEST, OK, RING_COLUMNS, RING_ROWS
+    from tether._core.codes import ERROR_TEST, OK, RING_COLUMNS
     from tether._core.estimates import filters
 
 
 def remember(s, outcome):
     """Write one attempt over the oldest; the columns are `tether.run.attempts.COLUMNS`, then y'."""
     i: cython.int
-    row: cython.longlong = s.attempts & (RING_ROWS - 1)      # a power of two
+    row: cython.longlong = s.attempts & (s.ring_size - 1)    # a power of two
     row *= RING_COLUMNS + s.n
     s.ring[row] = s.t_new
     s.ring[row + 1] = s.h

@@ -3,7 +3,7 @@ from libc.math cimport fabs
 from tether._core.adapters cimport address
 from tether._core.codes cimport ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
 from tether._core.factors cimport Factors
-from tether._core.matrix cimport Matrix
+from tether._core.matrix cimport Matrix, has_changed, is_abrupt
 from tether._core.sparse_lu cimport SparseLU
 
 cdef class Sparse(Matrix):
@@ -14,6 +14,7 @@ cdef class Sparse(Matrix):
     cdef bint outdated                # lu belongs to a pattern before this one, or to none
     cdef list integers                # own the memory of the pattern
     cdef object marks
+    cdef dict given                   # of matrices of the user's: where their entries stand
     cdef int* start                   # the entries of column j begin here ...
     cdef int* row                     # ... and stand in these rows
     cdef double* made
@@ -23,10 +24,14 @@ cdef class Sparse(Matrix):
     cdef signed char* stands
     cdef Sparse split                 # stores B where a basis mixes columns ...
     cdef bint mixed                   # ... which was assembled last
+    cdef bint iterates                # lu solves by iteration
+    cdef bint exactly                 # ... but not what was assembled last
+    cdef SparseLU exact
     cdef void pass_on(self) noexcept nogil
 
 cdef double* entries_of(Sparse m, int which) noexcept nogil
 cdef int* starts_of(Sparse m, int which) noexcept nogil
 cdef int* places_of(Sparse m, int which) noexcept nogil
+cdef int factor_exactly(Sparse m) noexcept nogil
 cdef int find(Sparse m, int j, int row) noexcept nogil
 cdef int grow(Sparse m, int j, int* rows, int count) noexcept nogil

@@ -14,10 +14,12 @@ from tether.base.pattern import Pattern
 if not cython.compiled:
     from tether._core.adapters import address
     from tether._core.codes import ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
-    from tether._core.matrix import Matrix
+    from tether._core.matrix import Matrix, has_changed, is_abrupt
     from tether._core.sparse_lu import SparseLU
 
 PATTERNS = cython.declare(cython.int, 3)
+# Up to so many unknowns a start has complete factors where a run iterates.
+MOST_EXACT = cython.declare(cython.int, 20_000)
 
 
 def entries_of(m, which):
@@ -48,10 +50,13 @@ class Sparse(Matrix):
         Where entries of F_y and F_y' stand.
     way : type
         What factors them, derived from `Factors`; `SparseLU` unless given.
+    iterates : bool
+        Whether solutions are found by iteration, and not more accurate than Newton's method needs.
     """
 
-    def __init__(self, pattern, way=None):
+    def __init__(self, pattern, way=None, iterates=False):
         self.way = way or SparseLU
+        self.iterates = iterates
         self.weight = cython.NULL
         self.marks = self.split = None
         self.take(pattern, np.zeros((3, max(pattern.size, 1))))
@@ -59,18 +64,21 @@ class Sparse(Matrix):
     def take(self, pattern, memory):
         """Store the matrices on a pattern, with these entries."""
         self.n, self.room, self.pattern, self.memory = pattern.n, pattern.size, pattern, memory
-        self.mixed = False
-        self.arrays = {}
-        self.integers = [
-            np.append(pattern.start, 0).astype(np.intc), np.append(pattern.row, 0).astype(np.intc)
-        ]
+        self.mixed = self.exactly = False
+        self.exact = None
+        self.arrays, self.given = {}, {}
+        self.integers = [pattern.start, pattern.row if pattern.size else np.zeros(1, np.intc)]
         self.fy, self.fyp, self.made = address(memory[0]), address(memory[1]), address(memory[2])
+        self.changing_owner = np.ones(max(self.room, 1), np.int8)
         if cython.compiled:
+            changing: cython.schar[::1] = self.changing_owner
+            self.changing = cython.address(changing[0])
             starts: cython.int[::1] = self.integers[0]
             rows: cython.int[::1] = self.integers[1]
             self.start, self.row = cython.address(starts[0]), cython.address(rows[0])
         else:
             self.start, self.row = self.integers
+            self.changing = self.changing_owner
         self.rest = np.zeros(max(self.n, 1))
         self.left = address(self.rest)
         self.outdated = True           # factors of the old pattern serve until there are others
@@ -91,6 +99,12 @@ class Sparse(Matrix):
         """Take all entries of F_y or F_y'."""
         from scipy.sparse import coo_array  # late, to save time
 
+        known = self.given.get(which)
+        if known is not None and getattr(matrix, "format", "") == "csc" and (
+            np.array_equal(matrix.indptr, known[0]) and np.array_equal(matrix.indices, known[1])
+        ):
+            self.memory[1 if which == OF_YP else 0, known[2]] = matrix.data
+            return
         given = coo_array(matrix)
         given.sum_duplicates()
         rows, columns = given.coords
@@ -98,6 +112,11 @@ class Sparse(Matrix):
         entries = self.memory[1 if which == OF_YP else 0]
         entries[:] = 0.0
         entries[places] = given.data
+        self.given.pop(which, None)
+        if getattr(matrix, "format", "") == "csc" and matrix.has_canonical_format:
+            rows, columns = matrix.tocoo().coords
+            places = self.pattern.positions(rows, columns)
+            self.given[which] = matrix.indptr.copy(), matrix.indices.copy(), places
 
     def get(self, which):
         """F_y or F_y' as a SciPy matrix that shares the memory."""
@@ -228,6 +247,60 @@ class Sparse(Matrix):
                 size = max(size, fabs(entries[p]) / rows[row[p]])
         return size
 
+    # --- entries of F_y that change
+
+    def forget_changes(self):
+        """Let every entry be one that may change."""
+        p: cython.longlong
+        for p in range(self.room):
+            self.changing[p] = 1
+
+    def keep_jacobian(self):
+        """Keep F_y in the memory of the iteration matrix."""
+        p: cython.longlong
+        for p in range(self.room):
+            self.made[p] = self.fy[p]
+
+    def note_changes(self, first):
+        """Note which entries are not what they were; tell whether one has changed abruptly."""
+        j: cython.int
+        p: cython.int
+        largest: cython.double
+        abrupt: cython.bint = False
+        for j in range(self.n):
+            largest = 0.0
+            for p in range(self.start[j], self.start[j + 1]):
+                largest = max(largest, fabs(self.fy[p]))
+            for p in range(self.start[j], self.start[j + 1]):
+                if has_changed(self.fy[p], self.made[p]):
+                    self.changing[p] = 1
+                    if is_abrupt(self.fy[p], self.made[p], largest):
+                        abrupt = True
+                elif first:
+                    self.changing[p] = 0
+        return abrupt
+
+    def add_changing(self, x, out):
+        """Add the entries that change, times x, to `out`."""
+        j: cython.int
+        p: cython.int
+        for j in range(self.n):
+            for p in range(self.start[j], self.start[j + 1]):
+                if self.changing[p]:
+                    out[self.row[p]] += self.fy[p] * x[j]
+
+    def add_sizes_left(self, x, missing, out):
+        """Add to `out` the sum of |entry x[column]| in each row of F_y, less what is missing."""
+        i: cython.int
+        j: cython.int
+        p: cython.int
+        size: cython.double
+        for j in range(self.n):
+            for p in range(self.start[j], self.start[j + 1]):
+                i = self.row[p]
+                size = fabs(self.fy[p] * x[j])
+                out[i] += size * fabs(1.0 - missing[i]) if self.changing[p] else size
+
     # --- patterns: bytes, 1 where a column stands
 
     def open_patterns(self):
@@ -284,12 +357,33 @@ class Sparse(Matrix):
                 return True
         return False
 
+    def take_difference(self, which, pattern, j, moved, unmoved, delta, share, rows, values):
+        """Turn a moved residual into column j, in one pass over its entries."""
+        p: cython.int
+        entry: cython.double
+        size: cython.double = 0.0
+        change: cython.double = 0.0
+        first: cython.longlong = pattern * self.room
+        entries: cython.p_double = entries_of(self, which)
+        for p in range(self.start[j], self.start[j + 1]):
+            entry = 0.0
+            if self.stands[first + p]:
+                entry = (moved[self.row[p]] - unmoved[self.row[p]]) / delta
+                size = max(size, fabs(entry))
+            change = max(change, fabs(entry - entries[p]))
+            entries[p] = entry
+        return change > share * size
+
+    def stand_everywhere(self, pattern):
+        """Let all columns stand wherever there is an entry."""
+        self.marks[pattern] = 1
+
     # --- the iteration matrix
 
     def assemble(self, c):
         """Make F_y + c F_y'."""
         p: cython.longlong
-        self.mixed = False
+        self.mixed = self.exactly = False
         for p in range(self.room):
             self.made[p] = self.fy[p] + c * self.fyp[p]
 
@@ -334,6 +428,7 @@ class Sparse(Matrix):
         entries: cython.p_double
         made: cython.p_double
         self.mixed = start is not cython.NULL
+        self.exactly = self.iterates and self.n <= MOST_EXACT
         if not self.mixed:
             for j in range(self.n):
                 entries = self.fy if of_y[j] else self.fyp
@@ -383,6 +478,8 @@ class Sparse(Matrix):
         """Factor what was assembled, with the pivots of the last time where these will do."""
         if self.mixed:
             return self.split.factor()
+        if self.exactly:
+            return factor_exactly(self)
         if self.outdated:
             with cython.gil:
                 try:
@@ -398,6 +495,8 @@ class Sparse(Matrix):
         """Solve in place with the factors."""
         if self.mixed:
             self.split.solve(b)
+        elif self.exactly:
+            self.exact.solve(b)
         else:
             self.lu.solve(b)
             self.pass_on()
@@ -453,6 +552,17 @@ class Sparse(Matrix):
         x = np.array(b, float).reshape(-1)
         self.lu.solve_transposed(address(x))
         return x
+
+
+def factor_exactly(m):
+    """Factor what was assembled for a start, which takes more than iterations give."""
+    with cython.gil:
+        try:
+            if m.exact is None:
+                m.exact = SparseLU(m.pattern)
+        except MemoryError:
+            return SINGULAR
+    return m.exact.factor(m.made)
 
 
 def find(m, j, row):

@@ -80,6 +80,7 @@ cdef class State:
     cdef double* scratch
     cdef double* increment            # of the damped iteration
     cdef double* noise                # round-off of each residual
+    cdef double* before               # the residual before an increment
 
     # --- iteration matrix F_y + cj F_y' and its factors
     cdef public Matrix matrix         # all of them, however they are stored
@@ -95,6 +96,9 @@ cdef class State:
     cdef public bint jacobian_exists
     cdef public bint jacobian_current  # evaluated during this step
     cdef public long long jacobian_step
+    cdef public long long compared    # Jacobians that were compared with the one before
+    cdef public int renewals          # ... in the iteration at hand
+    cdef public bint abrupt           # some entry was seen to change by a large factor
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
@@ -174,7 +178,9 @@ cdef class State:
     cdef double* g                    # the constraints' residual
     cdef double* g_reference
     cdef double* g_saved
-    cdef double* gy                   # its Jacobian, row by row
+    cdef double* gy                   # its Jacobian, row by row, or its entries ...
+    cdef public bint gy_sparse        # ... that can be other than zero
+    cdef long long* slope_start       # where those of piece p begin
     # --- projection onto them
     cdef public bint project_before_test
     cdef public double projection_power
@@ -218,6 +224,7 @@ cdef class State:
 
     # --- the last attempts, for a diagnosis
     cdef double* ring
+    cdef public int ring_size         # so many of them are kept
     cdef public long long attempts
     cdef public double rate           # of convergence, last measured
 

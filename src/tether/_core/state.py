@@ -6,7 +6,9 @@ import numpy as np
 if not cython.compiled:
     from tether._core.codes import COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
 
-VECTORS = cython.declare(cython.int, 16)   # of length n in the block
+VECTORS = cython.declare(cython.int, 17)   # of length n in the block
+# Attempts that are kept, with y' of each: fewer of so many unknowns.
+FEWER_ATTEMPTS = ((50_000, 8), (4_000, 16))
 
 # What a run counts and remembers, whatever memory it runs in.
 CARRIED = (
@@ -89,7 +91,10 @@ class State:
         n: cython.int = matrix.n
         self.n, self.matrix, self.arrays = n, matrix, dict(matrix.arrays)
         matrix.failed, matrix.error = False, None
-        open_block(self, (COLUMNS + VECTORS) * n + RING_ROWS * (RING_COLUMNS + n))
+        self.ring_size = next((rows for many, rows in FEWER_ATTEMPTS if n > many), RING_ROWS)
+        ring: cython.longlong = self.ring_size
+        ring *= RING_COLUMNS + n
+        open_block(self, (COLUMNS + VECTORS) * cython.cast(cython.longlong, n) + ring)
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
                 setattr(self, name, np.zeros(COLUMNS + 1))
@@ -114,6 +119,7 @@ class State:
         self.scratch = take(self, "scratch", n)
         self.increment = take(self, "increment", n)
         self.noise = take(self, "noise", n)
+        self.before = take(self, "before", n)
         self.kind = integers(self, "kind", np.zeros(n, np.intc))
         self.highest_kind = self.estimate = self.scaling_mode = 0
         self.lowest_order, self.shaken, self.t_began = 1, 0, np.nan
@@ -148,7 +154,7 @@ class State:
         self.jacobian_step = 0
         self.in_vain = self.damped_steps = self.look_after = 0
         self.first_increment = self.failed_increment = self.failed_error = 0.0
-        self.ring = take(self, "ring", RING_ROWS * (RING_COLUMNS + n))
+        self.ring = take(self, "ring", ring)
         self.attempts = 0
         self.rate = self.condition = 0.0
         self.cj_drift = 0.1
@@ -160,9 +166,12 @@ class State:
         self.seen_rate = 1.0
         self.misses = self.guess_from = 0
         self.seen_step = -1
+        self.compared = self.renewals = 0
+        self.abrupt = False
         self.past = 0
 
         self.n_constraints = self.n_pieces = 0
+        self.gy_sparse = False
         self.project_before_test = False
         self.projections = self.contradictions = self.rank = 0
         self.lowest_rank, self.highest_rank, self.t_lowest_rank = 2**30, 0, 0.0
@@ -238,12 +247,23 @@ class State:
     @property
     def with_slopes(self):
         """Which unknowns have a derivative in the equations, by the last Jacobian."""
+        if self.matrix.follows:        # nobody knows
+            return np.ones(self.n, bool)
         return abs(self.matrix.get(OF_YP)).sum(axis=0) != 0.0
 
     @property
     def constraint_slopes(self):
         """Derivatives of the constraints by the unknowns, as they were last found."""
-        return self.array("gy").reshape(-1, self.n)
+        return self.as_slopes(self.array("gy"))
+
+    def as_slopes(self, values):
+        """Return numbers stored like the derivatives of the constraints as a matrix."""
+        if not self.gy_sparse:
+            return values.reshape(-1, self.n)
+        from scipy.sparse import csr_array  # late, to save time
+
+        places = self.arrays["slope_rows"], self.arrays["slope_columns"]
+        return csr_array((values, places), shape=(self.n_constraints, self.n))
 
     @property
     def kept_values(self):
@@ -273,7 +293,7 @@ class State:
     @property
     def ring_rows(self):
         """Rows of the last attempts, `tether.run.attempts`."""
-        return self.array("ring").reshape(RING_ROWS, -1)
+        return self.array("ring").reshape(self.ring_size, -1)
 
     def go_on_from(self, old):
         """Take over what the run has counted and knows, where it changes its memory."""
@@ -343,30 +363,41 @@ class State:
         self.eval_yp = doubles(self, "eval_yp", yp)
         self.n_eval = len(t)
 
-    def constrain(self, pieces, starts, functions, jacobians, data):
+    def constrain(self, pieces, starts, functions, jacobians, data, entries=None):
         """Hold G(t, y) = 0, given in pieces whose rows begin at `starts` (and end at the last).
 
         `functions`, `jacobians` and `data` are addresses of C functions; where the function is
-        zero the piece is the Python adapter in `pieces`.
+        zero the piece is the Python adapter in `pieces`. `entries` are rows and columns of those of
+        the Jacobian, for each piece, if no others are stored; a full one serves no projection then.
         """
         m, n = int(starts[len(starts) - 1]), self.n
+        self.gy_sparse, room = entries is not None, m * n
+        slopes = np.asarray(starts, np.int64) * n
+        if entries is not None:
+            slopes = np.cumsum([0, *(len(rows) for rows, _ in entries)], dtype=np.int64)
+            room = int(slopes[-1])
+            self.arrays["slope_rows"] = np.concatenate(
+                [rows + first for (rows, _), first in zip(entries, starts, strict=False)])
+            self.arrays["slope_columns"] = np.concatenate([columns for _, columns in entries])
+        whole = 0 if self.gy_sparse else m         # rows of what full matrices are projected by
+        self.slope_start = long_integers(self, "slope_start", slopes)
         self.pieces = pieces
         self.piece_start = integers(self, "piece_start", np.asarray(starts, np.intc))
         self.piece_function = long_integers(self, "piece_function", np.asarray(functions, np.int64))
         self.piece_jacobian = long_integers(self, "piece_jacobian", np.asarray(jacobians, np.int64))
         self.piece_data = long_integers(self, "piece_data", np.asarray(data, np.int64))
-        open_block(self, 6 * m + 2 * n + 2 * m * n + m * m)
+        open_block(self, 6 * m + 2 * n + room + whole * (n + m))
         self.g = take(self, "g", m)
         self.g_saved = take(self, "g_saved", m)
         self.g_reference = take(self, "g_reference", m)
-        self.gy = take(self, "gy", m * n)
+        self.gy = take(self, "gy", room)
         self.scaling = take(self, "scaling", n)
         self.shift = take(self, "shift", n)
         self.row_whole = take(self, "row_whole", m)
         self.row_left = take(self, "row_left", m)
         self.row_mask = long_integers(self, "row_mask", np.zeros(m, np.int64))
-        self.basis = take(self, "basis", m * n)
-        self.triangle = take(self, "triangle", m * m)
+        self.basis = take(self, "basis", whole * n)
+        self.triangle = take(self, "triangle", whole * m)
         self.multiplier = take(self, "multiplier", m)
         self.row_order = integers(self, "row_order", np.zeros(m, np.intc))
         self.n_pieces = len(pieces)

@@ -49,6 +49,9 @@ class State:
     jacobian_exists: bool
     jacobian_current: bool
     jacobian_step: int
+    compared: int
+    renewals: int
+    abrupt: bool
     fyp_known: bool
     fyp_exists: bool
     fyp_constant: bool
@@ -88,6 +91,7 @@ class State:
     n_pieces: int
     pieces: list[Any]
     pieces_have_jacobians: bool
+    gy_sparse: bool
     project_before_test: bool
     projection_power: float
     projection_adapter: Any
@@ -113,6 +117,7 @@ class State:
     in_vain: int
     damped_steps: int
     look_after: int
+    ring_size: int
     attempts: int
     rate: float
     steps: int
@@ -171,6 +176,7 @@ class State:
     def with_slopes(self) -> np.ndarray: ...
     @property
     def constraint_slopes(self) -> np.ndarray: ...
+    def as_slopes(self, values: Any) -> None: ...
     @property
     def kept_values(self) -> np.ndarray: ...
     @property
@@ -189,5 +195,5 @@ class State:
     def scale_matrix(self, mode: Any) -> None: ...
     def keep_steps_in(self, t: Any, y: Any, yp: Any, k: Any, g: Any) -> None: ...
     def evaluate_at(self, t: Any, y: Any, yp: Any) -> None: ...
-    def constrain(self, pieces: Any, starts: Any, functions: Any, jacobians: Any, data: Any) -> None: ...
+    def constrain(self, pieces: Any, starts: Any, functions: Any, jacobians: Any, data: Any, entries: Any = ...) -> None: ...
     def watch_events(self, directions: Any) -> None: ...

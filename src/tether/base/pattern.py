@@ -35,9 +35,24 @@ class Band:
         return self.below + 1 + self.above
 
     @property
+    def is_three(self) -> bool:
+        """Whether three diagonals are enough."""
+        return self.below <= 1 and self.above <= 1
+
+    @property
     def is_narrow(self) -> bool:
         """Whether a call of BLAS for each column would cost more than the column."""
         return self.width <= NARROW
+
+
+@dataclass(frozen=True)
+class Three:
+    """Places in the diagonals above, on and below the main one, and the order of the rows."""
+
+    places: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    in_order: bool
 
 
 class Pattern:
@@ -58,6 +73,8 @@ class Pattern:
         Which factors cost least, once that is known: "dense", "sparse" or "band".
     effort : float
         How many solutions cost as much as sparse factors, once that is known.
+    groups : tuple of int and ndarray, or None
+        How many groups of columns share no row, and the group of each, once that is known.
 
     Examples
     --------
@@ -73,6 +90,7 @@ class Pattern:
         self.n = n
         self.way: str | None = None
         self.effort = 0.0
+        self.groups: tuple[int, np.ndarray] | None = None
         keys = np.concatenate([np.zeros(0, np.int64), *(_keys(n, *pair) for pair in places)])
         keys.sort()
         self._keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
@@ -157,6 +175,18 @@ class Pattern:
         columns = reverse_cuthill_mckee((graph + graph.T).tocsr(), symmetric_mode=True)
         found = self._in_order(row_of[columns], columns)
         return found if found.width < natural.width else natural
+
+    @cached_property
+    def three(self) -> Three:
+        """Where the entries stand in three diagonals, one after the other, if that is the band."""
+        band = self.band
+        place, across = np.empty((2, self.n), np.int64)
+        place[band.rows] = across[band.columns] = np.arange(self.n)
+        i, j = place[self.row], across[self.columns]
+        places = ((i - j + 1) * self.n + np.minimum(i, j)).astype(np.intc)
+        in_order = np.arange(self.n)
+        natural = np.array_equal(band.rows, in_order) and np.array_equal(band.columns, in_order)
+        return Three(places, band.rows.astype(np.intc), band.columns.astype(np.intc), natural)
 
     @cached_property
     def elimination(self) -> tuple[np.ndarray, np.ndarray]:

@@ -68,6 +68,7 @@ class Kind(Enum):
     # equations that are no good as they are written
     SINGULAR = auto()
     INDEX_TOO_HIGH = auto()
+    INDEX_OF_MANY = auto()             # above 1, among too many unknowns
 
 
 @dataclass(frozen=True)

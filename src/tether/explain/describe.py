@@ -150,8 +150,9 @@ def _singular_parts(found: Analysis) -> tuple[set[int], set[int]]:
         return set(), set()
     for signature in (found.given.signature, _repaired_signature(found)):
         if isinstance(signature, Unmatched):
-            last = found.repaired.combinations[-1].factors if found.repaired else {}
-            return set(last or signature.equations), set(signature.variables)
+            combined = found.repaired.combinations if found.repaired else ()
+            last = combined[-1].factors if combined else signature.equations
+            return set(last), set(signature.variables)
     redundancy = found.redundancy
     if redundancy is not None and redundancy.kind in ("redundant", "open"):
         return (
@@ -259,11 +260,17 @@ def _on_singularity(found: Analysis, names: Names) -> Iterator[str]:
     """Name equations that share too few variables, as written or combined."""
     singular = found.given.signature
     if not isinstance(singular, Unmatched):
-        if isinstance(_repaired_signature(found), Unmatched):
+        left = _repaired_signature(found)
+        if isinstance(left, Unmatched):
             assert found.repaired is not None
-            factors = found.repaired.combinations[-1].factors
-            numbers = _listed(names.number(i) for i in sorted(factors))
-            yield f"equations {numbers}, combined, leave no variable"
+            if found.repaired.combinations:
+                factors = found.repaired.combinations[-1].factors
+                numbers = _listed(names.number(i) for i in sorted(factors))
+                yield f"equations {numbers}, combined, leave no variable"
+            else:                              # a derivative that is zero there, such as tanh'(20)
+                numbers = _listed(names.number(i) for i in sorted(left.equations))
+                word = f"equation{_plural(len(left.equations))}"
+                yield f"at these values too few variables occur in {word} {numbers}"
         return
     inside = sorted({j for i in singular.equations for j in found.given.orders[i]})
     variables = f" ({_listed(map(names.variable, inside))})" if inside else ""

@@ -113,6 +113,17 @@ def _singular(reason: Reason, names: Names) -> str:
     return f"the equations do not determine the solution: {what} {unknowns} open"
 
 
+def _index_of_many(reason: Reason, names: Names) -> str:
+    shown = ", ".join([names.number(i) for i in reason.equations[:MOST_OFF]])
+    more = int(reason.values[0]) - min(MOST_OFF, len(reason.rows))
+    tail = f" and {more} more" if more > 0 else ""
+    return (
+        f"the index is {reason.index}, by where derivatives stand: it takes derivatives of "
+        f"equations {shown}{tail} to determine all unknowns, and among so many a start is looked "
+        "for at index 1 alone. Pass a function that can be traced, or equations of index 1"
+    )
+
+
 def _would_have_to_be(argument: str) -> Callable[[Reason, Names], str]:
     def text(reason: Reason, names: Names) -> str:
         entry = names.entry(argument, reason.columns[0])
@@ -183,6 +194,7 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
     Kind.HISTORY_BY_RADAU: "{values[0]} values by Radau IIA with {values[1]} stages",
     Kind.SUITS_DIFFERENCES: "velocities moved to suit the difference equations",
     Kind.NOT_FINITE: "the residual at the starting values is not finite",
+    Kind.INDEX_OF_MANY: _index_of_many,
     Kind.TOO_MANY_UNKNOWNS: (
         "the matrix of a start at index 1 is singular, and a start at a higher index is not looked "
         "for among so many unknowns. If the index is above 1, pass a function that can be traced; "

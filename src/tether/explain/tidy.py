@@ -67,7 +67,9 @@ def _scaled(terms: Terms | None, factor: float) -> Terms | None:
 
 
 def _divided(terms: Terms | None, divisor: float) -> Terms | None:
-    return None if terms is None else {key: value / divisor for key, value in terms.items()}
+    if terms is None or divisor == 0.0:
+        return None
+    return {key: value / divisor for key, value in terms.items()}
 
 
 def _added(first: Terms | None, second: Terms | None) -> Terms | None:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from tether.gallery.base import FloatArray, GalleryProblem
+from tether.models import Cavity
 
 
 def heat2d(m: int = 12) -> GalleryProblem:
@@ -232,45 +233,7 @@ def driven_cavity(m: int = 5) -> GalleryProblem:
     """
     if m < 3:
         raise ValueError(f"m must be at least 3, got {m!r}")
-    h, viscosity = 1.0 / m, 0.01
     faces = m * (m - 1)
-
-    def flow(a: FloatArray, b: FloatArray, p: FloatArray, wall: float) -> FloatArray:
-        """Slope of the velocity a [along, across], b the other one and p with the same axes."""
-        # zero at the walls it runs into; mirrored at those it runs along, of which one may move
-        along = np.concatenate([np.zeros((1, m)), a, np.zeros((1, m))])
-        across = np.concatenate([-along[:, :1], along, 2 * wall - along[:, -1:]], axis=1)
-        inner = across[1:-1, 1:-1]
-        spread = (across[2:, 1:-1] + across[:-2, 1:-1] + across[1:-1, 2:] + across[1:-1, :-2]
-                  - 4 * inner) / h**2  # fmt: skip
-        middles = (along[1:] + along[:-1]) / 2
-        # at the corners of the cells: a from both sides times b from both sides
-        corner_a = (across[1:-1, 1:] + across[1:-1, :-1]) / 2
-        corner_b = np.concatenate(
-            [np.zeros((m - 1, 1)), (b[1:] + b[:-1]) / 2, np.zeros((m - 1, 1))], axis=1
-        )
-        carried = corner_a * corner_b
-        change = (middles[1:] ** 2 - middles[:-1] ** 2 + carried[:, 1:] - carried[:, :-1]) / h
-        return viscosity * spread - change - (p[1:] - p[:-1]) / h
-
-    def fun(t: float, y: FloatArray, yp: FloatArray) -> FloatArray:
-        u, du = y[:faces].reshape(m - 1, m), yp[:faces].reshape(m - 1, m)
-        v, dv = y[faces : 2 * faces].reshape(m, m - 1), yp[faces : 2 * faces].reshape(m, m - 1)
-        p = y[2 * faces :].reshape(m, m)
-        zero = np.zeros((1, m))
-        out_u = np.concatenate([zero, u, zero])
-        out_v = np.concatenate([zero.T, v, zero.T], axis=1)
-        outflow = ((out_u[1:] - out_u[:-1]) + (out_v[:, 1:] - out_v[:, :-1])) / h
-        # the outflows of all cells cancel, so one of them is left out and a pressure is set
-        return np.concatenate(
-            [
-                (du - flow(u, v, p, 1.0)).ravel(),
-                (dv - flow(v.T, u.T, p.T, 0.0).T).ravel(),
-                [p[0, 0]],
-                outflow.ravel()[1:],
-            ]
-        )
-
     n = 2 * faces + m * m
     return GalleryProblem(
         name="driven-cavity",
@@ -280,7 +243,7 @@ def driven_cavity(m: int = 5) -> GalleryProblem:
             "Stokes, Reynolds number 100). Pressure has no equation of its own: it is what keeps "
             "every cell from filling."
         ),
-        fun=fun,
+        fun=Cavity(m, m, viscosity=0.01).index_2().fun,
         t_span=(0.0, 5.0),
         y0=np.zeros(n),
         names=(

@@ -119,7 +119,10 @@ class Options:
         same pattern as the one before. It raises `numpy.linalg.LinAlgError` for a singular matrix.
     preconditioner : object, optional
         For "krylov", in place of the incomplete factors: has ``factor(matrix)``, as a linear solver
-        of your own, and ``solve(b)``, which returns something close to the solution.
+        of your own, and ``solve(b)``, which returns something close to the solution. With
+        ``setup(t, y, yp, c)`` in place of ``factor`` there is no matrix at all: `fun` is called,
+        and what F_y + c F_y' makes of a vector is a difference of two residuals. That is also how
+        a function of more than 20,000 unknowns is treated whose sparsity is not given.
     projection_power : float
         The projection onto constraints is the shortest in ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.
@@ -187,7 +190,12 @@ class Options:
         if self.preconditioner is not None:
             if not isinstance(self.linear_solver, str) or self.linear_solver != "krylov":
                 raise ValueError("preconditioner needs linear_solver='krylov'")
-            _check_solver("preconditioner must be", self.preconditioner)
+            _check_preconditioner(self.preconditioner)
+            if self.is_matrix_free and self.trace == "always":
+                raise ValueError(
+                    "trace='always' goes with a preconditioner that has factor(matrix): one with "
+                    "setup(t, y, yp, c) gets no matrix, and fun is called"
+                )
         _check_positive("newton_tolerance", self.newton_tolerance)
         power = self.projection_power
         if not isinstance(power, (int, float)) or not math.isfinite(power):
@@ -196,6 +204,11 @@ class Options:
             raise TypeError(
                 f"accept_projected_start must be a bool, got {self.accept_projected_start!r}"
             )
+
+    @property
+    def is_matrix_free(self) -> bool:
+        """Whether the preconditioner wants no entries of a matrix."""
+        return self.preconditioner is not None and not hasattr(self.preconditioner, "factor")
 
     @property
     def repairs_start(self) -> bool:
@@ -323,6 +336,17 @@ def _check_solver(must: str, solver: Any) -> None:
         )
     if not callable(getattr(solver, "refactor", solver.factor)):
         raise TypeError("linear_solver has a refactor that cannot be called")
+
+
+def _check_preconditioner(given: Any) -> None:
+    """Refuse an object that cannot stand in for a matrix, with its entries or without."""
+    if isinstance(given, type) or not callable(getattr(given, "setup", None)):
+        _check_solver("preconditioner must be", given)
+    elif not callable(getattr(given, "solve", None)):
+        raise TypeError(
+            "preconditioner must be an object with the methods setup(t, y, yp, c) and solve(b), "
+            f"got {given!r}, which has no method solve"
+        )
 
 
 def _is_integer(value: Any) -> bool:

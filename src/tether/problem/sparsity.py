@@ -11,6 +11,12 @@ from tether.base.pattern import Pattern
 
 __all__ = ["Sparsity"]
 
+# Patterns of the last runs: what is known of their elimination serves the next, too.
+KEPT = 2
+_known: tuple[tuple[tuple[np.ndarray, ...], Sparsity], ...] = ()
+
+Places = tuple[np.ndarray, np.ndarray]
+
 
 class Sparsity:
     """Patterns of F_y and F_y'.
@@ -26,7 +32,7 @@ class Sparsity:
     def __init__(self, fy: Pattern, fyp: Pattern, by_user: bool = True) -> None:
         self.fy, self.fyp, self.by_user = fy, fyp, by_user
         both = ((pattern.row, pattern.columns) for pattern in (fy, fyp))
-        self.both = Pattern(fy.n, *both)
+        self.both = fy if fy is fyp else Pattern(fy.n, *both)
 
 
 class GivenSparsity:
@@ -55,8 +61,20 @@ class GivenSparsity:
                     f"jac_sparsity must be of shape {(n, n)} for the {n} values of y0, got "
                     f"{matrix.shape}"
                 )
-        fy, fyp = (Pattern(n, matrix.coords) for matrix in self.matrices)
-        return Sparsity(fy, fyp)
+        return _of_places(n, *(matrix.coords for matrix in self.matrices))
+
+
+def _of_places(n: int, of_y: Places, of_yp: Places) -> Sparsity:
+    """Patterns of entries in these places; those of the last runs are kept."""
+    global _known
+    for known, sparsity in _known:
+        if sparsity.fy.n == n and all(map(np.array_equal, known, (*of_y, *of_yp))):
+            return sparsity
+    fy = Pattern(n, of_y)
+    found = Sparsity(fy, fy if of_yp is of_y else Pattern(n, of_yp))
+    places = tuple(part.copy() for part in (*of_y, *of_yp))       # the user may change theirs
+    _known = ((places, found), *_known)[:KEPT]
+    return found
 
 
 @lru_cache(maxsize=4)                  # what is known of its elimination serves the next run, too

@@ -52,8 +52,8 @@ def read_steps(state: State) -> np.ndarray:
     (1, 1, True)
     """
     ring = state.ring_rows
-    count = min(state.attempts, codes.RING_ROWS)
-    oldest = state.attempts % codes.RING_ROWS if count == codes.RING_ROWS else 0
+    count = min(state.attempts, state.ring_size)
+    oldest = state.attempts % state.ring_size if count == state.ring_size else 0
     rows = np.concatenate([ring[oldest:count], ring[:oldest]])
     return rows.view(_row(state.n))[:, 0]
 

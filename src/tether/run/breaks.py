@@ -113,8 +113,7 @@ class Breaks:
     def _turn_after(self, t: float) -> float | None:
         """When the function switches next; None if it does not."""
         run = self.run
-        plan = run.model.plan
-        what = None if plan is None else plan.switch_times
+        what = run.model.switch_times
         return self._equations.after(t, what, run.model.inputs, run.t, self._look_ahead())
 
     def _look_ahead(self) -> float:

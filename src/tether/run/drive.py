@@ -30,7 +30,7 @@ from tether.run.pace import Pace, Storm
 from tether.run.progress import ProgressBar
 from tether.run.record import Record
 from tether.run.replan import begin_anew, keep_history, switches
-from tether.run.watch import EPS, Event, EventFunctions, Switch, locate
+from tether.run.watch import EPS, Event, EventFunctions, Switch
 from tether.structure.switch_times import SwitchTimes
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
@@ -316,7 +316,8 @@ class Driver:
             g_old, g_new = self.state.event_values, self.state.event_values_tried
         for number, event in enumerate(self.watched):
             if self._has_crossed(number, event, polynomial):
-                t = locate(event, polynomial, self.args, g_old[number], g_new[number])
+                assert self.functions is not None
+                t = self.functions.time_of(number, polynomial, g_old[number], g_new[number])
                 found.append((self.state.direction * t, number, t))
         found.sort()
         same_time = 4 * EPS * max(abs(polynomial.t), abs(polynomial.t_old))

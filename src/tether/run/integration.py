@@ -272,7 +272,7 @@ class Integration:
     def _find_model(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Model:
         """Trace the problem where that is wanted and can be done."""
         options = self.options
-        if options.trace == "never":
+        if options.trace == "never" or options.is_matrix_free:
             return AsWritten(self.problem, self.n, (t, y, yp))
         model, note = find_model(
             self.problem, t, y, yp, options.form, options.backend, self.units
@@ -320,7 +320,7 @@ class Integration:
         words = self.model.how
         if self.model.plan is None and self.note:
             words += f": {self.note}"
-        if isinstance(self.state.matrix, Sparse):
+        if isinstance(self.state.matrix, Sparse) or self.state.matrix.follows:
             words += f"; {self.state.matrix.words}"
         return words + (f"; the structure changed {times}" if self.plans > 1 else "")
 

@@ -18,6 +18,11 @@ class ProgressBar:
         self.stream = stream or sys.stderr
         self.next_time = 0.0
 
+    def announce(self, text: str) -> None:
+        """Say what is done before the first step."""
+        self.stream.write(f"\r{text} ...".ljust(WIDTH + 50))
+        self.stream.flush()
+
     def update(self, t: float, steps: int, order: int, h: float) -> None:
         """Redraw, but not more often than ten times a second."""
         now = time.monotonic()

@@ -245,7 +245,8 @@ def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
     new.go_on_from(old)
     rows, kept = (s.ring_rows for s in (new, old))
     shared = codes.RING_COLUMNS + min(new.n, old.n)       # y' begins with the user's unknowns
-    rows[:, :shared] = kept[:, :shared]
+    last = np.arange(max(0, new.attempts - min(len(rows), len(kept))), new.attempts)
+    rows[last % len(rows), :shared] = kept[last % len(kept), :shared]
     component = rows[:, COMPONENT]
     known = component >= 0
     component[known] = owner[component[known].astype(int)]
@@ -349,7 +350,7 @@ def _go_through(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bo
     if status == 0:
         status, slopes = jacobian_of_constraints_at(s, t, y)
         raise_users(s)
-    if status != 0 or not np.all(np.abs(g) <= np.abs(slopes) @ s.tolerances):
+    if status != 0 or not np.all(np.abs(g) <= abs(slopes) @ s.tolerances):
         return False
     run.restart(t, y, yp, mode="assume")
     return True

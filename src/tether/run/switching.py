@@ -381,6 +381,7 @@ class Switching:
                 else:
                     self._go_to(function, way, run.given[0])
                 return True
+            run.shorten_first_step(abs(run.state.h))       # where the search for starts was
         return False
 
     def leave_without_mixture(self) -> bool:

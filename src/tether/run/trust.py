@@ -23,7 +23,7 @@ from tether.plan.model import Model
 from tether.plan.plan import Plan
 from tether.plan.shelf import shelf
 from tether.problem.naming import place_of_error, place_of_value
-from tether.trace.verify import Difference, Pair
+from tether.trace.verify import ArrayPair, Difference, Pair
 
 if TYPE_CHECKING:
     from tether._core.state import State
@@ -46,7 +46,7 @@ MOST_KNOWN = branches.MOST_BRANCHES - FREE_COMPARISONS
 class _Program:
     """A program that runs, beside its function, and what it is called in messages."""
 
-    pair: Pair
+    pair: Pair | ArrayPair
     key: Hashable
     value: Callable[[int], tuple[str, str]]    # name of a value, and where it is written
 
@@ -103,6 +103,7 @@ class Trust:
     points = 0                                 # at which a comparison was made
     refused = False                            # whether the last difference is remembered
     _plan: Plan | None = None                  # of the equations
+    _own_ledger: Ledger | None = None          # of the equations, too
     _ledger: Ledger | None = None              # None: everything is called
     _due = _restarted = False
     _left, _draws = FREE_COMPARISONS, 0
@@ -119,10 +120,10 @@ class Trust:
     def adopt(self, model: Model) -> None:
         """Take notice of the model that is run from now on."""
         self._programs = self._watching = None
-        plan = model.plan
-        if plan is not self._plan:
-            self._plan = plan
-            self._use(None if plan is None else plan.ledger)
+        self._plan = model.plan
+        if model.ledger is not self._own_ledger:
+            self._own_ledger = model.ledger
+            self._use(model.ledger)
 
     def _use(self, ledger: Ledger | None) -> None:
         self._ledger = ledger
@@ -167,9 +168,9 @@ class Trust:
         A plan that was made for this run has been compared already.
         """
         self.adopt(model)
-        if model.plan is None or not self._due:
+        if model.ledger is None or not self._due:
             return ""
-        if model.plan.ledger.runs == 1 and model.modes is None:
+        if model.ledger.runs == 1 and model.modes is None:
             return ""
         if self._differs_at(t, y, yp, _residual(model, self.run)):
             return self.warnings[-1]

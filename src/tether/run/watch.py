@@ -11,6 +11,7 @@ import numpy as np
 
 from tether._core import adapters
 from tether._core import events as core_events
+from tether._core.zero import ZeroSearch
 from tether.plan.functions import TracedEvents, read_events, traced_events
 from tether.problem.problem import refuse_swapped
 from tether.run.method import Polynomial
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 EPS = np.finfo(float).eps
 NAMES_OF_SLOPES = {"yp", "ydot", "y_dot", "dy", "dydt", "dy_dt", "yprime", "y_prime"}
-LOOKS = 16                     # into a step in which an event leaves zero and comes back
 MOST_PROGRAMS = 8              # in one run, for events that read what keeps changing
 
 
@@ -286,6 +286,16 @@ class EventFunctions:
         self.program = None
         self._put()
 
+    def time_of(
+        self, number: int, interpolant: Polynomial, old: float, new: float
+    ) -> float:
+        """Time within the step at which one of the functions is zero."""
+        if self.program is not None:
+            t = core_events.time_of(self.state, number, interpolant.t_old)
+            if t == t:
+                return t
+        return locate(self.events[number], interpolant, self.args, old, new)
+
     def _call(self, target: str) -> None:
         s, n = self.state, self.run.n
         values = s.array(target)
@@ -296,34 +306,16 @@ class EventFunctions:
 def locate(
     event: Event, interpolant: Polynomial, args: tuple, old: float, new: float
 ) -> float:
-    """Time within the step at which the event function is zero on the interpolant."""
-    def g(t: float) -> float:
-        return event.value(t, *interpolant(t), args)
-
+    """Time within the step at which a function that is called is zero on the interpolant."""
     if old == 0.0:
         return interpolant.t_old
     if new == 0.0:
         return interpolant.t
-    a, b = interpolant.t_old, interpolant.t
-    # y' of the interpolant differs a little from that of the step: an event that looks at y'
-    # and crosses at the very end of the step may not change sign on the interpolant.
-    ga, gb = g(a), g(b)
-    if gb * old < 0.0 and not ga * old > 0.0:
-        a, ga = _first_on_side(g, a, b, old) or (a, ga)    # it has left zero within the step
-    if ga == 0.0 or gb == 0.0 or (ga > 0) == (gb > 0):
-        return a if abs(ga) <= abs(gb) else b
-    return find_zero(g, a, b, ga, gb, 4.0 * EPS * max(abs(a), abs(b), 1e-300))
-
-
-def _first_on_side(
-    g: Callable[[float], float], a: float, b: float, side: float
-) -> tuple[float, float] | None:
-    """First of a few times between a and b with a value of that sign, and the value."""
-    for k in range(1, LOOKS):
-        t = a + (b - a) * k / LOOKS
-        if (value := g(t)) * side > 0.0:
-            return t, value
-    return None
+    search = ZeroSearch()
+    search.begin(interpolant.t_old, interpolant.t, old)
+    while not search.take(event.value(search.t, *interpolant(search.t), args)):
+        pass
+    return search.t
 
 
 def find_zero(
@@ -331,30 +323,14 @@ def find_zero(
 ) -> float:
     """Zero of a function between a and b, where it has values of different sign.
 
-    Inverse quadratic interpolation while it pays, else bisection (Chandrupatla 1997): as good as
-    Brent's method, and SciPy's takes longer to import than a run takes.
-
     Examples
     --------
     >>> from tether.run.watch import find_zero
     >>> round(find_zero(lambda t: t * t - 2.0, 0.0, 2.0, -2.0, 2.0, 1e-15), 12)
     1.414213562373
     """
-    share = 0.5
-    while True:
-        t = a + share * (b - a)
-        gt = g(t)
-        if (gt > 0.0) == (ga > 0.0):
-            c, gc = a, ga
-        else:
-            c, gc, b, gb = b, gb, a, ga
-        a, ga = t, gt
-        shortest = 0.5 * close / abs(b - a) if b != a else 1.0
-        if ga == 0.0 or shortest > 0.5:
-            return float(a if abs(ga) < abs(gb) else b)
-        share = 0.5
-        place, height = (a - b) / (c - b), (ga - gb) / (gc - gb)
-        if height**2 < place and (1.0 - height) ** 2 < 1.0 - place:
-            share = ga / (gb - ga) * gc / (gb - gc)
-            share += (c - a) / (b - a) * ga / (gc - ga) * gb / (gc - gb)
-        share = min(max(share, shortest), 1.0 - shortest)
+    search = ZeroSearch()
+    search.narrow_down(a, b, ga, gb, close)
+    while not search.take(g(search.t)):
+        pass
+    return search.t

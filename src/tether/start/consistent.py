@@ -69,6 +69,10 @@ def make_consistent(
     is singular: the index is above 1.
     """
     known = yp is not None and not guessed
+    if state.matrix.follows:
+        from tether.start.by_steps import consistent_by_steps  # late, to save time
+
+        return consistent_by_steps(state, t, y, yp, time_scale(state, t), known)
     yp = np.zeros_like(y) if yp is None else yp
     search = Completion(state, t, y, yp, time_scale(state, t))
     code, before = search.run(known), search.before

@@ -161,6 +161,10 @@ def start_above_index_1(
     point = _Linearised.at(state, t, y, given)
     if point is None:
         large = residual_at(state, t, y, given) is not None and state.n > probe.MOST_FULL
+        if large and isinstance(state.matrix, Sparse) and not trust_kinds:
+            from tether.start.singular import start_of_high_index  # late, to save time
+
+            return start_of_high_index(state, t, y, given)
         kind = Kind.TOO_MANY_UNKNOWNS if large else Kind.NOT_FINITE
         return Start(y, given, False, Reason(kind))
     before = largest(point.r)

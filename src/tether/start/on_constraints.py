@@ -64,7 +64,7 @@ def _is_stuck(state: State, t: float, before: np.ndarray, projected: np.ndarray)
     """Whether a constraint was hardly made smaller and is left with more than round-off."""
     _, after = core.constraints_at(state, t, projected)
     raise_users(state)
-    slopes = np.abs(state.constraint_slopes)
+    slopes = abs(state.constraint_slopes)
     round_off = LEFT_OVER * slopes @ (np.abs(projected) + state.tolerances)
     return bool(np.any(np.abs(after) > np.maximum(STILL_THERE * np.abs(before), round_off)))
 

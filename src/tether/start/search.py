@@ -250,6 +250,7 @@ class Search:
         gy = np.zeros((0, self.n))
         if status == 0 and self.m:
             status, gy = core_constraints.jacobian_of_constraints_at(self.state, self.t, y)
+            gy = probe.full(gy)
             raise_users(self.state)
         if status != 0 or not all(np.isfinite(part).all() for part in (fy, fyp, gy)):
             return None

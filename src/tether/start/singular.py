@@ -12,20 +12,23 @@ from tether.base.status import Status
 from tether.start.consistent import time_scale
 from tether.structure.pencil import Pencil
 from tether.structure.scaling import Units
+from tether.structure.sigma import Unmatched, find_signature
 from tether.structure.sparse_pencil import singular_pencil
 from tether.structure.start import Start
 
-__all__ = ["LARGE", "singular_start"]
+__all__ = ["LARGE", "singular_start", "start_of_high_index"]
 
 # From here on it is looked for with sparse matrices, before anything that needs full ones.
 LARGE = 300
+# Equations and unknowns that are named of many.
+MOST_NAMED = 8
 # To a general point, relative to the unknowns: the larger one that works.
 SHIFTS = (0.05, 0.005, 0.0)
 
 
 def singular_start(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Start | None:
     """Return the failure of a start if the equations determine no solution next to a point."""
-    if state.n <= LARGE:
+    if state.n <= LARGE or state.matrix.follows:
         return None
     pencil = _beside(state, t, y, yp)
     if pencil is None:
@@ -33,6 +36,34 @@ def singular_start(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Sta
     rows = tuple([Row(i) for i in pencil.dependent])
     reason = Reason(Kind.SINGULAR, rows, pencil.undetermined)
     return Start(y, yp, False, reason, pencil=pencil, status=Status.SINGULAR_SYSTEM)
+
+
+def start_of_high_index(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Start:
+    """Return the failure of a start whose matrix is singular though the equations are not.
+
+    The index follows from where derivatives stand (`structure/sigma.py`): no ranks are needed.
+    """
+    nothing = Start(y, yp, False, Reason(Kind.TOO_MANY_UNKNOWNS))
+    if probe.matrices_at(state, t, y, yp) != codes.OK:
+        raise_users(state)
+        return nothing
+    orders: list[dict[int, int]] = [{} for _ in range(state.n)]
+    for order, which in enumerate((codes.OF_Y, codes.OF_YP)):
+        matrix = state.matrix.get(which).tocoo()
+        seen = matrix.data != 0.0
+        for i, j in zip(*(part[seen].tolist() for part in matrix.coords), strict=True):
+            orders[i][j] = order
+    found = find_signature(orders)
+    if isinstance(found, Unmatched) or found.structural_index < 2:
+        return nothing
+    differentiated = np.flatnonzero(np.array(found.c) > 0)
+    deepest = differentiated[np.argsort(-np.array(found.c)[differentiated], kind="stable")]
+    reason = Reason(
+        Kind.INDEX_OF_MANY, tuple([Row(int(i)) for i in deepest[:MOST_NAMED]]),
+        tuple(np.flatnonzero(np.array(found.d) == 0)[:MOST_NAMED].tolist()),
+        (float(len(differentiated)),), found.structural_index,
+    )
+    return Start(y, yp, False, reason, status=Status.INDEX_TOO_HIGH)
 
 
 def _beside(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:

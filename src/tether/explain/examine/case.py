@@ -13,6 +13,7 @@ import numpy as np
 from tether._core import codes, probe
 from tether._core.adapters import take_refusal
 from tether._core.constraints import constraints_at
+from tether.base.pattern import Pattern
 from tether.explain.causes import Cause
 from tether.explain.diagnosis import Diagnosis, Where, write
 from tether.explain.examine.discontinuity import Break, find_break
@@ -20,6 +21,7 @@ from tether.explain.examine.recurrence import all_breaks, exact_time, later_jump
 from tether.explain.tidy import tidy_formula
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten
+from tether.problem.sparsity import Sparsity
 from tether.run.attempts import read_steps
 from tether.start.high_index import find_kinds
 
@@ -71,6 +73,9 @@ class Case:
         """A state for the user's own function, with differences instead of a Jacobian."""
         problem = copy.copy(self.run.problem)
         problem.jac = None
+        if self.n > MOST_UNKNOWNS:     # nobody asks for its Jacobian: no room for one is needed
+            diagonal = Pattern(self.n, (np.arange(self.n), np.arange(self.n)))
+            problem.sparsity = Sparsity(diagonal, diagonal, by_user=False)
         state = new_state(AsWritten(problem, self.n), self.run.options)
         state.t_end, state.direction = self.state.t_end, self.state.direction
         state.h = self.longest or self.state.h or 1.0

@@ -73,7 +73,9 @@ def single_precision(case: Case) -> Diagnosis | None:
         r = case.residual(
             case.t, case.y * factor[0] + shift[0], case.yp * factor[1] + shift[1]
         )
-        if r is None or not r.any() or not np.array_equal(r, r.astype(np.float32)):
+        if r is None or not r.any() or not np.isfinite(r).all():
+            return None
+        if not np.array_equal(r, r.astype(np.float32)):
             return None
         row = int(np.argmax(np.abs(r)))
     return case.say(

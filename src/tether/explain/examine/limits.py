@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from tether._core import codes
+from tether._core.probe import full
 from tether.base.capacity import in_words
 from tether.base.status import Status
 from tether.explain.causes import Cause
 from tether.explain.diagnosis import Diagnosis
-from tether.explain.examine.case import EPS, Case
+from tether.explain.examine.case import EPS, MOST_UNKNOWNS, Case
 from tether.explain.examine.failure import (
     IN_ONE_POSITION,
     discontinuity,
@@ -92,7 +93,9 @@ def contradiction(case: Case) -> Diagnosis:
 def _dead_centre(case: Case) -> Diagnosis | None:
     """Notice constraints that nearly depend on each other where the projection fails."""
     s = case.state
-    gy = s.constraint_slopes
+    if s.gy_sparse and s.n > MOST_UNKNOWNS:
+        return None
+    gy = full(s.constraint_slopes)
     size = np.abs(gy).max(axis=1, keepdims=True)
     if not (np.isfinite(gy).all() and size.all()):
         return None

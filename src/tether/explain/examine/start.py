@@ -51,6 +51,12 @@ def at_the_start(case: Case) -> Diagnosis:
         )
     if start.status == Status.SINGULAR_SYSTEM:
         return _singular_start(case)
+    if start.reason.kind is Kind.INDEX_OF_MANY:
+        return case.say(
+            Cause.INDEX, f"it is {start.reason.index}, by where derivatives stand", [message], t,
+            start.reason.equations, start.reason.columns,
+            "where tracing was forbidden" if case.run.options.trace == "never" else "",
+        )
     if start.status == Status.INDEX_TOO_HIGH:
         pencil = start.pencil
         columns = () if pencil is None else pencil.prescribed

@@ -1,0 +1,186 @@
+"""LU factors of three diagonals, eliminated from both ends at once.
+
+Each pivot waits for the one before it, and so does each unknown of a solution. From both ends to
+the middle there are two such chains, which a processor follows at the same time:
+
+    A = L D U,
+
+with ones on the diagonals of L and U. Beside them L has entries below the diagonal in its upper
+half and above it in its lower half, U the other way round. So the transposed matrix has the same
+factors with L and U exchanged. Where a pivot is too small rows have to be exchanged, and `band.py`
+does it.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs
+
+if not cython.compiled:
+    from tether._core.adapters import address
+    from tether._core.band import BandLU
+    from tether._core.codes import OK, SINGULAR
+    from tether._core.factors import Factors, range_of
+
+# A diagonal entry is a pivot while it is no smaller than this share of its column.
+PREFERRED = cython.declare(cython.double, 0.1)
+
+
+class ThreeLU(Factors):
+    """Factors of a sparse matrix within three diagonals.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Where the entries stand; `pattern.band` is the order of its rows and columns.
+    """
+
+    def __init__(self, pattern):
+        n: cython.longlong = pattern.n
+        self.n, self.size, self.factored = n, pattern.size, False
+        self.pattern, self.with_exchanges, self.exchanged = pattern, None, False
+        self.in_order = pattern.three.in_order
+        self.numbers, self.integers = np.zeros(7 * n), pattern.three.places
+        memory: cython.p_double = address(self.numbers)
+        if cython.compiled:
+            self.above, self.diagonal, self.below = memory, memory + n, memory + 2 * n
+            self.lower, self.upper = memory + 3 * n, memory + 4 * n
+            self.inverse, self.x = memory + 5 * n, memory + 6 * n
+            places: cython.int[::1] = self.integers
+            rows: cython.int[::1] = pattern.three.rows
+            columns: cython.int[::1] = pattern.three.columns
+            self.place = cython.address(places[0])
+            self.row, self.column = cython.address(rows[0]), cython.address(columns[0])
+        else:
+            (self.above, self.diagonal, self.below, self.lower, self.upper, self.inverse,
+             self.x) = np.split(memory, 7)
+            self.place = self.integers
+            self.row, self.column = pattern.three.rows, pattern.three.columns
+
+    @property
+    def entries(self):
+        """Number of entries of the factors."""
+        return 3 * self.n
+
+    @property
+    def words(self):
+        """What they are, for people."""
+        return "factors in a band of 1 + 1 + 1 diagonals"
+
+    @property
+    def operations(self):
+        """Number of products that a factorisation takes."""
+        return 2 * self.n
+
+    def factor(self, values):
+        """Factor the matrix with these entries."""
+        p: cython.longlong
+        for p in range(self.size):
+            self.above[self.place[p]] = values[p]
+        self.exchanged = eliminate_three(self) != OK
+        self.factored = True
+        if self.exchanged:
+            with cython.gil:
+                if self.with_exchanges is None:
+                    self.with_exchanges = BandLU(self.pattern)
+            self.factored = self.with_exchanges.factor(values) == OK
+        return OK if self.factored else SINGULAR
+
+    def solve(self, b):
+        """Solve A x = b in place."""
+        if self.exchanged:
+            self.with_exchanges.solve(b)
+        elif self.in_order:
+            solve_three(self, b, self.lower, self.upper)
+        else:
+            solve_permuted(self, b, self.row, self.column, self.lower, self.upper)
+
+    def solve_transposed(self, b):
+        """Solve A^T x = b in place."""
+        if self.exchanged:
+            self.with_exchanges.solve_transposed(b)
+        else:
+            solve_permuted(self, b, self.column, self.row, self.upper, self.lower)
+
+    def pivot_ratio(self):
+        """Ratio of the largest to the smallest pivot."""
+        if self.exchanged:
+            return self.with_exchanges.pivot_ratio()
+        return range_of(self.inverse, self.n)
+
+
+def eliminate_three(f):
+    """Factor from both ends; SINGULAR: a pivot is too small, or not a number."""
+    n: cython.int = f.n
+    middle: cython.int = n // 2
+    k: cython.int
+    q: cython.int = n - 1
+    pivot: cython.double = f.diagonal[0]
+    other: cython.double = f.diagonal[n - 1]
+    good: cython.bint = True
+    for k in range(middle):
+        good = good and is_pivot(pivot, f.below[k])
+        f.inverse[k] = 1.0 / pivot
+        f.lower[k] = f.below[k] * f.inverse[k]
+        f.upper[k] = f.above[k] * f.inverse[k]
+        pivot = f.diagonal[k + 1] - f.lower[k] * f.above[k]
+        if q > middle:
+            good = good and is_pivot(other, f.above[q - 1])
+            f.inverse[q] = 1.0 / other
+            f.lower[q] = f.above[q - 1] * f.inverse[q]
+            f.upper[q] = f.below[q - 1] * f.inverse[q]
+            other = f.diagonal[q - 1] - f.lower[q] * f.below[q - 1]
+            q -= 1
+    if middle + 1 < n:
+        pivot -= f.lower[middle + 1] * f.below[middle]
+    f.inverse[middle] = 1.0 / pivot
+    return OK if good and is_pivot(pivot, 0.0) else SINGULAR
+
+
+def is_pivot(pivot, other):
+    """Tell whether a number will do for a pivot beside another one of its column."""
+    return 0.0 < fabs(pivot) <= 1e300 and fabs(pivot) >= PREFERRED * fabs(other)
+
+
+def solve_permuted(f, b, rows, columns, lower, upper):
+    """Solve with rows and columns in the order of the band."""
+    k: cython.int
+    for k in range(f.n):
+        f.x[k] = b[rows[k]]
+    solve_three(f, f.x, lower, upper)
+    for k in range(f.n):
+        b[columns[k]] = f.x[k]
+
+
+def solve_three(f, x, lower, upper):
+    """Solve in place: from both ends to the middle, and back."""
+    n: cython.int = f.n
+    middle: cython.int = n // 2
+    both: cython.int = n - 1 - middle              # rows behind the middle; before it, one more
+    k: cython.int
+    q: cython.int
+    value: cython.double = x[0]
+    other: cython.double = x[n - 1]
+    for k in range(both - 1):
+        q = n - 1 - k
+        value = x[k + 1] - lower[k] * value
+        other = x[q - 1] - lower[q] * other
+        x[k + 1] = value
+        x[q - 1] = other
+    if middle > both and middle > 1:
+        k = middle - 2
+        x[k + 1] -= lower[k] * x[k]
+    value = x[middle]
+    if middle > 0:
+        value -= lower[middle - 1] * x[middle - 1]
+    if both > 0:
+        value -= lower[middle + 1] * x[middle + 1]
+    value *= f.inverse[middle]
+    x[middle] = other = value
+    for k in range(both):
+        q = middle + 1 + k
+        value = x[middle - 1 - k] * f.inverse[middle - 1 - k] - upper[middle - 1 - k] * value
+        other = x[q] * f.inverse[q] - upper[q] * other
+        x[middle - 1 - k] = value
+        x[q] = other
+    if middle > both:
+        x[0] = x[0] * f.inverse[0] - upper[0] * x[1]
