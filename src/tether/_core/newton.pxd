@@ -17,6 +17,7 @@ cdef bint is_old(State s) noexcept nogil
 cdef int set_up(State s, bint fresh) noexcept nogil
 cdef int iterate(State s) noexcept nogil
 cdef bint needs_factor(State s) noexcept nogil
+cdef bint is_spent(State s, double size) noexcept nogil
 cdef bint is_enough(State s, double error) noexcept nogil
 cdef bint is_close(State s, double size) noexcept nogil
 cdef bint checks_matrix(State s) noexcept nogil

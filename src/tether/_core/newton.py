@@ -218,6 +218,8 @@ def iterate(s):
                 s.seen_step = s.steps
             elif s.guesses and not outdated:    # both were next to nothing, and their ratio is too
                 return OK
+            if is_spent(s, size) and not outdated:
+                return OK
             if m == 1 and s.highest_kind > 1:
                 # A first correction of the positions turns up in the velocities, divided by h,
                 # only with the second increment: too early for a verdict.
@@ -229,8 +231,8 @@ def iterate(s):
                 return OK
             if s.guessed and not s.jacobian_current and s.rate > TOO_SLOW:
                 return NO_CONVERGENCE
-        if size <= 100.0 * EPS * s.y_norm and not (outdated or (m == 0 and checks)):
-            return OK                           # nothing left but round-off
+        if m == 0 and is_spent(s, size) and not checks:
+            return OK
         last = size
         if m == 0:
             keep_increment(s)
@@ -245,6 +247,11 @@ def iterate(s):
             status = set_up(s, True)
             return iterate(s) if status == OK else status
     return NO_CONVERGENCE
+
+
+def is_spent(s, size):
+    """Tell whether nothing is left but round-off."""
+    return size <= 100.0 * EPS * s.y_norm
 
 
 def is_enough(s, error):
@@ -280,7 +287,7 @@ def checks_matrix(s):
     age: cython.longlong = s.steps - s.jacobian_step
     if s.guesses:               # residuals are dear, and most systems have no such entries
         return judges_matrix(s)
-    return age == 1 or age % CHECK_EVERY == 0
+    return age == 1 or (age > 1 and age % CHECK_EVERY == 0)
 
 
 def judges_matrix(s):
