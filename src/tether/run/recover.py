@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["add_leaks", "begin_free", "begin_here", "kinds_here", "look_again"]
 
-# Largest change of y, in units of the tolerance, where a run begins anew from consistent values.
-LARGEST_RESTART_CHANGE = 100.0
+# Largest change of y where a run begins anew from consistent values: in units of the tolerance,
+# which is next to nothing where an unknown crosses zero, and of what it does in a step.
+LARGEST_IN_TOLERANCES = 100.0
+LARGEST_IN_STEPS = 0.01
 
 
 def look_again(run: Integration) -> bool:
@@ -69,12 +71,13 @@ def begin_here(run: Integration) -> bool:
     if s.t == s.t_began:
         return False
     t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
-    first_step, weight = abs(s.h), s.share * s.weights
-    weight[s.kinds > 2] = 0.0
+    first_step, allowed = abs(s.h), LARGEST_IN_TOLERANCES / s.share * s.tolerances
+    allowed += LARGEST_IN_STEPS * np.abs(s.last_h * yp)
+    allowed[s.kinds > 2] = np.inf
     s.t_began = t                          # once
     found = run.finder.find(t, y, yp, "auto")
     probe.move_to(s, t, y, yp)
-    if not found.success or np.any(np.abs(found.y - y) * weight > LARGEST_RESTART_CHANGE):
+    if not found.success or np.any(np.abs(found.y - y) > allowed):
         return False
     return run.method.begin(s, t, found, first_step) == codes.OK
 
