@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tether._core.dense import Dense
+from tether._core.factors import Factors
 from tether._core.matrix import Matrix
 from tether._core.sparse import Sparse
 from tether._core.state import State
@@ -107,12 +108,15 @@ def is_matrix_free(model: Model, preconditioner: Any) -> bool:
 
 def in_way(way: str, pattern: Pattern) -> Sparse:
     """Store the entries of a pattern, with factors of the kind that is named."""
-    if way == "band" and pattern.size and pattern.band.is_three:
+    return Sparse(pattern, band_factors) if way == "band" else Sparse(pattern)
+
+
+def band_factors(pattern: Pattern) -> Factors:
+    """Make factors in the band of a pattern; one that has grown may need more diagonals."""
+    if pattern.size and pattern.band.is_three:
         from tether._core.three import ThreeLU  # late, to save time
 
-        return Sparse(pattern, ThreeLU)
-    if way == "band":
-        from tether._core.band import BandLU  # late, to save time
+        return ThreeLU(pattern)
+    from tether._core.band import BandLU  # late, to save time
 
-        return Sparse(pattern, BandLU)
-    return Sparse(pattern)
+    return BandLU(pattern)
