@@ -77,12 +77,17 @@ def test_a_null_space_that_turns(fun, exact, span, rtol, most, allowed, trace):
 
 
 @pytest.mark.parametrize(
-    ("rtol", "most", "allowed"), [(1e-4, 2400, 2e-5), (1e-6, 3200, 5e-7), (1e-8, 8000, 2e-8)])
+    ("rtol", "most", "allowed"), [(1e-4, 2000, 2e-5), (1e-6, 3300, 5e-7), (1e-8, 6500, 2e-8)])
 def test_amplified_unknowns(rtol, most, allowed):
-    sol = solve_dae(amplifier, (0, 0.15), [0, 3, 3, 6, 0], rtol=rtol, atol=1e-3 * rtol)
-    assert sol.success, sol.message
-    assert sol.stats.steps < most
-    assert np.abs(sol.y[:, -1] - AMPLIFIER_END).max() < allowed
+    """Steps of a single run depend on round-off: one in three takes up to a third more."""
+    steps = []
+    for k in range(9):
+        start = np.array([0.0, 3.0, 3.0, 6.0, 0.0]) * (1.0 + 1e-13 * k)
+        sol = solve_dae(amplifier, (0, 0.15), start, rtol=rtol, atol=1e-3 * rtol)
+        assert sol.success, sol.message
+        assert np.abs(sol.y[:, -1] - AMPLIFIER_END).max() < allowed
+        steps.append(sol.stats.steps)
+    assert np.median(steps) < most
 
 
 @pytest.mark.parametrize(("rtol", "allowed"), [(1e-6, 1e-4), (1e-8, 1e-6)])

@@ -207,8 +207,8 @@ def test_programs_integrate_as_callbacks_do(name):
     for backend in made:
         found = solve(Problem(given.fun), given, backend)
         # a function that is called begins its iterations closer to the solution
-        assert abs(found.state.steps - by_runner.state.steps) <= 0.03 * by_runner.state.steps
-        assert abs(found.state.steps - by_python.state.steps) <= 0.02 * by_python.state.steps
+        assert abs(found.state.steps - by_runner.state.steps) <= 0.05 * by_runner.state.steps
+        assert abs(found.state.steps - by_python.state.steps) <= 0.04 * by_python.state.steps
         assert given.digits(found.y) > 3
 
 
