@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tether import Bdf, Problem, consistent_start, solve_dae
+from tether.plan.functions import traced_values
 
 N = 600
 X = np.linspace(0.0, 1.0, N + 2)[1:-1]
@@ -229,3 +230,40 @@ def test_a_switch_that_an_argument_times():
         assert sol.how.startswith(AS_ARRAYS)
         np.testing.assert_allclose(sol.y[0, -1], 1.0 - np.exp(on - 1.0), rtol=1e-6)
         np.testing.assert_allclose(sol.y[-1, -1], 0.0, atol=1e-12)
+
+
+def test_constraints_and_invariants_are_arrays_too():
+    def pairs(t, y):
+        return y[:200] * y[200:400] - np.cos(t) * y[400:600]
+
+    y = np.linspace(1.0, 2.0, N)
+    found = traced_values(pairs, 0.0, y, 200, ())
+    assert found.backend.name == "rows"
+    assert len(found.backend.fy[0]) == 600
+    runner = found.backend.new(found.inputs)
+    np.testing.assert_array_equal(runner.values(0.3, y, y), pairs(0.3, y))
+    assert found.pair().difference(0.3, y, y) is None
+    slopes = np.zeros(600)
+    runner.entries_into(0.3, y, y, slopes, slopes)
+    at = dict(zip(zip(*(part.tolist() for part in found.backend.fy), strict=True), slopes,
+                  strict=True))
+    assert at[7, 7] == y[207]
+    assert at[7, 207] == y[7]
+    assert at[7, 407] == -np.cos(0.3)
+
+
+def test_a_constraint_with_a_kink_is_traced_number_by_number():
+    found = traced_values(lambda t, y: np.abs(y[:3]), 0.0, np.ones(N), 3, ())
+    assert found.backend.name == "machine"
+
+
+def test_an_invariant_of_a_large_system_is_kept():
+    def closed(t, y, yp):
+        flux = np.diff(y) * (1.0 + y[1:] ** 2)
+        return yp - np.diff(np.concatenate([[0.0], flux, [0.0]]))
+
+    y0 = 1.0 + np.sin(7.0 * X) ** 2
+    sol = solve_dae(closed, (0, 5), y0, invariants=[lambda t, y: np.sum(y**2 / 2 + y)], rtol=1e-3)
+    total = np.sum(sol.y**2 / 2 + sol.y, axis=0)
+    np.testing.assert_allclose(total, total[0], rtol=1e-13)
+    assert sol.how.startswith(AS_ARRAYS)

@@ -9,6 +9,9 @@ from scipy.sparse import csr_array, diags_array, random_array
 from tether._core.rows import Rows
 from tether.structure.switch_times import SwitchTimes
 from tether.trace.array_tracer import trace_arrays
+from tether.trace.element_rates import rates
+from tether.trace.refusal import Untraceable
+from tether.trace.templates import fold
 from tether.trace.tracer import TraceFailure
 
 N = 24
@@ -226,6 +229,28 @@ def test_values_and_jacobian_of_an_idiom(name):
         known = differences(fun, t, y, yp)
         np.testing.assert_allclose(f_y, known[0], rtol=1e-6, atol=1e-6 * (1 + abs(known[0]).max()))
         np.testing.assert_allclose(f_yp, known[1], rtol=1e-6, atol=1e-6 * (1 + abs(known[1]).max()))
+
+
+@pytest.mark.parametrize("name", IDIOMS)
+def test_rates_of_an_idiom(name):
+    """Differentiated with respect to time along y' = v, with other numbers in the place of y'."""
+    def fun(t, y, yp):
+        return IDIOMS[name](t, y, WEIGHTS + 0.0 * y)
+
+    batches, outputs = trace_arrays(fun, N).source
+    rows = Rows(fold(batches, rates(batches, outputs)))
+    for seed in range(3):
+        t, (y, v), step = 0.3 + seed, point(seed), 1e-6
+        up, down = (np.asarray(fun(t + h, y + h * v, v)) for h in (step, -step))
+        known = (up - down) / (2 * step)
+        near = 1e-6 * (1 + abs(known).max())
+        np.testing.assert_allclose(rows.values(t, y, v), known, rtol=1e-6, atol=near)
+
+
+def test_what_depends_on_slopes_has_no_rate():
+    batches, outputs = trace_arrays(lambda t, y, yp: y + yp**2, N).source
+    with pytest.raises(Untraceable, match="slopes"):
+        rates(batches, outputs)
 
 
 REFUSED = {

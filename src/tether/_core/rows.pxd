@@ -105,6 +105,9 @@ cdef void run_steps(Rows m, double t, double* y, double* yp, double* out, double
 cdef void row_values(Rows m, double t, double* y, double* yp, double* out) noexcept nogil
 cdef void row_entries(Rows m, double t, double* y, double* yp, double* fy,
                       double* fyp) noexcept nogil
+cdef void rows_constraint(double t, double* y, double* g, void* rows) noexcept nogil
+cdef void rows_constraint_jacobian(double t, double* y, double* gy, void* rows) noexcept nogil
+cdef void row_slopes(Rows m, double t, double* y, double* gy) noexcept nogil
 cdef void at_jacobian(Rows m, State s, double t, double* y, double* yp) noexcept nogil
 cdef int rows_residual(State s, double t, double* y, double* yp, double* out) noexcept nogil
 cdef int rows_jacobian(State s, double t, double* y, double* yp) noexcept nogil

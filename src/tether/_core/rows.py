@@ -181,6 +181,20 @@ class Rows:
         row_entries(self, t, address(y), address(yp), address(fy), address(fyp))
 
 
+    def constraint_addresses(self):
+        """Addresses of the C functions G(t, y), of its Jacobian, and of their user data.
+
+        The user data is this object, which the caller has to keep alive.
+        """
+        if not cython.compiled:
+            return 0, 0, -1
+        return (
+            cython.cast(cython.longlong, cython.cast(cython.p_void, rows_constraint)),
+            cython.cast(cython.longlong, cython.cast(cython.p_void, rows_constraint_jacobian)),
+            cython.cast(cython.longlong, cython.cast(cython.p_void, self)),
+        )
+
+
 def keep_table(rows, array):
     """Keep an array of C integers alive and return the address of its first element."""
     array = np.ascontiguousarray(array, np.intc)
@@ -556,6 +570,25 @@ def at_jacobian(m, s, t, y, yp):
     if m.fyp_is_static:
         fyp = cython.NULL
     row_entries(m, t, y, yp, s.matrix.fy, fyp)
+
+
+def rows_constraint(t, y, g, rows):
+    """C function of constraints; y' does not occur in them."""
+    row_values(cython.cast(Rows, rows), t, y, y, g)
+
+
+def rows_constraint_jacobian(t, y, gy, rows):
+    """C function of the Jacobian of constraints: a list of entries, or a matrix by rows."""
+    row_slopes(cython.cast(Rows, rows), t, y, gy)
+
+
+def row_slopes(m, t, y, gy):
+    """Write the Jacobian with respect to y; zeros as well, unless the entries are a list."""
+    i: cython.longlong
+    if m.reach > m.n_fy:
+        for i in range(cython.cast(cython.longlong, m.n_values) * m.n):
+            gy[i] = 0.0
+    row_entries(m, t, y, y, gy, cython.NULL)
 
 
 def use_rows(s: State, rows: Rows):

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tether.plan.model import EVEN_SHARE, AsWritten, Model, OnArrays, ReducedModel, TracedModel
-from tether.plan.plan import Plan, with_rows
+from tether.plan.model import EVEN_SHARE, AsWritten, Model, ReducedModel, TracedModel
+from tether.plan.on_arrays import OnArrays, ReducedOnArrays
+from tether.plan.plan import ENOUGH, Plan, with_rows
 from tether.plan.shelf import InputsRefused, shelf
 from tether.plan.whole_arrays import works_on_arrays
 from tether.problem.problem import Problem
@@ -19,6 +20,7 @@ from tether.structure.frozen import freeze
 from tether.structure.hidden import Reduced
 from tether.structure.leaks import Leak, with_leaks
 from tether.structure.modes import Sides, find_modes
+from tether.structure.row_reduction import reduce_rows
 from tether.structure.row_structure import has_regular_structure
 from tether.structure.scaling import Units
 from tether.structure.sliding import sliding
@@ -34,8 +36,6 @@ __all__ = ["find_model"]
 # Of so many unknowns a function that works on whole arrays is faster than a program of single
 # numbers; with more operations than this, tracing would take minutes.
 MANY, MOST_NODES = 20_000, 2_000_000
-# Of fewer unknowns functions are traced number by number in no time.
-ENOUGH = 500
 
 
 def find_model(
@@ -94,7 +94,8 @@ def find_model(
         except InputsRefused as failure:       # where the function raises an exception
             return AsWritten(problem, n, (t, y, yp)), str(failure)
     if plan.arrays is not None:
-        return OnArrays(problem, n, plan, reading, (t, y, yp)), ""
+        on_arrays = OnArrays if plan.row_reduction is None else ReducedOnArrays
+        return on_arrays(problem, n, plan, reading, (t, y, yp)), ""
     if plan.system is None:
         return AsWritten(problem, n, (t, y, yp), plan), plan.note
     if plan.reduced is None:
@@ -120,7 +121,7 @@ def _make_plan(
 ) -> Plan:
     is_high = False
     if form in ("auto", "given") and problem.jac is None and n >= ENOUGH:
-        plan, is_high = _plan_on_arrays(problem, n, t, y, yp, form, reading)
+        plan, is_high = _plan_on_arrays(problem, n, t, y, yp, form, units, reading)
         if plan is not None:
             return plan
     try:
@@ -139,11 +140,11 @@ def _make_plan(
 
 def _plan_on_arrays(
     problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
-    reading: Reading,
+    units: Units, reading: Reading,
 ) -> tuple[Plan | None, bool]:
     """Make a plan of a function of whole arrays; None where it is better traced by numbers.
 
-    Numbers tell more: switches are found, and a high index is reduced. That takes too long where
+    Numbers tell more: switches are found, and any index is reduced. That takes too long where
     there are too many of them. Tell also whether the index is high.
     """
     fun, args, fills = problem.fun, problem.args, problem.fills
@@ -151,12 +152,25 @@ def _plan_on_arrays(
     try:
         found = trace_arrays(fun, n, args, fills, reading.places())
         is_high = form == "auto" and not has_regular_structure(found.table)
-        if (found.turns and n < MANY) or (is_high and found.operations < MOST_NODES):
+        if found.turns and n < MANY:
             return None, is_high
+        reduction = None
+        if is_high:
+            inputs = found.args.flatten(args, reading.hidden)
+            reduction = reduce_rows(found, t, y, slopes, inputs, units)
+            if reduction is None and found.operations < MOST_NODES:
+                return None, is_high
+        found.source = None
         verify_arrays(found, fun, t, y, slopes, args, fills, reading.hidden)
     except TraceFailure:
         return None, False
-    return Plan(arrays=found, system=prepare_rows(found.table)), is_high
+    plan = Plan(arrays=found, row_reduction=reduction)
+    if reduction is None:
+        plan.system = prepare_rows(found.table)
+    else:
+        plan.system = prepare_rows(reduction.system)
+        plan.constraints = prepare_rows(reduction.constraints)
+    return plan, is_high
 
 
 def _trace(

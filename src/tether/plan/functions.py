@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from tether._core.state import State
-from tether.plan.plan import Plan, with_rows
+from tether.plan.plan import ENOUGH, Plan, with_rows
 from tether.plan.shelf import InputsRefused, shelf
 from tether.structure.switch_times import SwitchTimes
 from tether.trace import opcodes as op
-from tether.trace.backend import Backend, prepare
+from tether.trace.array_tracer import trace_arrays
+from tether.trace.backend import Backend, prepare, prepare_rows
 from tether.trace.emit import NoProgram, Program
 from tether.trace.graph import TIMED
 from tether.trace.reading import Reading, read_function
 from tether.trace.tracer import Trace, TraceFailure, trace
-from tether.trace.verify import Pair, verify
+from tether.trace.verify import ArrayPair, Pair, verify, verify_arrays
 
 __all__ = ["TracedEvents", "TracedValues", "read_events", "traced_events", "traced_values"]
 
@@ -44,13 +45,15 @@ class TracedValues:
         """Values of its inputs."""
         return self.plan.args(self.args, self.reading.hidden)
 
-    def pair(self) -> Pair:
+    def pair(self) -> Pair | ArrayPair:
         """Set it beside the function."""
         fun = self.fun
 
         def values(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
             return np.atleast_1d(fun(t, y, *args))
 
+        if self.plan.arrays is not None:
+            return ArrayPair(self.backend.new(self.inputs), values, self.args)
         return self.plan.pair(values, self.args, hidden=self.reading.hidden)
 
 
@@ -65,6 +68,9 @@ def traced_values(
 
     def make(reading: Reading) -> Plan:
         residual = _as_residual(fun, np.ndim(fun(t, y.copy(), *args)) == 0)
+        on_arrays = _on_arrays(residual, (t, y, np.zeros(n)), size, args, reading)
+        if on_arrays is not None:
+            return on_arrays
         made = _program(residual, (t, y, np.zeros(n)), size, args, reading, with_slopes=True)
         if isinstance(made, Plan):
             return made
@@ -75,9 +81,28 @@ def traced_values(
     if plan is None or reading is None:
         return None
     traced = plan.traced
-    if plan.constraints is None or traced is None or traced.args.fixed or traced.raises:
+    if plan.constraints is None or (traced and (traced.args.fixed or traced.raises)):
         return None
     return TracedValues(plan, reading, fun, args)
+
+
+def _on_arrays(
+    fun: Callable[..., Any], point: tuple[float, np.ndarray, np.ndarray], size: int,
+    args: Sequence[Any], reading: Reading,
+) -> Plan | None:
+    """Make a plan of a function of whole arrays; None where it is better traced by numbers."""
+    n = len(point[1])
+    if n < ENOUGH:
+        return None
+    try:
+        found = trace_arrays(fun, n, args, hidden=reading.places(), size=size)
+        if found.turns:
+            return None
+        verify_arrays(found, fun, *point, args, hidden=reading.hidden)
+    except TraceFailure:
+        return None
+    found.source = None
+    return Plan(arrays=found, constraints=prepare_rows(found.table))
 
 
 def _program(

@@ -1,8 +1,8 @@
 """Model: what is integrated for a problem.
 
 A model has the problem that the user wrote. It is integrated as written, with the functions called
-(`AsWritten`) or run as templates over many rows (`OnArrays`) or as a program (`TracedModel`), or
-reduced to a lower index (`ReducedModel`).
+(`AsWritten`) or run as a program (`TracedModel`), or reduced to a lower index (`ReducedModel`).
+Functions of whole arrays have models in `on_arrays.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tether.structure.frozen import Frozen
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
 from tether.structure.reduced_start import Search
+from tether.structure.row_reduction import LeadingMatrix, RowReduction
 from tether.structure.scaling import Units
 from tether.structure.switch_times import SwitchTimes
 from tether.trace.backend import Backend
@@ -35,7 +36,8 @@ from tether.trace.reading import Reading, read_function
 from tether.trace.verify import ArrayPair, Pair
 
 __all__ = [
-    "AsWritten", "Given", "Model", "OnArrays", "Point", "ReducedModel", "Tolerance", "TracedModel",
+    "AsWritten", "Given", "Model", "Point", "ReducedModel", "Tolerance", "TracedModel",
+    "is_current",
 ]
 
 # Rows of a derivative array are chosen anew when their regularity has fallen by this factor.
@@ -71,6 +73,8 @@ class Model:
         All that the residual depended on when the model was made; None where it is called.
     reduced : Reduced or None
         The equations of lower index that are integrated in place of the user's.
+    row_reduction : RowReduction or None
+        The same of a function of whole arrays.
     modes, sides : Modes or None, tuple of bool
         Conditions on which the structure depends, and how they stand in this model.
     """
@@ -78,6 +82,7 @@ class Model:
     plan: Plan | None = None
     reading: Reading | None = None
     reduced: Reduced | None = None
+    row_reduction: RowReduction | None = None
     modes: Modes | None = None
     sides: Sides = ()
     inputs: np.ndarray = np.zeros(0)           # of the user's function ...
@@ -150,6 +155,24 @@ class Model:
     def calls_back(self) -> bool:
         """Whether a function of the user's is called in a step, and may have effects."""
         return True
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether equations of a lower index are integrated in place of the user's."""
+        return self.reduced is not None or self.row_reduction is not None
+
+    @property
+    def multipliers(self) -> np.ndarray | None:
+        """Mark, by one, what reduced equations determine at every moment; None: not reduced."""
+        if self.row_reduction is not None:
+            return self.row_reduction.multipliers.astype(np.intc)
+        return None if self.reduced is None else self.reduced.determined
+
+    @cached_property
+    def leading(self) -> LeadingMatrix:
+        """What determines slopes and multipliers of whole arrays, and how their state jumps."""
+        assert self.row_reduction is not None
+        return LeadingMatrix(self.row_reduction.system, self.values)
 
     @property
     def is_index_1(self) -> bool:
@@ -318,82 +341,7 @@ class AsWritten(Model):
         return "called as it is"
 
 
-class OnArrays(AsWritten):
-    """A function of whole arrays, run as templates over many rows with their exact Jacobian.
-
-    What is known about it is what is known about a function that is called, and the pattern.
-    """
-
-    reading: Reading
-
-    def __init__(
-        self, problem: Problem, n: int, plan: Plan, reading: Reading, point: Given
-    ) -> None:
-        super().__init__(problem, n, point)
-        self._plan, self.reading = plan, reading
-        self.inputs = self.values = plan.args(problem.args, reading.hidden)
-
-    @cached_property
-    def sparsity(self) -> Sparsity | None:
-        """Where derivatives stand."""
-        backend = self._backend
-        return Sparsity(
-            Pattern(self.n, backend.fy), Pattern(self.n, backend.fyp), by_user=False
-        )
-
-    @property
-    def _backend(self) -> Backend:
-        assert self._plan.system is not None
-        return self._plan.system
-
-    @property
-    def pattern(self) -> Pattern:
-        """Where the entries of F_y and F_y' stand."""
-        return self._plan.pattern
-
-    @property
-    def ledger(self) -> Ledger:
-        """What comparisons with the function may cost."""
-        return self._plan.ledger
-
-    @property
-    def switch_times(self) -> SwitchTimes | None:
-        """What turns with time alone."""
-        return self._plan.switch_times
-
-    def attach(self, state: State) -> None:
-        """Put the templates behind the core's seams."""
-        self._backend.attach(state, self.values)
-
-    @property
-    def how(self) -> str:
-        """How the equations are run, in words."""
-        found = self._plan.arrays
-        assert found is not None
-        count = found.table.templates
-        words = f"traced as arrays: {counted(count, 'template')} for {self.n} equations"
-        return words + (f"; left out: {', '.join(found.left_out)}" if found.left_out else "")
-
-    @property
-    def calls_back(self) -> bool:
-        """Whether a function of the user's is called in a step, and may have effects."""
-        return self.constraints.called
-
-    @property
-    def is_current(self) -> bool:
-        """Whether what the residual reads is still what it was when it was traced."""
-        return _is_current(self, self._plan)
-
-    def pair(self) -> ArrayPair:
-        """Set the templates beside the function they come from."""
-        assert self._plan.arrays is not None
-        problem = self.problem
-        return ArrayPair(
-            self._backend.new(self.values), problem.fun, problem.args, problem.fills
-        )
-
-
-def _is_current(model: Model, plan: Plan) -> bool:
+def is_current(model: Model, plan: Plan) -> bool:
     """Tell whether what a function reads is still what it was when a plan was made of it."""
     problem = model.problem
     now = read_function(problem.fun, model.n, problem.args, problem.fills)
@@ -478,7 +426,7 @@ class TracedModel(Model):
     @property
     def is_current(self) -> bool:
         """Whether what the residual reads is still what it was when it was traced."""
-        return _is_current(self, self.plan)
+        return is_current(self, self.plan)
 
     def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
         """On which sides of the surfaces that matter a point lies."""

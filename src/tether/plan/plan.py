@@ -16,6 +16,7 @@ from tether.structure.analysis import Analysis
 from tether.structure.frozen import Frozen
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
+from tether.structure.row_reduction import RowReduction
 from tether.structure.switch_times import SwitchTimes
 from tether.trace import opcodes as op
 from tether.trace.array_tracer import ArrayTrace
@@ -30,6 +31,8 @@ __all__ = ["Plan", "with_rows"]
 
 # For so many values of the inputs it is remembered whether a plan serves them.
 MOST_SERVED = 64
+# Of fewer unknowns functions are traced number by number in no time.
+ENOUGH = 500
 # From so many constraints on their derivatives are stored without zeros.
 MANY_ROWS = 60
 
@@ -49,6 +52,7 @@ class Plan:
     slides: tuple[int, ...] = ()     # surfaces of the plan without that the solution stays on
     source: Trace | None = None      # the function, where other equations were made of it
     arrays: ArrayTrace | None = None  # of a function of whole arrays, in place of `traced`
+    row_reduction: RowReduction | None = None  # ... and what is integrated in its place
     make_system: Callable[[str, Backend | None], Backend] | None = None
     system: Backend | None = None
     constraints: Backend | None = None

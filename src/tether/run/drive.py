@@ -530,7 +530,7 @@ class Driver:
         change = Change(
             before or after, after, moved, values, new, sides, acting, happened, zero,
             s.h if known else 0.0, self.held, s.tolerances[:n],
-            HELD_WITHIN if self.integration.model.reduced is None else 0.0,
+            0.0 if self.integration.model.is_reduced else HELD_WITHIN,
         )
         found = Aftermath.of(change, self.events, self.args)
         s.event_values[: len(new)], s.event_rest[: len(new)] = found.sides, found.rest

@@ -395,7 +395,7 @@ class Integration:
         Fewer independent ones than at the start, or more where some repeat each other.
         """
         s, model = self.state, self.model
-        if model.reduced is None or model.constraints.all:
+        if not model.is_reduced or model.constraints.all:
             return
         s.must_hold = True
         s.rank_floor, s.rank_ceiling = s.rank, 2**30

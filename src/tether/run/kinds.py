@@ -22,7 +22,7 @@ def use_kinds(state: State, model: Model, options: Options, pencil: Pencil | Non
     s, kinds = state, model.problem.var_index
     if kinds is None and pencil is not None:
         kinds = pencil.var_index
-    reduced = model.reduced is not None
+    reduced = model.is_reduced
     if kinds is None:
         if s.highest_kind == 0 and not reduced and options.estimate == "auto":
             return False
@@ -69,8 +69,8 @@ def _leave_multipliers_out(s: State, model: Model) -> bool:
     Multipliers are exact where the rest is and do not influence what follows (PL2 section 5).
     Between the steps they are controlled where somebody asks for them.
     """
-    assert model.reduced is not None
-    determined = model.reduced.determined
+    determined = model.multipliers
+    assert determined is not None
     if np.array_equal(2 * determined, s.kinds):
         return False
     s.use_kinds(

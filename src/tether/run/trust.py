@@ -80,7 +80,7 @@ def _residual(model: Model, run: Integration) -> list[_Program]:
 
 
 def _constraint(name: str, fun: Callable[..., Any], traced: TracedValues) -> _Program:
-    single = len(traced.plan.original.outputs) == 1
+    single = traced.backend.n_values == 1
 
     def value(row: int) -> tuple[str, str]:
         if single:

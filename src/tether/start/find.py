@@ -17,7 +17,9 @@ from tether.start.reduced import lift
 from tether.start.references import References
 from tether.structure.hidden import Reduced
 from tether.structure.pencil import Pencil
-from tether.structure.start import Start
+from tether.structure.reduced_start import MADE_CONSISTENT
+from tether.structure.row_reduction import RowReduction
+from tether.structure.start import Start, changed_values
 
 __all__ = ["StartFinder", "kinds_at"]
 
@@ -44,6 +46,8 @@ class StartFinder:
         if self.model.reduced is not None:
             return self._find_reduced(self.model.reduced, t, y, yp, mode)
         self.set_references(t, y)
+        if self.model.row_reduction is not None and mode != "assume":
+            return self._find_on_rows(self.model.row_reduction, t, y, yp, mode)
         if mode == "assume":
             given = np.zeros_like(y) if yp is None else yp
             kinds = kinds_at(self.state, self.model, t, y, given)
@@ -114,6 +118,26 @@ class StartFinder:
         if mode == "check":
             return refuse_changes(s, found, np.append(y, found.y[len(y):]), None)
         return found
+
+    def _find_on_rows(
+        self, reduction: RowReduction, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str
+    ) -> Start:
+        """Let values off the constraints of whole arrays go where the equations lead from there."""
+        s = self.state
+        found = self._from_constraints(t, y, yp)
+        change = np.where(reduction.multipliers, 0.0, found.y - y)
+        if not found.success or probe.weighted_size(s, change) > 1.0:
+            from tether.start.on_rows import jump_on_rows  # late, to save time
+
+            jump = jump_on_rows(reduction, self.model.leading, s, t, y)
+            if jump is not None:
+                found = self._from_constraints(t, jump.y, yp, lifted=True)
+            if found.success:
+                found = replace(
+                    found, moved=changed_values(found.y - y, s.tolerances), jump=jump,
+                    reason=MADE_CONSISTENT, lawful=jump is not None,
+                )
+        return refuse_changes(s, found, y, yp) if mode == "check" else found
 
     def _is_far(self, found: np.ndarray, y: np.ndarray) -> bool:
         """Whether the values would jump: then it is for the equations to say how."""

@@ -6,14 +6,32 @@ import numpy as np
 
 from tether.trace.row_table import RowTable
 
-__all__ = ["has_regular_structure"]
+__all__ = ["has_regular_structure", "leading_entries"]
+
+
+def leading_entries(table: RowTable) -> tuple[np.ndarray, np.ndarray]:
+    """Mark the entries of F_y and of F_y' that belong to the highest derivatives of unknowns.
+
+    Those of an unknown whose slope occurs nowhere are the ones of F_y.
+
+    Examples
+    --------
+    >>> from tether.structure.row_structure import leading_entries
+    >>> from tether.trace.array_tracer import trace_arrays
+    >>> table = trace_arrays(lambda t, y, yp: y[[1, 1]] + yp[0], 2).table
+    >>> table.fy, leading_entries(table)[0].tolist()
+    ((array([0, 1], dtype=int32), array([1, 1], dtype=int32)), [True, True])
+    """
+    has_slope = np.zeros(table.n, bool)
+    has_slope[table.fyp[1]] = True
+    return ~has_slope[table.fy[1]], np.ones(len(table.fyp[0]), bool)
 
 
 def has_regular_structure(table: RowTable) -> bool:
     """Tell whether the highest derivatives of all unknowns can be matched to equations.
 
-    Then the index is 0 or 1, unless entries cancel: an unknown whose slope occurs nowhere counts
-    itself (Pantelides' algorithm would differentiate nothing).
+    Then the index is 0 or 1, unless entries cancel: Pantelides' algorithm would differentiate
+    nothing.
 
     Examples
     --------
@@ -27,11 +45,9 @@ def has_regular_structure(table: RowTable) -> bool:
     from scipy.sparse import csr_array  # late, to save time
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    n = table.n
-    has_slope = np.zeros(n, bool)
-    has_slope[table.fyp[1]] = True
-    leads = ~has_slope[table.fy[1]]
-    rows = np.concatenate([table.fyp[0], table.fy[0][leads]])
-    columns = np.concatenate([table.fyp[1], table.fy[1][leads]])
+    n, (of_y, of_slopes) = table.n, leading_entries(table)
+    rows, columns = (
+        np.concatenate([table.fy[k][of_y], table.fyp[k][of_slopes]]) for k in (0, 1)
+    )
     matrix = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(n, n))
     return bool((maximum_bipartite_matching(matrix) >= 0).all())

@@ -56,15 +56,18 @@ class ArrayTrace:
         What turns with time alone, as expressions of single numbers.
     operations : int
         How many operations on single numbers it is.
+    source : (Batches, ndarray) or None
+        The elements that the templates were made of; to be dropped once nobody needs them.
     """
 
     def __init__(
         self, table: RowTable, n: int, args: ArgumentLayout, left_out: tuple[str, ...],
-        turns: bool, timed: Trace | None, operations: int,
+        turns: bool, timed: Trace | None, source: tuple[Batches, np.ndarray],
     ) -> None:
         self.table, self.n, self.args = table, n, args
         self.left_out, self.turns, self.timed = left_out, turns, timed
-        self.operations = operations
+        self.operations = source[0].size - source[0].first
+        self.source: tuple[Batches, np.ndarray] | None = source
 
 
 def trace_arrays(
@@ -73,8 +76,11 @@ def trace_arrays(
     args: Sequence[Any] = (),
     fills: bool = False,
     hidden: HiddenInputs | None = None,
+    size: int | None = None,
 ) -> ArrayTrace:
     """Trace a residual that works on whole arrays; see `tether.trace.tracer.trace`.
+
+    `size` is the number of values, where it is not that of the unknowns.
 
     Raises
     ------
@@ -119,7 +125,7 @@ def trace_arrays(
             recorder = BranchRecorder(timed.graph, guards.has_raised)
             current.decide = lambda element: recorder.decide(timed.node(element))
             found = recorder.follow(
-                lambda: _run(copy, batches, inputs, fills, private.watch), MOST_WAYS
+                lambda: _run(copy, batches, inputs, fills, private.watch, size or n), MOST_WAYS
             )
             if recorder.raising:
                 refuse("raises exceptions on some of its ways")
@@ -127,7 +133,6 @@ def trace_arrays(
             if refusals.last:
                 raise Untraceable(f"the function swallows an exception: {refusals.last}")
             turning, turns = timed.turning(outputs)
-            operations = batches.size - batches.first
             table = fold(batches, outputs)
     except BaseException as problem:
         if not isinstance(problem, (Exception, Untraceable)) and not raised_on_purpose(problem):
@@ -137,7 +142,7 @@ def trace_arrays(
         guards.end()
     by_time = Trace(timed.graph, turning, n, None, layout) if turning else None
     return ArrayTrace(
-        table, n, layout, tuple(effects.left_out), turns, by_time, operations
+        table, n, layout, tuple(effects.left_out), turns, by_time, (batches, outputs)
     )
 
 
@@ -168,7 +173,8 @@ def _merged(
 
 
 def _run(
-    copy: Callable[..., Any], batches: Batches, inputs: tuple, fills: bool, outside: Watch
+    copy: Callable[..., Any], batches: Batches, inputs: tuple, fills: bool, outside: Watch,
+    size: int,
 ) -> np.ndarray:
     """Run the private copy on symbols, and return the elements of what it gives."""
     n = batches.n
@@ -191,13 +197,13 @@ def _run(
         raise Write(f"the function writes to {what}", None)
     if effects.has_text:
         refuse("makes text of a traced number")
-    return _outputs(result, n)
+    return _outputs(result, size)
 
 
-def _outputs(result: Any, n: int) -> np.ndarray:
+def _outputs(result: Any, size: int) -> np.ndarray:
     if isinstance(result, (list, tuple)):
         result = np.array([float(x) if not isinstance(x, np.ndarray) else np.ndarray.item(x)
                            for x in result])  # fmt: skip
-    if not isinstance(result, np.ndarray) or result.shape != (n,):
-        refuse("returns something else than an array of one number for each unknown")
+    if not isinstance(result, np.ndarray) or result.shape != (size,):
+        refuse(f"returns something else than an array of {size} numbers")
     return elements_of(np.asarray(result, float))

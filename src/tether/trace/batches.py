@@ -171,6 +171,22 @@ class Batches:
         batch = Batch(LINEAR, self.size, len(ends), (terms,), values=factors, ends=ends)
         return self._append(batch)
 
+    def needed_for(self, outputs: np.ndarray) -> np.ndarray:
+        """Mark the elements that some outputs are made of, themselves included."""
+        needed = np.zeros(self.size, bool)
+        needed[outputs] = True
+        for batch in reversed(self.batches):
+            mine = needed[batch.start : batch.stop]
+            if batch.code == op.CONST or not mine.any():
+                continue
+            places = None if batch.code == LINEAR or mine.all() else np.flatnonzero(mine)
+            for operand in batch.operands:
+                if places is None or len(operand) == 1:
+                    needed[as_index(operand)] = True
+                else:
+                    needed[picked(operand, places)] = True
+        return needed
+
     def _append(self, batch: Batch) -> np.ndarray:
         """Add a batch, unless there is one like it."""
         batch.operands = tuple(map(_shortened, batch.operands))

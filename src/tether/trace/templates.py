@@ -318,8 +318,8 @@ class _Folding:
     def table(self) -> RowTable:
         """Make all steps and join them."""
         steps, place = [], self.batches.first
-        needed = self._needed(self.outputs)
-        for_values = needed if self.differentiates else self._needed(self.groups[0][0])
+        needed = self.batches.needed_for(self.outputs)
+        for_values = needed if self.differentiates else self.batches.needed_for(self.groups[0][0])
         for k, batch in enumerate(self.batches.batches):
             if not self.is_kept[k]:
                 continue
@@ -349,23 +349,6 @@ class _Folding:
         n, n_args = self.batches.n, self.batches.p
         del self.shape, self.batches           # the steps are all that is needed
         return joined(n, n_args, len(self.groups[0][0]), steps, place)
-
-    def _needed(self, outputs: np.ndarray) -> np.ndarray:
-        """Mark the elements that some outputs are made of."""
-        needed = np.zeros(self.batches.size, bool)
-        needed[outputs] = True
-        for k in reversed(range(len(self.batches.batches))):
-            batch = self.batches.batches[k]
-            mine = needed[batch.start : batch.stop]
-            if batch.code == op.CONST or not mine.any():
-                continue
-            places = None if batch.code == LINEAR or mine.all() else np.flatnonzero(mine)
-            for operand in batch.operands:
-                if places is None or len(operand) == 1:
-                    needed[as_index(operand)] = True
-                else:
-                    needed[picked(operand, places)] = True
-        return needed
 
     def _sum_step(self, batch: Batch, place: int) -> Step:
         terms = self.places_of(picked(batch.operands[0]))

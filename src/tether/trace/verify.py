@@ -184,7 +184,7 @@ class ArrayPair:
         y, yp = np.array(y[:n], float), np.array(yp[:n], float)
         values = self.runner.values(t, y, yp)
         try:
-            expected = _call(self.fun, n, t, y, yp, self.args, self.fills)
+            expected = _call(self.fun, self.runner.table.n_values, t, y, yp, self.args, self.fills)
         except Exception as error:             # templates have no other word for it than NaN
             finite = np.isfinite(values).all()
             return Difference(0, values[0], error=error) if finite else None
@@ -228,7 +228,7 @@ def verify_arrays(
         pair = ArrayPair(runner, fun, passed, fills)
         difference = pair.difference(time, unknowns, slopes)
         if k == 0:
-            first, again = (_call(fun, found.n, time, unknowns, slopes, passed, fills)
+            first, again = (_call(fun, found.table.n_values, time, unknowns, slopes, passed, fills)
                             for _ in range(2))  # fmt: skip
             if not np.array_equal(first, again, equal_nan=True):
                 raise TraceFailure("the function gives different values when called again")

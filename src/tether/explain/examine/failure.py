@@ -220,7 +220,7 @@ def index(case: Case) -> Diagnosis | None:
     if pencil is None or pencil.index is None or pencil.index < 2:
         return None
     classical = case.run.options.estimate == "classical"
-    if case.run.model.reduced is not None or (
+    if case.run.model.is_reduced or (
         case.state.kinds.max() >= pencil.var_index.max() and not classical
     ):
         return None                     # it is treated as what it is

@@ -1,0 +1,148 @@
+"""Models of functions of whole arrays: templates that run over many rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from tether._core.rows import Rows
+from tether._core.state import State
+from tether.base.pattern import Pattern
+from tether.plan.ledger import Ledger
+from tether.plan.model import AsWritten, Given, is_current
+from tether.plan.plan import Plan
+from tether.problem.names import counted
+from tether.problem.problem import Problem
+from tether.problem.sparsity import Sparsity
+from tether.structure.row_reduction import RowReduction
+from tether.structure.switch_times import SwitchTimes
+from tether.trace.backend import Backend
+from tether.trace.reading import Reading
+from tether.trace.row_table import RowTable
+from tether.trace.verify import ArrayPair
+
+__all__ = ["OnArrays", "ReducedOnArrays"]
+
+
+class OnArrays(AsWritten):
+    """A function of whole arrays, run as templates over many rows with their exact Jacobian.
+
+    What is known about it is what is known about a function that is called, and the pattern.
+    """
+
+    reading: Reading
+
+    def __init__(
+        self, problem: Problem, n: int, plan: Plan, reading: Reading, point: Given
+    ) -> None:
+        super().__init__(problem, n, point)
+        self._plan, self.reading = plan, reading
+        self.inputs = self.values = plan.args(problem.args, reading.hidden)
+
+    @cached_property
+    def sparsity(self) -> Sparsity | None:
+        """Where derivatives stand."""
+        backend = self._backend
+        return Sparsity(
+            Pattern(self.n, backend.fy), Pattern(self.n, backend.fyp), by_user=False
+        )
+
+    @property
+    def _backend(self) -> Backend:
+        assert self._plan.system is not None
+        return self._plan.system
+
+    @property
+    def pattern(self) -> Pattern:
+        """Where the entries of F_y and F_y' stand."""
+        return self._plan.pattern
+
+    @property
+    def ledger(self) -> Ledger:
+        """What comparisons with the function may cost."""
+        return self._plan.ledger
+
+    @property
+    def switch_times(self) -> SwitchTimes | None:
+        """What turns with time alone."""
+        return self._plan.switch_times
+
+    def attach(self, state: State) -> None:
+        """Put the templates behind the core's seams."""
+        self._backend.attach(state, self.values)
+
+    @property
+    def how(self) -> str:
+        """How the equations are run, in words."""
+        return f"traced as arrays: {self._templates}{self._without}"
+
+    @property
+    def _templates(self) -> str:
+        table = self._backend.program
+        assert isinstance(table, RowTable)
+        return f"{counted(table.templates, 'template')} for {self.n} equations"
+
+    @property
+    def _without(self) -> str:
+        assert self._plan.arrays is not None
+        left_out = self._plan.arrays.left_out
+        return f"; left out: {', '.join(left_out)}" if left_out else ""
+
+    @property
+    def calls_back(self) -> bool:
+        """Whether a function of the user's is called in a step, and may have effects."""
+        return self.constraints.called
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what the residual reads is still what it was when it was traced."""
+        return is_current(self, self._plan)
+
+    def pair(self) -> ArrayPair:
+        """Set the templates beside the function they come from."""
+        assert self._plan.arrays is not None
+        problem = self.problem
+        return ArrayPair(
+            self._backend.new(self.values), problem.fun, problem.args, problem.fills
+        )
+
+
+class ReducedOnArrays(OnArrays):
+    """A function of whole arrays of index 2, integrated at index 1 on its constraints."""
+
+    row_reduction: RowReduction
+
+    def __init__(
+        self, problem: Problem, n: int, plan: Plan, reading: Reading, point: Given
+    ) -> None:
+        super().__init__(problem, n, plan, reading, point)
+        assert plan.row_reduction is not None
+        self.row_reduction = plan.row_reduction
+        self.constraints = self.constraints.with_found(plan.constraints, self.values)
+
+    @property
+    def is_index_1(self) -> bool:
+        """Whether it was reduced to index 1."""
+        return True
+
+    @property
+    def determined(self) -> np.ndarray:
+        """Multipliers: a user can only guess them."""
+        return self.row_reduction.multipliers
+
+    @property
+    def how(self) -> str:
+        """How the equations are run, in words."""
+        kept = counted(len(self.row_reduction.rows), "constraint")
+        return (
+            f"traced as arrays; index 2 reduced to 1, kept on {kept} of the equations: "
+            f"{self._templates}{self._without}"
+        )
+
+    def pair(self) -> ArrayPair:
+        """Set the templates of the user's equations beside the function they come from."""
+        assert self._plan.arrays is not None
+        problem = self.problem
+        runner = Rows(self._plan.arrays.table, self.values)
+        return ArrayPair(runner, problem.fun, problem.args, problem.fills)

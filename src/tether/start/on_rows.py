@@ -1,0 +1,96 @@
+"""How the state of a large system jumps that was reduced as whole arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tether._core import probe
+from tether._core.adapters import raise_users
+from tether._core.constraints import constraints_at
+from tether._core.state import State
+from tether.structure.jump import Jump
+from tether.structure.row_reduction import LeadingMatrix, RowReduction
+
+__all__ = ["jump_on_rows"]
+
+MOST_ITERATIONS = 20
+POINTS = np.polynomial.legendre.leggauss(8)
+# In tolerances: a change that ends the iteration.
+SETTLED = 1e-6
+# Of the largest coefficient of an equation: changes that are none.
+SAME = 1e-9
+# Of a way from 0 to 1: where a mean over it is taken, and with which weights.
+PLACES, SHARES = 0.5 * (1.0 + POINTS[0]), 0.5 * POINTS[1]
+# Of the largest impulse: what is round-off.
+NO_IMPULSE = 1e-12
+
+
+def jump_on_rows(
+    reduction: RowReduction, leading: LeadingMatrix, state: State, t: float, y: np.ndarray
+) -> Jump | None:
+    """Find the values on the constraints that the equations lead to from others.
+
+    F_y' (y+ - y-) + F_z P = 0 with the impulses P of the multipliers z, and g(y+) = 0: that is a
+    system with the matrix of the slopes and multipliers. As for other systems (math (28) to (31)),
+    the mean of F_y' on the straight way from y- to y+ is taken, and F_z behind the jump.
+
+    Parameters
+    ----------
+    reduction : RowReduction
+        Which equations are constraints, and which unknowns multipliers.
+    leading : LeadingMatrix
+        The matrix.
+    state : State
+        Holds the constraints, those of the equations first.
+    t, y : float, ndarray
+        The values before.
+
+    Returns
+    -------
+    Jump or None
+        None where no such values were found.
+    """
+    rows, evolves = reduction.rows, ~reduction.multipliers
+    constrains = np.isin(leading.rows, rows)
+    rest = np.zeros_like(y)
+    change, impulse = np.zeros_like(y), np.zeros_like(y)
+    for _ in range(MOST_ITERATIONS):
+        there = y + change
+        status, g = constraints_at(state, t, there)
+        raise_users(state)
+        if status != 0:
+            return None
+        here = leading.at(t, there, rest)
+        mean = sum(
+            share * leading.at(t, y + place * change, rest)
+            for place, share in zip(PLACES, SHARES, strict=True)
+        )
+        solve = leading.solver(np.where(leading.of_slopes & ~constrains, mean, here))
+        if solve is None:
+            return None
+        right = np.zeros_like(y)           # linearised there: g + g_y (y+ - y- - change) = 0
+        places = leading.rows[constrains]
+        np.add.at(right, places, here[constrains] * change[leading.columns[constrains]])
+        right[rows] -= g[: len(rows)]
+        found = solve(right)
+        moved = np.where(evolves, found, 0.0) - change
+        change += moved
+        impulse = np.where(evolves, 0.0, found)
+        if probe.weighted_size(state, moved) <= SETTLED:
+            large = np.abs(impulse) > NO_IMPULSE * np.abs(impulse).max()
+            impulses = {int(j): float(impulse[j]) for j in np.flatnonzero(large)}
+            return Jump(y + change, impulses, _open_rows(reduction, leading, t, y, y + change))
+    return None
+
+
+def _open_rows(
+    reduction: RowReduction, leading: LeadingMatrix, t: float, before: np.ndarray,
+    after: np.ndarray,
+) -> tuple[int, ...]:
+    """List equations whose coefficients change with what jumps."""
+    rest = np.zeros_like(before)
+    old, new = leading.at(t, before, rest), leading.at(t, after, rest)
+    size = np.zeros(len(before))
+    np.maximum.at(size, leading.rows, np.abs(old))
+    changed = np.unique(leading.rows[np.abs(new - old) > SAME * size[leading.rows]])
+    return tuple(np.setdiff1d(changed, reduction.rows).tolist())

@@ -1,0 +1,153 @@
+"""Systems of whole arrays of index 2, reduced to index 1 without taking them apart.
+
+Equations in which no unknown has its highest derivative are constraints between others that have
+slopes. Differentiated once, as arrays, they determine these slopes, and where the system that they
+make with the other equations is regular, it has index 1 (Pryce's offsets are 1 for them and 0 for
+all others). The constraints themselves are what its solutions are kept on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tether._core.rows import Rows
+from tether.structure.equations import SINGULAR, general_points
+from tether.structure.row_structure import has_regular_structure, leading_entries
+from tether.structure.scaling import Units
+from tether.trace.array_tracer import ArrayTrace
+from tether.trace.element_rates import rates
+from tether.trace.refusal import Untraceable
+from tether.trace.row_table import RowTable
+from tether.trace.templates import fold
+
+__all__ = ["LeadingMatrix", "RowReduction", "reduce_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class RowReduction:
+    """A system of index 1 with the solutions of one of index 2.
+
+    Attributes
+    ----------
+    system : RowTable
+        Its equations: those of the user, some of them differentiated.
+    constraints : RowTable
+        Those as they were written.
+    rows : ndarray
+        Which equations they are.
+    multipliers : ndarray of bool
+        Unknowns that have no slope in the equations.
+    """
+
+    system: RowTable
+    constraints: RowTable
+    rows: np.ndarray
+    multipliers: np.ndarray
+
+
+class LeadingMatrix:
+    """Derivatives of equations by slopes, and by the values of unknowns that have none.
+
+    Parameters
+    ----------
+    table : RowTable
+        The equations.
+    args : ndarray
+        Values of the arguments.
+    """
+
+    def __init__(self, table: RowTable, args: np.ndarray) -> None:
+        self._rows, self.n = Rows(table, args), table.n
+        self._leads = leading_entries(table)
+        self.rows, self.columns = (
+            np.concatenate([part[k][leads] for part, leads in zip(
+                (table.fy, table.fyp), self._leads, strict=True
+            )]) for k in (0, 1)
+        )
+        self.of_slopes = np.arange(len(self.rows)) >= self._leads[0].sum()
+
+    def at(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """Entries at a point, at the places `rows` and `columns`."""
+        room = max(map(len, self._leads))
+        parts = np.zeros(room), np.zeros(room)
+        self._rows.entries_into(t, y, yp, *parts)
+        return np.concatenate(
+            [part[: len(leads)][leads] for part, leads in zip(parts, self._leads, strict=True)]
+        )
+
+    def solver(self, entries: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+        """Return what solves equations with a matrix of these entries; None: it is singular."""
+        from scipy.sparse import csc_array  # late, to save time
+        from scipy.sparse.linalg import splu
+
+        largest = np.zeros(self.n)
+        np.maximum.at(largest, self.rows, np.abs(entries))
+        if not (largest.all() and np.isfinite(largest).all()):
+            return None
+        places = self.rows, self.columns
+        matrix = csc_array((entries / largest[self.rows], places), shape=(self.n, self.n))
+        try:
+            factors = splu(matrix)
+        except RuntimeError:  # exactly singular
+            return None
+        pivots = np.abs(factors.U.diagonal())
+        if pivots.min() <= SINGULAR * pivots.max():
+            return None
+        return lambda right: factors.solve(right / largest)
+
+
+def reduce_rows(
+    found: ArrayTrace, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray, units: Units
+) -> RowReduction | None:
+    """Reduce a system of whole arrays to index 1; None where that takes more than is done here.
+
+    Parameters
+    ----------
+    found : ArrayTrace
+        The equations, with their source.
+    t, y, yp : float, ndarray, ndarray
+        The reduced system has to be regular near this point.
+    args : ndarray
+        Values of the arguments.
+    units : Units
+        Units of the unknowns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.row_reduction import reduce_rows
+    >>> from tether.structure.scaling import Units
+    >>> from tether.trace.array_tracer import trace_arrays
+    >>> def prescribed(t, y, yp):
+    ...     x, force = y[:3], y[3:]
+    ...     return np.concatenate([yp[:3] - force, x**2 - t])
+    >>> found = trace_arrays(prescribed, 6)
+    >>> start = 1.0, np.ones(6), np.zeros(6)
+    >>> reduce_rows(found, *start, np.zeros(0), Units.alike(6)).rows
+    array([3, 4, 5])
+    """
+    assert found.source is not None
+    (batches, outputs), table = found.source, found.table
+    of_y, of_slopes = leading_entries(table)
+    leads = np.zeros(table.n, bool)
+    leads[table.fy[0][of_y]] = leads[table.fyp[0][of_slopes]] = True
+    rows = np.flatnonzero(~leads)
+    tops = outputs.copy()
+    try:
+        tops[rows] = rates(batches, outputs[rows])
+        system, constraints = fold(batches, tops), fold(batches, outputs[rows])
+    except Untraceable:
+        return None
+    if not has_regular_structure(system):
+        return None
+    multipliers = np.ones(table.n, bool)
+    multipliers[table.fyp[1]] = False
+    matrix, points = LeadingMatrix(system, args), general_points(t, y, yp, units)
+    for k, time in enumerate(points.t):
+        entries = matrix.at(time, *np.ascontiguousarray(points.jets[:, :, k]))
+        if matrix.solver(entries) is not None:
+            return RowReduction(system, constraints, rows, multipliers)
+    return None
