@@ -78,7 +78,7 @@ def test_the_cheapest_way_is_taken():
     draw = np.random.default_rng(2)
 
     def way(matrix):
-        return cheapest_way(Sparse(Pattern(matrix.shape[0], coo_array(matrix).coords)))
+        return cheapest_way(Pattern(matrix.shape[0], coo_array(matrix).coords))
 
     assert way(banded(1000, 1, 1, draw)) == "band"
     assert way(banded(1000, 20, 20, draw)) == "band"

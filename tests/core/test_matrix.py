@@ -103,9 +103,12 @@ class Toy(Matrix):
     def add_changing(self, x, out):
         out += np.where(self.changing, self.get(OF_Y), 0.0) @ x
 
-    def add_sizes_left(self, x, missing, out):
-        left = np.where(self.changing, np.abs(1.0 - missing)[:, None], 1.0)
-        out += (np.abs(self.get(OF_Y) * x) * left).sum(axis=1)
+    def changing_in_row(self, i, x):
+        return np.where(self.changing[i], self.get(OF_Y)[i], 0.0) @ x
+
+    def size_of_row(self, i, y, yp, missing):
+        left = np.where(self.changing[i], np.abs(1.0 - missing), 1.0)
+        return (np.abs(self.get(OF_Y)[i] * y) * left + np.abs(self.get(OF_YP)[i] * yp)).sum()
 
     def open_patterns(self):
         self.patterns = [[set() for _ in range(self.n)] for _ in range(3)]

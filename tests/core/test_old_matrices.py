@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from tether import solve_dae
+from tether import Bdf, solve_dae
 
 VT, IS, PEAK, R, C, RS = 0.02585, 1e-14, 12.0, 1e3, 1e-5, 1.0
 
@@ -116,3 +116,42 @@ def test_a_floating_bridge_takes_few_residuals():
         start="quiet",
     )
     assert sol.nfev < 2000      # 1813 if its matrices are out of date
+
+
+# --- entries that do not change are not judged ----------------------------------------------------
+
+
+def line(t, y, yp, bend):
+    u = np.concatenate([[0.0], y, [0.0]])
+    return yp - 100.0 * (u[2:] - 2 * u[1:-1] + u[:-2]) + bend * y**2
+
+
+@pytest.mark.parametrize("solver", ["dense", "band", "sparse"])
+@pytest.mark.parametrize("bend", [0.0, 3.0])
+def test_matrices_are_judged_where_entries_change(solver, bend):
+    width = np.pi / 101
+    run = Bdf(lambda t, y, yp: line(t, y, yp, bend), 0.0, np.sin(width * np.arange(1, 101)),
+              t_bound=200.0, options={"linear_solver": solver})
+    while run.t < 200.0:
+        run.step()
+    assert run._integration.state.njev > 2
+    assert run._integration.state.matrix.changes == (bend != 0.0)
+
+
+@pytest.mark.parametrize("solver", ["band", "sparse"])
+def test_rows_of_sparse_matrices_are_judged_as_those_of_full_ones(solver):
+    x = np.linspace(0, 1, 102)[1:-1]
+
+    def burgers(t, y, yp):
+        u = np.concatenate([[0.0], y, [0.0]])
+        slope = (u[2:] - u[:-2]) * 101 / 2
+        return yp + y * slope - 5e-3 * 101**2 * (u[2:] - 2 * u[1:-1] + u[:-2])
+
+    found = [
+        solve_dae(burgers, (0, 0.5), np.sin(2 * np.pi * x), rtol=1e-6, atol=1e-8,
+                  options={"linear_solver": way})
+        for way in ("dense", solver)
+    ]
+    assert abs(found[0].y[:, -1] - found[1].y[:, -1]).max() < 1e-8
+    assert found[1].stats.njev == pytest.approx(found[0].stats.njev, abs=2)
+    assert found[1].stats.steps == pytest.approx(found[0].stats.steps, rel=0.02)

@@ -2,6 +2,7 @@ cimport numpy as cnp
 
 from tether._core.codes cimport NON_FINITE, OF_Y, OF_YP, OK, USER_EXCEPTION
 from tether._core.guess cimport use_guesses
+from tether._core.norms cimport all_finite
 from tether._core.state cimport State
 
 ctypedef void (*c_residual_t)(double, double*, double*, double*) noexcept nogil

@@ -17,6 +17,7 @@ if cython.compiled:
 else:
     from tether._core.codes import NON_FINITE, OF_Y, OF_YP, OK, USER_EXCEPTION
     from tether._core.guess import use_guesses
+    from tether._core.norms import all_finite
     from tether._core.state import State
 
 if cython.compiled:
@@ -84,16 +85,12 @@ def take_refusal(s: State):
 
 def evaluate(s, t, y, yp, out):
     """Residual through whichever seam the problem uses; NaN and infinity are recoverable."""
-    i: cython.int
     status: cython.int
-    probe: cython.double = 0.0
     s.nfev += 1
     status = s.residual(s, t, y, yp, out)
     if status != OK:
         return NON_FINITE if status > 0 else USER_EXCEPTION
-    for i in range(s.n):
-        probe += 0.0 * out[i]
-    return OK if probe == 0.0 else NON_FINITE
+    return OK if all_finite(out, s.n) else NON_FINITE
 
 
 # --- Python callables ----------------------------------------------------------------

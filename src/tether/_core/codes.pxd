@@ -50,6 +50,10 @@ cdef enum:
     ITERATION = 2
     CANDIDATES = 2
 
+# Unknowns whose part in a vector operation of many vectors stays in the processor's cache.
+cdef enum:
+    BLOCK = 512
+
 # The ring of the last attempts (ring.py).
 cdef enum:
     RING_ROWS = 64

@@ -4,7 +4,7 @@ from tether._core.codes cimport (
     USER_EXCEPTION,
 )
 from tether._core.jacobian cimport largest
-from tether._core.norms cimport set_weights, weighted_norm
+from tether._core.norms cimport all_finite, set_weights, weighted_norm
 from tether._core.state cimport State
 
 cdef class Completion:
@@ -39,7 +39,6 @@ cdef void begin_search(Completion c, double* y, double* yp) noexcept nogil
 cdef int complete(Completion c, State s, bint slopes_given) noexcept nogil
 cdef int split(Completion c, State s) noexcept nogil
 cdef bint renew_jacobian(Completion c, State s) noexcept nogil
-cdef bint is_finite(State s, int which) noexcept nogil
 cdef void tell_apart(Completion c, State s) noexcept nogil
 cdef double equilibrate(Completion c, State s) noexcept nogil
 cdef double unit_of(Completion c, State s, int j) noexcept nogil

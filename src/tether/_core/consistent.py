@@ -12,7 +12,9 @@ follow from d/dt F = 0 with the same matrix, math (16) (HK Appendix II, eq. 21-2
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs, floor, isfinite, sqrt
+from cython.cimports.libc.math import fabs, floor, sqrt
+
+from tether.base.blocks import zeros
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
@@ -29,7 +31,7 @@ if not cython.compiled:
         USER_EXCEPTION,
     )
     from tether._core.jacobian import largest
-    from tether._core.norms import set_weights, weighted_norm
+    from tether._core.norms import all_finite, set_weights, weighted_norm
 
 ROOT_EPS = cython.declare(cython.double, 2.0**-26)
 EPS = cython.declare(cython.double, 2.0**-52)
@@ -65,7 +67,7 @@ class Completion:
     def __init__(self, s, t, y, yp, scale):
         n: cython.int = s.n
         self.s, self.n, self.t, self.scale = s, n, t, scale
-        numbers, marks = np.empty((11, n)), np.zeros(n, np.intc)
+        numbers, marks = zeros(11 * n).reshape(11, n), np.zeros(n, np.intc)
         numbers[0], numbers[1] = y, yp
         self.arrays = [numbers, marks]
         self.with_basis = self.fresh = self.moved = False
@@ -146,7 +148,7 @@ class Completion:
         """Components of y that were kept; none by itself where only combinations are."""
         if self.with_basis:
             return ()
-        return tuple([i for i in range(self.n) if not self.algebraic[i]])
+        return tuple(np.flatnonzero(self.arrays[1] == 0).tolist())
 
 
 def columns_of(matrix):
@@ -242,19 +244,8 @@ def renew_jacobian(c, s):
     s.jacobian_step = s.steps
     if not s.jacobian_exists:
         return False
-    c.fresh = is_finite(s, OF_Y) and is_finite(s, OF_YP)
+    c.fresh = all_finite(s.matrix.fy, s.matrix.room) and all_finite(s.matrix.fyp, s.matrix.room)
     return c.fresh
-
-
-def is_finite(s, which):
-    """Tell whether all entries of F_y or F_y' are numbers."""
-    j: cython.int
-    k: cython.int
-    for j in range(s.n):
-        for k in range(s.matrix.column(which, j, s.column_rows, s.column_values)):
-            if not isfinite(s.column_values[k]):
-                return False
-    return True
 
 
 def tell_apart(c, s):

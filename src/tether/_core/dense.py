@@ -29,7 +29,7 @@ class Dense(Matrix):
         self.n, self.room = n, size
         self.memory = np.zeros(3 * size + n)
         self.pivots = np.zeros(n, np.intc)
-        self.changing_owner = np.ones(size, np.int8)
+        self.changing_owner, self.changes = np.ones(size, np.int8), True
         self.arrays = {
             "fy": (self.memory, 0, size), "fyp": (self.memory, size, 2 * size),
             "lu": (self.memory, 2 * size, 3 * size),
@@ -185,6 +185,7 @@ class Dense(Matrix):
     def forget_changes(self):
         """Let every entry be one that may change."""
         p: cython.longlong
+        self.changes = True
         for p in range(self.room):
             self.changing[p] = 1
 
@@ -200,6 +201,7 @@ class Dense(Matrix):
         p: cython.longlong
         largest: cython.double
         abrupt: cython.bint = False
+        some: cython.bint = False
         for j in range(self.n):
             largest = 0.0
             for p in range(j * self.n, (j + 1) * self.n):
@@ -211,6 +213,8 @@ class Dense(Matrix):
                         abrupt = True
                 elif first:
                     self.changing[p] = 0
+                some = some or self.changing[p]
+        self.changes = some
         return abrupt
 
     def add_changing(self, x, out):
@@ -223,16 +227,28 @@ class Dense(Matrix):
                 if self.changing[j * n + i]:
                     out[i] += self.fy[j * n + i] * x[j]
 
-    def add_sizes_left(self, x, missing, out):
-        """Add to `out` the sum of |entry x[column]| in each row of F_y, less what is missing."""
+    def changing_in_row(self, i, x):
+        """Row i of F_y times x, of the entries that change."""
         n: cython.int = self.n
-        i: cython.int
+        j: cython.int
+        total: cython.double = 0.0
+        for j in range(n):
+            if self.changing[j * n + i]:
+                total += self.fy[j * n + i] * x[j]
+        return total
+
+    def size_of_row(self, i, y, yp, missing):
+        """Sum of |entry y| and |entry y'| in row i, less what is missing."""
+        n: cython.int = self.n
         j: cython.int
         size: cython.double
+        total: cython.double = 0.0
         for j in range(n):
-            for i in range(n):
-                size = fabs(self.fy[j * n + i] * x[j])
-                out[i] += size * fabs(1.0 - missing[i]) if self.changing[j * n + i] else size
+            total += fabs(self.fyp[j * n + i] * yp[j])
+        for j in range(n):
+            size = fabs(self.fy[j * n + i] * y[j])
+            total += size * fabs(1.0 - missing) if self.changing[j * n + i] else size
+        return total
 
     # --- patterns: bytes, 1 where a column stands
 

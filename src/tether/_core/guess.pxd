@@ -1,5 +1,5 @@
 from tether._core.linear cimport solve_scaled
-from tether._core.norms cimport weighted_norm
+from tether._core.norms cimport all_finite, weighted_norm
 from tether._core.state cimport State, open_block, take
 
 cdef int use_guesses(State s) except -1

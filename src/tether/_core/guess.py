@@ -8,7 +8,7 @@ import cython
 
 if not cython.compiled:
     from tether._core.linear import solve_scaled
-    from tether._core.norms import weighted_norm
+    from tether._core.norms import all_finite, weighted_norm
     from tether._core.state import open_block, take
 
 POINTS = cython.declare(cython.int, 10)    # one of them is being written
@@ -46,11 +46,8 @@ def keep_point(s):
 def begin_at_guess(s):
     """Move from the prediction to where the model holds, math (7a)."""
     i: cython.int
-    probe: cython.double = 0.0
     find_guess(s, s.extra)
-    for i in range(s.n):
-        probe += 0.0 * s.guess[i]
-    if probe != 0.0:                    # not a number, or infinite
+    if not all_finite(s.guess, s.n):
         return
     for i in range(s.n):
         s.correction[i] = s.guess[i]

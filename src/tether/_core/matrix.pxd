@@ -13,6 +13,7 @@ cdef class Matrix:
     cdef double* fyp
     cdef signed char* changing        # 1: an entry of F_y that changes
     cdef object changing_owner
+    cdef public bint changes          # whether there is one
     cdef double put_column(self, int which, int j, int* rows, double* values,
                            int count) noexcept nogil
     cdef void put_entries(self, int which, int j, int* rows, double* values,
@@ -27,7 +28,8 @@ cdef class Matrix:
     cdef void keep_jacobian(self) noexcept nogil
     cdef bint note_changes(self, bint first) noexcept nogil
     cdef void add_changing(self, double* x, double* out) noexcept nogil
-    cdef void add_sizes_left(self, double* x, double* missing, double* out) noexcept nogil
+    cdef double changing_in_row(self, int i, double* x) noexcept nogil
+    cdef double size_of_row(self, int i, double* y, double* yp, double missing) noexcept nogil
     cdef int rows_of(self, int pattern, int j, int* rows) noexcept nogil
     cdef void set_rows(self, int pattern, int j, int* rows, int count) noexcept nogil
     cdef bint mark_rows(self, int pattern, int j, int* rows, int count) noexcept nogil

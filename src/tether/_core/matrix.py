@@ -67,6 +67,8 @@ class Matrix:
         Length of these vectors.
     arrays : dict
         Arrays that `State.array` shows by name.
+    changes : bool
+        Whether an entry of F_y may be another in the next Jacobian.
     follows : bool
         Whether there are no entries, but products at the point that was noted last.
     failed, error : bool, Exception
@@ -75,7 +77,7 @@ class Matrix:
     """
 
     if not cython.compiled:
-        follows = False
+        follows, changes = False, True
 
     # --- the Jacobians as a whole, from Python
 
@@ -147,11 +149,16 @@ class Matrix:
     def add_changing(self, x, out):
         """Add the entries that change, times x, to `out`."""
 
-    def add_sizes_left(self, x, missing, out):
-        """Add to `out` the sum of |entry x[column]| in each row of F_y.
+    def changing_in_row(self, i, x):
+        """Return row i of F_y times x, of the entries that change."""
+        return 0.0
 
-        Of entries that change the share `missing` of their row is missing.
+    def size_of_row(self, i, y, yp, missing):
+        """Return the sum of |entry y| and |entry y'| in row i of F_y and F_y'.
+
+        Of entries that change this share is missing.
         """
+        return 0.0
 
     # --- patterns, for differences
 

@@ -128,7 +128,7 @@ def correct_anew(s, status):
     if status != NO_CONVERGENCE or s.rate > DIVERGING:
         s.guessed = False
     if not s.guessed:
-        start_from_prediction(s)
+        start_from_prediction(s, 0, s.n)
     status = evaluate(s, s.t_new, s.y, s.yp, s.r)
     if status == OK:
         status = set_up(s, True)
@@ -191,12 +191,13 @@ def iterate(s):
     # The factors belong to another cj: on average this brings the increment to size.
     damping: cython.double = 1.0 if s.matrix.follows else 2.0 / (1.0 + s.cj / s.cj_factored)
     checks: cython.bint = checks_matrix(s)
+    judges: cython.bint = s.renewals < MAX_RENEWALS and judges_matrix(s)
     suspicious: cython.bint = False
     outdated: cython.bint = False
     third: cython.bint
     for m in range(MAX_ITERATIONS):
         s.iterations += 1
-        if m == 0:
+        if m == 0 and judges:
             keep_residual(s)
         size = find_increment(s, damping)
         if not size < 1e300:
@@ -234,13 +235,13 @@ def iterate(s):
         if m == 0 and is_spent(s, size) and not checks:
             return OK
         last = size
-        if m == 0:
+        if m == 0 and judges:
             keep_increment(s)
         if m + 1 < MAX_ITERATIONS:
             status = evaluate(s, s.t_new, s.y, s.yp, s.r)
             if status != OK:
                 return status
-        if m == 0 and s.renewals < MAX_RENEWALS and judges_matrix(s):
+        if m == 0 and judges:
             suspicious = is_suspicious(s, damping)
         if outdated:
             s.renewals += 1
@@ -293,9 +294,9 @@ def checks_matrix(s):
 def judges_matrix(s):
     """Tell whether matrices are judged: where residuals are dear, only those of junctions.
 
-    Without stored entries there are none that could be compared.
+    Without entries that change there are none that could be out of date.
     """
-    if s.matrix.room == 0:
+    if s.matrix.room == 0 or not s.matrix.changes:
         return False
     return not s.guesses or (s.abrupt and s.highest_kind < 2)
 

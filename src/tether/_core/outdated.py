@@ -52,7 +52,7 @@ def something_is_missing(s, change):
     """Turn what was not foreseen, in `s.before`, into shares of what a change of y was to do."""
     i: cython.int
     expected: cython.double
-    suspicious: cython.bint = False
+    s.suspects = 0
     for i in range(s.n):
         s.scratch[i] = 0.0
     s.matrix.add_changing(change, s.scratch)
@@ -60,10 +60,9 @@ def something_is_missing(s, change):
         expected = -s.scratch[i]
         if is_between(s.before[i], LEAST * expected, MOST * expected):
             s.before[i] /= expected
-            suspicious = True
-        else:
-            s.before[i] = 0.0
-    return suspicious and stands_out(s)
+            s.column_rows[s.suspects] = i
+            s.suspects += 1
+    return stands_out(s)
 
 
 def is_between(x, low, high):
@@ -72,25 +71,24 @@ def is_between(x, low, high):
 
 
 def stands_out(s):
-    """Leave the shares that are missing, in `s.before`, where they are more than round-off.
+    """Leave suspects, in `s.column_rows`, where the share that is missing is more than round-off.
 
     The round-off of an equation is that of its terms, and of those that change not as large as
     they were. It is left in `s.scratch`.
     """
     i: cython.int
-    found: cython.bint = False
-    for i in range(s.n):
-        s.increment[i] = 0.0
-    s.matrix.add_sizes(OF_YP, s.yp, s.increment)
-    s.matrix.add_sizes_left(s.y, s.before, s.increment)
-    for i in range(s.n):
-        s.increment[i] *= NOISE * EPS
-        if s.before[i] != 0.0 and fabs(s.scratch[i]) > s.increment[i]:
-            found = True
-        else:
-            s.before[i] = 0.0
-        s.scratch[i] = s.increment[i]
-    return found
+    k: cython.int
+    found: cython.int = 0
+    noise: cython.double
+    for k in range(s.suspects):
+        i = s.column_rows[k]
+        noise = NOISE * EPS * s.matrix.size_of_row(i, s.y, s.yp, s.before[i])
+        if fabs(s.scratch[i]) > noise:
+            s.column_rows[found] = i
+            found += 1
+        s.scratch[i] = noise
+    s.suspects = found
+    return found > 0
 
 
 def stays_behind(s):
@@ -115,12 +113,16 @@ def stays_behind(s):
 def leaves_something(s):
     """Turn the increment in `s.r` into what it leaves of the equations; tell if that is seen."""
     i: cython.int
+    k: cython.int
     seen: cython.bint = False
+    for k in range(s.suspects):
+        i = s.column_rows[k]
+        s.increment[i] = s.before[i] * s.matrix.changing_in_row(i, s.r)
     for i in range(s.n):
-        s.increment[i] = 0.0
-    s.matrix.add_changing(s.r, s.increment)
-    for i in range(s.n):
-        s.r[i] = s.before[i] * s.increment[i]
+        s.r[i] = 0.0
+    for k in range(s.suspects):
+        i = s.column_rows[k]
+        s.r[i] = s.increment[i]
         if fabs(s.r[i]) > s.scratch[i]:
             seen = True
     return seen

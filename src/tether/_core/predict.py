@@ -2,28 +2,47 @@
 
 import cython
 
+if not cython.compiled:
+    from tether._core.codes import BLOCK
+
 
 def predict(s):
     """Evaluate the predictor polynomial and its derivative at t_new, math (5)."""
-    i: cython.int
+    first: cython.int = 0
+    last: cython.int
+    while first < s.n:
+        last = min(first + BLOCK, s.n)
+        predict_some(s, first, last)
+        start_from_prediction(s, first, last)
+        first = last
+
+
+def predict_some(s, first, last):
+    """Predict the unknowns from `first` on: as many as stay in the processor's cache."""
+    i: cython.longlong
     j: cython.int
-    n: cython.int = s.n
+    column: cython.longlong
+    beta: cython.double
+    gamma: cython.double
     difference: cython.double
-    for i in range(n):
+    for i in range(first, last):
         s.y_predicted[i] = s.phi[i]
         s.yp_predicted[i] = 0.0
     for j in range(1, s.k + 1):
-        for i in range(n):
-            difference = s.beta[j] * s.phi[j * n + i]
+        column = j
+        column *= s.n
+        beta = s.beta[j]
+        gamma = s.gamma[j]
+        for i in range(first, last):
+            difference = beta * s.phi[column + i]
             s.y_predicted[i] += difference
-            s.yp_predicted[i] += s.gamma[j] * difference
-    start_from_prediction(s)
+            s.yp_predicted[i] += gamma * difference
 
 
-def start_from_prediction(s):
-    """Let the iteration begin at the predicted values."""
+def start_from_prediction(s, first, last):
+    """Let the iteration begin at the predicted values of these unknowns."""
     i: cython.int
-    for i in range(s.n):
+    for i in range(first, last):
         s.y[i] = s.y_predicted[i]
         s.yp[i] = s.yp_predicted[i]
         s.correction[i] = 0.0

@@ -1,6 +1,7 @@
 from libc.math cimport fabs
 
 from tether._core.adapters cimport address
+from tether._core.by_rows cimport ByRows
 from tether._core.codes cimport ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
 from tether._core.factors cimport Factors
 from tether._core.matrix cimport Matrix, has_changed, is_abrupt
@@ -27,6 +28,7 @@ cdef class Sparse(Matrix):
     cdef bint iterates                # lu solves by iteration
     cdef bint exactly                 # ... but not what was assembled last
     cdef SparseLU exact
+    cdef ByRows by_rows
     cdef void pass_on(self) noexcept nogil
 
 cdef double* entries_of(Sparse m, int which) noexcept nogil

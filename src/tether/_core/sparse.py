@@ -9,10 +9,12 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
 
+from tether.base.blocks import zeros
 from tether.base.pattern import Pattern
 
 if not cython.compiled:
     from tether._core.adapters import address
+    from tether._core.by_rows import ByRows
     from tether._core.codes import ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
     from tether._core.matrix import Matrix, has_changed, is_abrupt
     from tether._core.sparse_lu import SparseLU
@@ -59,17 +61,17 @@ class Sparse(Matrix):
         self.iterates = iterates
         self.weight = cython.NULL
         self.marks = self.split = None
-        self.take(pattern, np.zeros((3, max(pattern.size, 1))))
+        self.take(pattern, zeros(3 * max(pattern.size, 1)).reshape(3, -1))
 
     def take(self, pattern, memory):
         """Store the matrices on a pattern, with these entries."""
         self.n, self.room, self.pattern, self.memory = pattern.n, pattern.size, pattern, memory
         self.mixed = self.exactly = False
-        self.exact = None
+        self.exact, self.by_rows = None, ByRows(pattern)
         self.arrays, self.given = {}, {}
         self.integers = [pattern.start, pattern.row if pattern.size else np.zeros(1, np.intc)]
         self.fy, self.fyp, self.made = address(memory[0]), address(memory[1]), address(memory[2])
-        self.changing_owner = np.ones(max(self.room, 1), np.int8)
+        self.changing_owner, self.changes = np.ones(max(self.room, 1), np.int8), True
         if cython.compiled:
             changing: cython.schar[::1] = self.changing_owner
             self.changing = cython.address(changing[0])
@@ -252,6 +254,7 @@ class Sparse(Matrix):
     def forget_changes(self):
         """Let every entry be one that may change."""
         p: cython.longlong
+        self.changes = True
         for p in range(self.room):
             self.changing[p] = 1
 
@@ -267,6 +270,7 @@ class Sparse(Matrix):
         p: cython.int
         largest: cython.double
         abrupt: cython.bint = False
+        some: cython.bint = False
         for j in range(self.n):
             largest = 0.0
             for p in range(self.start[j], self.start[j + 1]):
@@ -278,6 +282,8 @@ class Sparse(Matrix):
                         abrupt = True
                 elif first:
                     self.changing[p] = 0
+                some = some or self.changing[p]
+        self.changes = some
         return abrupt
 
     def add_changing(self, x, out):
@@ -286,20 +292,16 @@ class Sparse(Matrix):
         p: cython.int
         for j in range(self.n):
             for p in range(self.start[j], self.start[j + 1]):
-                if self.changing[p]:
-                    out[self.row[p]] += self.fy[p] * x[j]
+                # without a branch, which nobody could foretell
+                out[self.row[p]] += self.changing[p] * (self.fy[p] * x[j])
 
-    def add_sizes_left(self, x, missing, out):
-        """Add to `out` the sum of |entry x[column]| in each row of F_y, less what is missing."""
-        i: cython.int
-        j: cython.int
-        p: cython.int
-        size: cython.double
-        for j in range(self.n):
-            for p in range(self.start[j], self.start[j + 1]):
-                i = self.row[p]
-                size = fabs(self.fy[p] * x[j])
-                out[i] += size * fabs(1.0 - missing[i]) if self.changing[p] else size
+    def changing_in_row(self, i, x):
+        """Row i of F_y times x, of the entries that change."""
+        return self.by_rows.changing(i, self.fy, self.changing, x)
+
+    def size_of_row(self, i, y, yp, missing):
+        """Sum of |entry y| and |entry y'| in row i, less what is missing."""
+        return self.by_rows.size(i, self.fy, self.fyp, self.changing, y, yp, missing)
 
     # --- patterns: bytes, 1 where a column stands
 

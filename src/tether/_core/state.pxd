@@ -98,6 +98,7 @@ cdef class State:
     cdef public long long jacobian_step
     cdef public long long compared    # Jacobians that were compared with the one before
     cdef public int renewals          # ... in the iteration at hand
+    cdef int suspects                 # equations in `column_rows` for which it may be out of date
     cdef public bint abrupt           # some entry was seen to change by a large factor
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists

@@ -3,6 +3,8 @@
 import cython
 import numpy as np
 
+from tether.base.blocks import zeros
+
 if not cython.compiled:
     from tether._core.codes import COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
 
@@ -50,7 +52,7 @@ def long_integers(s, name, array):
 def open_block(s, size):
     """Make memory for `size` doubles, which `take` gives away: one array instead of many."""
     s.taken = 0
-    s.memory = np.zeros(size)
+    s.memory = zeros(size)
     if cython.compiled:
         view: cython.double[::1] = s.memory
         s.block = cython.address(view[0])
@@ -166,7 +168,7 @@ class State:
         self.seen_rate = 1.0
         self.misses = self.guess_from = 0
         self.seen_step = -1
-        self.compared = self.renewals = 0
+        self.compared = self.renewals = self.suspects = 0
         self.abrupt = False
         self.past = 0
 

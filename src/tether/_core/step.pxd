@@ -1,7 +1,7 @@
 from tether._core.between cimport (begin_behind_jump, follow_projection, look_between,
                                    note_corrections)
 from tether._core.branches cimport on_new_branch
-from tether._core.codes cimport (EVENT_FOUND, OK, PAUSED, REACHED_END, STORE_FULL,
+from tether._core.codes cimport (BLOCK, EVENT_FOUND, OK, PAUSED, REACHED_END, STORE_FULL,
                                  TO_COMPARE, TOO_ACCURATE, UNCLEAR, USER_EXCEPTION)
 from tether._core.coefficients cimport set_coefficients
 from tether._core.controller cimport fit_to_end, next_step, recover
@@ -21,4 +21,5 @@ from tether._core.surfaces cimport passed_surface
 cdef int step(State s) noexcept nogil
 cdef int project_all(State s) noexcept nogil
 cdef void complete(State s) noexcept nogil
+cdef void move_on(State s, int first, int last) noexcept nogil
 cdef int run(State s, long long count) noexcept nogil

@@ -11,6 +11,7 @@ if not cython.compiled:
     )
     from tether._core.branches import on_new_branch
     from tether._core.codes import (
+        BLOCK,
         EVENT_FOUND,
         OK,
         PAUSED,
@@ -102,11 +103,11 @@ def project_all(s):
 
 
 def complete(s):
-    """Accept the step: choose order and size of the next and move the history on, math (4)."""
-    n: cython.int = s.n
+    """Accept the step: choose order and size of the next and move the history on."""
     k: cython.int = s.k
-    i: cython.int
     j: cython.int
+    first: cython.int = 0
+    last: cython.int
     h_next: cython.double
     s.steps += 1
     s.past += 1
@@ -132,15 +133,10 @@ def complete(s):
         s.new_order = max(next_order(s), s.lowest_order)
         h_next = next_step(s)
 
-    for i in range(n):
-        s.phi[(k + 1) * n + i] = s.correction[i]
-    for j in range(k, 0, -1):
-        for i in range(n):
-            s.correction[i] += s.beta[j] * s.phi[j * n + i]
-            s.phi[j * n + i] = s.correction[i]
-    for i in range(n):
-        s.phi[i] = s.y[i]
-        s.yp_n[i] = s.yp[i]
+    while first < s.n:
+        last = min(first + BLOCK, s.n)
+        move_on(s, first, last)
+        first = last
     for j in range(1, k + 3):
         s.psi[j] = s.psi_new[j]
 
@@ -151,6 +147,26 @@ def complete(s):
         s.k = s.new_order
         s.steps_at_order = 0
     s.h = h_next
+
+
+def move_on(s, first, last):
+    """Move the differences of the unknowns from `first` on to the new point, math (4)."""
+    i: cython.longlong
+    j: cython.int
+    column: cython.longlong = s.k + 1
+    beta: cython.double
+    column *= s.n
+    for i in range(first, last):
+        s.phi[column + i] = s.correction[i]
+    for j in range(s.k, 0, -1):
+        column -= s.n
+        beta = s.beta[j]
+        for i in range(first, last):
+            s.correction[i] += beta * s.phi[column + i]
+            s.phi[column + i] = s.correction[i]
+    for i in range(first, last):
+        s.phi[i] = s.y[i]
+        s.yp_n[i] = s.yp[i]
 
 
 def run(s, count):

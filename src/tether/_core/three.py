@@ -15,6 +15,8 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
 
+from tether.base.blocks import zeros
+
 if not cython.compiled:
     from tether._core.adapters import address
     from tether._core.band import BandLU
@@ -39,7 +41,7 @@ class ThreeLU(Factors):
         self.n, self.size, self.factored = n, pattern.size, False
         self.pattern, self.with_exchanges, self.exchanged = pattern, None, False
         self.in_order = pattern.three.in_order
-        self.numbers, self.integers = np.zeros(7 * n), pattern.three.places
+        self.numbers, self.integers = zeros(7 * n), pattern.three.places
         memory: cython.p_double = address(self.numbers)
         if cython.compiled:
             self.above, self.diagonal, self.below = memory, memory + n, memory + 2 * n

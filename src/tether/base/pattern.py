@@ -114,6 +114,13 @@ class Pattern:
         inside = self._keys[np.minimum(found, self.size - 1)] == wanted if self.size else False
         return np.where(inside, found, -1).astype(np.intc)
 
+    @cached_property
+    def by_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the rows begin in the list of their entries, and place and column of these."""
+        order = np.argsort(self.row, kind="stable").astype(np.intc)
+        start = np.searchsorted(self.row[order], np.arange(self.n + 1)).astype(np.intc)
+        return start, order, self.columns[order]
+
     def matrix(self, values: np.ndarray) -> Any:
         """Make a SciPy matrix with these values in the places of the pattern."""
         from scipy.sparse import csc_array  # late, to save time

@@ -57,6 +57,9 @@ def _sparsity(driver: Driver) -> str:
     given = run.problem.sparsity
     if given is None or not given.by_user or run.model.size != run.n:
         return ""
+    stored = getattr(driver.state.matrix, "pattern", None)
+    if given.fy is given.fyp and stored is given.both:     # as it was passed
+        return ""
     missing = []
     for which, pattern in ((codes.OF_Y, given.fy), (codes.OF_YP, given.fyp)):
         rows, columns = driver.state.matrix.get(which).nonzero()

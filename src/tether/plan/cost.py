@@ -9,6 +9,7 @@ import numpy as np
 
 from tether._core.matrix import Matrix
 from tether._core.sparse import Sparse
+from tether._core.sparse_lu import SparseLU
 from tether.base.pattern import Pattern
 
 __all__ = ["cheapest_way", "drift_of"]
@@ -28,13 +29,12 @@ BAND_SOLUTION, BAND_SOLUTION_COLUMN = 0.75, 13.0
 THREE_DIAGONALS = 4.0       # a solution, by column
 
 
-def cheapest_way(sparse: Sparse) -> str:
+def cheapest_way(pattern: Pattern) -> str:
     """Tell whether "dense", "sparse" or "band" costs least for the pattern of a matrix."""
-    pattern = sparse.pattern
     if pattern.way is None:
         costs = {
             "dense": dense_cost(pattern.n),
-            "sparse": sparse_cost(sparse),
+            "sparse": sparse_cost(pattern),
             "band": band_cost(pattern),
         }
         pattern.way = min(costs, key=lambda way: costs[way])
@@ -52,17 +52,15 @@ def drift_of(matrix: Matrix) -> float:
     return DEAR_DRIFT if dear and matrix.pattern.way == "sparse" else DRIFT
 
 
-def sparse_cost(sparse: Sparse) -> float:
+def sparse_cost(pattern: Pattern) -> float:
     """Cost of factors that leave zeros out; they are made once to see how many there are."""
-    pattern = sparse.pattern
-    factors = sparse.open_factors()
+    factors = SparseLU(pattern)
     # any values will do that let all pivots be where they are preferred
     own = pattern.row == pattern.elimination[1][pattern.columns]
     if not factors.take(np.where(own, 1.0, 0.1 / pattern.n)):
         return 0.0          # structurally singular: this way says which equations are to blame
     once = SPARSE * factors.operations + SPARSE_ENTRY * factors.entries
     solution = SPARSE_SOLUTION * factors.entries + SPARSE_COLUMN * pattern.n
-    factors.forget()
     pattern.effort = once / solution
     return float(once + SOLUTIONS * solution)
 

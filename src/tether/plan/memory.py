@@ -83,10 +83,9 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
         return in_way(solver, model.pattern or Pattern(n))
     # a pattern may take calls of the user's function: it is asked for where it matters
     if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
-        sparse = Sparse(model.pattern)
-        way = cheapest_way(sparse)
+        way = cheapest_way(model.pattern)
         if way != "dense":
-            return sparse if way == "sparse" else in_way(way, model.pattern)
+            return in_way(way, model.pattern)
     if n <= SMALL:
         return Dense(n)
     from tether._core.lapack import Lapack  # late, to save time

@@ -14,6 +14,7 @@ what the unknowns say.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ class Switching:
     """
 
     def __init__(self, run: Integration) -> None:
-        self.run = run
+        self.run: Integration = weakref.proxy(run)     # a cycle would keep its memory for long
         self.slides: tuple[int, ...] = ()
         self._of: Frozen | None = None         # what the following belongs to
         self._sides = np.zeros(0)              # 1 above a surface, -1 below, 0 where it is free

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -112,7 +113,7 @@ class Trust:
     _watching: State | None = None
 
     def __init__(self, run: Integration) -> None:
-        self.run = run
+        self.run: Integration = weakref.proxy(run)     # a cycle would keep its memory for long
         self.warnings: list[str] = []
 
     # --- what runs ----------------------------------------------------------------------------
