@@ -19,6 +19,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 demo: $(VENV)/.demo
 	$(BIN)/python examples/pendulum.py demo.png
 
+# Two processes that share two cores: threads of BLAS beside them would only wait for each other.
+test slow: export OPENBLAS_NUM_THREADS = 1
+
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 

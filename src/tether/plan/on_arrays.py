@@ -109,7 +109,7 @@ class OnArrays(AsWritten):
 
 
 class ReducedOnArrays(OnArrays):
-    """A function of whole arrays of index 2, integrated at index 1 on its constraints."""
+    """A function of whole arrays of index 2 or 3, integrated at index 1 on its constraints."""
 
     row_reduction: RowReduction
 
@@ -134,10 +134,11 @@ class ReducedOnArrays(OnArrays):
     @property
     def how(self) -> str:
         """How the equations are run, in words."""
-        kept = counted(len(self.row_reduction.rows), "constraint")
+        found = self.row_reduction
+        kept = counted(found.constraints.n_values, "constraint")
         return (
-            f"traced as arrays; index 2 reduced to 1, kept on {kept} of the equations: "
-            f"{self._templates}{self._without}"
+            f"traced as arrays; index {found.index} reduced to 1, kept on {kept} of the "
+            f"equations: {self._templates}{self._without}"
         )
 
     def pair(self) -> ArrayPair:

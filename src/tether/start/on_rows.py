@@ -6,7 +6,7 @@ import numpy as np
 
 from tether._core import probe
 from tether._core.adapters import raise_users
-from tether._core.constraints import constraints_at
+from tether._core.constraints import constraints_at, jacobian_of_constraints_at
 from tether._core.state import State
 from tether.structure.jump import Jump
 from tether.structure.row_reduction import LeadingMatrix, RowReduction
@@ -32,7 +32,8 @@ def jump_on_rows(
 
     F_y' (y+ - y-) + F_z P = 0 with the impulses P of the multipliers z, and g(y+) = 0: that is a
     system with the matrix of the slopes and multipliers. As for other systems (math (28) to (31)),
-    the mean of F_y' on the straight way from y- to y+ is taken, and F_z behind the jump.
+    the mean of F_y' on the straight way from y- to y+ is taken, and F_z behind the jump. Positions,
+    which no impulse moves, are first brought onto their constraints by the least change.
 
     Parameters
     ----------
@@ -51,6 +52,12 @@ def jump_on_rows(
         None where no such values were found.
     """
     rows, evolves = reduction.rows, ~reduction.multipliers
+    given = y
+    if reduction.index > 2:
+        moved = _move_positions(reduction, state, t, y)
+        if moved is None:
+            return None
+        y = moved
     constrains = np.isin(leading.rows, rows)
     rest = np.zeros_like(y)
     change, impulse = np.zeros_like(y), np.zeros_like(y)
@@ -71,7 +78,7 @@ def jump_on_rows(
         right = np.zeros_like(y)           # linearised there: g + g_y (y+ - y- - change) = 0
         places = leading.rows[constrains]
         np.add.at(right, places, here[constrains] * change[leading.columns[constrains]])
-        right[rows] -= g[: len(rows)]
+        right[rows] -= g[reduction.last]
         found = solve(right)
         moved = np.where(evolves, found, 0.0) - change
         change += moved
@@ -79,7 +86,38 @@ def jump_on_rows(
         if probe.weighted_size(state, moved) <= SETTLED:
             large = np.abs(impulse) > NO_IMPULSE * np.abs(impulse).max()
             impulses = {int(j): float(impulse[j]) for j in np.flatnonzero(large)}
-            return Jump(y + change, impulses, _open_rows(reduction, leading, t, y, y + change))
+            there = y + change
+            return Jump(there, impulses, _open_rows(reduction, leading, t, given, there))
+    return None
+
+
+def _move_positions(
+    reduction: RowReduction, state: State, t: float, y: np.ndarray
+) -> np.ndarray | None:
+    """Let the constraints hold that were differentiated twice; None where that cannot be done."""
+    from scipy.sparse import csr_array, diags_array  # late, to save time
+    from scipy.sparse.linalg import splu
+
+    count = len(reduction.rows)
+    twice = np.flatnonzero(reduction.last >= count)
+    alike = np.ones_like(y) if state.atols.min() <= 0.0 else state.atols / state.atols.max()
+    scale = np.where(reduction.positions, alike, 0.0)
+    there = y.copy()
+    for _ in range(MOST_ITERATIONS):
+        status, g = constraints_at(state, t, there)
+        if status == 0:
+            status, slopes = jacobian_of_constraints_at(state, t, there)
+        raise_users(state)
+        if status != 0:
+            return None
+        scaled = csr_array(slopes)[twice] @ diags_array(scale)
+        try:
+            change = scale * (scaled.T @ splu((scaled @ scaled.T).tocsc()).solve(-g[twice]))
+        except RuntimeError:  # exactly singular
+            return None
+        there += change
+        if probe.weighted_size(state, change) <= SETTLED:
+            return there
     return None
 
 

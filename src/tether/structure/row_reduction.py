@@ -1,9 +1,11 @@
-"""Systems of whole arrays of index 2, reduced to index 1 without taking them apart.
+"""Systems of whole arrays of index 2 and 3, reduced to index 1 without taking them apart.
 
 Equations in which no unknown has its highest derivative are constraints between others that have
-slopes. Differentiated once, as arrays, they determine these slopes, and where the system that they
-make with the other equations is regular, it has index 1 (Pryce's offsets are 1 for them and 0 for
-all others). The constraints themselves are what its solutions are kept on.
+slopes. Differentiated, as arrays, they determine these slopes. Where an equation says that a slope
+is another unknown, p' = v, that is put in: constraints on positions become constraints on
+velocities first, and are differentiated once more. Where the system that they make with the other
+equations is regular it has index 1 (Pryce's offsets are the numbers of differentiations). The
+constraints of all levels are what its solutions are kept on.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from tether._core.rows import Rows
 from tether.structure.equations import SINGULAR, general_points
 from tether.structure.row_structure import has_regular_structure, leading_entries
 from tether.structure.scaling import Units
+from tether.trace import opcodes as op
 from tether.trace.array_tracer import ArrayTrace
+from tether.trace.batches import Batches, picked
 from tether.trace.element_rates import rates
 from tether.trace.refusal import Untraceable
 from tether.trace.row_table import RowTable
@@ -25,27 +29,36 @@ from tether.trace.templates import fold
 
 __all__ = ["LeadingMatrix", "RowReduction", "reduce_rows"]
 
+# Of positions, to accelerations.
+MOST_DIFFERENTIATIONS = 2
+
 
 @dataclass(frozen=True, eq=False)
 class RowReduction:
-    """A system of index 1 with the solutions of one of index 2.
+    """A system of index 1 with the solutions of one of index 2 or 3.
 
     Attributes
     ----------
     system : RowTable
         Its equations: those of the user, some of them differentiated.
     constraints : RowTable
-        Those as they were written.
-    rows : ndarray
-        Which equations they are.
-    multipliers : ndarray of bool
-        Unknowns that have no slope in the equations.
+        Those as they were written, then what one differentiation makes of some of them.
+    rows, last : ndarray
+        Which equations are constraints, and of each the place of its last level among the
+        constraints.
+    index : int
+        Index of the system as it was written.
+    multipliers, positions : ndarray of bool
+        Unknowns that have no slope in the equations, and those whose slope is another unknown.
     """
 
     system: RowTable
     constraints: RowTable
     rows: np.ndarray
+    last: np.ndarray
+    index: int
     multipliers: np.ndarray
+    positions: np.ndarray
 
 
 class LeadingMatrix:
@@ -130,24 +143,55 @@ def reduce_rows(
     array([3, 4, 5])
     """
     assert found.source is not None
-    (batches, outputs), table = found.source, found.table
-    of_y, of_slopes = leading_entries(table)
-    leads = np.zeros(table.n, bool)
-    leads[table.fy[0][of_y]] = leads[table.fyp[0][of_slopes]] = True
-    rows = np.flatnonzero(~leads)
-    tops = outputs.copy()
+    batches, outputs = found.source
+    slopes, tops = _kinematic(batches, outputs), outputs.copy()
+    first = _without_lead(found.table)
+    rows, levels, last = first, [], np.arange(len(first))
     try:
-        tops[rows] = rates(batches, outputs[rows])
-        system, constraints = fold(batches, tops), fold(batches, outputs[rows])
+        for _ in range(MOST_DIFFERENTIATIONS):
+            last[np.isin(first, rows)] = sum(map(len, levels)) + np.arange(len(rows))
+            levels.append(tops[rows])
+            tops[rows] = rates(batches, tops[rows], slopes)
+            system = fold(batches, tops)
+            rows = _without_lead(system)
+            if not len(rows):
+                break
+        constraints = fold(batches, np.concatenate(levels))
     except Untraceable:
         return None
-    if not has_regular_structure(system):
+    if len(rows) or len(constraints.fyp[0]) or not has_regular_structure(system):
         return None
-    multipliers = np.ones(table.n, bool)
-    multipliers[table.fyp[1]] = False
+    multipliers = np.ones(batches.n, bool)
+    multipliers[found.table.fyp[1]] = False
+    positions = slopes < batches.n
     matrix, points = LeadingMatrix(system, args), general_points(t, y, yp, units)
     for k, time in enumerate(points.t):
         entries = matrix.at(time, *np.ascontiguousarray(points.jets[:, :, k]))
         if matrix.solver(entries) is not None:
-            return RowReduction(system, constraints, rows, multipliers)
+            return RowReduction(
+                system, constraints, first, last, 1 + len(levels), multipliers, positions
+            )
     return None
+
+
+def _without_lead(table: RowTable) -> np.ndarray:
+    """List the equations in which no unknown has its highest derivative."""
+    of_y, of_slopes = leading_entries(table)
+    leads = np.zeros(table.n, bool)
+    leads[table.fy[0][of_y]] = leads[table.fyp[0][of_slopes]] = True
+    return np.flatnonzero(~leads)
+
+
+def _kinematic(batches: Batches, outputs: np.ndarray) -> np.ndarray:
+    """Elements that stand for slopes: other unknowns where an equation is p' - v or v - p'."""
+    n = batches.n
+    slopes = np.arange(n, 2 * n)
+    for batch in batches.batches:
+        mine = outputs[(outputs >= batch.start) & (outputs < batch.stop)] - batch.start
+        if batch.code != op.SUB or not len(mine):
+            continue
+        one, other = (picked(operand, mine) for operand in batch.operands)
+        for slope, value in ((one, other), (other, one)):
+            chosen = (slope >= n) & (slope < 2 * n) & (value < n)
+            slopes[slope[chosen] - n] = value[chosen]
+    return slopes

@@ -20,7 +20,9 @@ __all__ = ["rates"]
 _ZERO, _UNKNOWN = -1, -2
 
 
-def rates(batches: Batches, elements: np.ndarray) -> np.ndarray:
+def rates(
+    batches: Batches, elements: np.ndarray, slopes: np.ndarray | None = None
+) -> np.ndarray:
     """Differentiate elements that depend on t and y with respect to time.
 
     Parameters
@@ -29,6 +31,8 @@ def rates(batches: Batches, elements: np.ndarray) -> np.ndarray:
         Where the elements live, and where their rates will.
     elements : ndarray
         Numbers of the elements.
+    slopes : ndarray, optional
+        Numbers of the elements that stand for y'; those of y' itself when left out.
 
     Returns
     -------
@@ -53,17 +57,18 @@ def rates(batches: Batches, elements: np.ndarray) -> np.ndarray:
     >>> Rows(fold(batches, rates(batches, squares))).values(0.0, [1.0, 2.0], [10.0, 20.0])
     array([20., 80.])
     """
-    return _Rates(batches).of(np.asarray(elements))
+    known = np.arange(batches.n, 2 * batches.n) if slopes is None else slopes
+    return _Rates(batches, known).of(np.asarray(elements))
 
 
 class _Rates:
     """Differentiates one batch after the other."""
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: Batches, slopes: np.ndarray) -> None:
         n = batches.n
         self.batches = batches
         self.rate = np.full(batches.size, _ZERO, np.int64)
-        self.rate[:n] = np.arange(n, 2 * n)
+        self.rate[:n] = slopes
         self.rate[n : 2 * n] = _UNKNOWN
         self.rate[batches.time] = batches.constant(1.0)
         self._rules: dict[tuple[int, int, int], tuple[Graph, int]] = {}
