@@ -135,7 +135,9 @@ def test_slopes_that_are_not_just_another_unknown_are_left_to_single_numbers():
     def mechanism(t, y, yp):
         x, v, z = y[:half], y[half : 2 * half], y[2 * half :]
         pulls = np.concatenate([z * x[:few], np.zeros(half - few)])
-        return np.concatenate([3 * yp[:half] - v, yp[half : 2 * half] + x + pulls, x[:few] ** 2 - 1])
+        return np.concatenate(
+            [3 * yp[:half] - v, yp[half : 2 * half] + x + pulls, x[:few] ** 2 - 1]
+        )
 
     y0 = np.concatenate([np.ones(half), np.zeros(half), -np.ones(few)])
     sol = solve_dae(mechanism, (0, 0.1), y0)

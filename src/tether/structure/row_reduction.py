@@ -146,10 +146,11 @@ def reduce_rows(
     batches, outputs = found.source
     slopes, tops = _kinematic(batches, outputs), outputs.copy()
     first = _without_lead(found.table)
-    rows, levels, last = first, [], np.arange(len(first))
+    rows, last = first, np.arange(len(first))
+    levels: list[np.ndarray] = []
     try:
         for _ in range(MOST_DIFFERENTIATIONS):
-            last[np.isin(first, rows)] = sum(map(len, levels)) + np.arange(len(rows))
+            last[np.isin(first, rows)] = sum(len(level) for level in levels) + np.arange(len(rows))
             levels.append(tops[rows])
             tops[rows] = rates(batches, tops[rows], slopes)
             system = fold(batches, tops)
