@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tether._core.matrix import Matrix
-from tether._core.sparse import Sparse
 from tether._core.sparse_lu import SparseLU
 from tether.base.pattern import Pattern
 
@@ -46,10 +44,9 @@ def dense_cost(n: int) -> float:
     return n**3 / 3 * FULL + SOLUTIONS * n**2 * FULL_ENTRY
 
 
-def drift_of(matrix: Matrix) -> float:
+def drift_of(pattern: Pattern) -> float:
     """How far cj may be from that of factors chosen by their cost: farther, if that is high."""
-    dear = isinstance(matrix, Sparse) and matrix.pattern.effort > DEAR
-    return DEAR_DRIFT if dear and matrix.pattern.way == "sparse" else DRIFT
+    return DEAR_DRIFT if pattern.way == "sparse" and pattern.effort > DEAR else DRIFT
 
 
 def sparse_cost(pattern: Pattern) -> float:

@@ -14,7 +14,7 @@ from tether.base.pattern import Pattern
 if TYPE_CHECKING:
     from tether._core.klu import Library
 
-__all__ = ["NAMED", "find_klu", "with_solver"]
+__all__ = ["find_klu", "with_solver"]
 
 
 # Where PARDISO counts pivots that it has replaced.
@@ -133,4 +133,3 @@ def with_solver(pattern: Pattern, solver: Any) -> Sparse:
 
 
 OBJECTS = {"superlu": SuperLU, "pardiso": Pardiso}
-NAMED = ("klu", *OBJECTS)

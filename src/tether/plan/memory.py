@@ -14,13 +14,12 @@ from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.pattern import Pattern
-from tether.plan.cost import cheapest_way, drift_of
-from tether.plan.libraries import NAMED, with_solver
 from tether.plan.model import Model
 from tether.problem.options import CONTROLLERS, NORMS, SCALINGS, Options
 
 __all__ = ["new_state"]
 
+OWN = ("auto", "dense", "band", "sparse", "krylov")     # linear solvers of the core itself
 SMALL = 20                  # up to here the core's own LU beats LAPACK
 # Of so many unknowns it takes a thousand calls to see where the entries of the matrices stand.
 MOST_SEEN = 20_000
@@ -53,8 +52,11 @@ def new_state(model: Model, options: Options) -> State:
         from tether._core.gmres import LEFT_OVER  # late, to save time
 
         state.linear_error = LEFT_OVER
-    if isinstance(options.linear_solver, str) and options.linear_solver == "auto":
-        state.cj_drift = drift_of(matrix)
+    chosen = isinstance(options.linear_solver, str) and options.linear_solver == "auto"
+    if chosen and isinstance(matrix, Sparse):
+        from tether.plan.cost import drift_of  # late, to save time
+
+        state.cj_drift = drift_of(matrix.pattern)
     if options.scaling != "none":
         if matrix.follows:
             raise ValueError(
@@ -69,7 +71,9 @@ def new_state(model: Model, options: Options) -> State:
 def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
     """Choose how F_y, F_y' and the factors of the iteration matrix are stored and made."""
     n = model.size
-    if not isinstance(solver, str) or solver in NAMED:
+    if not isinstance(solver, str) or solver not in OWN:
+        from tether.plan.libraries import with_solver  # late, to save time
+
         return with_solver(model.pattern or Pattern(n), solver)
     if solver == "krylov":
         if is_matrix_free(model, preconditioner):
@@ -83,6 +87,8 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
         return in_way(solver, model.pattern or Pattern(n))
     # a pattern may take calls of the user's function: it is asked for where it matters
     if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
+        from tether.plan.cost import cheapest_way  # late, to save time
+
         way = cheapest_way(model.pattern)
         if way != "dense":
             return in_way(way, model.pattern)
