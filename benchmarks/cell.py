@@ -63,12 +63,14 @@ def as_problem(model: Any) -> tuple[Problem, np.ndarray]:
     f, slopes = Buffered(model.rhs_algebraic_eval), Buffered(model.jac_rhs_algebraic_eval)
     stored = model.jac_rhs_algebraic_eval.sparsity_out(0).get_ccs()
     start, row = (np.array(part, np.intc) for part in stored)
+    matrix = csc_array((np.zeros(len(row)), row, start), shape=mass.shape)
 
     def residual(t: float, y: Any, yp: Any) -> Any:
         return diagonal * yp - f(t, y)
 
     def jacobian(t: float, y: Any, yp: Any) -> Any:
-        return csc_array((-slopes(t, y), row, start), shape=mass.shape), mass
+        np.negative(slopes(t, y), out=matrix.data)
+        return matrix, mass
 
     return Problem(residual, jac=jacobian), np.asarray(model.y0).reshape(-1)
 

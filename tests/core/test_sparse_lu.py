@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import coo_array, csc_array, diags_array, eye_array, kron, random_array
 from scipy.sparse.linalg import splu
 
+from tether._core.codes import OF_Y
 from tether._core.sparse import Sparse
 from tether.base.pattern import Pattern
 
@@ -187,3 +188,17 @@ def test_pivots_that_let_entries_grow_are_not_taken_over():
     assert (sparse.lu.full, sparse.lu.again) == (2, 1)
     b = np.ones(6)
     assert backward_error(other * 1e4, sparse.solution(b), b) < 1e-13
+
+
+def test_matrices_that_runs_share_places_for_leave_nothing_behind():
+    pattern = Pattern(3, ([0, 1, 2, 0], [0, 1, 2, 1]))
+    first, second = Sparse(pattern), Sparse(pattern)
+    with_more = csc_array(np.array([[1.0, 5.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]]))
+    diagonal = csc_array(np.diag([7.0, 8.0, 9.0]))
+    first.put(OF_Y, with_more)
+    second.put(OF_Y, diagonal)
+    assert np.array_equal(first.get(OF_Y).toarray(), with_more.toarray())
+    first.put(OF_Y, diagonal)                       # in places that the second has found
+    assert np.array_equal(first.get(OF_Y).toarray(), diagonal.toarray())
+    first.put(OF_Y, with_more)
+    assert np.array_equal(first.get(OF_Y).toarray(), with_more.toarray())

@@ -62,3 +62,16 @@ def test_an_equation_of_all_unknowns_takes_no_call_for_each():
     found = find_pattern(values, np.ones(n), np.ones(n))
     assert found.size == 2 * (n - 1) + n
     assert len(calls) < 5 * np.sqrt(n)
+
+
+def test_the_pattern_of_a_jacobian_is_analysed_once():
+    n = 100
+    slopes, rates = (random_array((n, n), density=0.02, rng=4) + eye_array(n)).tocsc(), eye_array(n)
+    problem = Problem(lambda t, y, yp: yp + slopes @ y, jac=lambda t, y, yp: (slopes, rates))
+    first, second = (see_sparsity(problem, 0.0, np.ones(n), None)[0] for _ in range(2))
+    assert second is first
+    assert not first.by_user
+    slopes.data[3], slopes.indices[3] = 2.0, slopes.indices[3]      # other values, same places
+    assert see_sparsity(problem, 0.0, np.ones(n), None)[0] is first
+    slopes = eye_array(n).tocsc()
+    assert see_sparsity(problem, 0.0, np.ones(n), None)[0].fy.size == n

@@ -15,7 +15,6 @@ cdef class Sparse(Matrix):
     cdef bint outdated                # lu belongs to a pattern before this one, or to none
     cdef list integers                # own the memory of the pattern
     cdef object marks
-    cdef dict given                   # of matrices of the user's: where their entries stand
     cdef int* start                   # the entries of column j begin here ...
     cdef int* row                     # ... and stand in these rows
     cdef double* made

@@ -68,7 +68,7 @@ class Sparse(Matrix):
         self.n, self.room, self.pattern, self.memory = pattern.n, pattern.size, pattern, memory
         self.mixed = self.exactly = False
         self.exact, self.by_rows = None, ByRows(pattern)
-        self.arrays, self.given = {}, {}
+        self.arrays = {}
         self.integers = [pattern.start, pattern.row if pattern.size else np.zeros(1, np.intc)]
         self.fy, self.fyp, self.made = address(memory[0]), address(memory[1]), address(memory[2])
         self.changing_owner, self.changes = np.ones(max(self.room, 1), np.int8), True
@@ -101,11 +101,13 @@ class Sparse(Matrix):
         """Take all entries of F_y or F_y'."""
         from scipy.sparse import coo_array  # late, to save time
 
-        known = self.given.get(which)
+        entries = self.memory[1 if which == OF_YP else 0]
+        known = self.pattern.given.get(which)      # from this run or another
         if known is not None and getattr(matrix, "format", "") == "csc" and (
             np.array_equal(matrix.indptr, known[0]) and np.array_equal(matrix.indices, known[1])
         ):
-            self.memory[1 if which == OF_YP else 0, known[2]] = matrix.data
+            entries[:] = 0.0
+            entries[known[2]] = matrix.data
             return
         given = coo_array(matrix)
         given.sum_duplicates()
@@ -114,11 +116,11 @@ class Sparse(Matrix):
         entries = self.memory[1 if which == OF_YP else 0]
         entries[:] = 0.0
         entries[places] = given.data
-        self.given.pop(which, None)
+        self.pattern.given.pop(which, None)
         if getattr(matrix, "format", "") == "csc" and matrix.has_canonical_format:
             rows, columns = matrix.tocoo().coords
             places = self.pattern.positions(rows, columns)
-            self.given[which] = matrix.indptr.copy(), matrix.indices.copy(), places
+            self.pattern.given[which] = matrix.indptr.copy(), matrix.indices.copy(), places
 
     def get(self, which):
         """F_y or F_y' as a SciPy matrix that shares the memory."""

@@ -75,6 +75,8 @@ class Pattern:
         How many solutions cost as much as sparse factors, once that is known.
     groups : tuple of int and ndarray, or None
         How many groups of columns share no row, and the group of each, once that is known.
+    given : dict
+        Of matrices of the user's, by what they are: where columns begin, rows, and their positions.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class Pattern:
         self.way: str | None = None
         self.effort = 0.0
         self.groups: tuple[int, np.ndarray] | None = None
+        self.given: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         keys = np.concatenate([np.zeros(0, np.int64), *(_keys(n, *pair) for pair in places)])
         keys.sort()
         self._keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys

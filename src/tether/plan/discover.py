@@ -9,7 +9,7 @@ import numpy as np
 
 from tether.base.pattern import Pattern
 from tether.problem.problem import Problem
-from tether.problem.sparsity import Sparsity
+from tether.problem.sparsity import Sparsity, sparsity_of
 
 __all__ = ["find_pattern", "see_sparsity"]
 
@@ -73,10 +73,10 @@ def _of_jacobian(problem: Problem, t: float, y: np.ndarray, yp: np.ndarray) -> S
     assert problem.jac is not None
     try:
         found: Any = problem.jac(t, y.copy(), yp.copy(), *problem.args)
-        patterns = [Pattern(len(y), matrix.tocoo().coords) for matrix in found]
+        of_y, of_yp = (matrix.tocoo().coords for matrix in found)
     except Exception:                  # it is dense, or has something to say that the run will hear
         return None
-    return Sparsity(patterns[0], patterns[1], by_user=False) if len(patterns) == 2 else None
+    return sparsity_of(len(y), of_y, of_yp, by_user=False)
 
 
 def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tether.base.pattern import Pattern
 
-__all__ = ["Sparsity"]
+__all__ = ["Sparsity", "sparsity_of"]
 
 # Patterns of the last runs: what is known of their elimination serves the next, too.
 KEPT = 2
@@ -61,17 +61,19 @@ class GivenSparsity:
                     f"jac_sparsity must be of shape {(n, n)} for the {n} values of y0, got "
                     f"{matrix.shape}"
                 )
-        return _of_places(n, *(matrix.coords for matrix in self.matrices))
+        return sparsity_of(n, *(matrix.coords for matrix in self.matrices))
 
 
-def _of_places(n: int, of_y: Places, of_yp: Places) -> Sparsity:
+def sparsity_of(n: int, of_y: Places, of_yp: Places, by_user: bool = True) -> Sparsity:
     """Patterns of entries in these places; those of the last runs are kept."""
     global _known
     for known, sparsity in _known:
-        if sparsity.fy.n == n and all(map(np.array_equal, known, (*of_y, *of_yp))):
+        if sparsity.fy.n != n or sparsity.by_user != by_user:
+            continue
+        if all(map(np.array_equal, known, (*of_y, *of_yp))):
             return sparsity
     fy = Pattern(n, of_y)
-    found = Sparsity(fy, fy if of_yp is of_y else Pattern(n, of_yp))
+    found = Sparsity(fy, fy if of_yp is of_y else Pattern(n, of_yp), by_user)
     places = tuple(part.copy() for part in (*of_y, *of_yp))       # the user may change theirs
     _known = ((places, found), *_known)[:KEPT]
     return found
