@@ -16,7 +16,7 @@ from tether.structure.sigma import Unmatched, find_signature
 from tether.structure.sparse_pencil import singular_pencil
 from tether.structure.start import Start
 
-__all__ = ["LARGE", "singular_start", "start_of_high_index"]
+__all__ = ["LARGE", "singular_beside", "singular_start", "start_of_high_index"]
 
 # From here on it is looked for with sparse matrices, before anything that needs full ones.
 LARGE = 300
@@ -30,7 +30,7 @@ def singular_start(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Sta
     """Return the failure of a start if the equations determine no solution next to a point."""
     if state.n <= LARGE or state.matrix.follows:
         return None
-    pencil = _beside(state, t, y, yp)
+    pencil = singular_beside(state, t, y, yp)
     if pencil is None:
         return None
     rows = tuple([Row(i) for i in pencil.dependent])
@@ -66,8 +66,11 @@ def start_of_high_index(state: State, t: float, y: np.ndarray, yp: np.ndarray) -
     return Start(y, yp, False, reason, status=Status.INDEX_TOO_HIGH)
 
 
-def _beside(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:
-    """Look at a point where no entry vanishes by chance."""
+def singular_beside(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:
+    """Return a pencil that is singular, or nearly so, at a point where no entry is zero by chance.
+
+    None for a regular one. The state's matrices are those of that point afterwards.
+    """
     draw = np.random.default_rng(0)
     unit = Units.of(state.rtols, state.atols, y, abs(state.t_end - t)).y
     size = np.maximum(np.abs(y), unit)

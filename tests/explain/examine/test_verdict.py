@@ -1,5 +1,6 @@
 """The verdicts in detail."""
 
+import numpy as np
 import pytest
 from support.broken_runs import (
     jump_in_a_forcing,
@@ -106,3 +107,33 @@ def test_a_function_that_raises_when_asked_again_is_no_obstacle():
         pass
     limit[0] = len(calls)
     assert not diagnose(bdf._integration).summary.startswith("Nothing")
+
+
+# --- many equations, of which two nearly say the same ---------------------------------------------
+
+
+def nearly_dependent(n, share):
+    def system(t, y, yp):
+        u = np.concatenate([[0.0], y[:n], [0.0]])
+        line = yp[:n] - (u[2:] - 2 * u[1:-1] + u[:-2])
+        a, b = y[n], y[n + 1]
+        given = np.sin(t) + y[0]
+        again = (1 + share) * a + b - given - share * t * np.exp(a)
+        return np.concatenate([line, [a + b - given, again]])
+
+    return system
+
+
+@pytest.mark.parametrize("n", [20, 400])
+@pytest.mark.parametrize(("share", "trace"), [
+    (1e-9, "never"), (1e-11, "auto"), (1e-11, "never"), (1e-13, "never"),
+])
+def test_equations_that_nearly_depend_on_each_other_are_named_at_any_size(n, share, trace):
+    sol = solve_dae(
+        nearly_dependent(n, share), (0, 1), np.zeros(n + 2), rtol=1e-6, atol=1e-9, trace=trace
+    )
+    assert not sol.success
+    found = sol.diagnosis
+    assert found.cause is Cause.SINGULAR
+    assert f"equations {n}, {n + 1} depend on each other" in sol.message
+    assert f"y[{n}], y[{n + 1}]" in sol.message

@@ -126,6 +126,30 @@ class Case:
             return None
 
     @cached_property
+    def large_pencil(self) -> Pencil | None:
+        """What is singular, or nearly so, next to the last point of many equations.
+
+        It is found with the model's sparse matrices, in a memory of its own.
+        """
+        model = self.run.model
+        if self.n <= MOST_UNKNOWNS or model.is_reduced or model.size != self.n:
+            return None
+        if model.pattern is None:
+            return None
+        from tether.start.singular import singular_beside  # late, to save time
+
+        try:
+            options = replace(self.run.options, linear_solver="sparse", preconditioner=None)
+            state = new_state(model, options)
+            state.t_end, state.direction = self.state.t_end, self.state.direction
+            state.h = self.longest or self.state.h or 1.0
+            if probe.move_to(state, self.t, self.y, self.yp) != 0:
+                return None
+            return singular_beside(state, self.t, self.y, self.yp)
+        except Exception:               # the user's function, at a point next to the solution
+            return None
+
+    @cached_property
     def longest(self) -> float:
         """Longest of the last attempts."""
         return float(np.abs(self.steps["h"]).max()) if len(self.steps) else 0.0

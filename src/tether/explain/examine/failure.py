@@ -274,7 +274,7 @@ def alone(cause: Cause, rows: tuple[int, ...], nowhere: Sequence[int] = ()) -> s
 
 def singular(case: Case) -> Diagnosis | None:
     """Tell equations that have come to depend on each other."""
-    pencil = case.pencil
+    pencil = case.pencil or case.large_pencil
     if pencil is None or not pencil.singular:
         return None
     rows, columns = pencil.dependent, pencil.undetermined
