@@ -16,19 +16,23 @@ def set_weights(s):
     i: cython.int
     size: cython.double
     scale: cython.double
+    share: cython.double = s.share
+    largest: cython.double = 0.0
     s.y_norm = 0.0
     for i in range(s.n):
         size = fabs(s.phi[i])
         scale = s.rtol[i] * size + s.atol[i]
         if scale <= 0.0:
             return ZERO_WEIGHT
-        if s.share < 1.0:
-            scale = max(s.share * scale, LEAST_RTOL * size)
+        if share < 1.0:
+            scale = max(share * scale, LEAST_RTOL * size)
         s.tolerance[i] = scale
-        s.weight[i] = 1.0 / scale
-        size = size * s.weight[i]
-        if size > s.y_norm:
-            s.y_norm = size
+        scale = 1.0 / scale
+        s.weight[i] = scale
+        size = size * scale
+        if size > largest:
+            largest = size
+    s.y_norm = largest
     return OK
 
 

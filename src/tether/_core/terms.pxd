@@ -4,3 +4,4 @@ from tether._core.state cimport State
 
 cdef void set_terms(State s) noexcept nogil
 cdef void filter_terms(State s) noexcept nogil
+cdef void add_difference(State s, int j, double factor) noexcept nogil

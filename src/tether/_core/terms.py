@@ -27,19 +27,27 @@ def set_terms(s):
 
 def filter_terms(s):
     """Replace the differences d in the terms by T d, math (20)."""
-    n: cython.int = s.n
     k: cython.int = s.k
     i: cython.int
     j: cython.int
     q: cython.int
     for q in range(max(k - 2, 0), k + 2):
-        for i in range(n):
+        for i in range(s.n):
             s.increment[i] = s.correction[i]
-            if q > k:
-                s.increment[i] -= s.beta[k + 1] * s.phi[(k + 1) * n + i]
-            for j in range(q + 1, k + 1):
-                s.increment[i] += s.beta[j] * s.phi[j * n + i]
+        if q > k:
+            add_difference(s, k + 1, -s.beta[k + 1])
+        for j in range(q + 1, k + 1):
+            add_difference(s, j, s.beta[j])
         spread(s, s.increment)
         s.difference_norm[q] = weighted_norm(s, s.increment, s.error_weight, s.error_norm)
     set_terms(s)
     s.terms_filtered = True
+
+
+def add_difference(s, j, factor):
+    """Add a multiple of the differences of order j to `s.increment`."""
+    i: cython.longlong
+    column: cython.longlong = j
+    column *= s.n
+    for i in range(s.n):
+        s.increment[i] += factor * s.phi[column + i]
