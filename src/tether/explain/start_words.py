@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tether.base.frozen import made
 from tether.base.reason import Kind, Reason, Row
-from tether.problem.names import NO_NAMES, Names, counted
+from tether.problem.names import NO_NAMES, Names, counted, listed
 from tether.structure.start import Start
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def start_words(reason: Reason, names: Names = NO_NAMES) -> str:
     elif "{" in text:
         text = text.format(
             equation=_row(reason.rows[0], names) if reason.rows else "",
-            unknowns=", ".join([names.variable(j) for j in reason.columns]),
+            unknowns=listed([names.variable(j) for j in reason.columns]),
             values=reason.values, index=reason.index,
         )
     if reason.index is not None and reason.kind in WITH_INDEX:
@@ -104,12 +104,12 @@ def _guess_not_finite(reason: Reason, names: Names) -> str:
 
 
 def _singular(reason: Reason, names: Names) -> str:
-    numbers = ", ".join([names.number(i) for i in reason.equations])
+    numbers = listed([names.number(i) for i in reason.equations])
     what = (
         f"equation {numbers} determines nothing and leaves" if len(reason.rows) == 1
         else f"equations {numbers} depend on each other and leave"
     )
-    unknowns = ", ".join([names.variable(j) for j in reason.columns])
+    unknowns = listed([names.variable(j) for j in reason.columns])
     return f"the equations do not determine the solution: {what} {unknowns} open"
 
 
@@ -157,7 +157,7 @@ def _far_from_constraints(reason: Reason, names: Names) -> str:
 
 
 def _too_much(reason: Reason, names: Names) -> str:
-    unknowns = ", ".join([names.variable(j) for j in reason.columns])
+    unknowns = listed([names.variable(j) for j in reason.columns])
     rows = _off(reason, names, MOST_OFF)
     return f"too much is fixed: {rows} cannot hold with {unknowns} fixed"
 

@@ -52,7 +52,6 @@ def jump_on_rows(
         None where no such values were found.
     """
     rows, evolves = reduction.rows, ~reduction.multipliers
-    given = y
     if reduction.index > 2:
         moved = _move_positions(reduction, state, t, y)
         if moved is None:
@@ -87,7 +86,7 @@ def jump_on_rows(
             large = np.abs(impulse) > NO_IMPULSE * np.abs(impulse).max()
             impulses = {int(j): float(impulse[j]) for j in np.flatnonzero(large)}
             there = y + change
-            return Jump(there, impulses, _open_rows(reduction, leading, t, given, there))
+            return Jump(there, impulses, _open_rows(reduction, leading, t, y, there))
     return None
 
 
