@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tether.plan.choose as choose
+import tether.structure.row_reduction as row_reduction
 from tether import solve_dae
 from tether.plan.shelf import shelf
 
@@ -21,7 +22,7 @@ def few_are_enough(monkeypatch):
 def by_numbers(monkeypatch, *args, **options):
     """Solve with every number on its own."""
     with monkeypatch.context() as changed:
-        changed.setattr(choose, "reduce_rows", lambda *args: None)
+        changed.setattr(row_reduction, "reduce_rows", lambda *args: None)
         shelf.empty()
         sol = solve_dae(*args, **options)
         shelf.empty()
@@ -214,7 +215,7 @@ def test_a_chain_of_index_3_is_that_of_single_numbers(monkeypatch, start):
         f"traced as arrays; index 3 reduced to 1, kept on {2 * LINKS} constraints of the equations"
     )
     with monkeypatch.context() as changed:
-        changed.setattr(choose, "reduce_rows", lambda *args: None)
+        changed.setattr(row_reduction, "reduce_rows", lambda *args: None)
         shelf.empty()
         known = solve_dae(*call, **options)
     assert known.how.startswith("traced; index 3 reduced to 1")

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tether.plan.model import EVEN_SHARE, AsWritten, Model, ReducedModel, TracedModel
-from tether.plan.on_arrays import OnArrays, ReducedOnArrays
 from tether.plan.plan import ENOUGH, Plan, with_rows
 from tether.plan.shelf import InputsRefused, shelf
 from tether.plan.whole_arrays import works_on_arrays
@@ -20,7 +19,6 @@ from tether.structure.frozen import freeze
 from tether.structure.hidden import Reduced
 from tether.structure.leaks import Leak, with_leaks
 from tether.structure.modes import Sides, find_modes
-from tether.structure.row_reduction import reduce_rows
 from tether.structure.row_structure import has_regular_structure
 from tether.structure.scaling import Units
 from tether.structure.sliding import sliding
@@ -94,6 +92,8 @@ def find_model(
         except InputsRefused as failure:       # where the function raises an exception
             return AsWritten(problem, n, (t, y, yp)), str(failure)
     if plan.arrays is not None:
+        from tether.plan.on_arrays import OnArrays, ReducedOnArrays  # late, to save time
+
         on_arrays = OnArrays if plan.row_reduction is None else ReducedOnArrays
         return on_arrays(problem, n, plan, reading, (t, y, yp)), ""
     if plan.system is None:
@@ -147,6 +147,8 @@ def _plan_on_arrays(
     Numbers tell more: switches are found, and any index is reduced. That takes too long where
     there are too many of them. Tell also whether the index is high.
     """
+    from tether.structure.row_reduction import reduce_rows  # late, to save time
+
     fun, args, fills = problem.fun, problem.args, problem.fills
     slopes = np.zeros(n) if yp is None else yp
     try:

@@ -8,6 +8,7 @@ Functions of whole arrays have models in `on_arrays.py`.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,12 +29,14 @@ from tether.structure.frozen import Frozen
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
 from tether.structure.reduced_start import Search
-from tether.structure.row_reduction import LeadingMatrix, RowReduction
 from tether.structure.scaling import Units
 from tether.structure.switch_times import SwitchTimes
 from tether.trace.backend import Backend
 from tether.trace.reading import Reading, read_function
 from tether.trace.verify import ArrayPair, Pair
+
+if TYPE_CHECKING:
+    from tether.structure.row_reduction import LeadingMatrix, RowReduction
 
 __all__ = [
     "AsWritten", "Given", "Model", "Point", "ReducedModel", "Tolerance", "TracedModel",
@@ -171,6 +174,8 @@ class Model:
     @cached_property
     def leading(self) -> LeadingMatrix:
         """What determines slopes and multipliers of whole arrays, and how their state jumps."""
+        from tether.structure.row_reduction import LeadingMatrix  # late, to save time
+
         assert self.row_reduction is not None
         return LeadingMatrix(self.row_reduction.system, self.values)
 

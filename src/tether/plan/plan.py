@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from tether.structure.analysis import Analysis
 from tether.structure.frozen import Frozen
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
-from tether.structure.row_reduction import RowReduction
 from tether.structure.switch_times import SwitchTimes
 from tether.trace import opcodes as op
 from tether.trace.array_tracer import ArrayTrace
@@ -26,6 +25,9 @@ from tether.trace.emit import NoProgram, Program
 from tether.trace.graph import STATIC
 from tether.trace.tracer import Trace
 from tether.trace.verify import Pair
+
+if TYPE_CHECKING:
+    from tether.structure.row_reduction import RowReduction
 
 __all__ = ["Plan", "with_rows"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from tether.start.references import References
 from tether.structure.hidden import Reduced
 from tether.structure.pencil import Pencil
 from tether.structure.reduced_start import MADE_CONSISTENT
-from tether.structure.row_reduction import RowReduction
 from tether.structure.start import Start, changed_values
+
+if TYPE_CHECKING:
+    from tether.structure.row_reduction import RowReduction
 
 __all__ = ["StartFinder", "kinds_at"]
 
