@@ -1,5 +1,9 @@
 """Large blocks of memory go from one run to the next, and never while somebody looks at them."""
 
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -10,7 +14,7 @@ LARGE = 2 * blocks.SMALLEST
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch):
-    monkeypatch.setattr(blocks, "_spare", [])
+    monkeypatch.setattr(blocks, "_spare", {})
 
 
 def address(array):
@@ -55,4 +59,27 @@ def test_not_more_than_so_much_is_kept(monkeypatch):
     monkeypatch.setattr(blocks, "MOST", 2 * LARGE)
     several = [blocks.zeros(LARGE) for _ in range(4)]
     del several
-    assert sum(map(len, blocks._spare)) == 2 * LARGE
+    assert sum(map(len, blocks._spare.values())) == 2 * LARGE
+
+
+def test_threads_never_share_a_block():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def use(mark):
+        for _ in range(300):
+            block = blocks.zeros(LARGE)
+            if block[7] != 0.0:
+                return False
+            block[7] = mark
+            time.sleep(0)
+            if block[7] != mark:
+                return False
+            del block
+        return True
+
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(use, range(1, 5)))
+    finally:
+        sys.setswitchinterval(before)

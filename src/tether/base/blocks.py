@@ -14,7 +14,7 @@ __all__ = ["zeros"]
 
 SMALLEST = 1 << 15             # numbers: what is less is left to NumPy
 MOST = 1 << 24                 # numbers that are kept, in all blocks together
-_spare: list[np.ndarray] = []
+_spare: dict[int, np.ndarray] = {}     # by their identity, the oldest first
 
 
 def zeros(size: int) -> np.ndarray:
@@ -41,17 +41,21 @@ def zeros(size: int) -> np.ndarray:
 
 
 def _fitting(size: int) -> np.ndarray | None:
-    """Take the smallest of the spare blocks that is large enough, but not much too large."""
-    fitting = [owner for owner in _spare if size <= len(owner) <= 2 * size]
-    if not fitting:
-        return None
-    best = min(fitting, key=len)
-    _spare[:] = [owner for owner in _spare if owner is not best]
-    return best
+    """Take the smallest of the spare blocks that is large enough, but not much too large.
+
+    Threads may look at the same time; `pop` gives a block to one of them.
+    """
+    fitting = [owner for owner in list(_spare.values()) if size <= len(owner) <= 2 * size]
+    return _spare.pop(id(min(fitting, key=len)), None) if fitting else None
 
 
 def _give_back(owner: np.ndarray) -> None:
     """Keep a block for the next that asks; the oldest are let go where there are too many."""
-    _spare.append(owner)
-    while sum(map(len, _spare)) > MOST:
-        del _spare[0]
+    _spare[id(owner)] = owner
+    owners = list(_spare.values())
+    excess = sum(map(len, owners)) - MOST
+    for oldest in owners:
+        if excess <= 0:
+            return
+        excess -= len(oldest)
+        _spare.pop(id(oldest), None)
