@@ -13,7 +13,7 @@ if not cython.compiled:
 def lower_order(s):
     """Order k - 1 when the terms do not decrease towards order k, else k."""
     if not decreasing(s) and may_mislead(s):
-        filter_terms(s)
+        filter_terms(s, s.k - 2)
     return s.k if decreasing(s) else s.k - 1
 
 
@@ -42,7 +42,7 @@ def next_order(s):
         return k
     best = best_neighbour(s)
     if best <= k and s.steps_at_order % (k + 1) == 0 and may_mislead(s):    # it has its price
-        filter_terms(s)
+        filter_terms(s, k - 1)
         best = best_neighbour(s)
     return best
 

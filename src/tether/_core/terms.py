@@ -25,13 +25,13 @@ def set_terms(s):
     s.terms_filtered = False
 
 
-def filter_terms(s):
-    """Replace the differences d in the terms by T d, math (20)."""
+def filter_terms(s, lowest):
+    """Replace the differences d in the terms from order `lowest` on by T d, math (20)."""
     k: cython.int = s.k
     i: cython.int
     j: cython.int
     q: cython.int
-    for q in range(max(k - 2, 0), k + 2):
+    for q in range(max(lowest, 0), k + 2):
         for i in range(s.n):
             s.increment[i] = s.correction[i]
         if q > k:
