@@ -289,8 +289,9 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
     diagnosis = _diagnosis(driver, status, found) if doubtful else None
     return made(
         DaeResult, t=t, y=y.T[: run.n], yp=yp.T[: run.n], sol=interpolant,
-        t_events=_gather(events, "t"), y_events=_gather(events, "y"),
-        yp_events=_gather(events, "yp"),
+        t_events=_gather(events, "t") if events else None,
+        y_events=_gather(events, "y") if events else None,
+        yp_events=_gather(events, "yp") if events else None,
         status=status, message=_message(driver, status, diagnosis),
         start=start_of_run(run, driver.start),
         stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver),
@@ -357,8 +358,8 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
     return f"{diagnosis.untraced} {text} {found}{advice}".lstrip()
 
 
-def _gather(events: list[Event], name: str) -> list[np.ndarray] | None:
-    return [np.array(getattr(event, name)) for event in events] if events else None
+def _gather(events: list[Event], name: str) -> list[np.ndarray]:
+    return [np.array(getattr(event, name)) for event in events]
 
 
 def check_span(t_span: Any) -> tuple[float, float]:

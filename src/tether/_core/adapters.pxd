@@ -1,5 +1,6 @@
 cimport numpy as cnp
 
+from tether._core.arrays cimport address
 from tether._core.codes cimport NON_FINITE, OF_Y, OF_YP, OK, USER_EXCEPTION
 from tether._core.guess cimport use_guesses
 from tether._core.norms cimport all_finite
@@ -43,7 +44,6 @@ cdef class PythonEvents:
 
 cdef int pass_or_refuse(State s, object error, double t, double* y, double* yp) except -200
 cdef bint is_given(State s, double t, double* y, double* yp) except -1
-cdef double* address(object array) except? NULL
 cdef int read_values(object result, double* out, int n) except -1
 cdef int is_plain(object result, int n)
 

@@ -15,6 +15,7 @@ if cython.compiled:
         PyCapsule_GetPointer,
     )
 else:
+    from tether._core.arrays import address
     from tether._core.codes import NON_FINITE, OF_Y, OF_YP, OK, USER_EXCEPTION
     from tether._core.guess import use_guesses
     from tether._core.norms import all_finite
@@ -249,14 +250,6 @@ def single_number(event, value):
     if numbers.size != 1 or numbers.dtype.kind not in REAL:
         raise TypeError(f"events[{event}] must return one real number, got {value!r}")
     return float(numbers.reshape(()))
-
-
-def address(array):
-    """Address of the first element of an array of doubles."""
-    if cython.compiled:
-        view: cython.double[::1] = array
-        return cython.address(view[0])
-    return array
 
 
 def is_plain(result, n):

@@ -16,7 +16,7 @@ if not cython.compiled:
     from scipy.linalg.lapack import dgbtrf as scipy_dgbtrf
     from scipy.linalg.lapack import dgbtrs as scipy_dgbtrs
 
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors, range_of
 

@@ -18,6 +18,7 @@ from tether.base.blocks import zeros
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
+    from tether._core.arrays import address, integer_address
     from tether._core.codes import (
         AS_GIVEN,
         ITERATION,
@@ -67,23 +68,20 @@ class Completion:
     def __init__(self, s, t, y, yp, scale):
         n: cython.int = s.n
         self.s, self.n, self.t, self.scale = s, n, t, scale
-        numbers, marks = zeros(11 * n).reshape(11, n), np.zeros(n, np.intc)
-        numbers[0], numbers[1] = y, yp
+        numbers, marks = zeros(11 * n), np.zeros(n, np.intc)
+        numbers[:n], numbers[n : 2 * n] = y, yp
         self.arrays = [numbers, marks]
         self.with_basis = self.fresh = self.moved = False
         if cython.compiled:
-            view: cython.double[:, ::1] = numbers
-            flags: cython.int[::1] = marks
-            memory: cython.p_double = cython.address(view[0, 0])
+            memory: cython.p_double = address(numbers)
             self.y, self.yp, self.ypp, self.r = memory, memory + n, memory + 2 * n, memory + 3 * n
             self.dy, self.dyp, self.x = memory + 4 * n, memory + 5 * n, memory + 6 * n
             self.y_tried, self.yp_tried = memory + 7 * n, memory + 8 * n
             self.rows, self.columns = memory + 9 * n, memory + 10 * n
-            self.algebraic = cython.address(flags[0])
         else:
             (self.y, self.yp, self.ypp, self.r, self.dy, self.dyp, self.x, self.y_tried,
-             self.yp_tried, self.rows, self.columns) = numbers
-            self.algebraic = marks
+             self.yp_tried, self.rows, self.columns) = np.split(numbers, 11)
+        self.algebraic = integer_address(marks)
 
     def split_by(self, basis, dual, algebraic):
         """Use the columns of a basis for R and N instead of unit vectors; mark those of N.
@@ -138,11 +136,12 @@ class Completion:
 
     def values(self):
         """Return y, y', y'' (NaN where it could not be found) and the residual."""
-        return self.arrays[0][:4]
+        numbers, n = self.arrays[0], self.n
+        return numbers[:n], numbers[n : 2 * n], numbers[2 * n : 3 * n], numbers[3 * n : 4 * n]
 
     def rows_scale(self):
         """Return what changes within the tolerance make of the equations."""
-        return self.arrays[0][9]
+        return self.arrays[0][9 * self.n : 10 * self.n]
 
     def differential(self):
         """Components of y that were kept; none by itself where only combinations are."""

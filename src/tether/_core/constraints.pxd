@@ -1,4 +1,5 @@
-from tether._core.adapters cimport address, pass_or_refuse
+from tether._core.adapters cimport pass_or_refuse
+from tether._core.arrays cimport address
 from tether._core.codes cimport NON_FINITE, OK
 from tether._core.jacobian cimport largest_in_units
 from tether._core.state cimport State

@@ -7,7 +7,8 @@ from cython.cimports.libc.math import fabs
 from tether._core.adapters import WrongResult
 
 if not cython.compiled:
-    from tether._core.adapters import address, pass_or_refuse
+    from tether._core.adapters import pass_or_refuse
+    from tether._core.arrays import address
     from tether._core.codes import NON_FINITE, OK
     from tether._core.jacobian import largest_in_units
     from tether._core.state import State

@@ -1,3 +1,4 @@
+from tether._core.arrays cimport address, byte_address, integer_address
 from tether._core.codes cimport OF_Y, OF_YP, OK, ROWS, SINGULAR
 from tether._core.matrix cimport Matrix, has_changed, is_abrupt
 

@@ -8,6 +8,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
+    from tether._core.arrays import address, byte_address, integer_address
     from tether._core.codes import OF_Y, OF_YP, OK, ROWS, SINGULAR
     from tether._core.matrix import Matrix, has_changed, is_abrupt
 
@@ -25,36 +26,36 @@ class Dense(Matrix):
     """The n-by-n arrays of a state: F_y, F_y', and the iteration matrix, which LU overwrites."""
 
     def __init__(self, n):
+        i: cython.longlong
         size: cython.longlong = n * n
         self.n, self.room = n, size
         self.memory = np.zeros(3 * size + n)
         self.pivots = np.zeros(n, np.intc)
-        self.changing_owner, self.changes = np.ones(size, np.int8), True
+        self.changing_owner, self.changes = np.empty(size, np.int8), True
+        self.changing = byte_address(self.changing_owner)
+        for i in range(size):
+            self.changing[i] = 1
+        self.pivot = integer_address(self.pivots)
         self.arrays = {
             "fy": (self.memory, 0, size), "fyp": (self.memory, size, 2 * size),
             "lu": (self.memory, 2 * size, 3 * size),
         }
         if cython.compiled:
-            view: cython.double[::1] = self.memory
-            integers: cython.int[::1] = self.pivots
-            changing: cython.schar[::1] = self.changing_owner
-            self.changing = cython.address(changing[0])
-            block: cython.p_double = cython.address(view[0])
+            block: cython.p_double = address(self.memory)
             self.fy, self.fyp, self.lu = block, block + size, block + 2 * size
             self.pivot_inverse = block + 3 * size
-            self.pivot = cython.address(integers[0])
         else:
             self.fy, self.fyp, self.lu, self.pivot_inverse = np.split(
                 self.memory, (size, 2 * size, 3 * size)
             )
-            self.pivot = self.pivots
-            self.changing = self.changing_owner
 
     # --- the Jacobians as a whole
 
     def clear(self):
         """Make all entries of F_y and F_y' zero."""
-        self.memory[: 2 * self.room] = 0.0
+        i: cython.longlong
+        for i in range(self.room):
+            self.fy[i] = self.fyp[i] = 0.0
 
     def put(self, which, matrix):
         """Take all entries of F_y or F_y'."""

@@ -1,4 +1,4 @@
-from tether._core.adapters cimport address
+from tether._core.arrays cimport address
 from tether._core.codes cimport OK
 from tether._core.events cimport crossed, find_time, look_on
 from tether._core.interpolate cimport interpolate

@@ -9,7 +9,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK
     from tether._core.interpolate import interpolate
     from tether._core.state import State

@@ -1,4 +1,4 @@
-from tether._core.adapters cimport address
+from tether._core.arrays cimport address
 from tether._core.codes cimport OK, SINGULAR
 from tether._core.sparse cimport Sparse
 

@@ -18,7 +18,7 @@ import numpy as np
 from tether._core.adapters import REAL, WrongResult
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK, SINGULAR
     from tether._core.sparse import Sparse
 

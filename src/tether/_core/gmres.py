@@ -18,7 +18,7 @@ from tether._core.adapters import REAL, WrongResult
 from tether._core.foreign import guard_of
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors
 

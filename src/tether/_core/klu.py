@@ -13,7 +13,7 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors
 

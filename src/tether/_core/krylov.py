@@ -10,7 +10,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK, SINGULAR
     from tether._core.gmres import Gmres, ask_user, weight_of
 

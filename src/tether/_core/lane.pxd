@@ -1,6 +1,7 @@
 from libc.string cimport memcpy
 
-from tether._core.adapters cimport address, evaluate
+from tether._core.adapters cimport evaluate
+from tether._core.arrays cimport address
 from tether._core.begin cimport begin_at
 from tether._core.codes cimport AS_GIVEN, EVENT_FOUND, MAX_NORM, OF_YP, OK, PAUSED, REACHED_END
 from tether._core.consistent cimport Completion, begin_search, complete

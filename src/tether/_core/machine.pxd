@@ -27,7 +27,7 @@ from libc.math cimport (
     tanh,
 )
 
-from tether._core.adapters cimport address
+from tether._core.arrays cimport address
 from tether._core.codes cimport OK, UNCLEAR
 from tether._core.opcodes cimport *
 from tether._core.special cimport special

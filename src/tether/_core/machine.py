@@ -11,7 +11,7 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK, UNCLEAR
     from tether._core.libm import *
     from tether._core.opcodes import *
@@ -103,7 +103,8 @@ class Machine:
         """Take new values of the args and fill what follows from them."""
         if len(args) != self.n_args:
             raise ValueError(f"the program has {self.n_args} args, got {len(args)}")
-        self.slots[self.base - self.n_args:self.base] = args
+        if self.n_args:
+            self.slots[self.base - self.n_args:self.base] = args
         follow_args(self)
 
     @property

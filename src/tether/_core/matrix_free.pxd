@@ -1,6 +1,7 @@
 from libc.math cimport fabs, sqrt
 
-from tether._core.adapters cimport address, evaluate
+from tether._core.adapters cimport evaluate
+from tether._core.arrays cimport address
 from tether._core.codes cimport OF_Y, OF_YP, OK, SINGULAR, USER_EXCEPTION
 from tether._core.colours cimport draw
 from tether._core.gmres cimport Gmres, ask_user, weight_of

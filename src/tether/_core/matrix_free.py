@@ -11,7 +11,8 @@ import numpy as np
 from cython.cimports.libc.math import fabs, sqrt
 
 if not cython.compiled:
-    from tether._core.adapters import address, evaluate
+    from tether._core.adapters import evaluate
+    from tether._core.arrays import address
     from tether._core.codes import OF_Y, OF_YP, OK, SINGULAR, USER_EXCEPTION
     from tether._core.colours import draw
     from tether._core.gmres import Gmres, ask_user, weight_of

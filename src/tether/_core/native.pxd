@@ -1,4 +1,4 @@
-from tether._core.adapters cimport address
+from tether._core.arrays cimport address
 from tether._core.codes cimport OK
 from tether._core.machine cimport finite_or_not
 from tether._core.state cimport State

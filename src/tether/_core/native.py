@@ -11,7 +11,7 @@ import numpy as np
 from tether._core.machine import check_fit, check_reach, reach_of, vector
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK
     from tether._core.machine import finite_or_not
     from tether._core.state import State

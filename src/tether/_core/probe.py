@@ -9,7 +9,8 @@ import cython
 import numpy as np
 
 if not cython.compiled:
-    from tether._core.adapters import address, evaluate
+    from tether._core.adapters import evaluate
+    from tether._core.arrays import address
     from tether._core.codes import MAX_NORM, NO_CONVERGENCE, OF_Y, OF_YP, OK
     from tether._core.linear import solve_scaled
     from tether._core.norms import set_weights, weighted_norm

@@ -27,7 +27,7 @@ from libc.math cimport (
     tanh,
 )
 
-from tether._core.adapters cimport address
+from tether._core.arrays cimport address
 from tether._core.codes cimport OK
 from tether._core.machine cimport larger, modulo, piecewise, powi, sign, smaller
 from tether._core.opcodes cimport *

@@ -15,7 +15,7 @@ import numpy as np
 from tether._core.machine import check_fit, check_reach, reach_of, vector
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK
     from tether._core.libm import *
     from tether._core.machine import larger, modulo, piecewise, powi, sign, smaller

@@ -13,7 +13,7 @@ from tether.base.blocks import zeros
 from tether.base.pattern import Pattern
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.by_rows import ByRows
     from tether._core.codes import ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
     from tether._core.matrix import Matrix, has_changed, is_abrupt

@@ -20,7 +20,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs, frexp, ldexp
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors, range_of
 

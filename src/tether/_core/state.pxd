@@ -1,3 +1,4 @@
+from tether._core.arrays cimport address, integer_address
 from tether._core.codes cimport COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
 from tether._core.matrix cimport Matrix
 
@@ -281,6 +282,7 @@ cdef class State:
 cdef int open_block(State s, long long size) except -1
 cdef int set_units(State s) except -1
 cdef double* take(State s, str name, long long size) except? NULL
+cdef int spread(object value, double* out, int n) except -1
 cdef double* doubles(State s, str name, object array) except? NULL
 cdef int* integers(State s, str name, object array) except? NULL
 cdef long long* long_integers(State s, str name, object array) except? NULL

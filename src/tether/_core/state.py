@@ -6,11 +6,14 @@ import numpy as np
 from tether.base.blocks import zeros
 
 if not cython.compiled:
+    from tether._core.arrays import address, integer_address
     from tether._core.codes import COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
 
 VECTORS = cython.declare(cython.int, 17)   # of length n in the block
 # Attempts that are kept, with y' of each: fewer of so many unknowns.
 FEWER_ATTEMPTS = ((50_000, 8), (4_000, 16))
+UNKNOWN = cython.declare(cython.double, float("nan"))
+NEVER = cython.declare(cython.double, float("inf"))
 
 # What a run counts and remembers, whatever memory it runs in.
 CARRIED = (
@@ -25,19 +28,13 @@ CARRIED = (
 def doubles(s, name, array):
     """Keep `array` alive under `name` and return the address of its first element."""
     s.arrays[name] = array
-    if cython.compiled:
-        view: cython.double[::1] = array
-        return cython.address(view[0])
-    return array
+    return address(array)
 
 
 def integers(s, name, array):
     """As `doubles`, for C integers."""
     s.arrays[name] = array
-    if cython.compiled:
-        view: cython.int[::1] = array
-        return cython.address(view[0])
-    return array
+    return integer_address(array)
 
 
 def long_integers(s, name, array):
@@ -53,11 +50,7 @@ def open_block(s, size):
     """Make memory for `size` doubles, which `take` gives away: one array instead of many."""
     s.taken = 0
     s.memory = zeros(size)
-    if cython.compiled:
-        view: cython.double[::1] = s.memory
-        s.block = cython.address(view[0])
-    else:
-        s.block = s.memory
+    s.block = address(s.memory)
     return 0
 
 
@@ -67,6 +60,22 @@ def take(s, name, size):
     s.taken = start + size
     s.arrays[name] = s.memory, start, s.taken
     return s.block + start if cython.compiled else s.block[start : s.taken]
+
+
+def spread(value, out, n):
+    """Fill a vector with a number, or with those of an array."""
+    i: cython.int
+    if isinstance(value, float):
+        number: cython.double = value
+        for i in range(n):
+            out[i] = number
+    else:
+        given = np.empty(n)
+        given[:] = value
+        numbers: cython.double[::1] = given
+        for i in range(n):
+            out[i] = numbers[i]
+    return 0
 
 
 def set_units(s):
@@ -93,7 +102,11 @@ class State:
         n: cython.int = matrix.n
         self.n, self.matrix, self.arrays = n, matrix, dict(matrix.arrays)
         matrix.failed, matrix.error = False, None
-        self.ring_size = next((rows for many, rows in FEWER_ATTEMPTS if n > many), RING_ROWS)
+        self.ring_size = RING_ROWS
+        for many, rows in FEWER_ATTEMPTS:
+            if n > many:
+                self.ring_size = rows
+                break
         ring: cython.longlong = self.ring_size
         ring *= RING_COLUMNS + n
         open_block(self, (COLUMNS + VECTORS) * cython.cast(cython.longlong, n) + ring)
@@ -104,8 +117,8 @@ class State:
                 setattr(self, name, np.zeros(COLUMNS))
         self.rtol = take(self, "rtol", n)
         self.atol = take(self, "atol", n)
-        self.memory[:n] = rtol
-        self.memory[n : 2 * n] = atol
+        spread(rtol, self.rtol, n)
+        spread(atol, self.atol, n)
         self.unit = take(self, "unit", n)
         set_units(self)
         self.phi = take(self, "phi", COLUMNS * n)
@@ -122,24 +135,30 @@ class State:
         self.increment = take(self, "increment", n)
         self.noise = take(self, "noise", n)
         self.before = take(self, "before", n)
-        self.kind = integers(self, "kind", np.zeros(n, np.intc))
+        marks = np.zeros(3 * n, np.intc)
+        self.arrays["kind"] = marks, 0, n
+        self.arrays["wanted"] = marks, n, 2 * n
+        self.arrays["column_rows"] = marks, 2 * n, 3 * n
+        if cython.compiled:
+            self.kind = integer_address(marks)
+            self.wanted, self.column_rows = self.kind + n, self.kind + 2 * n
+        else:
+            self.kind, self.wanted, self.column_rows = np.split(marks, 3)
         self.highest_kind = self.estimate = self.scaling_mode = 0
-        self.lowest_order, self.shaken, self.t_began = 1, 0, np.nan
+        self.lowest_order, self.shaken, self.t_began = 1, 0, UNKNOWN
         self.share = 1.0
-        self.wanted = integers(self, "wanted", np.zeros(n, np.intc))
         self.interpolated = self.exact_at_steps = self.jumped = False
         self.place = self.looked_at = 0.0
         self.round_off_step = self.shorter_at_jump = 0
         self.jump_step = self.jump_size = 0.0
-        self.column_rows = integers(self, "column_rows", np.zeros(n, np.intc))
         self.column_values = take(self, "column_values", n)
         self.error = self.given = self.outside = None
         self.retries, self.outside_step = True, -1
         self.residual_adapter = self.jacobian_adapter = self.events_adapter = None
         self.slopes_adapter = None
-        self.t_end, self.t_new = np.inf, 0.0
+        self.t_end, self.t_new = NEVER, 0.0
         self.direction = 1.0
-        self.max_step = np.inf
+        self.max_step = NEVER
         self.fyp_known = False
         self.steps = self.nfev = self.njev = self.nlu = self.iterations = 0
         self.error_test_failures = self.convergence_failures = self.untested = 0
@@ -313,7 +332,7 @@ class State:
         self.estimate = estimate
         self.exact_at_steps = exact_at_steps
         self.lowest_order = min(2, self.max_order) if self.highest_kind > 2 else 1
-        self.want(self.arrays["wanted"])
+        self.want(self.array("wanted"))
         self.reaction = integers(self, "reaction", np.asarray(reaction, np.intc))
         if self.highest_kind < 2:
             self.error_weight = self.newton_weight = self.filtered_weight = self.weight
@@ -336,10 +355,12 @@ class State:
         By 2 those whose slope does not occur: whatever their kind, a point inside the step says
         something about them that its ends do not.
         """
-        marks = self.array("wanted")
-        marks[:] = wanted
-        self.interpolated = np.any((marks > 1) | ((self.array("kind") > 1) & (marks > 0)))
-        self.looked_at = 0.0
+        i: cython.int
+        self.array("wanted")[:] = wanted
+        self.interpolated, self.looked_at = False, 0.0
+        for i in range(self.n):
+            if self.wanted[i] > 1 or (self.kind[i] > 1 and self.wanted[i] > 0):
+                self.interpolated = True
 
     def scale_matrix(self, mode):
         """Scale rows and columns of the iteration matrix; `mode` is a code of the scalings."""

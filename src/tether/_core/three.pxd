@@ -1,6 +1,6 @@
 from libc.math cimport fabs
 
-from tether._core.adapters cimport address
+from tether._core.arrays cimport address
 from tether._core.band cimport BandLU
 from tether._core.codes cimport OK, SINGULAR
 from tether._core.factors cimport Factors, range_of

@@ -18,7 +18,7 @@ from cython.cimports.libc.math import fabs
 from tether.base.blocks import zeros
 
 if not cython.compiled:
-    from tether._core.adapters import address
+    from tether._core.arrays import address
     from tether._core.band import BandLU
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors, range_of

@@ -23,5 +23,5 @@ def made(cls: type[T], **fields: Any) -> T:
     Units(y=[1.0, 2.0], t=1.0)
     """
     instance = object.__new__(cls)
-    instance.__dict__.update(fields)
+    object.__setattr__(instance, "__dict__", fields)
     return instance

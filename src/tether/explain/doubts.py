@@ -9,6 +9,7 @@ import numpy as np
 from tether._core import codes, probe
 from tether._core.adapters import raise_users
 from tether._core.constraints import constraints_at
+from tether._core.dense import Dense
 from tether.problem.names import listed
 from tether.run.attempts import read_steps
 from tether.run.condition import unsolved_systems
@@ -37,17 +38,31 @@ MOST_JUMPS = 5
 
 def doubts(driver: Driver) -> tuple[str, ...]:
     """Say what is doubtful about the result; nothing for almost all."""
-    found = [
-        _start(driver), _residual(driver), _drift(driver), _rank(driver), _order(driver),
-        _untested(driver), _rough_reactions(driver), _leaks(driver), _jacobian(driver),
-        _iterations(driver),
-        *driver.integration.references.jumps, *_jumps(driver),
-    ]
+    run, s = driver.integration, driver.state
+    found = [_start(driver)] if run.options.start == "assume" else []
+    found.append(_residual(driver))
+    if s.n_constraints:
+        found += [_drift(driver), _rank(driver)]
+    found.append(_order(driver))
+    if s.untested:
+        found.append(_untested(driver))
+    if s.reaction_error > ROUGH_MULTIPLIER * s.largest_reaction:
+        found.append(_rough_reactions(driver))
+    if run.leaks:
+        found.append(_leaks(driver))
+    if run.problem.jac is not None:
+        found.append(_jacobian(driver))
+    if not isinstance(s.matrix, Dense):
+        found.append(_iterations(driver))
+    if run.references.jumps or run.jumps:
+        found += [*run.references.jumps, *_jumps(driver)]
     return tuple([text for text in found if text])
 
 
 def remarks(driver: Driver) -> tuple[str, ...]:
     """Say what the user may want to know about a result that is as good as any other."""
+    if driver.integration.problem.sparsity is None:
+        return ()
     return tuple([text for text in (_sparsity(driver),) if text])
 
 
@@ -55,7 +70,8 @@ def _sparsity(driver: Driver) -> str:
     """Name entries of the Jacobian where the user has said that there are none."""
     run = driver.integration
     given = run.problem.sparsity
-    if given is None or not given.by_user or run.model.size != run.n:
+    assert given is not None
+    if not given.by_user or run.model.size != run.n:
         return ""
     stored = getattr(driver.state.matrix, "pattern", None)
     if given.fy is given.fyp and stored is given.both:     # as it was passed
@@ -115,7 +131,7 @@ def _start(driver: Driver) -> str:
     """Check a start that was taken on trust."""
     run, s = driver.integration, driver.state
     start = driver.start
-    if run.options.start != "assume" or s.steps == 0 or run.plans > 1:
+    if s.steps == 0 or run.plans > 1:
         return ""
     status, r = probe.residual_at(s, driver.t_start, start.y, start.yp)
     raise_users(s)
@@ -187,8 +203,7 @@ def _as_part(found: Diagnosis) -> str:
 def _drift(driver: Driver) -> str:
     """Compare what is left of the constraints with what the tolerance allows."""
     s = driver.state
-    m = s.n_constraints
-    if m == 0 or s.worst_drift == 0.0 or s.steps == 0:
+    if s.worst_drift == 0.0 or s.steps == 0:
         return ""
     allowed = abs(s.constraint_slopes) @ s.tolerances
     if s.worst_drift <= LARGEST_DRIFT * allowed.max():
@@ -217,7 +232,7 @@ def _drift(driver: Driver) -> str:
 def _rank(driver: Driver) -> str:
     """Notice constraints that depended on each other for a moment."""
     s = driver.state
-    if s.n_constraints == 0 or s.lowest_rank >= s.highest_rank:
+    if s.lowest_rank >= s.highest_rank:
         return ""
     return (
         f"at t = {s.t_lowest_rank:.10g} only {s.lowest_rank} of {s.highest_rank} constraints were "
@@ -243,8 +258,6 @@ def _order(driver: Driver) -> str:
 def _untested(driver: Driver) -> str:
     """Say where velocities and multipliers of index 3 as written are not to be trusted."""
     run, s = driver.integration, driver.state
-    if s.untested == 0:
-        return ""
     names = [run.names.variable(int(j)) for j in np.flatnonzero(s.kinds > 1)]
     where = f"at t = {s.t_untested:.10g}"
     if s.untested > 1:
@@ -263,8 +276,6 @@ def _untested(driver: Driver) -> str:
 def _rough_reactions(driver: Driver) -> str:
     """Say where multipliers of index 3 as written were let pass with a large error."""
     run, s = driver.integration, driver.state
-    if s.reaction_error <= ROUGH_MULTIPLIER * s.largest_reaction:
-        return ""
     found = (s.kinds > 2) & (s.reactions != 0)
     names = [run.names.variable(int(j)) for j in np.flatnonzero(found)]
     return (
@@ -278,8 +289,6 @@ def _rough_reactions(driver: Driver) -> str:
 def _leaks(driver: Driver) -> str:
     """Say what was added to equations that left unknowns open."""
     run = driver.integration
-    if not run.leaks:
-        return ""
     terms = listed([
         f"{size:.2g} {run.names.variable(j)} to {run.names.equation(i)}"
         for i, j, size in run.leaks
@@ -297,7 +306,7 @@ def _jacobian(driver: Driver) -> str:
     """Look at a user's Jacobian that made the iteration fail all the time."""
     s = driver.state
     failing = s.convergence_failures >= 5 + NOT_CONVERGING * s.steps
-    if driver.integration.problem.jac is None or not failing:
+    if not failing:
         return ""
     from tether.explain.examine.case import Case  # late, to save time
     from tether.explain.examine.jacobian import wrong_jacobian

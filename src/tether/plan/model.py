@@ -88,6 +88,10 @@ class Model:
     row_reduction: RowReduction | None = None
     modes: Modes | None = None
     sides: Sides = ()
+    frozen: Frozen | None = None               # conditions that can be frozen, if there are any
+    slides: tuple[int, ...] = ()               # surfaces that the solution stays on, as numbers
+    shares = 0                                 # so many; as many unknowns follow the user's
+    ledger: Ledger | None = None               # what comparisons with the function may cost
     inputs: np.ndarray = np.zeros(0)           # of the user's function ...
     values: np.ndarray = np.zeros(0)           # ... and of the programs, with shifts
     units: Units | None = None                 # that a reduced system was made with
@@ -100,11 +104,6 @@ class Model:
     def pattern(self) -> Pattern | None:
         """Where the entries of F_y and F_y' stand; None where nobody knows."""
         return None
-
-    @property
-    def ledger(self) -> Ledger | None:
-        """What comparisons with the function may cost; None where it is called."""
-        return None if self.plan is None else self.plan.ledger
 
     def attach(self, state: State) -> None:
         """Put the equations behind the core's seams."""
@@ -124,16 +123,6 @@ class Model:
     def slack(self) -> np.ndarray:
         """Of every unknown, how much less accurate it may be than its owner."""
         return np.ones(self.size)
-
-    @property
-    def slides(self) -> tuple[int, ...]:
-        """Surfaces that the solution stays on, as numbers in the plan without sliding."""
-        return () if self.plan is None else self.plan.slides
-
-    @property
-    def shares(self) -> int:
-        """Number of surfaces that the solution slides on; so many unknowns follow the user's."""
-        return len(self.slides)
 
     @property
     def size(self) -> int:
@@ -258,11 +247,6 @@ class Model:
         """Whether it has conditions on unknowns that a run looks out for."""
         return self.modes is not None or self.frozen is not None
 
-    @property
-    def frozen(self) -> Frozen | None:
-        """Conditions that can be frozen; None if there are none."""
-        return None if self.plan is None else self.plan.frozen
-
     def freeze(self, sides: np.ndarray, state: State) -> None:
         """Let what a state runs freeze its conditions; here there are none."""
 
@@ -365,7 +349,8 @@ class TracedModel(Model):
         self, problem: Problem, n: int, plan: Plan, reading: Reading, backend: str
     ) -> None:
         super().__init__(problem, n)
-        self.plan, self.reading, self.wanted = plan, reading, backend
+        self.plan, self.reading, self.wanted, self.ledger = plan, reading, backend, plan.ledger
+        self.frozen, self.slides, self.shares = plan.frozen, plan.slides, len(plan.slides)
         self.inputs = plan.args(problem.args, reading.hidden)
         self.values = plan.with_shifts(self.inputs)
         self.backend: Backend | None = None    # what runs it, once it is attached

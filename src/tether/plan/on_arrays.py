@@ -9,7 +9,6 @@ import numpy as np
 from tether._core.rows import Rows
 from tether._core.state import State
 from tether.base.pattern import Pattern
-from tether.plan.ledger import Ledger
 from tether.plan.model import AsWritten, Given, is_current
 from tether.plan.plan import Plan
 from tether.problem.names import counted
@@ -37,7 +36,7 @@ class OnArrays(AsWritten):
         self, problem: Problem, n: int, plan: Plan, reading: Reading, point: Given
     ) -> None:
         super().__init__(problem, n, point)
-        self._plan, self.reading = plan, reading
+        self._plan, self.reading, self.ledger = plan, reading, plan.ledger
         self.inputs = self.values = plan.args(problem.args, reading.hidden)
 
     @cached_property
@@ -57,11 +56,6 @@ class OnArrays(AsWritten):
     def pattern(self) -> Pattern:
         """Where the entries of F_y and F_y' stand."""
         return self._plan.pattern
-
-    @property
-    def ledger(self) -> Ledger:
-        """What comparisons with the function may cost."""
-        return self._plan.ledger
 
     @property
     def switch_times(self) -> SwitchTimes | None:

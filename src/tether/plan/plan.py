@@ -165,6 +165,15 @@ class Plan:
         assert self.system is not None
         return "machine" if self.system.name == "rows" else self.system.name
 
+    @cached_property
+    def _worth_compiling_from(self) -> float:
+        """So many evaluations of the system pay for the compiler."""
+        from tether.trace.compile_c import worth_compiling_from  # late, to save time
+
+        assert self.system is not None
+        assert isinstance(self.system.program, Program)
+        return worth_compiling_from(self.system.program)
+
     def backend(self, wanted: str) -> Backend:
         """Program of the system; compiled to C when the runs so far say that it pays.
 
@@ -173,10 +182,7 @@ class Plan:
         assert self.system is not None
         assert self.make_system is not None
         if wanted == "auto" and self.system.name == "machine" and not self.system.reason:
-            from tether.trace.compile_c import worth_compiling  # late, to save time
-
-            assert isinstance(self.system.program, Program)
-            if worth_compiling(self.system.program, self.evaluations):
+            if self.evaluations > self._worth_compiling_from:
                 self.system = self.make_system("c", self.system)
             elif not self.looked:
                 self.system, self.looked = self.make_system("auto", self.system), True

@@ -8,18 +8,20 @@ begins anew two behind it: on which side the break itself counts does not matter
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tether.base.reason import Kind
 from tether.base.status import Status
+from tether.run.part import Part
 from tether.run.replan import begin_anew, keep_history
 from tether.structure.switch_times import SwitchTimes, Timetable
 
 if TYPE_CHECKING:
     from tether.run.integration import Integration
+    from tether.run.watch import EventFunctions
 
 __all__ = ["Breaks"]
 
@@ -32,7 +34,7 @@ BEYOND = 1e-6
 LOOK_AHEAD = 1000.0
 
 
-class Breaks:
+class Breaks(Part):
     """The breaks of one run.
 
     Parameters
@@ -44,16 +46,17 @@ class Breaks:
 
     Attributes
     ----------
-    events : callable or None
-        Tells when events happen that depend on time alone, and the inputs of their functions.
+    events : EventFunctions or None
+        They tell when events happen that depend on time alone.
     """
 
     def __init__(self, run: Integration, given: Sequence[float] = ()) -> None:
-        self.run, self._given = run, list(given)
+        super().__init__(run)
+        self._given = list(given)
         self.t_start, self.t_final = run.t, run.state.t_end
         self._next: float | None = None
         self._equations, self._events = _Turns(), _Turns()
-        self.events: Callable[[], tuple[SwitchTimes | None, np.ndarray]] | None = None
+        self.events: EventFunctions | None = None
 
     def beside(self, t: float) -> float:
         """Return a time difference that is round-off beside the times of the run."""
@@ -67,11 +70,17 @@ class Breaks:
     @property
     def reached(self) -> bool:
         """Whether the run has come to a break, not to its end."""
-        return self.run.status == Status.REACHED_END and self.run.state.t_end != self.t_final
+        run = self.run
+        return run.status == Status.REACHED_END and run.state.t_end != self.t_final
 
     def aim(self) -> None:
         """Let the core stop just before the next break: at it a forcing may already have jumped."""
-        self._aim_from(self.run.t)
+        run = self.run
+        if self._given or self.events is not None or run.model.switch_times is not None:
+            self._aim_from(run.t)
+            return
+        self._equations.forget()               # nothing lies ahead but the end
+        self._next, run.state.t_end, run.between_breaks = None, self.t_final, False
 
     def _aim_from(self, t: float) -> None:
         s = self.run.state
@@ -95,9 +104,9 @@ class Breaks:
 
     def _land_between_events(self, t: float) -> None:
         """Let a step end between the next two events that depend on time alone, to see both."""
-        s, tell = self.run.state, self.events
-        assert tell is not None
-        what, values = tell()
+        s = self.run.state
+        assert self.events is not None
+        what, values = self.events.turns
         until = self._look_ahead()
         until += BEYOND * (until - self.t_start)       # what happens right at the end is seen, too
         place = first = self._events.after(t, what, values, self.run.t, until)
@@ -114,6 +123,9 @@ class Breaks:
         """When the function switches next; None if it does not."""
         run = self.run
         what = run.model.switch_times
+        if what is None:
+            self._equations.forget()
+            return None
         return self._equations.after(t, what, run.model.inputs, run.t, self._look_ahead())
 
     def _look_ahead(self) -> float:
@@ -173,10 +185,13 @@ class Breaks:
 class _Turns:
     """When something switches with time, looked up ahead."""
 
-    def __init__(self) -> None:
-        self._what: SwitchTimes | None = None
-        self._table: Timetable | None = None
-        self._for = b""                        # inputs that the timetable was made for
+    _what: SwitchTimes | None = None
+    _table: Timetable | None = None
+    _for = b""                                 # inputs that the timetable was made for
+
+    def forget(self) -> None:
+        """Take notice that nothing switches."""
+        self._what = self._table = None
 
     @property
     def t_end(self) -> float | None:
@@ -188,7 +203,7 @@ class _Turns:
     ) -> float | None:
         """Find the first time after t; look up to `until`, if need be, from where the run is."""
         if what is None:
-            self._what = self._table = None
+            self.forget()
             return None
         is_old = what is not self._what or values.tobytes() != self._for
         if self._table is None or is_old or self._table.t_end == now != until:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -31,7 +32,6 @@ from tether.run.progress import ProgressBar
 from tether.run.record import Record
 from tether.run.replan import begin_anew, keep_history, switches
 from tether.run.watch import EPS, Event, EventFunctions, Switch
-from tether.structure.switch_times import SwitchTimes
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
 PATIENCE = 5e-3
@@ -68,8 +68,8 @@ class Driver:
         self.state = integration.state
         self.functions = EventFunctions(integration, events) if events else None
         self.args = integration.problem.args
-        self.t_start = self.t_reached = integration.t
-        self.segment_t, self.segment_step = integration.t, 0       # where the present segment began
+        self.t_start = self.t_reached = self.segment_t = integration.t
+        self.segment_step = 0                  # where the present segment began, at `segment_t`
         self.cut_at: tuple[float, np.ndarray, np.ndarray] | None = None
         self.start = integration.start
         self.began = integration.began
@@ -77,15 +77,23 @@ class Driver:
         self.far_side: dict[int, float] = {}               # of events that have just acted
         self.at_rest: dict[int, float] = {}        # events left at zero, and what counts as zero
         self.held: dict[int, Hold] = {}            # ... and may be held there
-        self.storm, self.pace = Storm(integration.t), Pace(integration.t, self.t_final)
         self.had_effects = False                           # of somebody's code
         self.n_found = integration.model.constraints.n_found
         self.watched: list[Event] = events                 # and surfaces that the plan depends on
-        if events:
-            self.breaks.events = self._turns_of_events
+        self.breaks.events = self.functions
         self.breaks.pass_at_once()
         self._follow()
         self.start = integration.start             # a condition may change right at the start
+
+    @cached_property
+    def storm(self) -> Storm:
+        """What notices events that accumulate."""
+        return Storm(self.t_start)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """What notices steps that do not advance."""
+        return Pace(self.t_start, self.t_final)
 
     @property
     def can_be_repeated(self) -> bool:
@@ -181,10 +189,6 @@ class Driver:
 
     # --- times where the run begins anew --------------------------------------------------
 
-    def _turns_of_events(self) -> tuple[SwitchTimes | None, np.ndarray]:
-        assert self.functions is not None
-        return self.functions.turns
-
     def _pass_break(self) -> None:
         """Begin anew just behind the break; what is kept belongs to the break itself."""
         s, run = self.state, self.integration
@@ -246,6 +250,7 @@ class Driver:
         found = switches(self.integration, timed=False)
         self.watched = [*self.events, *found] if found else self.events
         self.functions = EventFunctions(self.integration, self.watched) if self.watched else None
+        self.breaks.events = self.functions if self.events else None
 
     def _note_restart(self) -> None:
         """Keep the point where the run begins anew by itself."""

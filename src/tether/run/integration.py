@@ -35,6 +35,7 @@ from tether.problem.units import check_units
 from tether.run import recover, replan
 from tether.run.bdf import BDF
 from tether.run.breaks import Breaks
+from tether.run.history import check_history
 from tether.run.jumps import Jumped, jumped
 from tether.run.kinds import use_kinds
 from tether.run.method import Method, Polynomial
@@ -139,7 +140,7 @@ class Integration:
             check_names("equation_names", equation_names, self.n),
             check_units(variable_units, self.n),
         )
-        if isinstance(variable_units, Mapping):
+        if variable_units is not None and isinstance(variable_units, Mapping):
             _ = self.names                   # raises if one of the units belongs to no name
         self.units = Units.of_options(self.options, y, abs(t_bound - t0))
         if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
@@ -161,7 +162,7 @@ class Integration:
         self.watched: list[Switch] | None = None    # by `step`, where the structure may change
         self.changed = False                   # whether what the residual reads was
         self.trust = Trust(self)
-        self.switching = Switching(self)
+        self._switching: Switching | None = None
         self.references = References()
         self.jumps: list[Jumped] = []
         self._begin(t0, y, yp, t_bound)
@@ -174,7 +175,7 @@ class Integration:
         if self.state.highest_kind > 2 and self.state.n_constraints and self.start.success:
             self._refuse_constraints(t0)
         if history is not None:
-            self.method.add_past(self.state, *_check_history(history, self.state))
+            self.method.add_past(self.state, *check_history(history, self.state))
 
     def _begin(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
         """Choose what is integrated, and find a start for it, from a better guess if need be."""
@@ -239,7 +240,7 @@ class Integration:
         """Choose what is integrated at a point, and find a start near it."""
         self.model = self._find_model(t, y, yp)
         self.state = new_state(self.model, self.options)
-        self.state.given = t, y, np.zeros_like(y) if yp is None else yp
+        self.state.given = t, y, np.zeros(len(y)) if yp is None else yp
         self.state.t_end = t_bound
         self.state.direction = math.copysign(1.0, t_bound - t)
         if self.model.is_switched_by_time:
@@ -354,6 +355,9 @@ class Integration:
 
     def _find_start(self, mode: str) -> None:
         """Find consistent values, with conditions frozen on the sides they lie on."""
+        if self._switching is None and self.model.frozen is None:
+            self.start = self.find_start(mode)
+            return
         self.switching.prepare_start()
         for _ in range(MOST_STARTS):
             self.start = self.find_start(mode)
@@ -365,6 +369,13 @@ class Integration:
         self.switching.prepare_start()
         self.start = self.find_start(mode)
         self.switching.settle_start()
+
+    @property
+    def switching(self) -> Switching:
+        """The conditions of the run that are frozen in a step; most runs have none."""
+        if self._switching is None:
+            self._switching = Switching(self)
+        return self._switching
 
     def find_start(self, mode: str = "auto") -> Start:
         """Find consistent values for what was given, with the conditions as they are."""
@@ -584,22 +595,3 @@ class Integration:
     def polynomial(self) -> Polynomial:
         """Return the polynomial over the last step, of all unknowns that are integrated."""
         return self.method.polynomial(self.state)
-
-
-
-
-def _check_history(history: Any, state: State) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        t, y = (np.ascontiguousarray(part, float) for part in history)
-    except (TypeError, ValueError):
-        raise ValueError("history must be a pair (times, values)") from None
-    if t.ndim != 1 or len(t) == 0 or y.shape != (state.n, len(t)):
-        raise ValueError(
-            f"history must be m times and values of shape ({state.n}, m), got shapes "
-            f"{t.shape} and {y.shape}"
-        )
-    if np.any(state.direction * np.diff(np.append(t, state.t)) <= 0):
-        raise ValueError("history must have its times before t0, oldest first")
-    if not (np.all(np.isfinite(t)) and np.all(np.isfinite(y))):
-        raise ValueError("history must be finite")
-    return t, np.ascontiguousarray(y.T)

@@ -42,7 +42,7 @@ class Record:
         if self.keep_steps:
             self.t, self.order = np.empty(FIRST_CAPACITY), np.empty(FIRST_CAPACITY, np.intc)
             self.y, self.yp = np.empty((FIRST_CAPACITY, n)), np.empty((FIRST_CAPACITY, n))
-            self.g = np.zeros((FIRST_CAPACITY, state.n_constraints))
+            self.g = np.zeros((FIRST_CAPACITY if state.n_constraints else 0, state.n_constraints))
             self._hand_over()
         if t_eval is not None:
             _require_outputs(len(t_eval), n)
@@ -180,14 +180,15 @@ class Record:
 
         Relative to the values of the start: where invariants have jumped, that shows.
         """
+        if self._state.n_constraints == 0:
+            s = self._state
+            return np.zeros((s.stored if self._times is None else s.next_eval, 0))
         if self._times is None:
             rows = self.g[: self._state.stored].copy()
             for noted, end in self._noted([noted.row for noted in self._references]):
                 rows[noted.row : end] += noted.shift
             return rows
         t, y, _ = self._outputs()
-        if self._state.n_constraints == 0:
-            return np.zeros((len(t), 0))
         found = [constraints_at(self._state, *point)[1] for point in zip(t, y, strict=True)]
         rows = np.array(found).reshape(len(found), self._state.n_constraints)
         for noted, end in self._noted([noted.output for noted in self._references]):

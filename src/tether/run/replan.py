@@ -423,6 +423,8 @@ def _holds(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
 def choose_by_slopes(run: Integration, t: float, y: np.ndarray) -> None:
     """At a start without y': take the mode that the slopes found belong to, if there is one."""
     first, options = run.model, run.options
+    if first.modes is None:
+        return
     for _ in range(MOST_MODES):
         model, yp = run.model, run.yp
         if model.sides_at(t, y, yp) == model.sides:

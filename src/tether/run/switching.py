@@ -14,7 +14,6 @@ what the unknowns say.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ import numpy as np
 from tether._core import surfaces
 from tether._core.plain import Plain
 from tether.run.method import Polynomial
+from tether.run.part import Part
 from tether.run.watch import EPS, find_zero
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ MOST_TOGETHER = 4
 SHARE_BESIDE = 1e-6
 
 
-class Switching:
+class Switching(Part):
     """The frozen conditions of one run.
 
     Attributes
@@ -61,7 +61,7 @@ class Switching:
     """
 
     def __init__(self, run: Integration) -> None:
-        self.run: Integration = weakref.proxy(run)     # a cycle would keep its memory for long
+        super().__init__(run)
         self.slides: tuple[int, ...] = ()
         self._of: Frozen | None = None         # what the following belongs to
         self._sides = np.zeros(0)              # 1 above a surface, -1 below, 0 where it is free

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 import time
-import weakref
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tether.plan.model import Model
 from tether.plan.plan import Plan
 from tether.plan.shelf import shelf
 from tether.problem.naming import place_of_error, place_of_value
+from tether.run.part import Part
 from tether.trace.verify import ArrayPair, Difference, Pair
 
 if TYPE_CHECKING:
@@ -68,13 +69,15 @@ class _Program:
         )
 
 
-def _residual(model: Model, run: Integration) -> list[_Program]:
+def _residual(model: Model, whose: ref[Integration]) -> list[_Program]:
     """Return the program of the equations, if they are run as one."""
     pair = model.pair()
     if pair is None or model.reading is None:
         return []
 
     def value(row: int) -> tuple[str, str]:
+        run = whose()
+        assert run is not None
         return run.names.equation(row), place_of_value(model.problem.fun, row)
 
     return [_Program(pair, model.reading.key, value)]
@@ -98,7 +101,7 @@ def _events(events: TracedEvents, args: Sequence[Any]) -> _Program:
     return _Program(events.pair(args), events.reading.key, value)
 
 
-class Trust:
+class Trust(Part):
     """The comparisons of one run."""
 
     points = 0                                 # at which a comparison was made
@@ -113,7 +116,7 @@ class Trust:
     _watching: State | None = None
 
     def __init__(self, run: Integration) -> None:
-        self.run: Integration = weakref.proxy(run)     # a cycle would keep its memory for long
+        super().__init__(run)
         self.warnings: list[str] = []
 
     # --- what runs ----------------------------------------------------------------------------
@@ -121,10 +124,10 @@ class Trust:
     def adopt(self, model: Model) -> None:
         """Take notice of the model that is run from now on."""
         self._programs = self._watching = None
-        self._plan = model.plan
-        if model.ledger is not self._own_ledger:
-            self._own_ledger = model.ledger
-            self._use(model.ledger)
+        self._plan, ledger = model.plan, model.ledger
+        if ledger is not self._own_ledger:
+            self._own_ledger = ledger
+            self._use(ledger)
 
     def _use(self, ledger: Ledger | None) -> None:
         self._ledger = ledger
@@ -156,7 +159,7 @@ class Trust:
         if self._programs is None:
             model = self.run.model
             self._programs = [_constraint(*item) for item in model.constraints.traced]
-            self._programs += _residual(model, self.run)
+            self._programs += _residual(model, self._run)
             if self._events is not None:
                 self._programs.append(_events(self._events, self.run.problem.args))
         return self._programs
@@ -169,11 +172,10 @@ class Trust:
         A plan that was made for this run has been compared already.
         """
         self.adopt(model)
-        if model.ledger is None or not self._due:
+        ledger = self._own_ledger
+        if ledger is None or not self._due or (ledger.runs == 1 and model.modes is None):
             return ""
-        if model.ledger.runs == 1 and model.modes is None:
-            return ""
-        if self._differs_at(t, y, yp, _residual(model, self.run)):
+        if self._differs_at(t, y, yp, _residual(model, self._run)):
             return self.warnings[-1]
         return ""
 

@@ -66,7 +66,7 @@ def consistent_by_steps(
     settled = np.where(np.abs(settled - y) * state.weights <= NEGLIGIBLE, y, settled)
     r = search.residual(t, settled, slopes)
     after = before if r is None else float(np.abs(r).max())
-    moved = changed_values(settled - y, state.tolerances)
+    moved = changed_values(settled, y, state.tolerances)
     reason = Reason(Kind.FOUND_SLOPES)
     if moved:
         reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))

@@ -73,7 +73,7 @@ def make_consistent(
         from tether.start.by_steps import consistent_by_steps  # late, to save time
 
         return consistent_by_steps(state, t, y, yp, time_scale(state, t), known)
-    yp = np.zeros_like(y) if yp is None else yp
+    yp = np.zeros(len(y)) if yp is None else yp
     search = Completion(state, t, y, yp, time_scale(state, t))
     code, before = search.run(known), search.before
     raise_users(state)
@@ -97,7 +97,7 @@ def make_consistent(
     if code == codes.AS_GIVEN:
         return made(Start, y=y, yp=yp, success=True, reason=AS_GIVEN, moved={},
                     residual=residual, ypp=ypp, fixed=search.differential())
-    moved = changed_values(found - y, state.tolerances)
+    moved = changed_values(found, y, state.tolerances)
     if code == codes.NO_CONVERGENCE:
         worst = worst_equation(r, search.rows_scale())
         return Start(found, slopes, False, worst, moved=moved, residual=residual)

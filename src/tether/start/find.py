@@ -29,7 +29,7 @@ __all__ = ["StartFinder", "kinds_at"]
 ASSUMED = Reason(Kind.ASSUMED)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class StartFinder:
     """Finds consistent values for a model in its memory.
 

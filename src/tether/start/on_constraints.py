@@ -55,7 +55,7 @@ def start_on_constraints(
         return _refusal(y, Reason(
             Kind.FAR_FROM_CONSTRAINTS, (row,), (farthest,), tuple(map(float, values))
         ))
-    moved = changed_values(change, state.tolerances)
+    moved = changed_values(projected, y, state.tolerances)
     done = Reason(Kind.MOVED_ONTO_CONSTRAINTS, values=(len(moved),)) if moved else NOTHING
     return Start(projected, nowhere, True, done, moved=moved)
 

@@ -17,8 +17,13 @@ __all__ = ["Start", "changed_values"]
 NO_CHANGE = 1e-6
 
 
-def changed_values(change: np.ndarray, tolerances: np.ndarray) -> dict[int, float]:
+def changed_values(
+    new: np.ndarray, old: np.ndarray, tolerances: np.ndarray
+) -> dict[int, float]:
     """Return which values were changed by more than round-off, and by how much."""
+    if new.tobytes() == old.tobytes():         # as mostly; it takes a tenth of the time
+        return {}
+    change = new - old
     return {int(j): float(change[j]) for j in (abs(change) > NO_CHANGE * tolerances).nonzero()[0]}
 
 

@@ -26,6 +26,8 @@ from tether.trace.kinds import NP_FLOAT, OF_TYPE
 from tether.trace.known import FLOATS, is_record
 from tether.trace.scalar import of_kind
 
+NOTHING = np.zeros(0)
+
 
 class ArgumentLayout:
     """How the floats in the arguments are numbered.
@@ -94,7 +96,7 @@ class ArgumentLayout:
     def flatten(self, args: Sequence[Any], hidden: Sequence[float] | np.ndarray = ()) -> np.ndarray:
         """Values of the inputs, in order."""
         if not self.size:
-            return np.zeros(0)
+            return NOTHING
         own = [value.ravel() for _, value in _floats(tuple(args), "args")] if self.own else []
         return np.concatenate([*own, np.asarray(hidden, float), np.zeros(self.shifts)])
 

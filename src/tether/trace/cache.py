@@ -88,19 +88,12 @@ class TooLarge(Exception):  # noqa: N818
     value: object = None
 
 
-class _Same:
-    """An object by identity; the reference keeps the identity from being used again."""
+def _same(thing: Any) -> Hashable:
+    """Token of an object by identity; the reference keeps the identity from being used again.
 
-    __slots__ = ("thing",)
-
-    def __init__(self, thing: Any) -> None:
-        self.thing = thing
-
-    def __hash__(self) -> int:
-        return id(self.thing)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Same and self.thing is other.thing
+    So do bound methods compare and hash, and faster than a class written in Python.
+    """
+    return types.MethodType(id, thing)
 
 
 class _Unknown:
@@ -142,23 +135,24 @@ class Reader:
         Where among them those of another object begin.
     """
 
+    asks = False
+    _by_value = False                          # whether floats count by value for the time being
+    _makes = False                             # objects of the classes of others
+    _count = 0                                 # of the parts that were read
+    _holder_of_last: Any = None                # of the last float that was a member of something
+
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
-        self.asks = False
         self.floats = array("d")
         self.groups: list[int] = []
         self._variables: dict[tuple[int, str], int] = {}   # floats that several functions may share
-        self._by_value = False                 # whether floats count by value for the time being
         self._arguments: set[int] = set()      # that may hold floats, which are inputs already
-        self._makes = False                    # objects of the classes of others
         self._open: dict[int, int] = {}
         self._given: dict[int, int] = {}       # arguments that hold floats
         self._kept: list[Any] = []
-        self._count = 0
         self._spaces: list[Namespace] = []    # whose members count if they are asked for
         self._classes: dict[int, Namespace] = {}
         self._objects: dict[int, Namespace] = {}
-        self._holder_of_last: Any = None       # of the last float that was a member of something
 
     def read_call(self, fun: Callable[..., Any], args: Sequence[Any]) -> Hashable:
         """Token of a function with its further arguments, floats among them by their place."""
@@ -265,6 +259,8 @@ class Reader:
 
     def read_by_name(self) -> Hashable:
         """Token of what the code asks modules, classes and functions for; it may show more code."""
+        if not self._spaces:
+            return ()
         spaces, tokens = self._spaces, list[Hashable]()
         looked, known = 0, (0, False, False)
         while True:
@@ -313,7 +309,7 @@ class Reader:
         if is_library(home(function)):
             self.asks = self.asks or id(function) in _ASKING
             inner = inside_errstate(function)
-            return _Same(function) if inner is None else ("in errstate", self.read(inner))
+            return _same(function) if inner is None else ("in errstate", self.read(inner))
         facts = facts_of(code)
         self.names.update(facts.names)
         self.asks = self.asks or facts.asks
@@ -332,8 +328,8 @@ class Reader:
             self._spaces.append(Namespace(function.__dict__, function))
         given, named = function.__defaults__, function.__kwdefaults__
         if given is None and named is None:
-            return _Same(code), tuple(used), around
-        return _Same(code), tuple(used), around, self.read(given), self.read(named)
+            return _same(code), tuple(used), around
+        return _same(code), tuple(used), around, self.read(given), self.read(named)
 
     def _cell(self, name: str, cell: types.CellType) -> Hashable:
         try:
@@ -355,7 +351,7 @@ class Reader:
         owner = function.__self__
         if owner is None or issubclass(type(owner), types.ModuleType):
             self.asks = self.asks or id(function) in _ASKING
-            return _Same(function)
+            return _same(function)
         return "method", function.__name__, self.read(owner)
 
     def _cached(self, function: Any) -> Hashable:
@@ -366,7 +362,7 @@ class Reader:
         if module is not math and top not in ("numpy", "numba"):
             space = None if is_library(module.__name__) else vars(module)
             self._spaces.append(Namespace(vars(module), space, by_written_name=True))
-        return _Same(module)
+        return _same(module)
 
     # --- containers and numbers -----------------------------------------------------------
 
@@ -439,7 +435,7 @@ class Reader:
         if is_library(cls.__module__) or why_unknown(cls):
             self.asks = self.asks or id(cls) in _ASKING
             self._makes = self._makes or cls is type
-            return _Same(cls)
+            return _same(cls)
         if type(cls) is not type and has_registered(cls):
             return _Unknown(cls)
         for base in cls.__mro__:
@@ -459,7 +455,7 @@ class Reader:
 
     def _enumeration(self, cls: Any) -> Hashable:
         if is_library(cls.__module__) or why_unknown_enumeration(cls):
-            return _Same(cls)
+            return _same(cls)
         space = Members(own_members(cls), complete=True)       # its floats count by value
         self._classes[id(cls)] = space
         self._spaces.append(space)
@@ -468,7 +464,7 @@ class Reader:
             (name, *self._values((member._value_, attributes_of_member(member))))
             for name, member in cls._member_map_.items()
         ]
-        return _Same(cls), tuple(bases), tuple(members)
+        return _same(cls), tuple(bases), tuple(members)
 
     def _enumerated(self, member: enum.Enum) -> Hashable:
         token = self.read(type(member))
@@ -557,9 +553,9 @@ _READERS: dict[type, Callable[[Reader, Any], Hashable]] = {
     staticmethod: Reader._wrapper,
     functools.cached_property: Reader._cached_property,
     enum.EnumType: Reader._enumeration,
-    np.ufunc: lambda reader, value: _Same(value),
+    np.ufunc: lambda reader, value: _same(value),
     **dict.fromkeys(METACLASSES, Reader._class),
-    **dict.fromkeys(DESCRIPTORS, lambda reader, value: _Same(value)),
+    **dict.fromkeys(DESCRIPTORS, lambda reader, value: _same(value)),
 }
 
 

@@ -2,7 +2,7 @@
 
 The machine needs no compiler and is the ordinary way to run a program. C takes the same numbers
 through the same roundings two to five times faster, once somebody has waited for the compiler;
-`worth_compiling` does that sum.
+`worth_compiling_from` does that sum.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import math
 import os
 import platform
 import shutil
@@ -28,7 +29,10 @@ from tether.trace import opcodes as op
 from tether.trace.emit import Program
 from tether.trace.operations import OPERATIONS
 
-__all__ = ["CompiledProgram", "NotCompiled", "compile_program", "find_compiler", "worth_compiling"]
+__all__ = [
+    "CompiledProgram", "NotCompiled", "compile_program", "find_compiler",
+    "worth_compiling_from",
+]
 
 LARGEST = 20_000            # instructions; the compiler takes seconds for that many
 PATIENCE = 120.0            # seconds for the compiler
@@ -155,28 +159,21 @@ def compile_program(
     )
 
 
-def worth_compiling(program: Program, evaluations: float) -> bool:
-    """Tell whether C would have saved time by the end of a run.
-
-    Parameters
-    ----------
-    program : Program
-        What to run.
-    evaluations : float
-        How many times, as far as anybody can tell.
+def worth_compiling_from(program: Program) -> float:
+    """Return after how many evaluations C would have saved time; infinity if never.
 
     Examples
     --------
     >>> from tether.trace import trace
-    >>> from tether.trace.compile_c import worth_compiling
+    >>> from tether.trace.compile_c import worth_compiling_from
     >>> program = trace(lambda t, y, yp: [yp[0] + y[0] ** 2], 1).program()
-    >>> worth_compiling(program, 1e4), worth_compiling(program, 1e9)
-    (False, True)
+    >>> 1e4 < worth_compiling_from(program) < 1e9
+    True
     """
     if program.size > LARGEST:
-        return False
+        return math.inf
     at_all, each = COMPILING
-    return evaluations * program.size * SAVED_NS * 1e-9 > at_all + each * program.size
+    return (at_all + each * program.size) / (max(program.size, 1) * SAVED_NS * 1e-9)
 
 
 # --- the text -------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def read_function(
     shape = _read(reader, fun, n, args, fills)
     if shape is None:
         return None
-    floats = np.array(reader.floats)
+    floats = np.array(reader.floats) if reader.floats else _NO_FLOATS
     family, inputs = _families.look_up(shape, floats, reader.groups)
     return Reading(family, floats, inputs, (fun, n, args, fills))
 
@@ -128,11 +128,13 @@ class Reading:
     ) -> None:
         self._family, self._inputs, self._call = family, inputs, call
         self._floats = floats.tobytes()
-        self.hidden, rest = floats[inputs], self._floats
-        if len(inputs):
-            floats[inputs] = 0.0
-            rest = floats.tobytes()
-        self.key: Hashable = family, inputs.tobytes(), rest
+        if not len(inputs):
+            self.hidden = _NO_FLOATS
+            self.key: Hashable = family, b"", self._floats
+            return
+        self.hidden = floats[inputs]
+        floats[inputs] = 0.0
+        self.key = family, inputs.tobytes(), floats.tobytes()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reading) or self._floats != other._floats:
@@ -244,7 +246,8 @@ class _Families:
                 if len(self._by_shape) > MOST_FAMILIES:
                     self._by_shape.popitem(last=False)
                 return family, _NONE
-            self._by_shape.move_to_end(shape)
+            if next(reversed(self._by_shape)) is not family.shape:
+                self._by_shape.move_to_end(shape)
             return family, family.inputs(floats) if len(floats) else _NONE
 
     def refuse(self, family: _Family, inputs: np.ndarray) -> None:
@@ -321,6 +324,7 @@ def _all_are_usual(values: np.ndarray) -> bool:
 
 
 _NONE = np.zeros(0, np.intp)
+_NO_FLOATS = np.zeros(0)
 _families = _Families()
 # Code of functions that depend on too much; an entry lives as long as the code.
 _hopeless: dict[int, weakref.ref[types.CodeType]] = {}
