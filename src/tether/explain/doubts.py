@@ -167,9 +167,12 @@ def _residual(driver: Driver) -> str:
     called = driver.integration.model.plan is None
     if called and not np.array_equal(change, probe.change_left(s)[1]):
         return _noise(driver)
+    allowed = LARGEST_CHANGE * (1.0 + s.projection_size)
+    if s.highest_kind <= 1 and probe.weighted_size(s, change) <= allowed:
+        return ""
     beyond = abs(change) * s.array("newton_weight" if s.highest_kind > 1 else "weight")
     worst = int(beyond.argmax())
-    if not beyond[worst] > LARGEST_CHANGE * (1.0 + s.projection_size):
+    if not beyond[worst] > allowed:
         return ""
     name = driver.integration.names.variable(int(driver.integration.model.owner[worst]))
     return (

@@ -283,7 +283,7 @@ class AsWritten(Model):
     @cached_property
     def is_cheap(self) -> bool:
         """Whether a residual costs less than a guess with which one of them might be saved."""
-        if self.n < CHEAP_FROM or self.point is None or self.problem.jac is not None:
+        if self.point is None or self.problem.jac is not None:
             return False
         t, y, yp = self.point
         self.calls += 1
@@ -303,7 +303,7 @@ class AsWritten(Model):
             )
         else:
             # a linear model without entries costs as many residuals as it saves
-            is_dear = not (state.matrix.follows or self.is_cheap)
+            is_dear = not (state.matrix.follows or (self.n >= CHEAP_FROM and self.is_cheap))
             adapters.use_python_residual(state, problem.fun, problem.args, problem.fills, is_dear)
         if state.matrix.follows:
             from tether._core.matrix_free import use_directions  # late, to save time

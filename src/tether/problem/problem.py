@@ -446,6 +446,25 @@ def check_signature(
         ) from None
 
 
+def plain_parameters(fun: Any) -> tuple[str, ...] | None:
+    """Return the names of the parameters if their number is all there is to know about them.
+
+    A look at the code takes a tenth of the time of a signature.
+
+    Examples
+    --------
+    >>> from tether.problem.problem import plain_parameters
+    >>> plain_parameters(lambda t, y: y), plain_parameters(lambda t, y, k=1: y)
+    (('t', 'y'), None)
+    """
+    if not isinstance(fun, types.FunctionType) or hasattr(fun, "__wrapped__"):
+        return None
+    code = fun.__code__
+    if code.co_kwonlyargcount or fun.__defaults__ or code.co_flags & inspect.CO_VARARGS:
+        return None
+    return None if hasattr(fun, "__signature__") else code.co_varnames[: code.co_argcount]
+
+
 def _hint_at_args(signature: inspect.Signature, count: int) -> str:
     """Say where the values of further parameters come from, if a function has any."""
     further = list(signature.parameters)[count:]
@@ -524,15 +543,13 @@ def _check_jac(jac: Any, n_args: int) -> Callable[..., Any] | None:
 
 def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
     """Tell ``fun(t, y, yp, out)`` from ``fun(t, y, yp)``; refuse what is neither."""
-    if isinstance(fun, types.FunctionType) and not hasattr(fun, "__wrapped__"):
-        code = fun.__code__            # a look at it takes a tenth of the time of a signature
-        names = code.co_varnames[: code.co_argcount]
+    names = plain_parameters(fun)
+    if names is not None:
         refuse_swapped("fun", names)
-        if not (code.co_kwonlyargcount or fun.__defaults__ or code.co_flags & inspect.CO_VARARGS):
-            if len(names) == 3 + n_args and "out" not in names[3:4]:
-                return False
-            if len(names) == 4 + n_args:
-                return True
+        if len(names) == 3 + n_args and "out" not in names[3:4]:
+            return False
+        if len(names) == 4 + n_args:
+            return True
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):

@@ -77,6 +77,7 @@ class Driver:
         self.far_side: dict[int, float] = {}               # of events that have just acted
         self.at_rest: dict[int, float] = {}        # events left at zero, and what counts as zero
         self.held: dict[int, Hold] = {}            # ... and may be held there
+        self.pace = Pace(self.t_start, self.t_final)
         self.had_effects = False                           # of somebody's code
         self.n_found = integration.model.constraints.n_found
         self.watched: list[Event] = events                 # and surfaces that the plan depends on
@@ -89,11 +90,6 @@ class Driver:
     def storm(self) -> Storm:
         """What notices events that accumulate."""
         return Storm(self.t_start)
-
-    @cached_property
-    def pace(self) -> Pace:
-        """What notices steps that do not advance."""
-        return Pace(self.t_start, self.t_final)
 
     @property
     def can_be_repeated(self) -> bool:

@@ -13,7 +13,7 @@ from tether._core import adapters
 from tether._core import events as core_events
 from tether._core.zero import ZeroSearch
 from tether.plan.functions import TracedEvents, read_events, traced_events
-from tether.problem.problem import refuse_swapped
+from tether.problem.problem import plain_parameters, refuse_swapped
 from tether.run.method import Polynomial
 from tether.structure.switch_times import SwitchTimes
 
@@ -150,6 +150,13 @@ def _takes_slopes(name: str, fun: Any, args: tuple) -> bool:
     """
     if not callable(fun):
         raise TypeError(f"{name} must be callable, got {type(fun).__name__}")
+    names = plain_parameters(fun)
+    if names is not None:
+        refuse_swapped(name, names)
+        if len(names) == 3 + len(args):
+            return True
+        if len(names) == 2 + len(args) and NAMES_OF_SLOPES.isdisjoint(names[2:3]):
+            return False
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
