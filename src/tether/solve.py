@@ -24,7 +24,6 @@ from tether.result.solution import DaeResult
 from tether.run.attempts import read_steps
 from tether.run.drive import Driver
 from tether.run.integration import Integration
-from tether.run.progress import ProgressBar
 from tether.run.record import Record
 from tether.run.statistics import Statistics
 from tether.run.watch import Event, check_events
@@ -220,8 +219,11 @@ def solve_dae(
     )
 
     def run(settings: Options, watched: list[Event]) -> Status:
-        bar = ProgressBar(t0, t_end) if progress else None
-        if bar is not None:
+        bar = None
+        if progress:
+            from tether.run.progress import ProgressBar  # late, to save time
+
+            bar = ProgressBar(t0, t_end)
             bar.announce(f"looking at {np.size(y0)} equations")
         integration = Integration(
             problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between, names=names,

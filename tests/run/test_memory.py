@@ -34,6 +34,43 @@ def test_nothing_is_left_for_the_collector(trace):
         gc.enable()
 
 
+def pendulum(t, y, yp):
+    x, z, u, w, tension = y
+    return [yp[0] - u, yp[1] - w, yp[2] + tension * x, yp[3] + tension * z + 9.81,
+            x * x + z * z - 1.0]
+
+
+def height(t, y, yp):
+    return y[1] + 0.5
+
+
+def energy(t, y):
+    return y[2] ** 2 + y[3] ** 2 + 2 * 9.81 * y[1]
+
+
+@pytest.mark.parametrize("more", [
+    {}, {"events": height}, {"invariants": energy}, {"dense_output": True},
+    {"t_eval": [0.5]}, {"t_breaks": [0.3]}, {"trace": "never", "form": "given"},
+])
+def test_no_object_of_a_call_is_left_for_the_collector(more):
+    """Neither in a run that is compared with its function nor in one that is not.
+
+    Only the first one, which traces it, may leave something behind.
+    """
+    def run():
+        solve_dae(pendulum, (0, 1), [1.0, 0.0, 0.0, 0.0, 0.0], start="quiet", **more)
+
+    run()
+    for _ in range(5):
+        gc.collect()
+        gc.disable()
+        try:
+            run()
+            assert gc.collect() == 0
+        finally:
+            gc.enable()
+
+
 def test_the_next_run_takes_the_memory_of_the_last(monkeypatch):
     monkeypatch.setattr(blocks, "_spare", {})
     y0 = np.ones(4000)

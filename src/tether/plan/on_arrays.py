@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +15,14 @@ from tether.plan.plan import Plan
 from tether.problem.names import counted
 from tether.problem.problem import Problem
 from tether.problem.sparsity import Sparsity
-from tether.structure.row_reduction import RowReduction
 from tether.structure.switch_times import SwitchTimes
 from tether.trace.backend import Backend
 from tether.trace.reading import Reading
 from tether.trace.row_table import RowTable
 from tether.trace.verify import ArrayPair
+
+if TYPE_CHECKING:
+    from tether.structure.row_reduction import RowReduction
 
 __all__ = ["OnArrays", "ReducedOnArrays"]
 

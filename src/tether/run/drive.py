@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,10 +29,12 @@ from tether.run.breaks import Breaks
 from tether.run.integration import Integration
 from tether.run.method import Polynomial
 from tether.run.pace import Pace, Storm
-from tether.run.progress import ProgressBar
 from tether.run.record import Record
 from tether.run.replan import begin_anew, keep_history, switches
 from tether.run.watch import EPS, Event, EventFunctions, Switch
+
+if TYPE_CHECKING:
+    from tether.run.progress import ProgressBar
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
 PATIENCE = 5e-3

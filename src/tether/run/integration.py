@@ -35,7 +35,6 @@ from tether.problem.units import check_units
 from tether.run import recover, replan
 from tether.run.bdf import BDF
 from tether.run.breaks import Breaks
-from tether.run.history import check_history
 from tether.run.jumps import Jumped, jumped
 from tether.run.kinds import use_kinds
 from tether.run.method import Method, Polynomial
@@ -175,6 +174,8 @@ class Integration:
         if self.state.highest_kind > 2 and self.state.n_constraints and self.start.success:
             self._refuse_constraints(t0)
         if history is not None:
+            from tether.run.history import check_history  # late, to save time
+
             self.method.add_past(self.state, *check_history(history, self.state))
 
     def _begin(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:

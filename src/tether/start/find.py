@@ -137,7 +137,7 @@ class StartFinder:
                 found = self._from_constraints(t, jump.y, yp, lifted=True)
             if found.success:
                 found = replace(
-                    found, moved=changed_values(found.y - y, s.tolerances), jump=jump,
+                    found, moved=changed_values(found.y, y, s.tolerances), jump=jump,
                     reason=MADE_CONSISTENT, lawful=jump is not None,
                 )
         return refuse_changes(s, found, y, yp) if mode == "check" else found
