@@ -7,7 +7,6 @@ import tether.plan.choose as choose
 import tether.structure.row_reduction as row_reduction
 from tether import solve_dae
 from tether.plan.shelf import shelf
-from tether.structure import row_reduction
 
 AS_ARRAYS = "traced as arrays; index 2 reduced to 1"
 M, K = 60, 20                      # unknowns that evolve, and constraints on them

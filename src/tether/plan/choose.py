@@ -159,8 +159,6 @@ def _plan_on_arrays(
         reduction = None
         if is_high:
             inputs = found.args.flatten(args, reading.hidden)
-            from tether.structure.row_reduction import reduce_rows  # late, to save time
-
             reduction = reduce_rows(found, t, y, slopes, inputs, units)
             if reduction is None and found.operations < MOST_NODES:
                 return None, is_high
