@@ -93,12 +93,12 @@ class Toy(Matrix):
     def keep_jacobian(self):
         self.whole = self.get(OF_Y).copy()
 
-    def note_changes(self, first):
+    def note_changes(self, first, size, noise):
         new = np.abs(self.get(OF_Y))
         old = np.abs(self.whole)
         changed = np.abs(self.get(OF_Y) - self.whole) > 1e-3 * np.maximum(new, old)
+        changed &= np.abs(self.get(OF_Y) - self.whole) * size > noise[:, None]
         self.changing = changed if first else self.changing | changed
-        return False
 
     def add_changing(self, x, out):
         out += np.where(self.changing, self.get(OF_Y), 0.0) @ x

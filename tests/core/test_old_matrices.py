@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from tether import Bdf, solve_dae
+from tether import Bdf, gallery, solve_dae
 
 VT, IS, PEAK, R, C, RS = 0.02585, 1e-14, 12.0, 1e3, 1e-5, 1.0
 
@@ -91,23 +91,60 @@ def exact_nodes(t, vc, leak):
     return np.array([vc / 2 + d / 2, vc / 2 - d / 2, current(d)])
 
 
-@pytest.mark.parametrize(("leak", "rtol", "share", "units", "order", "dense"), CASES)
-def test_a_leaking_bridge_floats_where_its_leakage_holds_it(
-    leak, rtol, share, units, order, dense
-):
+def errors_of_nodes(leak, rtol, share, units, order, **options):
+    """Errors of va, vb and i at the steps of a run, in tolerances."""
     volt, ampere = units
     scale = np.array([volt, volt, ampere, volt])
     atol = np.empty(4)
     atol[list(order)] = share * rtol * scale
     sol = solve_dae(
         floating_bridge(leak, volt, ampere, order), (0, 0.05), np.zeros(4), rtol=rtol, atol=atol,
-        start="quiet", dense_output=dense,
+        start="quiet", **options,
     )
     assert sol.success, sol.message
     y = sol.y[list(order)] / scale[:, None]
-    for t, x in list(zip(sol.t, y.T, strict=True))[::3]:
-        error = np.abs(exact_nodes(t, x[3], leak) - x[:3])
-        assert np.all(error < 10 * rtol * (np.abs(x[:3]) + share)), t
+    exact = np.array([exact_nodes(t, vc, leak) for t, vc in zip(sol.t, y[3], strict=True)]).T
+    return np.abs(exact - y[:3]) / (rtol * (np.abs(y[:3]) + share))
+
+
+@pytest.mark.parametrize(("leak", "rtol", "share", "units", "order", "dense"), CASES)
+def test_a_leaking_bridge_floats_where_its_leakage_holds_it(
+    leak, rtol, share, units, order, dense
+):
+    assert np.max(errors_of_nodes(leak, rtol, share, units, order, dense_output=dense)) < 10
+
+
+# Where the function is called a second residual is dear, and the steps tell when to ask for it.
+CALLED = [
+    (1e-5, 1e-4, 1e-3, (1.0, 1.0), (3, 2, 1, 0)),
+    (1e-6, 1e-6, 1.0, (1e3, 1e6), (2, 0, 3, 1)),
+    (1e-8, 1e-5, 1.0, (1.0, 1.0), (0, 1, 2, 3)),
+    (1e-9, 1e-4, 1.0, (1.0, 1.0), (0, 1, 2, 3)),    # an iteration goes where differences drown
+    (1e-9, 1e-5, 1.0, (1e3, 1e6), (2, 0, 3, 1)),
+    (1e-11, 3e-5, 1.0, (1.0, 1.0), (1, 0, 3, 2)),
+    (1e-12, 1e-5, 1.0, (1e3, 1e6), (2, 0, 3, 1)),
+    (1e-12, 1e-9, 1.0, (1e3, 1e6), (2, 0, 3, 1)),
+]
+
+
+@pytest.mark.parametrize(("leak", "rtol", "share", "units", "order"), CALLED)
+def test_a_called_bridge_floats_where_its_leakage_holds_it(leak, rtol, share, units, order):
+    error = errors_of_nodes(leak, rtol, share, units, order, trace="never")
+    assert np.max(error[:2]) < 10       # 30 to 46,000 if nobody asks
+
+
+@pytest.mark.parametrize(("name", "most"), [
+    ("prothero-robinson", 150),         # 138 residuals if nobody asks, 248 if every step does
+    ("akzo", 440), ("caraxis-i1", 1680), ("nand-gate", 1850),
+])
+def test_steps_of_called_functions_seldom_ask_in_vain(name, most):
+    problem = gallery.get(name)
+    sol = solve_dae(
+        problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=1e-6, atol=problem.atol(1e-6),
+        trace="never",
+    )
+    assert sol.success
+    assert sol.nfev < most
 
 
 def test_a_floating_bridge_takes_few_residuals():

@@ -56,6 +56,7 @@ def begin_at(s, t, y, yp, first_step):
     s.extra = 1
     s.seen_step = -1
     s.compared = 0
+    s.alarms = s.look_from = 0
     s.matrix.forget_changes()
     return status
 

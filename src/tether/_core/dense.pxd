@@ -1,6 +1,6 @@
 from tether._core.arrays cimport address, byte_address, integer_address
 from tether._core.codes cimport OF_Y, OF_YP, OK, ROWS, SINGULAR
-from tether._core.matrix cimport Matrix, has_changed, is_abrupt
+from tether._core.matrix cimport Matrix, has_changed
 
 cdef class Dense(Matrix):
     cdef object memory                # F_y, F_y', the iteration matrix, and what solving needs

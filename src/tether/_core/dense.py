@@ -10,7 +10,7 @@ from cython.cimports.libc.math import fabs
 if not cython.compiled:
     from tether._core.arrays import address, byte_address, integer_address
     from tether._core.codes import OF_Y, OF_YP, OK, ROWS, SINGULAR
-    from tether._core.matrix import Matrix, has_changed, is_abrupt
+    from tether._core.matrix import Matrix, has_changed
 
 PATTERNS = cython.declare(cython.int, 3)
 
@@ -196,27 +196,22 @@ class Dense(Matrix):
         for p in range(self.room):
             self.lu[p] = self.fy[p]
 
-    def note_changes(self, first):
-        """Note which entries are not what they were; tell whether one has changed abruptly."""
+    def note_changes(self, first, size, noise):
+        """Note which entries are not what they were; if it is the first time, these alone."""
+        n: cython.int = self.n
+        i: cython.int
         j: cython.int
         p: cython.longlong
-        largest: cython.double
-        abrupt: cython.bint = False
         some: cython.bint = False
-        for j in range(self.n):
-            largest = 0.0
-            for p in range(j * self.n, (j + 1) * self.n):
-                largest = max(largest, fabs(self.fy[p]))
-            for p in range(j * self.n, (j + 1) * self.n):
-                if has_changed(self.fy[p], self.lu[p]):
+        for j in range(n):
+            for i in range(n):
+                p = j * n + i
+                if has_changed(self.fy[p], self.lu[p], size[j], noise[i]):
                     self.changing[p] = 1
-                    if is_abrupt(self.fy[p], self.lu[p], largest):
-                        abrupt = True
                 elif first:
                     self.changing[p] = 0
                 some = some or self.changing[p]
         self.changes = some
-        return abrupt
 
     def add_changing(self, x, out):
         """Add the entries that change, times x, to `out`."""

@@ -26,7 +26,7 @@ cdef class Matrix:
     cdef double largest_in_column(self, int which, int j, double* rows) noexcept nogil
     cdef void forget_changes(self) noexcept nogil
     cdef void keep_jacobian(self) noexcept nogil
-    cdef bint note_changes(self, bint first) noexcept nogil
+    cdef void note_changes(self, bint first, double* size, double* noise) noexcept nogil
     cdef void add_changing(self, double* x, double* out) noexcept nogil
     cdef double changing_in_row(self, int i, double* x) noexcept nogil
     cdef double size_of_row(self, int i, double* y, double* yp, double missing) noexcept nogil
@@ -48,5 +48,4 @@ cdef class Matrix:
     cdef void solve_well(self, double* b) noexcept nogil
     cdef double pivot_ratio(self) noexcept nogil
 
-cdef bint has_changed(double new, double old) noexcept nogil
-cdef bint is_abrupt(double new, double old, double largest) noexcept nogil
+cdef bint has_changed(double new, double old, double size, double noise) noexcept nogil

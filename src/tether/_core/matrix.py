@@ -34,24 +34,15 @@ if not cython.compiled:
 
 # An entry has changed if it differs by this share of itself: differences are less exact than this.
 CHANGED = cython.declare(cython.double, 1e-3)
-ABRUPT = cython.declare(cython.double, 1e3)
-MATTERS = cython.declare(cython.double, 1e-6)
 
 
-def has_changed(new, old):
-    """Tell whether an entry of F_y is another than in the last Jacobian."""
-    return fabs(new - old) > CHANGED * max(fabs(new), fabs(old))
+def has_changed(new, old, size, noise):
+    """Tell whether an entry of F_y is another than in the last Jacobian.
 
-
-def is_abrupt(new, old, largest):
-    """Tell whether an entry is many times what it was, or a small part of it, with the same sign.
-
-    Such are the conductances of junctions. What passes through zero changes its sign there, and
-    what is small beside the `largest` of its column may be an error of differences.
+    Its change, times the size of its unknown, is more than the noise of its equation.
     """
-    if new * old <= 0.0 or max(fabs(new), fabs(old)) < MATTERS * largest:
-        return False
-    return fabs(new) > ABRUPT * fabs(old) or fabs(old) > ABRUPT * fabs(new)
+    change: cython.double = fabs(new - old)
+    return change > CHANGED * max(fabs(new), fabs(old)) and change * size > noise
 
 
 class Matrix:
@@ -139,12 +130,11 @@ class Matrix:
     def keep_jacobian(self):
         """Keep F_y in the memory of the iteration matrix, to compare the next one with it."""
 
-    def note_changes(self, first):
+    def note_changes(self, first, size, noise):
         """Note which entries are not what they were; if it is the first time, these alone.
 
-        Return whether one of them has changed abruptly.
+        `size` is that of the unknowns; a change of a term is seen if it is above `noise`.
         """
-        return False
 
     def add_changing(self, x, out):
         """Add the entries that change, times x, to `out`."""

@@ -3,7 +3,13 @@ from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_E
 from tether._core.guess cimport begin_at_guess, compare_guesses, keep_point
 from tether._core.linear cimport assemble_and_factor, solve_scaled
 from tether._core.norms cimport weighted_norm
-from tether._core.outdated cimport is_suspicious, keep_residual, stays_behind
+from tether._core.outdated cimport (
+    is_suspicious,
+    keep_residual,
+    last_step_tells,
+    note_changes,
+    stays_behind,
+)
 from tether._core.predict cimport start_from_prediction
 from tether._core.state cimport State
 
@@ -22,6 +28,7 @@ cdef bint is_enough(State s, double error) noexcept nogil
 cdef bint is_close(State s, double size) noexcept nogil
 cdef bint checks_matrix(State s) noexcept nogil
 cdef bint judges_matrix(State s) noexcept nogil
+cdef void note_alarm(State s, bint right) noexcept nogil
 cdef void keep_increment(State s) noexcept nogil
 cdef double seen_rate(State s) noexcept nogil
 cdef bint changes_sign(State s) noexcept nogil

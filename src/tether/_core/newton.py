@@ -9,7 +9,13 @@ if not cython.compiled:
     from tether._core.guess import begin_at_guess, compare_guesses, keep_point
     from tether._core.linear import assemble_and_factor, solve_scaled
     from tether._core.norms import weighted_norm
-    from tether._core.outdated import is_suspicious, keep_residual, stays_behind
+    from tether._core.outdated import (
+        is_suspicious,
+        keep_residual,
+        last_step_tells,
+        note_changes,
+        stays_behind,
+    )
     from tether._core.predict import start_from_prediction
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
@@ -30,8 +36,10 @@ FAST = cython.declare(cython.double, 0.02)
 NEAR = cython.declare(cython.double, 2.0)
 # In every so many steps one increment is never enough: the second shows what the matrix is worth.
 CHECK_EVERY = cython.declare(cython.longlong, 5)
-# Jacobians in which entries may change abruptly because the run has just begun.
-EARLY = cython.declare(cython.longlong, 8)
+# After k steps in a row that make the matrix look out of date when it is not, 2^k are not asked;
+# k is at most this, and more before it is known which entries change.
+MOST_ALARMS = cython.declare(cython.int, 3)
+MOST_BEFORE = cython.declare(cython.int, 6)
 # Renewals of the matrix within one iteration.
 MAX_RENEWALS = cython.declare(cython.int, 2)
 # What a rate seen in an earlier step may have become since then.
@@ -164,9 +172,7 @@ def set_up(s, fresh):
         if status != OK:
             s.jacobian_exists = False
             return status
-        if s.compared > 0:
-            if s.matrix.note_changes(s.compared == 1) and s.compared > EARLY:
-                s.abrupt = True
+        note_changes(s)
         s.compared += 1
         s.jacobian_exists = True
         s.jacobian_current = True
@@ -209,6 +215,8 @@ def iterate(s):
             first = size
             s.first_increment = measure(s, s.correction) if s.guessed else size
             s.rate = 0.0
+            if s.guesses and judges:
+                judges = checks = s.steps >= s.look_from and last_step_tells(s)
             if is_close(s, size) and not (s.guesses and changes_sign(s)) and not checks:
                 return OK
         else:
@@ -243,6 +251,8 @@ def iterate(s):
                 return status
         if m == 0 and judges:
             suspicious = is_suspicious(s, damping)
+            if s.guesses:
+                note_alarm(s, suspicious)
         if outdated:
             s.renewals += 1
             status = set_up(s, True)
@@ -286,19 +296,29 @@ def checks_matrix(s):
     before, increments are next to nothing, and so would be all further ones.
     """
     age: cython.longlong = s.steps - s.jacobian_step
-    if s.guesses:               # residuals are dear, and most systems have no such entries
-        return judges_matrix(s)
+    if s.guesses:               # residuals are dear: the step itself tells whether to look
+        return False
     return age == 1 or (age > 1 and age % CHECK_EVERY == 0)
 
 
 def judges_matrix(s):
-    """Tell whether matrices are judged: where residuals are dear, only those of junctions.
+    """Tell whether matrices are judged: where residuals are dear, only at index 1.
 
     Without entries that change there are none that could be out of date.
     """
-    if s.matrix.room == 0 or not s.matrix.changes:
-        return False
-    return not s.guesses or (s.abrupt and s.highest_kind < 2)
+    return s.matrix.room > 0 and s.matrix.changes and not (s.guesses and s.highest_kind > 1)
+
+
+def note_alarm(s, right):
+    """Ask less often what a step tells about the matrix if that keeps being wrong.
+
+    A force that depends on time, in an equation with entries that change, makes it so.
+    """
+    if right:
+        s.alarms = 0
+    else:
+        s.alarms = min(s.alarms + 1, MOST_ALARMS if s.compared > 1 else MOST_BEFORE)
+        s.look_from = s.steps + (1 << s.alarms)
 
 
 def keep_increment(s):

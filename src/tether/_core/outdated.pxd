@@ -1,4 +1,4 @@
-from tether._core.codes cimport OF_YP
+from tether._core.codes cimport OF_Y, OF_YP
 from tether._core.linear cimport solve_scaled
 from tether._core.norms cimport weighted_norm
 from tether._core.state cimport State
@@ -11,3 +11,6 @@ cdef bint stays_behind(State s) noexcept nogil
 cdef double next_increment(State s) noexcept nogil
 cdef bint leaves_something(State s) noexcept nogil
 cdef bint something_is_missing(State s, double* change) noexcept nogil
+cdef void note_changes(State s) noexcept nogil
+cdef bint last_step_tells(State s) noexcept nogil
+cdef bint leave_plain(State s) noexcept nogil

@@ -9,7 +9,7 @@ import cython
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
-    from tether._core.codes import OF_YP
+    from tether._core.codes import OF_Y, OF_YP
     from tether._core.linear import solve_scaled
     from tether._core.norms import weighted_norm
 
@@ -21,8 +21,35 @@ MOST = cython.declare(cython.double, 1.1)
 STUCK = cython.declare(cython.double, 0.5)
 # So many increments are foreseen: others may hide what is left, until they have become less.
 FORESEEN = cython.declare(cython.int, 8)
+# What a step does to the changing terms of an equation counts if it is this share of their sizes.
+PLAIN = cython.declare(cython.double, 0.1)
+# Terms below this share of their equation cannot be differenced.
+DROWNED = cython.declare(cython.double, 1e-6)
 # Round-off of an equation, in terms of its own.
 NOISE = cython.declare(cython.double, 100.0)
+
+
+def note_changes(s):
+    """Note which entries of F_y are not what they were in the last Jacobian.
+
+    Differences drown where an iteration went too far, into the exponential of a junction: there
+    entries that never change are not what they are elsewhere. `s.r` is the residual.
+    """
+    i: cython.int
+    size: cython.double
+    if s.matrix.room == 0:
+        return
+    for i in range(s.n):
+        s.increment[i] = max(fabs(s.y[i]), s.tolerance[i])
+        s.scratch[i] = 0.0
+    if s.guesses:
+        s.matrix.add_sizes(OF_Y, s.increment, s.scratch)
+        for i in range(s.n):
+            size = s.scratch[i] + fabs(s.r[i])
+            s.scratch[i] = DROWNED * max(size, s.sizes[i])
+            s.sizes[i] = size
+    if s.compared > 0:
+        s.matrix.note_changes(s.compared == 1, s.increment, s.scratch)
 
 
 def keep_residual(s):
@@ -46,6 +73,50 @@ def is_suspicious(s, damping):
         s.before[i] = s.r[i] - (1.0 - damping) * s.before[i]
         s.before[i] -= (s.cj - s.cj_factored) * s.scratch[i]
     return something_is_missing(s, s.increment)
+
+
+def last_step_tells(s):
+    """Tell whether the step itself is reason to look at the matrix, by a second residual.
+
+    The equations held before the step and hold after it. Where the matrix says that they do not,
+    because of entries that change, these may be next to nothing by now. `s.before` is the residual
+    that the increment in `s.r` was found from; both stay.
+    """
+    i: cython.int
+    found: cython.bint
+    for i in range(s.n):
+        s.beside_y[i] = s.before[i]
+        s.beside_yp[i] = s.r[i]
+        s.increment[i] = s.y[i] - s.phi[i]
+        s.gap[i] = s.yp[i] - s.yp_n[i]
+        s.before[i] = 0.0
+    s.matrix.add_linear(s.increment, s.gap, s.before)
+    for i in range(s.n):
+        s.before[i] = -s.before[i]
+    found = something_is_missing(s, s.increment) and leave_plain(s) and stays_behind(s)
+    for i in range(s.n):
+        s.before[i] = s.beside_y[i]
+        s.r[i] = s.beside_yp[i]
+    return found
+
+
+def leave_plain(s):
+    """Leave suspects in which the changing terms of the step do not cancel each other."""
+    i: cython.int
+    k: cython.int
+    found: cython.int = 0
+    size: cython.double
+    for i in range(s.n):
+        s.gap[i] = 0.0
+    for k in range(s.suspects):
+        i = s.column_rows[k]
+        size = s.matrix.size_of_row(i, s.increment, s.gap, 0.0)
+        size -= s.matrix.size_of_row(i, s.increment, s.gap, 1.0)     # that of the other terms
+        if fabs(s.matrix.changing_in_row(i, s.increment)) > PLAIN * size:
+            s.column_rows[found] = i
+            found += 1
+    s.suspects = found
+    return found > 0
 
 
 def something_is_missing(s, change):

@@ -4,7 +4,7 @@ from tether._core.arrays cimport address
 from tether._core.by_rows cimport ByRows
 from tether._core.codes cimport ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
 from tether._core.factors cimport Factors
-from tether._core.matrix cimport Matrix, has_changed, is_abrupt
+from tether._core.matrix cimport Matrix, has_changed
 from tether._core.sparse_lu cimport SparseLU
 
 cdef class Sparse(Matrix):

@@ -16,7 +16,7 @@ if not cython.compiled:
     from tether._core.arrays import address
     from tether._core.by_rows import ByRows
     from tether._core.codes import ITERATION, OF_Y, OF_YP, ROWS, SINGULAR
-    from tether._core.matrix import Matrix, has_changed, is_abrupt
+    from tether._core.matrix import Matrix, has_changed
     from tether._core.sparse_lu import SparseLU
 
 PATTERNS = cython.declare(cython.int, 3)
@@ -266,27 +266,19 @@ class Sparse(Matrix):
         for p in range(self.room):
             self.made[p] = self.fy[p]
 
-    def note_changes(self, first):
-        """Note which entries are not what they were; tell whether one has changed abruptly."""
+    def note_changes(self, first, size, noise):
+        """Note which entries are not what they were; if it is the first time, these alone."""
         j: cython.int
         p: cython.int
-        largest: cython.double
-        abrupt: cython.bint = False
         some: cython.bint = False
         for j in range(self.n):
-            largest = 0.0
             for p in range(self.start[j], self.start[j + 1]):
-                largest = max(largest, fabs(self.fy[p]))
-            for p in range(self.start[j], self.start[j + 1]):
-                if has_changed(self.fy[p], self.made[p]):
+                if has_changed(self.fy[p], self.made[p], size[j], noise[self.row[p]]):
                     self.changing[p] = 1
-                    if is_abrupt(self.fy[p], self.made[p], largest):
-                        abrupt = True
                 elif first:
                     self.changing[p] = 0
                 some = some or self.changing[p]
         self.changes = some
-        return abrupt
 
     def add_changing(self, x, out):
         """Add the entries that change, times x, to `out`."""

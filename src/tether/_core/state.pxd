@@ -100,7 +100,8 @@ cdef class State:
     cdef public long long compared    # Jacobians that were compared with the one before
     cdef public int renewals          # ... in the iteration at hand
     cdef int suspects                 # equations in `column_rows` for which it may be out of date
-    cdef public bint abrupt           # some entry was seen to change by a large factor
+    cdef public int alarms            # steps in a row that made it look out of date, and it was not
+    cdef public long long look_from   # the next step in which that is asked
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
@@ -118,6 +119,7 @@ cdef class State:
     cdef double* past_yp
     cdef double* beside_y             # the prediction, less what is extrapolated from them
     cdef double* beside_yp
+    cdef double* sizes                # of the terms of each equation, at the last Jacobian
     cdef double* guess                # of the correction
     cdef double* gap                  # the residual of the linear model
     cdef public double seen_rate      # of convergence, last measured ...

@@ -51,7 +51,8 @@ class State:
     jacobian_step: int
     compared: int
     renewals: int
-    abrupt: bool
+    alarms: int
+    look_from: int
     fyp_known: bool
     fyp_exists: bool
     fyp_constant: bool
