@@ -21,6 +21,7 @@ from tether.structure.leaks import Leak, with_leaks
 from tether.structure.modes import Sides, find_modes
 from tether.structure.row_structure import has_regular_structure
 from tether.structure.scaling import Units
+from tether.structure.signs import with_signs
 from tether.structure.sliding import sliding
 from tether.trace.array_tracer import trace_arrays
 from tether.trace.backend import Backend, prepare, prepare_rows
@@ -239,6 +240,9 @@ def _prepare(
     """Analyse traced equations and make the programs that will be run."""
     assert plan.traced is not None
     if problem.jac is None:
+        plain = with_signs(plan.traced)
+        if plain is not plan.traced:
+            plan.source, plan.traced = plan.original, plain
         plan.frozen = freeze(plan.traced, len(plan.slides))
     traced = plan.traced if plan.frozen is None else plan.frozen.traced
     try:
