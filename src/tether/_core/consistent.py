@@ -46,6 +46,9 @@ PROBES = cython.declare(cython.int, 4)
 NEGLIGIBLE = cython.declare(cython.double, 1e-2)
 # Relative: Newton's increments below this are round-off.
 CONVERGED = cython.declare(cython.double, 1e-10)
+# So many negligible corrections in a row are round-off, even if each still makes the residual a
+# little smaller: an unknown may be far below the round-off of its equations.
+SETTLED = cython.declare(cython.int, 8)
 UNKNOWN = cython.declare(cython.double, float("nan"))
 
 
@@ -176,6 +179,7 @@ def complete(c, s, slopes_given):
     i: cython.int
     iteration: cython.int
     status: cython.int
+    settled: cython.int = 0
     converged: cython.bint = False
     s.h = s.direction * c.scale                # differences look at it
     s.t = c.t
@@ -204,7 +208,8 @@ def complete(c, s, slopes_given):
         if not take_damped(c, s):                 # round-off: no step makes the residual smaller
             converged = is_negligible(c, s) or is_small(c, s)
             break
-        converged = is_small(c, s)
+        settled = settled + 1 if is_negligible(c, s) else 0
+        converged = is_small(c, s) or settled == SETTLED
         if converged:
             break
     c.after = largest(c.r, c.n)
