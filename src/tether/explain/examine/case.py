@@ -117,10 +117,19 @@ class Case:
     @cached_property
     def pencil(self) -> Pencil | None:
         """Local index next to the last point."""
-        if self.n > MOST_UNKNOWNS or probe.move_to(self.plain, self.t, self.y, self.yp) != 0:
+        return self._pencil_at(self.t, self.y, self.yp)
+
+    @cached_property
+    def pencil_of_start(self) -> Pencil | None:
+        """Local index next to where the run began, or began anew."""
+        start = self.run.start
+        return self._pencil_at(self.run.given[0], start.y[: self.n], start.yp[: self.n])
+
+    def _pencil_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:
+        if self.n > MOST_UNKNOWNS or probe.move_to(self.plain, t, y, yp) != 0:
             return None
         try:
-            return find_kinds(self.plain, self.t, self.y, self.yp)
+            return find_kinds(self.plain, t, y, yp)
         except Exception:               # the user's function, at a point next to the solution
             self.plain.error = None
             return None

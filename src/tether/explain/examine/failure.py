@@ -244,6 +244,27 @@ def index(case: Case) -> Diagnosis | None:
     )
 
 
+def mixed_index(case: Case) -> Diagnosis | None:
+    """Tell equations of index 2 and above that are called and mix what evolves with the rest.
+
+    Then every unknown is of kind 2 or 3, and none is left that short steps would keep in order.
+    """
+    if case.run.model.plan is not None:
+        return None
+    pencil = case.pencil_of_start           # slopes are anything where the run has failed
+    if pencil is None or pencil.index is None or not np.all(pencil.var_index > 1):
+        return None
+    t = case.run.given[0]
+    return case.say(
+        Cause.INDEX,
+        f"it is {pencil.index}, and every unknown is a mixture with one that would be found by "
+        "differentiating what is given",
+        [f"the system linearised at t = {t:.6g} has index {pencil.index}"],
+        case.t, (), np.flatnonzero(pencil.var_index == pencil.var_index.max()).tolist(),
+        "where tracing was forbidden" if case.run.options.trace == "never" else "",
+    )
+
+
 def are_derivatives(case: Case, columns: tuple | list) -> str:
     """Say what an index above 1 means for these unknowns."""
     names = listed([case.names.variable(j) for j in columns]) or "some unknowns"

@@ -14,6 +14,7 @@ from tether.explain.examine.case import Case
 from tether.explain.examine.failure import (
     discontinuity,
     index,
+    mixed_index,
     noise,
     not_finite,
     not_solved,
@@ -51,7 +52,7 @@ BY_RULE = {
     Status.CONTRADICTION: contradiction,
     Status.NOT_ON_CONSTRAINTS: contradiction,
     Status.EVENT_STORM: event_storm,
-    Status.NO_PROGRESS: creeping,
+    Status.NO_PROGRESS: lambda case: mixed_index(case) or creeping(case),
     Status.MAX_STEPS: limit,
     Status.MAX_SECONDS: limit,
     Status.OUT_OF_MEMORY: out_of_memory,
@@ -118,8 +119,8 @@ def _by_status(case: Case) -> Diagnosis:
     if case.status in BY_RULE:
         return BY_RULE[case.status](case)
     looks = [
-        not_solved, noise, fatal_jacobian, raised, not_finite, singular_configuration,
-        single_precision, vanishing_tolerance,
+        not_solved, noise, fatal_jacobian, raised, not_finite, mixed_index,
+        singular_configuration, single_precision, vanishing_tolerance,
     ]
     # at index 2 and 3 round-off in short steps looks like anything
     looks += [index] if case.drowned else [discontinuity, singularity, index, singular]
