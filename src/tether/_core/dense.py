@@ -206,7 +206,9 @@ class Dense(Matrix):
         for j in range(n):
             for i in range(n):
                 p = j * n + i
-                if has_changed(self.fy[p], self.lu[p], size[j], noise[i]):
+                if self.fy[p] != self.lu[p] and has_changed(
+                    self.fy[p], self.lu[p], size[j], noise[i]
+                ):
                     self.changing[p] = 1
                 elif first:
                     self.changing[p] = 0

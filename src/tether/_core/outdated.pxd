@@ -8,6 +8,8 @@ cdef bint is_suspicious(State s, double damping) noexcept nogil
 cdef bint is_between(double x, double low, double high) noexcept nogil
 cdef bint stands_out(State s) noexcept nogil
 cdef bint stays_behind(State s) noexcept nogil
+cdef bint keeps_more_than_half(State s) noexcept nogil
+cdef void respond(State s, int i) noexcept nogil
 cdef double next_increment(State s) noexcept nogil
 cdef bint leaves_something(State s) noexcept nogil
 cdef bint something_is_missing(State s, double* change) noexcept nogil

@@ -6,7 +6,7 @@ to nothing, and so is what is left of the residual, which stands for a voltage o
 """
 
 import cython
-from cython.cimports.libc.math import fabs
+from cython.cimports.libc.math import fabs, sqrt
 
 if not cython.compiled:
     from tether._core.codes import OF_Y, OF_YP
@@ -171,6 +171,8 @@ def stays_behind(s):
     k: cython.int
     size: cython.double
     last: cython.double = 0.0
+    if s.suspects <= 2:
+        return leaves_something(s) and keeps_more_than_half(s)
     for k in range(FORESEEN):
         if not leaves_something(s):
             return False
@@ -179,6 +181,49 @@ def stays_behind(s):
             return True
         last = size
     return False
+
+
+def keeps_more_than_half(s):
+    """Tell whether what one or two equations are left with, in `s.r`, would stay for long.
+
+    What comes of it is a matrix of that size, Q V M^-1 of math (7d) in these rows: its largest
+    eigenvalue is what every increment keeps of the one before, sooner or later.
+    """
+    i: cython.int = s.column_rows[0]
+    j: cython.int = s.column_rows[s.suspects - 1]
+    left: cython.double = s.r[i]
+    other: cython.double = s.r[j] if j != i else 0.0
+    ii: cython.double
+    ij: cython.double = 0.0
+    ji: cython.double = 0.0
+    jj: cython.double = 0.0
+    half: cython.double
+    root: cython.double
+    respond(s, i)
+    ii = s.before[i] * s.matrix.changing_in_row(i, s.r)
+    if j != i:
+        ji = s.before[j] * s.matrix.changing_in_row(j, s.r)
+        respond(s, j)
+        ij = s.before[i] * s.matrix.changing_in_row(i, s.r)
+        jj = s.before[j] * s.matrix.changing_in_row(j, s.r)
+    if not (
+        fabs(ii * left + ij * other) > s.scratch[i] or fabs(ji * left + jj * other) > s.scratch[j]
+    ):
+        return False                   # nothing is left but round-off
+    half = 0.5 * (ii + jj)
+    root = half * half - (ii * jj - ij * ji)
+    if root < 0.0:                     # a pair of complex ones
+        return ii * jj - ij * ji > STUCK * STUCK
+    return fabs(half) + sqrt(root) > STUCK
+
+
+def respond(s, i):
+    """Let `s.r` be the increment that a residual of one in equation i leads to."""
+    k: cython.int
+    for k in range(s.n):
+        s.r[k] = 0.0
+    s.r[i] = 1.0
+    solve_scaled(s, s.r)
 
 
 def leaves_something(s):

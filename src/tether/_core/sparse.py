@@ -273,7 +273,9 @@ class Sparse(Matrix):
         some: cython.bint = False
         for j in range(self.n):
             for p in range(self.start[j], self.start[j + 1]):
-                if has_changed(self.fy[p], self.made[p], size[j], noise[self.row[p]]):
+                if self.fy[p] != self.made[p] and has_changed(
+                    self.fy[p], self.made[p], size[j], noise[self.row[p]]
+                ):
                     self.changing[p] = 1
                 elif first:
                     self.changing[p] = 0
