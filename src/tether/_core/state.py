@@ -398,7 +398,7 @@ class State:
         slopes = np.asarray(starts, np.int64) * n
         if entries is not None:
             slopes = np.cumsum([0, *(len(rows) for rows, _ in entries)], dtype=np.int64)
-            room = int(slopes[-1])
+            room = int(slopes[len(entries)])
             self.arrays["slope_rows"] = np.concatenate(
                 [rows + first for (rows, _), first in zip(entries, starts, strict=False)])
             self.arrays["slope_columns"] = np.concatenate([columns for _, columns in entries])
