@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tether import Bdf, Problem, consistent_start, solve_dae
+from tether.plan import memory
 from tether.plan.functions import traced_values
 
 N = 600
@@ -267,3 +268,15 @@ def test_an_invariant_of_a_large_system_is_kept():
     total = np.sum(sol.y**2 / 2 + sol.y, axis=0)
     np.testing.assert_allclose(total, total[0], rtol=1e-13)
     assert sol.how.startswith(AS_ARRAYS)
+
+
+def test_iterations_take_the_entries_that_templates_have(monkeypatch):
+    """However many unknowns there are: without entries there would be no incomplete factors."""
+    monkeypatch.setattr(memory, "MOST_SEEN", 100)
+    mode = np.sin(np.pi * X)
+    sol = solve_dae(heat, (0, 1), mode, rtol=1e-6, options={"linear_solver": "krylov"})
+    assert sol.success, sol.message
+    assert sol.how.startswith(AS_ARRAYS)
+    assert "incomplete factors" in sol.how
+    rate = 0.4 * (N + 1) ** 2 * np.sin(np.pi / (2 * (N + 1))) ** 2
+    np.testing.assert_allclose(sol.y[:, -1], mode * np.exp(-rate), rtol=2e-4, atol=1e-6)

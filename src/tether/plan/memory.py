@@ -107,7 +107,7 @@ def is_matrix_free(model: Model, preconditioner: Any) -> bool:
     """
     if preconditioner is not None:
         return not hasattr(preconditioner, "factor")
-    called = model.plan is None and model.problem.jac is None
+    called = model.reading is None and model.problem.jac is None
     return called and model.problem.sparsity is None and model.size > MOST_SEEN
 
 
