@@ -64,6 +64,7 @@ def solve_dae(
     form: str | int = default("form"),
     trace: str = default("trace"),
     start: str = default("start"),
+    sensitivity: str | Sequence[str] | None = None,
     first_step: float | None = default("first_step"),
     max_step: float = default("max_step"),
     max_order: int = default("max_order"),
@@ -158,6 +159,11 @@ def solve_dae(
         algebraic part and y' are found. "quiet" does the same without a warning where values of
         `y0` are changed: they are meant as guesses. "assume" takes `y0` and `yp0` as they are,
         "check" fails if they are inconsistent. ``sol.start`` says what was done.
+    sensitivity : {"args", "y0", "all"} or list of str, optional
+        By what the solution is differentiated: the floats in `args`, the starting values, both, or
+        parameters by name: ``"k"``, an argument of the function; ``"k[2]"``, an entry of an array;
+        ``"y0[3]"`` or ``"y0[voltage]"``; ``"self.mass"``, a float that the function reads
+        elsewhere. The derivatives dy/dp at fixed times are ``sol.sens``.
     first_step, max_step : float, optional
         Size of the first step and largest size of any. Where a traced function has conditions on
         time and unknowns together no step is longer than a hundredth of the interval.
@@ -214,6 +220,12 @@ def solve_dae(
         check_signature("callback", callback, "(t, y, yp)", 3)
 
     drivers: list[Driver] = []
+    tape, parameters = None, None
+    if sensitivity is not None:
+        from tether.sensitivity.parameters import find_parameters  # late, to save time
+        from tether.sensitivity.tape import Tape
+
+        parameters, tape = find_parameters(sensitivity, problem, np.size(y0), names), Tape()
     between = dense_output or (
         times is not None and bool(np.any((times != t0) & (times != t_end)))
     )
@@ -227,11 +239,14 @@ def solve_dae(
             bar.announce(f"looking at {np.size(y0)} equations")
         integration = Integration(
             problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between, names=names,
-            equation_names=equation_names, variable_units=units,
+            equation_names=equation_names, variable_units=units, tape=tape,
         )
         refuse_off_constraints(integration)
         _warn_if_moved(integration, y0)
-        record = Record(integration.state, keep_steps=times is None or dense_output, t_eval=times)
+        keep = times is None or dense_output or tape is not None
+        record = Record(integration.state, keep_steps=keep, t_eval=times)
+        if tape is not None:
+            tape.record = record
         drivers.append(Driver(integration, record, watched, callback, bar, breaks))
         return drivers[-1].run()
 
@@ -244,7 +259,13 @@ def solve_dae(
         with suppress(Exception):              # one of the user's may take no attributes
             error.result = found  # type: ignore[union-attr]
         raise
-    return _result(drivers, status, dense_output)
+    result = _result(drivers, status, dense_output)
+    if tape is not None and parameters is not None:
+        from tether.sensitivity.collect import collect  # late, to save time
+
+        found = collect(tape, drivers[-1].record, parameters, drivers[-1].events, dense_output)
+        return replace(result, sensitivities=found)
+    return result
 
 
 def _as_called(settings: Options, drivers: list[Driver]) -> Options:

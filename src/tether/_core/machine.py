@@ -118,6 +118,24 @@ class Machine:
         values_at(self, t, address(y), address(yp), address(out))
         return out
 
+    def values_along(self, t, y, yp, out):
+        """Write the values at many points, rows of `y` and `yp`, into the rows of `out`."""
+        i: cython.Py_ssize_t
+        if cython.compiled:
+            times: cython.double[::1] = t
+            rows: cython.double[:, ::1] = y
+            slopes: cython.double[:, ::1] = yp
+            values: cython.double[:, ::1] = out
+            if rows.shape[1] != self.n or values.shape[1] != self.n_values:
+                raise ValueError("the program has another number of unknowns or of values")
+            if self.n_values > 0:
+                for i in range(times.shape[0]):
+                    values_at(self, times[i], cython.address(rows[i, 0]),
+                              cython.address(slopes[i, 0]), cython.address(values[i, 0]))
+        else:
+            for i in range(len(t)):
+                values_at(self, t[i], y[i], yp[i], out[i])
+
     def entries_into(self, t, y, yp, fy, fyp):
         """Write the entries at a point into the memory of F_y and F_y'."""
         y, yp = vector(y, self.n), vector(yp, self.n)

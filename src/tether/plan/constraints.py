@@ -130,7 +130,7 @@ class Constraints:
             return
         reference = state.kept_values
         reference[:] = 0.0
-        first = self._first_invariant(state)
+        first = self.first_invariant(state)
         if kept is None:
             status, values = core.constraints_at(state, t, y)
             raise_users(state)
@@ -141,9 +141,10 @@ class Constraints:
         """Values that the invariants are to keep; None if there are no invariants."""
         if not self.invariants:
             return None
-        return state.kept_values[self._first_invariant(state) :].copy()
+        return state.kept_values[self.first_invariant(state) :].copy()
 
-    def _first_invariant(self, state: State) -> int:
+    def first_invariant(self, state: State) -> int:
+        """Row of the first invariant; those before are constraints."""
         return int(state.piece_starts[len(self.constraints) + self._n_found])
 
     def of_user(self, state: State, t: float) -> list[GivenRows]:
@@ -154,7 +155,7 @@ class Constraints:
         """
         if not self.all:
             return []
-        first, count = self._first_invariant(state), state.n_constraints
+        first, count = self.first_invariant(state), state.n_constraints
         always = np.arange(state.piece_starts[self._n_found], first)
         invariants = np.arange(first, count)
         chosen = (part for left_out in range(len(invariants) + 1)

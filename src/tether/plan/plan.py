@@ -63,6 +63,7 @@ class Plan:
     evaluations: int = 0             # in the runs so far
     looked: bool = False             # for a library from an earlier time
     ledger: Ledger = field(default_factory=Ledger)
+    derivatives: dict[bytes, Any] = field(default_factory=dict)    # programs, by parameters
     _served: dict[bytes, bool] = field(default_factory=dict, repr=False)
 
     @property

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from tether.explain.diagnosis import Diagnosis
     from tether.explain.report import IndexReport
+    from tether.sensitivity.collect import Sensitivities
 
 __all__ = ["DaeResult"]
 
@@ -124,6 +125,7 @@ class DaeResult:
     jumps: tuple[Jumped, ...] = ()
     event_names: tuple[str, ...] = ()
     naming: Names | Callable[[], Names] = NO_NAMES
+    sensitivities: Sensitivities | None = None
 
     @cached_property
     def _names(self) -> Names:
@@ -149,6 +151,28 @@ class DaeResult:
     def unknowns(self) -> dict[str, np.ndarray]:
         """Values over time of every unknown, by name."""
         return dict(zip(self.names, self.y, strict=True))
+
+    @property
+    def sens(self) -> np.ndarray | None:
+        """dy/dp at fixed times, (parameters, n, nt); None unless ``sensitivity=`` was passed."""
+        return None if self.sensitivities is None else self.sensitivities.values
+
+    def sens_at(self, t: ArrayLike) -> np.ndarray:
+        """Return dy/dp at a time, (parameters, n), or at times, (parameters, n, times).
+
+        Needs ``sensitivity=`` and ``dense_output=True``.
+
+        Examples
+        --------
+        >>> from tether import solve_dae
+        >>> sol = solve_dae(lambda t, y, yp, k: [yp[0] + k * y[0]], (0, 1), [1.0], args=(2.0,),
+        ...                 sensitivity="args", dense_output=True)
+        >>> sol.sens_at(0.5).round(4).tolist()         # -t exp(-k t)
+        [[-0.1839]]
+        """
+        if self.sensitivities is None:
+            raise ValueError("there are no derivatives: solve with sensitivity=")
+        return self.sensitivities.at(t)
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:

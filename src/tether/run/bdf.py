@@ -11,10 +11,10 @@ from tether.run.method import Polynomial
 from tether.run.steps import Steps
 from tether.structure.start import Start
 
-__all__ = ["BDF"]
+__all__ = ["BDF", "Bdf"]
 
 
-class _Bdf:
+class Bdf:
     """Its steps are those of `tether._core.step`; its history are the differences `phi`."""
 
     def begin(self, state: State, t: float, start: Start, first_step: float) -> int:
@@ -64,4 +64,4 @@ class _Bdf:
         begin.add_history(state, times, past(times)[0].T)
 
 
-BDF = _Bdf()
+BDF = Bdf()

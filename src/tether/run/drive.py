@@ -26,6 +26,7 @@ from tether.run.aftermath import (
     values_at,
 )
 from tether.run.breaks import Breaks
+from tether.run.happening import Happening
 from tether.run.integration import Integration
 from tether.run.method import Polynomial
 from tether.run.pace import Pace, Storm
@@ -203,6 +204,8 @@ class Driver:
             return
         y, yp = run.y, run.yp
         values = s.event_values.copy() if self.events else None
+        if run.tape is not None:
+            run.tape.note(Happening(t, y, yp, is_break=True))
         behind, goes_on = self.breaks.cross()
         self._follow()
         self.record.begin_part(t, run.start.y, run.start.yp, smooth=goes_on)
@@ -496,6 +499,11 @@ class Driver:
             self.far_side = {}
             self.cut_at = point
             return []
+        if run.tape is not None:
+            acted = [] if before is None else acting
+            run.tape.note(Happening(
+                t, point.y, point.yp, tuple(acted), tuple(turned), tuple(passing), located
+            ))
         begin_anew(run, resume, changed.copy(), point.yp.copy(), turned, before, passing)
         if run.status == Status.EQUATIONS_CHANGED:
             return []

@@ -121,8 +121,12 @@ class Integration:
         names: Any = None,
         equation_names: Any = None,
         variable_units: Any = None,
+        tape: Any = None,
     ) -> None:
         self.began = time.perf_counter()
+        self.tape = tape                       # of a run whose derivatives are wanted
+        if tape is not None:
+            self.method = tape.method(self)
         self.options = merge(options)
         t0, t_bound = check_time("t0", t0), check_time("t_bound", t_bound, finite=False)
         if t_bound == t0:

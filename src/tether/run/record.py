@@ -24,6 +24,7 @@ class Record:
 
     def __init__(self, state: State, keep_steps: bool, t_eval: np.ndarray | None) -> None:
         self._earlier: list[_Part] = []        # of states before the present one
+        self._whole: list[Steps] = []          # ... with all of their unknowns
         self._n_found = 0                      # counted once there are any
         self.keep_steps = keep_steps
         self.t_eval = t_eval
@@ -57,6 +58,8 @@ class Record:
         """
         self._n_found, now = n_found
         self._earlier.append(self._part(n_user))
+        if self.keep_steps:
+            self._whole.append(self._steps())
         self._n_found = now
         left = None if self._times is None else self._times[self._state.next_eval :]
         self._open(state, left)
@@ -70,6 +73,19 @@ class Record:
         row = self._state.stored if self.keep_steps else 0
         values = self._state.kept_values.copy()
         self._references.append(_Reference(row, output, values, shift))
+
+    @property
+    def part_number(self) -> int:
+        """How many states have written before the present one."""
+        return len(self._earlier)
+
+    def times_of(self, part: int) -> np.ndarray:
+        """Times of the steps that one of the states has written so far."""
+        return self.whole_steps(part).t
+
+    def whole_steps(self, part: int) -> Steps:
+        """Return the steps of one of the states, with all of its unknowns."""
+        return self._steps() if part == len(self._whole) else self._whole[part]
 
     @property
     def has_room(self) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 
 from tether.structure.scaling import balanced, nonzero
 
-__all__ = ["Jump", "Jumping", "Matrices", "find_jump"]
+__all__ = ["Jump", "Jumping", "Matrices", "find_jump", "highest_order", "reached_space"]
 
 # Relative: what is left of terms that cancel.
 ROUND_OFF = 1e-13
@@ -137,7 +137,7 @@ def find_jump(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> Jump |
     if found is not None:
         return found
     if _is_linear(system, before, nearby):
-        for order in range(1, _highest_order(system, nearby) + 1):
+        for order in range(1, highest_order(system, nearby) + 1):
             found = _follow(system, before, nearby, order, system.movable)
             if found is not None:
                 return found
@@ -153,7 +153,7 @@ def _is_linear(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> bool:
     return all(_same(one, other) for one, other in zip(first, last, strict=True))
 
 
-def _highest_order(system: Jumping, y: np.ndarray) -> int:
+def highest_order(system: Jumping, y: np.ndarray) -> int:
     """So many derivatives of impulses, and no more, may occur: the spaces grow no further."""
     E, A = system.matrices(y)
     everything, sizes = np.ones(len(y), bool), [0]
@@ -183,7 +183,7 @@ def _follow(
         E, A, constant = _mean(system.matrices, before, after)
         if not (np.isfinite(E).all() and np.isfinite(A).all()):
             return None
-        directions, impulsive = _reached(E, A, system.unit, order, movable)
+        directions, impulsive = reached_space(E, A, system.unit, order, movable)
         if not directions.shape[1]:
             return None
         found = system.onto_constraints(before, directions)
@@ -212,7 +212,7 @@ def _mean(
     return E, A, False
 
 
-def _reached(
+def reached_space(
     E: np.ndarray, A: np.ndarray, unit: np.ndarray, order: int, movable: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bases of W_(order + 2), as far as unknowns may move, and of W_(order + 1)."""

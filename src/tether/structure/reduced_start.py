@@ -200,14 +200,14 @@ class Search:
         """Satisfy the constraints of a stage; move the user's values only where it takes that."""
         rows = np.flatnonzero(self.level_stages == stage)
         given, failure = y.copy(), None
-        for free in self._movable(self.stages == stage):
+        for free in self.movable_sets(self.stages == stage):
             y[:] = given
             failure = self._satisfy(y, rows, free, with_more)
             if failure is None:
                 break
         return failure
 
-    def _movable(self, inside: np.ndarray) -> Iterator[np.ndarray]:
+    def movable_sets(self, inside: np.ndarray) -> Iterator[np.ndarray]:
         """Give sets of unknowns to move, each larger than the one before.
 
         First derivatives, of which the user has said little or nothing; then variables that have
@@ -271,14 +271,14 @@ class Search:
         if reduced.enters:
             early = np.array(reduced.enters) < max(reduced.enters) - 1
         jump = find_jump(
-            Jumping(self._law(yp[:n]), onto_constraints, self.units.y, movable, early),
+            Jumping(self.law(yp[:n]), onto_constraints, self.units.y, movable, early),
             before[:n], y[:n],
         )
         if jump is not None:
             y[:] = full
         return jump
 
-    def _law(self, slopes: np.ndarray) -> Matrices:
+    def law(self, slopes: np.ndarray) -> Matrices:
         """F_y' and F_y of the equations as they were written."""
         system, n = self.reduced.source[0], self.reduced.n_user
         entries = system.entries_given

@@ -26,7 +26,7 @@ from tether.trace.cache import Reader, TooLarge
 from tether.trace.known import FLOATS, content, home
 from tether.trace.tracer import TraceFailure
 
-__all__ = ["Reading", "cache_key", "read_function", "value_key"]
+__all__ = ["Reading", "cache_key", "read_function", "value_key", "want_inputs"]
 
 # Families that are remembered.
 MOST_FAMILIES = 512
@@ -92,6 +92,27 @@ def read_function(
     floats = np.array(reader.floats) if reader.floats else _NO_FLOATS
     family, inputs = _families.look_up(shape, floats, reader.groups)
     return Reading(family, floats, inputs, (fun, n, args, fills))
+
+
+def want_inputs(
+    fun: Callable[..., Any], n: int, args: Sequence[Any] = (), fills: bool = False
+) -> None:
+    """Let all floats that a function reads be inputs from now on, not only those that change.
+
+    Examples
+    --------
+    >>> from tether.trace.reading import read_function, want_inputs
+    >>> k = 2.0
+    >>> def fun(t, y, yp):
+    ...     return [yp[0] + k * y[0]]
+    >>> want_inputs(fun, 1)
+    >>> read_function(fun, 1).hidden
+    array([2.])
+    """
+    reader = Reader()
+    shape = _read(reader, fun, n, args, fills)
+    if shape is not None and reader.floats:
+        _families.want(shape, np.array(reader.floats), reader.groups)
 
 
 def _read(
@@ -221,6 +242,12 @@ class _Family:
             changing = np.isin(group, group[changing])
         self._changing = changing
 
+    def want_all(self) -> None:
+        """Take all as inputs from now on."""
+        self._growths = max(self._growths, 1)
+        self._usual, self._last = _NONE, (b"", _NONE)
+        self._changing = np.ones(len(self._changing), bool)
+
     def refuse(self, inputs: np.ndarray) -> None:
         """Take some as constants from now on."""
         self._refusals += 1
@@ -249,6 +276,12 @@ class _Families:
             if next(reversed(self._by_shape)) is not family.shape:
                 self._by_shape.move_to_end(shape)
             return family, family.inputs(floats) if len(floats) else _NONE
+
+    def want(self, shape: Hashable, floats: np.ndarray, groups: list[int]) -> None:
+        """Take all floats of a family as inputs from now on."""
+        family, _ = self.look_up(shape, floats, groups)
+        with self._lock:
+            family.want_all()
 
     def refuse(self, family: _Family, inputs: np.ndarray) -> None:
         """Take some floats of a family as constants from now on."""

@@ -1,0 +1,264 @@
+"""Parameters: by what a solution is differentiated."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tether.problem.naming import guess_names
+from tether.problem.naming import code_of
+from tether.problem.problem import Problem
+from tether.trace.arguments import ArgumentLayout, parameter_names
+from tether.trace.reading import read_function, want_inputs
+
+__all__ = ["Parameters", "find_parameters"]
+
+WORDS = ("args", "y0", "all")
+# Where a name has an index behind it: of y0, or of an array.
+INDEXED = re.compile(r"^(.*)\[(.+)\]$")
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """By what a solution is differentiated.
+
+    Attributes
+    ----------
+    problem : Problem
+        Whose arguments are meant.
+    layout : ArgumentLayout
+        How the floats in them are numbered.
+    names : tuple of str
+        What the parameters are called.
+    inputs : ndarray of int
+        For each, the number of the input of the programs that it is; -1 for none.
+    starts : ndarray of int
+        ... and the component of y0; -1 for none.
+    hidden : tuple of str
+        Names of those that are floats outside of the arguments.
+    """
+
+    problem: Problem
+    layout: ArgumentLayout
+    names: tuple[str, ...]
+    inputs: np.ndarray
+    starts: np.ndarray
+    hidden: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Number of parameters."""
+        return len(self.names)
+
+    @cached_property
+    def key(self) -> bytes:
+        """What programs of derivatives depend on."""
+        return self.inputs.tobytes()
+
+    @cached_property
+    def of_inputs(self) -> np.ndarray:
+        """Numbers of the parameters that are inputs."""
+        return np.flatnonzero(self.inputs >= 0)
+
+    @property
+    def values(self) -> np.ndarray:
+        """Present values of the floats in the arguments."""
+        return self.layout.flatten(self.problem.args)
+
+    def size(self, p: int) -> float:
+        """Size of a parameter that is an argument: what small changes are compared with."""
+        value = abs(float(self.values[self.inputs[p]]))
+        return value if value > 0.0 else 1.0
+
+    def args_with(self, p: int, change: float) -> tuple:
+        """Return the arguments with one of the parameters changed."""
+        values = self.values
+        values[self.inputs[p]] += change
+        return self.args_of(values)
+
+    def args_of(self, values: np.ndarray) -> tuple:
+        """Return the arguments with these floats."""
+        return self.layout.replace(self.problem.args, lambda i: float(values[i]))
+
+
+def find_parameters(
+    sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None = None
+) -> Parameters:
+    """Read what a user wants a solution differentiated by.
+
+    Parameters
+    ----------
+    sensitivity : str or sequence of str
+        "args", "y0", "all", or names.
+    problem : Problem
+        Whose arguments are meant.
+    n : int
+        Number of unknowns.
+    variables : sequence of str, optional
+        Names of the unknowns.
+
+    Examples
+    --------
+    >>> from tether import Problem
+    >>> from tether.sensitivity.parameters import find_parameters
+    >>> problem = Problem(lambda t, y, yp, k: [yp[0] + k[0] * y[0] - k[1]], args=([2.0, 3.0],))
+    >>> find_parameters(["k", "y0[0]"], problem, 1).names
+    ('k[0]', 'k[1]', 'y0[0]')
+    """
+    if problem.capsule is not None:
+        raise ValueError(
+            "sensitivity: fun is a C function, whose parameters are not known; write the equations "
+            "as a Python function with args"
+        )
+    layout = ArgumentLayout(problem.args, called=_called(problem))
+    wanted = _as_list(sensitivity)
+    finder = _Finder(problem, layout, n, variables)
+    found = [place for name in wanted for place in finder.find(name)]
+    names = [name for name, _, _ in found]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"sensitivity names {twice!r} twice")
+    if not found:
+        raise ValueError(
+            "sensitivity='args', but there is no float in args to differentiate by; pass the "
+            "parameters as floats or arrays of floats in args, or ask for 'y0'"
+        )
+    return Parameters(
+        problem, layout, tuple(names), np.array([i for _, i, _ in found]),
+        np.array([j for _, _, j in found]), tuple(finder.hidden),
+    )
+
+
+def _called(problem: Problem) -> list[str]:
+    if not problem.args:
+        return []
+    return parameter_names(problem.fun, 4 if problem.fills else 3, len(problem.args))
+
+
+def _as_list(sensitivity: Any) -> list[str]:
+    if isinstance(sensitivity, str):
+        return ["args", "y0"] if sensitivity == "all" else [sensitivity]
+    if not isinstance(sensitivity, Iterable):
+        raise TypeError(
+            "sensitivity must be 'args', 'y0', 'all' or a list of names, got "
+            f"{type(sensitivity).__name__}"
+        )
+    names = list(sensitivity)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"sensitivity must be a list of names, but {name!r} is one of them")
+    if not names:
+        raise ValueError("sensitivity is an empty list: name the parameters, or leave it out")
+    return names
+
+
+Found = tuple[str, int, int]                   # name, number of the input, component of y0
+
+
+class _Finder:
+    """Finds parameters by name."""
+
+    def __init__(
+        self, problem: Problem, layout: ArgumentLayout, n: int, variables: Sequence[str] | None
+    ) -> None:
+        self.problem, self.layout, self.n = problem, layout, n
+        given = variables or guess_names(code_of(problem.unpacks), n)
+        self._variables = {name: j for j, name in enumerate(given)}
+        self.hidden: list[str] = []
+        self._outside: list[str] | None = None
+
+    def find(self, name: str) -> list[Found]:
+        """Return all parameters that a name stands for."""
+        if name == "args":
+            return [(text, i, -1) for i, text in enumerate(self.layout.names)]
+        if name == "y0":
+            return [(f"y0[{j}]", -1, j) for j in range(self.n)]
+        if name in WORDS:
+            raise ValueError(f"sensitivity: {name!r} stands alone, not in a list")
+        found = INDEXED.match(name)
+        if found and found[1] == "y0":
+            return [(name, -1, self._component(name, found[2]))]
+        own = self._own(name)
+        if own:
+            return own
+        return self._outside_args(name)
+
+    def _component(self, name: str, text: str) -> int:
+        """Which component of y0 is meant: by its number or by the name of the unknown."""
+        if text in self._variables:
+            return self._variables[text]
+        try:
+            j = int(text)
+        except ValueError:
+            raise ValueError(
+                f"sensitivity: {name!r} names no unknown; there are "
+                f"{', '.join(self._variables)}"
+            ) from None
+        if not -self.n <= j < self.n:
+            raise ValueError(f"sensitivity: {name!r}, but there are {self.n} unknowns")
+        return j % self.n
+
+    def _own(self, name: str) -> list[Found]:
+        """Floats in the arguments of this name, or in a container of this name."""
+        names = self.layout.names
+        by_place = ArgumentLayout(self.problem.args).names
+        for texts in (names, by_place):
+            if name in texts:
+                return [(names[texts.index(name)], texts.index(name), -1)]
+            inside = [i for i, text in enumerate(texts) if text.startswith(f"{name}[")]
+            if inside:
+                return [(names[i], i, -1) for i in inside]
+        called = [*_called(self.problem), *(f"args[{k}]" for k in range(len(self.problem.args)))]
+        if name in called:
+            value = [*self.problem.args[: len(_called(self.problem))], *self.problem.args][
+                called.index(name)
+            ]
+            raise ValueError(f"sensitivity: {_why_not(name, value)}")
+        return []
+
+    def _outside_args(self, name: str) -> list[Found]:
+        """Floats that the function reads from closures, attributes, containers and arrays."""
+        if self._outside is None:
+            self._outside = self._read_outside()
+        names = self._outside
+        found = [i for i, text in enumerate(names) if text == name or text.startswith(f"{name}[")]
+        if not found:
+            raise ValueError(self._unknown(name))
+        self.hidden += [names[i] for i in found]
+        return [(names[i], self.layout.own + i, -1) for i in found]
+
+    def _read_outside(self) -> list[str]:
+        problem = self.problem
+        want_inputs(problem.fun, self.n, problem.args, problem.fills)
+        reading = read_function(problem.fun, self.n, problem.args, problem.fills)
+        places = None if reading is None else reading.places()
+        return [] if places is None else places.names
+
+    def _unknown(self, name: str) -> str:
+        known = [*self.layout.names, *(self._outside or ()), *(f"y0[{j}]" for j in range(self.n))]
+        close = difflib.get_close_matches(name, known, 1, 0.5)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        return f"sensitivity: there is no parameter {name!r}{hint} There are {shown}" if hint else (
+            f"sensitivity: there is no parameter {name!r}; there are {shown}"
+        )
+
+
+def _why_not(name: str, value: Any) -> str:
+    """Say why an argument is no parameter."""
+    if isinstance(value, (bool, int, np.integer, np.bool_)):
+        return (
+            f"{name} is {value!r}, an integer, and integers serve as sizes and indices; pass "
+            f"{float(value)!r} to differentiate by it"
+        )
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
+        return f"{name} is an array of integers; pass it as an array of floats"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{name} is {value!r}"
+    return f"{name} is a {type(value).__name__}, in which there are no floats to differentiate by"

@@ -1,0 +1,100 @@
+"""Route: the legs of a taped run as numbers, ready to be gone through with derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tether._core import replay
+from tether.run.record import Record
+from tether.sensitivity.slopes import Linearised
+from tether.sensitivity.tape import Leg
+
+__all__ = ["PAST", "Path", "path_of"]
+
+PAST = 6                                       # points before a step that it may depend on
+
+
+@dataclass(eq=False)
+class Path:
+    """One leg: its points, in rows, and how every step depends on the ones before.
+
+    Attributes
+    ----------
+    leg : Leg
+        What it is made of.
+    linear : Linearised
+        What gives its slopes.
+    t : ndarray, shape (PAST + 1 + steps,)
+        Times: of the past, of the begin, of the ends of the steps. A step that was cut is the last.
+    y, yp : ndarray, shape (1 + steps, n)
+        Values at the begin and at the ends of the steps.
+    order : ndarray of int, shape (steps,)
+        Orders of the steps.
+    c : ndarray, shape (steps, 7)
+        Coefficients of the steps, math (33).
+    kept : int
+        Number of steps that were not cut.
+    """
+
+    leg: Leg
+    linear: Linearised
+    t: np.ndarray
+    y: np.ndarray
+    yp: np.ndarray
+    order: np.ndarray
+    c: np.ndarray
+    kept: int
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.order)
+
+    def shares(self, t: float, row: int, degree: int) -> np.ndarray:
+        """Shares of the points from a row on backwards in the value at a time."""
+        found = np.empty(degree + 1)
+        replay.shares(self.t, PAST + row, degree, t, found)
+        return found
+
+    def step_at(self, t: float) -> int:
+        """Row of the end of the step in which a time lies."""
+        direction = 1.0 if self.t[-1] >= self.t[PAST] else -1.0
+        row = int(np.searchsorted(direction * self.t[PAST:], direction * t, side="left"))
+        return min(max(row, 1), self.steps)
+
+    def degree(self, row: int) -> int:
+        """Degree of the polynomial over the step that ends at a row."""
+        return int(self.order[row - 1])
+
+
+def path_of(leg: Leg, record: Record, linear: Linearised) -> Path:
+    """Collect the points of a leg."""
+    begin, cut = leg.begin, leg.overshoot
+    whole = record.whole_steps(leg.part)
+    rows = slice(leg.first, leg.last)
+    t, order = whole.t[rows], whole.order[rows]
+    y, yp = [begin.start.y[None], whole.y[rows]], [begin.start.yp[None], whole.yp[rows]]
+    if cut is not None:
+        t, order = np.append(t, cut.t), np.append(order, cut.order)
+        y.append(cut.y[None])
+        yp.append(cut.yp[None])
+    past = begin.t - begin.h * np.arange(PAST, 0.0, -1.0)
+    if leg.past is not None:
+        count = min(len(leg.past), PAST)
+        past[PAST - count :] = leg.past[:count][::-1]
+        spacing = leg.past[0] - begin.t
+        past[: PAST - count] = past[PAST - count] + spacing * np.arange(PAST - count, 0.0, -1.0)
+    times = np.concatenate([past, [begin.t], t])
+    order = np.ascontiguousarray(order, np.intc)
+    c = np.empty((len(order), replay_width()))
+    if len(order):
+        replay.coefficients(times, order, PAST + 1, c)
+    kept = len(order) - (cut is not None)
+    return Path(leg, linear, times, np.concatenate(y), np.concatenate(yp), order, c, kept)
+
+
+def replay_width() -> int:
+    """Number of coefficients of a step."""
+    return PAST + 1

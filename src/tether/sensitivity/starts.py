@@ -1,0 +1,329 @@
+"""StartMap: how consistent values depend on what they were made from.
+
+With w the derivative of the values given, dτ that of the time, and everything by all parameters at
+once, what is found is s = T w + R + q dτ, at a fixed time, math (36). Slopes and what the equations
+determine follow from the linearised equations, math (37).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tether.base.reason import Kind
+from tether.plan.model import ReducedModel
+from tether.sensitivity.differences import gradient_of
+from tether.sensitivity.parameters import Parameters
+from tether.sensitivity.slopes import Linearised, Slopes
+from tether.sensitivity.tape import Begin
+from tether.structure.hidden import Reduced
+from tether.structure.jump import highest_order, reached_space
+from tether.structure.least_change import jet_scale
+from tether.structure.reduced_start import Search, reduced_start
+from tether.structure.scaling import Units
+
+__all__ = ["StartMap", "consistent_slopes", "start_map"]
+
+# Relative: what is left of linearised constraints that hold.
+HOLDS = 1e-8
+# Relative: singular values below this are zero.
+RANK = 1e-10
+# Relative distance at which coefficients of the equations are compared.
+BESIDE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class StartMap:
+    """Derivatives of consistent values.
+
+    Attributes
+    ----------
+    by_given : ndarray, shape (n, n_user)
+        Of the values by those given: T.
+    by_parameters : ndarray, shape (n, parameters)
+        ... by the parameters: R.
+    by_time : ndarray, shape (n,)
+        ... and by the time: q.
+    slopes_by_values : ndarray, shape (n, n)
+        Of the slopes by the values ...
+    slopes_by_parameters : ndarray, shape (n, parameters)
+        ... and by the parameters.
+    """
+
+    by_given: np.ndarray
+    by_parameters: np.ndarray
+    by_time: np.ndarray
+    slopes_by_values: np.ndarray
+    slopes_by_parameters: np.ndarray
+
+    def values(self, w: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        """Return the tangents of the values, one line per parameter, for those of what was given.
+
+        `shift` is the derivative of the time.
+        """
+        return w @ self.by_given.T + self.by_parameters.T + np.outer(shift, self.by_time)
+
+    def slopes(self, s: np.ndarray) -> np.ndarray:
+        """Return the tangents of the slopes for those of the values."""
+        return s @ self.slopes_by_values.T + self.slopes_by_parameters.T
+
+
+def start_map(
+    begin: Begin, linear: Linearised, parameters: Parameters, free_rows: int = 0
+) -> StartMap:
+    """Differentiate a start; the last `free_rows` constraints take the values found as theirs."""
+    t, y, yp = np.array([begin.t]), begin.start.y[None], begin.start.yp[None]
+    slopes = linear.at(t, np.ascontiguousarray(y), np.ascontiguousarray(yp))
+    linear.complete(slopes, y)
+    n, n_user = linear.n, len(begin.given)
+    T, R = np.zeros((n, n_user)), np.zeros((n, len(parameters)))
+    T[np.arange(n_user), np.arange(n_user)] = 1.0
+    if begin.start.reason.kind is Kind.ASSUMED and begin.happening is None:
+        nothing = np.zeros((n, n))
+        return StartMap(T, R, -T @ begin.start.yp[:n_user], nothing, np.zeros_like(R))
+    reduced = begin.model.reduced
+    by_time = None
+    if reduced is not None:
+        assert isinstance(begin.model, ReducedModel)
+        if begin.start.jump is not None:
+            T, R, by_time = _by_differences(begin, reduced, begin.model, parameters)
+        else:
+            T, R = _onto_found(begin, reduced, begin.model, slopes, T, R)
+    T, R = _onto_given(linear, slopes, begin.start.y, T, R, free_rows)
+    first = _Completion(slopes, None if reduced is None else np.array(reduced.stages) == 0)
+    T, R = first.values(T, np.zeros_like(T)), first.values(R, -slopes.fp[0].T)
+    if by_time is None:
+        by_time = -T @ begin.start.yp[:n_user]
+    else:
+        by_time = first.values(by_time[:, None], np.zeros((n, 1)))[:, 0]
+    return StartMap(
+        T, R, by_time, first.slopes(np.eye(n), np.zeros((n, n))),
+        first.slopes(np.zeros_like(R), -slopes.fp[0].T),
+    )
+
+
+class _Completion:
+    """What the equations determine of values and slopes: B of math (15), at one point."""
+
+    def __init__(self, slopes: Slopes, algebraic: np.ndarray | None) -> None:
+        fy, fyp = slopes.fy[0], slopes.fyp[0]
+        n = len(fy)
+        if algebraic is None:
+            algebraic = ~fyp.any(axis=0)
+        self.fy = fy
+        self.null, self.rest = np.eye(n)[:, algebraic], np.eye(n)[:, ~algebraic]
+        matrix = np.where(algebraic, fy, fyp)
+        if _is_singular(matrix):               # no single unknowns, but combinations of them
+            scale = np.abs(fyp).max(axis=1, initial=0.0)
+            scale[scale == 0.0] = 1.0
+            _, sizes, vt = np.linalg.svd(fyp / scale[:, None])
+            rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
+            self.null, self.rest = vt[rank:].T, vt[:rank].T
+        self.split = self.rest.shape[1]
+        self.matrix = np.hstack([fyp @ self.rest, fy @ self.null])
+        rows = np.abs(self.matrix).max(axis=1, initial=0.0)
+        rows[rows == 0.0] = 1.0
+        self.rows = rows
+
+    def _solve(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
+        right = (right - self.fy @ values) / self.rows[:, None]
+        matrix = self.matrix / self.rows[:, None]
+        try:
+            return np.linalg.solve(matrix, right)
+        except np.linalg.LinAlgError:
+            return np.linalg.lstsq(matrix, right, rcond=None)[0]
+
+    def values(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Complete tangents of the values, where F_y s + F_y' s' = right."""
+        kept = values - self.null @ (self.null.T @ values) if self._is_axes else values
+        return kept + self.null @ self._solve(kept, right)[self.split :]
+
+    def slopes(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Tangents of the slopes for those of the values."""
+        return self.rest @ self._solve(values, right)[: self.split]
+
+    @property
+    def _is_axes(self) -> bool:
+        """Whether what the equations determine are single unknowns: guesses of them do not count."""
+        return bool(np.all((self.null == 0.0) | (self.null == 1.0)))
+
+
+def _is_singular(matrix: np.ndarray) -> bool:
+    row = np.abs(matrix).max(axis=1, initial=0.0)
+    if not np.all(row > 0.0):
+        return True
+    scaled = matrix / row[:, None]
+    column = np.abs(scaled).max(axis=0, initial=0.0)
+    if not np.all(column > 0.0):
+        return True
+    return bool(1.0 / np.linalg.cond(scaled / column) < RANK)
+
+
+def consistent_slopes(
+    linear: Linearised, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
+) -> np.ndarray:
+    """Correct the slopes of a polynomial by the equations, as far as these determine them."""
+    slopes = linear.at(np.array([t]), y[None].copy(), yp[None].copy())
+    reduced = linear.model.reduced
+    first = _Completion(slopes, None if reduced is None else np.array(reduced.stages) == 0)
+    r = linear.residual(values, t, y, yp)
+    if not np.isfinite(r).all():
+        return yp
+    return yp + first.slopes(np.zeros((len(y), 1)), -r[:, None])[:, 0]
+
+
+# --- constraints of the equations -----------------------------------------------------------------
+
+
+def _onto_found(
+    begin: Begin, reduced: Reduced, model: ReducedModel, slopes: Slopes, T: np.ndarray,
+    R: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Follow a start onto the constraints of the equations, as `reduced_start` goes there."""
+    full = reduced.full
+    if full is not reduced:
+        raise ValueError(
+            "sensitivity: form=2 leaves constraints that are not differentiated to the end; pass "
+            "form='auto'"
+        )
+    n_user, m = reduced.n_user, len(reduced.levels)
+    g, gp = slopes.gy[0, :m], slopes.gp[0, :, :m].T
+    moved = np.hstack([T, R])
+    whole = np.hstack([np.zeros((m, T.shape[1])), gp])
+    search = Search(reduced, begin.t, begin.values, model.units)
+    scale = jet_scale(begin.start.y, search.units, reduced.unknowns[n_user:])
+    before = moved.copy()
+    if reduced.enters:
+        moved = _nearest(g, whole, moved, scale)
+    else:
+        for stage in sorted(set(search.level_stages.tolist())):
+            rows = np.flatnonzero(search.level_stages == stage)
+            for free in search.movable_sets(search.stages == stage):
+                found = _nearest(g[rows], whole[rows], moved, np.where(free, scale, 0.0))
+                if _hold(g[rows], whole[rows], found):
+                    break
+            moved = found
+    evolving = np.ones(n_user, bool)
+    evolving[list(reduced.without_slopes)] = False
+    jumped = np.abs(moved - before)[:n_user][evolving]
+    if jumped.size and jumped.max() > HOLDS * max(np.abs(moved).max(), 1e-300):
+        lawful = _by_law(begin, search, g, whole, before, moved, scale)
+        moved = moved if lawful is None else lawful
+    return moved[:, : T.shape[1]], moved[:, T.shape[1] :]
+
+
+def _nearest(
+    g: np.ndarray, right: np.ndarray, moved: np.ndarray, scale: np.ndarray
+) -> np.ndarray:
+    """Satisfy g v + right = 0 by the least change, column by column."""
+    left = g @ moved + right
+    a = g * scale
+    length = np.abs(a).max(axis=1, initial=0.0)
+    length[length == 0.0] = 1.0
+    step = np.linalg.lstsq(a / length[:, None], left / length[:, None], rcond=RANK)[0]
+    return moved - scale[:, None] * step
+
+
+def _hold(g: np.ndarray, right: np.ndarray, moved: np.ndarray) -> bool:
+    left = np.abs(g @ moved + right)
+    return bool(np.all(left <= HOLDS * (np.abs(g) @ np.abs(moved) + np.abs(right) + 1e-300)))
+
+
+def _by_law(
+    begin: Begin, search: Search, g: np.ndarray, right: np.ndarray, before: np.ndarray,
+    nearby: np.ndarray, scale: np.ndarray,
+) -> np.ndarray | None:
+    """Let tangents jump by the law of the equations, as `find_jump` lets values jump."""
+    reduced, n = search.reduced, search.reduced.n_user
+    matrices = search.law(begin.start.yp[:n])
+    y, unit = begin.start.y[:n], search.units.y
+    E, A = matrices(y)
+    movable = np.ones(n, bool)
+
+    def along(order: int, start: np.ndarray, movable: np.ndarray) -> np.ndarray | None:
+        directions, _ = reached_space(E, A, unit, order, movable)
+        whole = np.zeros((len(scale), directions.shape[1] + len(scale) - n))
+        whole[:n, : directions.shape[1]] = directions
+        whole[n:, directions.shape[1] :] = np.diag(scale[n:])
+        if not whole.shape[1]:
+            return None
+        shares = _nearest(
+            g @ whole, right + g @ start, np.zeros((whole.shape[1], start.shape[1])),
+            np.ones(whole.shape[1]),
+        )
+        found = start + whole @ shares
+        return found if _hold(g, right, found) else None
+
+    start = nearby.copy()
+    start[:n] = before[:n]
+    found = along(0, start, movable)
+    if found is not None:
+        return found
+    beside = y + BESIDE * (np.abs(y) + unit)
+    if all(np.allclose(a, b, 1e-9, 0.0) for a, b in zip(matrices(beside), (E, A), strict=True)):
+        jumping = _Jumping(matrices, unit)
+        for order in range(1, highest_order(jumping, y) + 1):
+            found = along(order, start, movable)
+            if found is not None:
+                return found
+    stages = np.array(search.stages[:n])
+    early = stages < -1
+    if reduced.enters:
+        early = np.array(reduced.enters) < max(reduced.enters) - 1
+    if not early.any():
+        return None
+    start[:n][early] = nearby[:n][early]
+    return along(0, start, ~early)
+
+
+@dataclass(frozen=True, eq=False)
+class _Jumping:
+    """What `highest_order` wants to know."""
+
+    matrices: object
+    unit: np.ndarray
+
+
+def _by_differences(
+    begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Differentiate a start at which something jumps: the law itself depends on the values."""
+    units, yp = model.units, begin.happening.yp if begin.happening is not None else None
+    assert isinstance(units, Units)
+
+    def found(t: float, given: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return reduced_start(reduced, t, given, yp, values, units).y
+
+    y, values = begin.given, begin.values
+    T = gradient_of(lambda x: found(begin.t, x, values), y, np.abs(y) + units.y)
+    R = np.zeros((reduced.n, len(parameters)))
+    for p in parameters.of_inputs:
+        number = parameters.inputs[p]
+
+        def along(x: np.ndarray, number: int = number) -> np.ndarray:
+            changed = values.copy()
+            changed[number] = x[0]
+            return found(begin.t, y, changed)
+
+        at = values[[number]]
+        R[:, p] = gradient_of(along, at, np.where(at == 0.0, 1.0, np.abs(at)))[:, 0]
+    size = np.array([max(abs(begin.t), units.t) * 1e-3])
+    by_time = gradient_of(lambda x: found(x[0], y, values), np.array([begin.t]), size)[:, 0]
+    return T, R, by_time - begin.start.yp
+
+
+def _onto_given(
+    linear: Linearised, slopes: Slopes, y: np.ndarray, T: np.ndarray, R: np.ndarray,
+    free_rows: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Project onto the constraints that the user has given, but for the last rows."""
+    if linear.m == linear.found:
+        return T, R
+    rows = slice(0, linear.m - free_rows)
+    gy, gp = slopes.gy[0, rows], slopes.gp[0, :, rows].T
+    if not len(gy):
+        return T, R
+    scale = linear.scale(y)
+    moved = _nearest(gy, np.hstack([np.zeros((len(gy), T.shape[1])), gp]), np.hstack([T, R]), scale)
+    return moved[:, : T.shape[1]], moved[:, T.shape[1] :]

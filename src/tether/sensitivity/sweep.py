@@ -1,0 +1,299 @@
+"""Sweep: go through a taped run with derivatives, forwards or backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tether._core import replay
+from tether.run.record import Record
+from tether.run.watch import Event
+from tether.sensitivity.differences import by_arguments, central, gradient_of
+from tether.sensitivity.parameters import Parameters
+from tether.sensitivity.passage import Link, Passage, passage
+from tether.sensitivity.route import PAST, Path, path_of
+from tether.sensitivity.slopes import Linearised, Slopes, linearised
+from tether.sensitivity.starts import StartMap, start_map
+from tether.sensitivity.tape import Begin, Tape
+
+__all__ = ["Output", "Sweep"]
+
+# Numbers in the slopes of the steps that are looked at together.
+CHUNK = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """A value of the solution as a combination of points of a leg."""
+
+    leg: int
+    row: int                                   # the latest of the points
+    shares: np.ndarray                         # of it and of those before
+
+
+class Sweep:
+    """A taped run that can be gone through with derivatives.
+
+    Parameters
+    ----------
+    tape : Tape
+        What the run did.
+    record : Record
+        Its steps.
+    parameters : Parameters
+        By what it is differentiated.
+    events : sequence of Event
+        The user's events.
+    """
+
+    def __init__(
+        self, tape: Tape, record: Record, parameters: Parameters, events: Sequence[Event]
+    ) -> None:
+        self.parameters, self.events, self.record = parameters, events, record
+        self._known: dict[Any, Linearised] = {}
+        legs = tape.finish()
+        self.paths = [path_of(leg, record, self._linear(leg.begin, leg.state)) for leg in legs]
+        assert tape.run is not None
+        self.n = tape.run.n
+
+    def _linear(self, begin: Begin, state: Any) -> Linearised:
+        return linearised(self._known, begin.model, begin.values, self.parameters, state)
+
+    # --- starts and passages ------------------------------------------------------------------
+
+    @cached_property
+    def starts(self) -> list[list[StartMap]]:
+        """How every begin of every leg depends on what it was made from."""
+        return [
+            [
+                start_map(begin, linear := self._linear(begin, path.leg.state), self.parameters,
+                          linear.n_invariants)
+                for begin in path.leg.begins
+            ]
+            for path in self.paths
+        ]
+
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """How the begin of every leg but the first depends on the one before."""
+        found = []
+        for number in range(1, len(self.paths)):
+            leg, before = self.paths[number].leg, self.paths[number - 1]
+            links = [
+                self._link(begin, start)
+                for begin, start in zip(leg.begins, self.starts[number], strict=True)
+            ]
+            found.append(passage(
+                before, leg.happening, links, leg.begins[0], leg.past, self.events, self.parameters
+            ))
+        return found
+
+    def _link(self, begin: Begin, start: StartMap) -> Link:
+        """Differentiate what events make of the state, and take the start along."""
+        slope, why = begin.start.yp[: self.n], begin.happening
+        if why is None or not why.acting:
+            return Link(start, slope)
+        applies = [self.events[k].apply for k in why.acting if self.events[k].apply is not None]
+
+        def applied(t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> np.ndarray:
+            for apply in applies:
+                assert apply is not None
+                y = np.array(apply(t, y.copy(), yp.copy(), *args), float).ravel()
+            return y
+
+        t, y, yp, args = why.t, why.y, why.yp, self.parameters.problem.args
+        size = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
+        by_parameters = np.zeros((self.n, len(self.parameters)))
+        for p in self.parameters.of_inputs:
+            by_parameters[:, p] = by_arguments(
+                lambda changed: applied(t, y, yp, changed), self.parameters, int(p)
+            )
+        return Link(
+            start, slope,
+            gradient_of(lambda x: applied(t, x, yp, args), y, size),
+            gradient_of(lambda x: applied(t, y, x, args), yp, np.abs(yp) + size),
+            central(lambda dt: applied(t + dt, y, yp, args), max(abs(t), 1e-3)),
+            by_parameters,
+        )
+
+    @cached_property
+    def seeds(self) -> np.ndarray:
+        """Derivatives of the values given at the start, one line per parameter."""
+        w = np.zeros((len(self.parameters), self.n))
+        given = np.flatnonzero(self.parameters.starts >= 0)
+        w[given, self.parameters.starts[given]] = 1.0
+        return w
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def _chunks(self, path: Path) -> list[tuple[int, int]]:
+        linear = path.linear
+        size = linear.n * (2 * linear.n + len(self.parameters) + 2 * linear.m)
+        count = max(1, CHUNK // max(size, 1))
+        return [(k, min(k + count, path.steps)) for k in range(0, path.steps, count)]
+
+    def _slopes(self, path: Path, first: int, last: int) -> Slopes:
+        """Slopes at the ends of some steps."""
+        rows = slice(first + 1, last + 1)
+        slopes = path.linear.at(path.t[PAST + 1 + first : PAST + 1 + last], path.y[rows],
+                                path.yp[rows])
+        path.linear.complete(slopes, path.y[first:last])
+        return slopes
+
+    def _reference_rows(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes of the invariants at the begin of a leg."""
+        begin, count = path.leg.begin, path.linear.n_invariants
+        slopes = path.linear.at(np.array([begin.t]), path.y[:1], path.yp[:1])
+        return slopes.gy[0, -count:], slopes.gp[0, :, -count:]
+
+    def _takes_new_references(self, number: int) -> bool:
+        """Whether a leg lets the invariants keep the values at its begin."""
+        path = self.paths[number]
+        if not path.linear.n_invariants:
+            return False
+        if number == 0 or not self.paths[number - 1].linear.n_invariants:
+            return True
+        count = path.linear.n_invariants
+        kept, before = (self.paths[k].leg.begin.kept[-count:] for k in (number, number - 1))
+        return not np.array_equal(kept, before)
+
+    # --- forwards -------------------------------------------------------------------------------
+
+    @cached_property
+    def tangents(self) -> list[np.ndarray]:
+        """Tangents at the points of every leg: rows for the points, lines for the parameters."""
+        found: list[np.ndarray] = []
+        self.between: list[list[np.ndarray]] = [[]]    # behind links before the last
+        references = np.zeros((len(self.parameters), 0))
+        for number, path in enumerate(self.paths):
+            s = np.zeros((PAST + 1 + path.steps, len(self.parameters), path.linear.n))
+            if number == 0:
+                w = self.seeds
+                for start in self.starts[0]:
+                    s[PAST] = start.values(w, np.zeros(len(w)))
+                    w = s[PAST, :, : self.n]
+                slopes = start.slopes(s[PAST])
+            else:
+                through = self.passages[number - 1]
+                points = self._last_points(found[-1], through)
+                behind, slopes = through.forwards(points)
+                s[PAST] = behind[-1]
+                self.between.append([line[:, : self.n] for line in behind])
+            distance = path.t[:PAST] - path.t[PAST]
+            s[:PAST] = s[PAST] + distance[:, None, None] * slopes
+            if path.leg.past is not None:
+                shares = self.passages[number - 1].past
+                for k, share in enumerate(shares[:PAST]):
+                    row = np.tensordot(share, points, 1)
+                    s[PAST - 1 - k, :, : row.shape[1]] = row[:, : s.shape[2]]
+            if self._takes_new_references(number):
+                gy, gp = self._reference_rows(path)
+                references = s[PAST] @ gy.T + gp
+            for first, last in self._chunks(path):
+                part = self._slopes(path, first, last)
+                if path.linear.n_invariants:
+                    part.gp[:, :, -path.linear.n_invariants :] -= references
+                replay.forwards(part, path.c[first:last], s, PAST + 1 + first)
+            found.append(s)
+        return found
+
+    @staticmethod
+    def _last_points(tangents: np.ndarray, through: Passage) -> np.ndarray:
+        """Tangents of the points of the last step of a leg, latest first."""
+        last = PAST + through.row
+        return tangents[last - len(through.value_shares) + 1 : last + 1][::-1]
+
+    def forwards(self, outputs: Sequence[Output]) -> np.ndarray:
+        """Return the tangents of outputs: (parameters, n, outputs)."""
+        found = np.empty((len(outputs), len(self.parameters), self.n))
+        for k, output in enumerate(outputs):
+            last, count = PAST + output.row, len(output.shares)
+            points = self.tangents[output.leg][last - count + 1 : last + 1, :, : self.n][::-1]
+            found[k] = np.tensordot(output.shares, points, 1)
+        return np.ascontiguousarray(found.transpose(1, 2, 0))
+
+    # --- backwards ------------------------------------------------------------------------------
+
+    def backwards(
+        self, outputs: Sequence[Output], weights: np.ndarray, n_lines: int
+    ) -> np.ndarray:
+        """Return what scalars depend on parameters, whose weights of the outputs are given.
+
+        Parameters
+        ----------
+        outputs : sequence of Output
+            What the scalars depend on.
+        weights : ndarray, shape (lines, n, outputs)
+            Derivative of every scalar by the outputs.
+        n_lines : int
+            Number of scalars.
+
+        Returns
+        -------
+        ndarray, shape (lines, parameters)
+        """
+        gradient = np.zeros((n_lines, len(self.parameters)))
+        bars = [
+            np.zeros((PAST + 1 + path.steps, n_lines, path.linear.n)) for path in self.paths
+        ]
+        for k, output in enumerate(outputs):
+            for j, share in enumerate(output.shares):
+                bars[output.leg][PAST + output.row - j, :, : self.n] += share * weights[:, :, k]
+        of_references = np.zeros((n_lines, 0))
+        for number in range(len(self.paths) - 1, -1, -1):
+            path, bar = self.paths[number], bars[number]
+            count = path.linear.n_invariants
+            if of_references.shape[1] != count:
+                of_references = np.zeros((n_lines, count))
+            for first, last in reversed(self._chunks(path)):
+                part = self._slopes(path, first, last)
+                pull = np.zeros((last - first, n_lines, path.linear.m))
+                replay.backwards(part, path.c[first:last], bar, PAST + 1 + first, gradient, pull)
+                if count:
+                    of_references += pull[:, :, -count:].sum(axis=0)
+            if self._takes_new_references(number):
+                gy, gp = self._reference_rows(path)
+                bar[PAST] += of_references @ gy
+                gradient += of_references @ gp.T
+                of_references = np.zeros((n_lines, 0))
+            self._leave(number, path, bar, bars, gradient)
+        return gradient
+
+    def _leave(
+        self, number: int, path: Path, bar: np.ndarray, bars: list[np.ndarray],
+        gradient: np.ndarray,
+    ) -> None:
+        """Take what depends on the begin of a leg back to the one before, or to the start."""
+        past = bar[:PAST].copy()
+        if path.leg.past is not None:
+            shares = self.passages[number - 1].past
+            through = self.passages[number - 1]
+            target = bars[number - 1]
+            n = min(bar.shape[2], target.shape[2])
+            for k, share in enumerate(shares[:PAST]):
+                for j, part in enumerate(share):
+                    target[PAST + through.row - j, :, :n] += part * past[PAST - 1 - k, :, :n]
+                past[PAST - 1 - k] = 0.0
+        distance = path.t[:PAST] - path.t[PAST]
+        of_values = bar[PAST] + past.sum(axis=0)
+        of_slopes = np.tensordot(distance, past, 1)
+        if number == 0:
+            last = self.starts[0][-1]
+            gradient += of_slopes @ last.slopes_by_parameters
+            of_values = of_values + of_slopes @ last.slopes_by_values
+            for start in reversed(self.starts[0]):
+                gradient += of_values[:, : len(start.by_parameters)] @ start.by_parameters
+                of_given = of_values[:, : len(start.by_given)] @ start.by_given
+                of_values = np.zeros_like(of_values)
+                of_values[:, : self.n] = of_given
+            gradient += of_given @ self.seeds.T
+            return
+        through = self.passages[number - 1]
+        points = through.backwards(of_values, of_slopes, gradient)
+        target, last = bars[number - 1], PAST + through.row
+        for j, part in enumerate(points):
+            target[last - j, :, : part.shape[1]] += part

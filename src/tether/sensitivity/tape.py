@@ -1,0 +1,241 @@
+"""Tape: what a run did, as far as its derivatives need it.
+
+A run consists of legs. Each begins at consistent values, without a past or with points of the leg
+before, and goes on for some steps. Between two legs something happens: an event changes the state,
+a condition turns, or the run begins anew for reasons of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tether._core import begin, codes
+from tether._core.state import State
+from tether.plan.model import Model
+from tether.run.bdf import BDF, Bdf
+from tether.run.happening import Happening
+from tether.run.method import Polynomial
+from tether.structure.start import Start
+
+if TYPE_CHECKING:
+    from tether.run.integration import Integration
+    from tether.run.record import Record
+
+__all__ = ["Begin", "Leg", "Overshoot", "Tape"]
+
+
+@dataclass(frozen=True, eq=False)
+class Begin:
+    """Consistent values, and what they were made from.
+
+    Attributes
+    ----------
+    model, values : Model, ndarray
+        What is integrated from here on, and the inputs of its programs.
+    t : float
+        When.
+    before : ndarray
+        Values of the user's unknowns before events changed them; `given` are those after.
+    start : Start
+        What was found.
+    h : float
+        Size of the first step: the past is the tangent, in points of this distance.
+    happening : Happening or None
+        Why.
+    kept : ndarray
+        What constraints are compared with.
+    """
+
+    model: Model
+    values: np.ndarray
+    t: float
+    before: np.ndarray
+    given: np.ndarray
+    start: Start
+    h: float
+    happening: Happening | None
+    kept: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Overshoot:
+    """The end of a step that was cut."""
+
+    t: float
+    y: np.ndarray
+    yp: np.ndarray
+    order: int
+
+
+@dataclass(eq=False)
+class Leg:
+    """Steps that belong together.
+
+    Attributes
+    ----------
+    begins : list of Begin
+        The last one counts; where it was made from what another one had found, that one too.
+    state : State
+        The memory it ran in.
+    happening : Happening or None
+        What it began with, if something happened.
+    past : ndarray or None
+        Times of points of the leg before that it went on from, the latest first.
+    part, first, last : int
+        Rows of the record that hold its steps.
+    overshoot : Overshoot or None
+        Its last step, where that was cut.
+    """
+
+    begins: list[Begin]
+    state: State
+    happening: Happening | None = None
+    past: np.ndarray | None = None
+    part: int = 0
+    first: int = -1                            # not begun yet
+    last: int = -1
+    overshoot: Overshoot | None = None
+
+    @property
+    def begin(self) -> Begin:
+        """Where it began."""
+        return self.begins[-1]
+
+
+@dataclass(eq=False)
+class Tape:
+    """What a run did; `method` is what takes its steps."""
+
+    legs: list[Leg] = field(default_factory=list)
+    record: Record | None = None
+    run: Integration | None = None
+    happening: Happening | None = None         # what the next begin is due to
+
+    def method(self, run: Integration) -> TapedBdf:
+        """Tape a run from its start on; return what takes its steps."""
+        self.run, self.legs, self.happening = run, [], None
+        return TapedBdf(self)
+
+    def note(self, happening: Happening) -> None:
+        """Take notice of what makes the run begin anew."""
+        self.happening = happening
+
+    def begun(self, state: State, start: Start) -> None:
+        """Take notice of a begin; of several without a step only the last one counts."""
+        run = self.run
+        assert run is not None
+        n, why, (t, given, _) = run.n, self.happening, run.given
+        if why is not None and not self._belongs_to(why, given[:n]):
+            why = None                         # it goes on from what was found before
+        before = given[:n] if why is None or not why.acting else why.y
+        new = Begin(
+            run.model, run.model.values.copy(), t, before[:n].copy(), given[:n].copy(), start,
+            state.h, why, state.kept_values.copy() if state.n_constraints else np.zeros(0),
+        )
+        if self.legs and self.legs[-1].first < 0:
+            leg = self.legs[-1]
+            leg.begins.append(new)
+            leg.state, leg.past = state, None
+        else:
+            self._close()
+            self.legs.append(Leg([new], state))
+
+    def _belongs_to(self, why: Happening, given: np.ndarray) -> bool:
+        """Whether a begin is the first one after a happening, or another from the same values."""
+        waiting = self.legs[-1].begins if self.legs and self.legs[-1].first < 0 else []
+        same = [begin for begin in waiting if begin.happening is why]
+        return not same or any(np.array_equal(begin.given, given) for begin in same)
+
+    def went_on(self, times: np.ndarray) -> None:
+        """Take notice that the last begin has a past."""
+        self.legs[-1].past = times[::-1].copy()
+
+    def open_leg(self, state: State) -> Leg:
+        """Return the leg whose steps are taken now."""
+        leg = self.legs[-1]
+        if leg.first < 0:
+            assert self.record is not None
+            leg.state, leg.part, leg.first = state, self.record.part_number, state.stored
+            leg.last, self.happening = state.stored, None
+            assert self.run is not None
+            # conditions may have been frozen after the begin
+            values = self.run.model.values.copy()
+            leg.begins[-1] = _with(leg.begins[-1], values, self.run.model)
+            leg.happening = next((b.happening for b in leg.begins if b.happening), None)
+            leg.begins = _chain(leg.begins)
+        return leg
+
+    def _close(self) -> None:
+        """End the last leg: a step that was kept whole after an event was not cut."""
+        if not self.legs or self.record is None:
+            return
+        leg = self.legs[-1]
+        if leg.first < 0 or leg.overshoot is None:
+            return
+        t = self.record.times_of(leg.part)
+        if leg.last < len(t) and t[leg.last] == leg.overshoot.t:
+            leg.last += 1
+            leg.overshoot = None
+
+    def finish(self) -> list[Leg]:
+        """Return the legs of a run that is over."""
+        self._close()
+        return [leg for leg in self.legs if leg.first >= 0 or leg is self.legs[-1]]
+
+
+def _with(begin: Begin, values: np.ndarray, model: Model) -> Begin:
+    return Begin(
+        model, values, begin.t, begin.before, begin.given, begin.start, begin.h, begin.happening,
+        begin.kept,
+    )
+
+
+def _chain(begins: Sequence[Begin]) -> list[Begin]:
+    """Keep the last begin, and those that it was made from."""
+    found = [begins[-1]]
+    for earlier in reversed(begins[:-1]):
+        n = len(found[0].before)
+        again = np.array_equal(found[0].before, begins[0].before)
+        if not again and np.array_equal(found[0].before, earlier.start.y[:n]):
+            found.insert(0, earlier)
+    return found
+
+
+class TapedBdf(Bdf):
+    """BDF that writes down where it begins, and how its steps end."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def begin(self, state: State, t: float, start: Start, first_step: float) -> int:
+        """Begin at order 1: a past on a parabola would need derivatives of y''."""
+        if state.lowest_order > 1:
+            return super().begin(state, t, start, first_step)
+        code = begin.begin(
+            state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
+        )
+        self._tape.begun(state, start)
+        return code
+
+    def advance(self, state: State, count: int) -> int:
+        """Take steps; keep the end of one that may be cut."""
+        leg = self._tape.open_leg(state)
+        if leg.overshoot is not None:          # it was not cut
+            leg.overshoot = None
+        code = BDF.advance(state, count)
+        leg.last = state.stored
+        if code == codes.EVENT_FOUND:
+            leg.overshoot = Overshoot(
+                state.t, state.y_now.copy(), state.yp_now.copy(), state.last_k
+            )
+        return code
+
+    def go_on(self, state: State, t: float, start: Start, past: Polynomial) -> None:
+        """Go on at the order of before, through points of the polynomial."""
+        super().go_on(state, t, start, past)
+        h = past.t - past.t_old
+        self._tape.went_on(t - h * np.arange(past.k, 0, -1))
