@@ -26,6 +26,9 @@ __all__ = ["Crossing", "Link", "Passage", "crossing_of_event", "passage"]
 
 # Relative change of an argument with which times of breaks are compared.
 SMALL_CHANGE = 1e-6
+# Of a leg: so far before a break its equations are looked at.
+JUST_BEFORE = 1e-13
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +160,7 @@ class Moment:
     path: Path
     t: float
     row: int
+    at_break: bool = False
 
     @property
     def degree(self) -> int:
@@ -202,9 +206,11 @@ class Moment:
     @cached_property
     def yp(self) -> np.ndarray:
         """Slopes, as the equations have them."""
-        begin = self.path.leg.begin
+        begin, t = self.path.leg.begin, self.t
+        if self.at_break:                      # there the equations may be those behind it already
+            t -= JUST_BEFORE * (t - begin.t) + 8 * EPS * abs(t) * np.sign(t - begin.t)
         return consistent_slopes(
-            self.path.linear, begin.values, self.t, self.y, self.slope_shares @ self.points
+            self.path.linear, begin.values, t, self.y, self.slope_shares @ self.points
         )
 
     @cached_property
@@ -256,7 +262,7 @@ def passage(
     n = before.linear.model.n
     t = begin.t if happening is None else happening.t
     row = before.steps
-    moment = Moment(before, t, row)
+    moment = Moment(before, t, row, happening is not None and happening.is_break)
     crossing = None
     if happening is not None:
         crossing = _crossing_of(happening, moment, events, parameters, n)
