@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tether.explain.diagnosis import Diagnosis
     from tether.explain.report import IndexReport
     from tether.fixed import solve_fixed
+    from tether.adjoint import Gradient, gradient, vjp
     from tether.result.load import load
     from tether.run.interpolant import Interpolant
     from tether.run.requests import Request
@@ -35,6 +36,7 @@ __all__ = [
     "DaeResult",
     "Diagnosis",
     "EnsembleResult",
+    "Gradient",
     "IndexReport",
     "Interpolant",
     "Options",
@@ -45,10 +47,12 @@ __all__ = [
     "Status",
     "analyze",
     "consistent_start",
+    "gradient",
     "load",
     "solve_dae",
     "solve_ensemble",
     "solve_fixed",
+    "vjp",
 ]
 
 # What `solve_dae` needs is imported above, and the rest when it is asked for: that saves time.
@@ -57,13 +61,16 @@ _LATE = {
     "Cause": "tether.explain.causes",
     "Diagnosis": "tether.explain.diagnosis",
     "EnsembleResult": "tether.ensemble",
+    "Gradient": "tether.adjoint",
     "IndexReport": "tether.explain.report",
     "Interpolant": "tether.run.interpolant",
     "Request": "tether.run.requests",
     "consistent_start": "tether.consistent",
+    "gradient": "tether.adjoint",
     "load": "tether.result.load",
     "solve_ensemble": "tether.ensemble",
     "solve_fixed": "tether.fixed",
+    "vjp": "tether.adjoint",
 }
 
 

@@ -220,12 +220,11 @@ def solve_dae(
         check_signature("callback", callback, "(t, y, yp)", 3)
 
     drivers: list[Driver] = []
-    tape, parameters = None, None
+    tape = None
     if sensitivity is not None:
-        from tether.sensitivity.parameters import find_parameters  # late, to save time
-        from tether.sensitivity.tape import Tape
+        from tether.sensitivity.collect import taped  # late, to save time
 
-        parameters, tape = find_parameters(sensitivity, problem, np.size(y0), names), Tape()
+        tape = taped(sensitivity, problem, np.size(y0), names)
     between = dense_output or (
         times is not None and bool(np.any((times != t0) & (times != t_end)))
     )
@@ -260,12 +259,9 @@ def solve_dae(
             error.result = found  # type: ignore[union-attr]
         raise
     result = _result(drivers, status, dense_output)
-    if tape is not None and parameters is not None:
-        from tether.sensitivity.collect import collect  # late, to save time
-
-        found = collect(tape, drivers[-1].record, parameters, drivers[-1].events, dense_output)
-        return replace(result, sensitivities=found)
-    return result
+    if tape is None:
+        return result
+    return replace(result, sensitivities=tape.differentiate(drivers[-1].events, dense_output))
 
 
 def _as_called(settings: Options, drivers: list[Driver]) -> Options:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tether.problem.problem import Problem
 from tether.run.interpolant import Interpolant
-from tether.run.record import Record
 from tether.run.steps import Steps, joined
 from tether.run.watch import Event
-from tether.sensitivity.parameters import Parameters
-from tether.sensitivity.passage import Moment, crossing_of_event
+from tether.sensitivity.later import Later
+from tether.sensitivity.parameters import Parameters, find_parameters
+from tether.sensitivity.passage import Crossing, Moment, crossing_of_event
 from tether.sensitivity.route import PAST
 from tether.sensitivity.sweep import Output, Sweep
 from tether.sensitivity.tape import Tape
 
-__all__ = ["Sensitivities", "collect", "outputs_at"]
+__all__ = ["Derivatives", "Sensitivities", "collect", "occurrences", "outputs_at",
+           "outputs_of_rows", "taped"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +58,46 @@ class Sensitivities:
         return found.reshape(shape)
 
 
-def collect(
-    tape: Tape, record: Record, parameters: Parameters, events: list[Event], dense_output: bool
-) -> Sensitivities:
+class Derivatives(Tape):
+    """The tape of a run, and by what it is differentiated when it is over."""
+
+    def __init__(self, parameters: Parameters, later: Later | None) -> None:
+        super().__init__()
+        self.parameters, self.later = parameters, later
+
+    def differentiate(self, events: list[Event], dense_output: bool) -> Sensitivities | None:
+        """Go through the run forwards and return the derivatives, unless that is done later."""
+        assert self.record is not None
+        sweep = Sweep(self, self.record, self.parameters, events)
+        if self.later is not None:
+            self.later.sweep = sweep
+            return None
+        return collect(sweep, dense_output)
+
+
+def taped(
+    sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None
+) -> Derivatives:
+    """Make the tape of a run whose derivatives are wanted."""
+    later = sensitivity if isinstance(sensitivity, Later) else None
+    wanted = sensitivity if later is None else later.wanted
+    return Derivatives(find_parameters(wanted, problem, n, variables), later)
+
+
+def collect(sweep: Sweep, dense_output: bool) -> Sensitivities:
     """Go through a taped run forwards and return the derivatives."""
-    sweep = Sweep(tape, record, parameters, events)
-    finder = _Rows(sweep, record)
+    record, parameters, events = sweep.record, sweep.parameters, sweep.events
+    rows = _rows(sweep) if record.t_eval is None or dense_output else None
     if record.t_eval is not None:
         values = sweep.forwards(outputs_at(sweep, record.outputs()[0]))
     else:
-        values = finder.values()
+        assert rows is not None
+        values = np.ascontiguousarray(rows.transpose(1, 2, 0))
     happened = _Happened(sweep, events) if events else None
     return Sensitivities(
         parameters.names, values,
         None if happened is None else happened.t, None if happened is None else happened.y,
-        finder.interpolant() if dense_output else None,
+        None if rows is None or not dense_output else _interpolant(sweep, rows),
     )
 
 
@@ -93,66 +121,58 @@ def outputs_at(sweep: Sweep, times: np.ndarray) -> list[Output]:
     return found
 
 
-class _Rows:
-    """Finds the tangents that belong to the rows of a record."""
+def outputs_of_rows(sweep: Sweep) -> list[Output]:
+    """Say how the rows of a record depend on the points of the legs.
 
-    def __init__(self, sweep: Sweep, record: Record) -> None:
-        self.sweep, self.record = sweep, record
-
-    @cached_property
-    def parts(self) -> list[np.ndarray]:
-        """Tangents of the user's unknowns for the rows of every state: (rows, parameters, n)."""
-        sweep, n = self.sweep, self.sweep.n
-        parts = [
-            np.zeros((len(self.record.times_of(k)), len(sweep.parameters), n))
-            for k in range(self.record.part_number + 1)
-        ]
-        tangents = sweep.tangents
-        for number, (path, s) in enumerate(zip(sweep.paths, tangents, strict=True)):
-            leg, rows = path.leg, parts[path.leg.part]
-            if leg.first < 0:
-                continue
-            rows[leg.first : leg.last] = s[PAST + 1 : PAST + 1 + path.kept, :, :n]
-            self._begins(rows, number, s[PAST, :, :n])
-            if path.leg.overshoot is not None and leg.last < len(rows):
-                t = float(self.record.times_of(leg.part)[leg.last])
-                shares = path.shares(t, path.steps, path.degree(path.steps))
-                last = PAST + path.steps
-                points = s[last - len(shares) + 1 : last + 1, :, :n][::-1]
-                rows[leg.last] = np.tensordot(shares, points, 1)
-        return parts
-
-    def _begins(self, rows: np.ndarray, number: int, first: np.ndarray) -> None:
-        """Fill in the rows where a leg begins, once for every time the state was changed there."""
-        leg = self.sweep.paths[number].leg
-        begins = set(self.record.whole_steps(leg.part).begins)
-        behind = [first] if number == 0 else self.sweep.between[number]
-        row, left = leg.first - 1, list(behind)
+    Where the state was changed several times at once, what lies in between is not followed.
+    """
+    record = sweep.record
+    parts: list[list[Output]] = [
+        [Output(0, 0, np.zeros(1))] * len(record.times_of(k))
+        for k in range(record.part_number + 1)
+    ]
+    for number, path in enumerate(sweep.paths):
+        leg, rows = path.leg, parts[path.leg.part]
+        if leg.first < 0:
+            continue
+        begins, row = set(record.whole_steps(leg.part).begins), leg.first - 1
         while row >= 0 and row in begins:
-            rows[row] = left.pop() if left else first
+            rows[row] = Output(number, 0, np.ones(1))
             row -= 1
+        for k in range(path.kept):
+            rows[leg.first + k] = Output(number, k + 1, np.ones(1))
+        if leg.overshoot is not None and leg.last < len(rows):
+            t = float(record.times_of(leg.part)[leg.last])
+            shares = path.shares(t, path.steps, path.degree(path.steps))
+            rows[leg.last] = Output(number, path.steps, shares)
+    return [output for rows in parts for output in rows]
 
-    def values(self) -> np.ndarray:
-        """Return tangents at the rows of the whole run: (parameters, n, rows)."""
-        return np.ascontiguousarray(np.concatenate(self.parts).transpose(1, 2, 0))
 
-    def interpolant(self) -> Interpolant | None:
-        """Return tangents between the rows; None where no step was taken."""
-        found = []
-        for k, rows in enumerate(self.parts):
-            steps = self.record.whole_steps(k)
-            flat = rows.reshape(len(rows), -1)
-            found.append(
-                Steps(steps.t, flat, np.zeros_like(flat), steps.order, steps.begins, steps.smooth)
-            )
-        whole = joined(found)
-        return Interpolant(whole) if len(whole.t) > 1 else None
+def _rows(sweep: Sweep) -> np.ndarray:
+    """Tangents of the user's unknowns for the rows of a record: (rows, parameters, n)."""
+    outputs, n = outputs_of_rows(sweep), sweep.n
+    if len(sweep.paths) == 1 and sweep.paths[0].leg.overshoot is None:
+        return sweep.tangents[0][PAST:, :, :n]         # every point is a row
+    return sweep.forwards(outputs).transpose(2, 0, 1)
+
+
+def _interpolant(sweep: Sweep, rows: np.ndarray) -> Interpolant | None:
+    """Return tangents between the rows; None where no step was taken."""
+    parts = [sweep.record.whole_steps(k) for k in range(sweep.record.part_number + 1)]
+    flat = np.ascontiguousarray(rows).reshape(len(rows), -1)
+    found, first = [], 0
+    for steps in parts:
+        part = flat[first : first + len(steps.t)]
+        found.append(Steps(steps.t, part, part, steps.order, steps.begins, steps.smooth))
+        first += len(steps.t)
+    whole = joined(found)
+    return Interpolant(whole) if len(whole.t) > 1 else None
 
 
 class _Happened:
     """Derivatives of the times of events, and of the values there."""
 
-    def __init__(self, sweep: Sweep, events: list[Event]) -> None:
+    def __init__(self, sweep: Sweep, events: Sequence[Event]) -> None:
         self.sweep = sweep
         found = [self._of(event) for event in events]
         self.t = [t for t, _ in found]
@@ -161,21 +181,71 @@ class _Happened:
     def _of(self, event: Event) -> tuple[np.ndarray, np.ndarray]:
         sweep, count, n = self.sweep, len(self.sweep.parameters), self.sweep.n
         t, y = np.zeros((len(event.t), count)), np.zeros((len(event.t), count, n))
-        for k, (time, output) in enumerate(
-            zip(event.t, outputs_at(sweep, np.array(event.t)), strict=True)
-        ):
-            path = sweep.paths[output.leg]
-            y[k] = sweep.forwards([output])[:, :, 0]
-            if not path.steps or time == sweep.paths[0].t[PAST]:
+        for k, found in enumerate(occurrences(sweep, event)):
+            y[k] = sweep.forwards([found.output])[:, :, 0]
+            if found.moment is None:
                 continue                       # it was zero from the outset
-            moment = Moment(path, time, path.step_at(time))
-            crossing = crossing_of_event(event.fun, moment, n, sweep.parameters)
-            if crossing is None:
+            if found.crossing is None:
                 t[k] = np.nan
                 continue
-            last, tangents = PAST + moment.row, sweep.tangents[output.leg]
+            moment = found.moment
+            last, tangents = PAST + moment.row, sweep.tangents[found.leg]
             points = tangents[last - moment.degree : last + 1][::-1]
-            slopes = np.tensordot(moment.slope_shares, points, 1)
-            t[k] = crossing.shift(y[k], slopes[:, :n])
-            y[k] += np.outer(t[k], moment.yp[:n])
+            values, slopes = (
+                np.tensordot(shares, points, 1)
+                for shares in (moment.value_shares, moment.slope_shares)
+            )
+            t[k] = found.crossing.shift(values, slopes)
+            y[k] += np.outer(t[k], found.slope)
         return t, y
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrence:
+    """One time at which an event happened.
+
+    Attributes
+    ----------
+    output : Output
+        The values there: before the event, or behind another one that set it off.
+    slope : ndarray
+        y' there.
+    leg, moment : int, Moment or None
+        The end of the leg whose solution decides about the time; None: it was zero at the start.
+    crossing : Crossing or None
+        How it does; None where the time has no derivative.
+    """
+
+    output: Output
+    slope: np.ndarray
+    leg: int = 0
+    moment: Moment | None = None
+    crossing: Crossing | None = None
+
+
+def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
+    """Differentiate the times at which an event happened."""
+    found = []
+    outputs = outputs_at(sweep, np.array(event.t))
+    for time, y, output in zip(event.t, event.y, outputs, strict=True):
+        leg = output.leg
+        path = sweep.paths[leg]
+        if not path.steps or time == sweep.paths[0].t[PAST]:
+            found.append(Occurrence(output, np.zeros(sweep.n)))
+            continue
+        moment = Moment(path, time, path.step_at(time))
+        following = sweep.paths[leg + 1].leg if leg + 1 < len(sweep.paths) else None
+        if following is not None and following.happening and following.happening.t == time:
+            moment = Moment(path, time, path.steps)
+            crossing = sweep.passages[leg].crossing    # all that happens there does so at once
+            start = following.begin.start
+            if not np.array_equal(y, following.happening.y[: sweep.n]) and np.array_equal(
+                y, start.y[: sweep.n]
+            ):
+                behind = Output(leg + 1, 0, np.ones(1))
+                found.append(Occurrence(behind, start.yp[: sweep.n], leg, moment, crossing))
+                continue
+        else:
+            crossing = crossing_of_event(event.fun, moment, sweep.n, sweep.parameters)
+        found.append(Occurrence(output, moment.yp[: sweep.n], leg, moment, crossing))
+    return found

@@ -20,7 +20,7 @@ from tether.sensitivity.slopes import Linearised, Slopes, linearised
 from tether.sensitivity.starts import StartMap, start_map
 from tether.sensitivity.tape import Begin, Tape
 
-__all__ = ["Output", "Sweep"]
+__all__ = ["Output", "Seed", "Sweep"]
 
 # Numbers in the slopes of the steps that are looked at together.
 CHUNK = 1_000_000
@@ -33,6 +33,16 @@ class Output:
     leg: int
     row: int                                   # the latest of the points
     shares: np.ndarray                         # of it and of those before
+
+
+@dataclass(frozen=True, eq=False)
+class Seed:
+    """What scalars depend on: a combination of points of a leg, and its weights in them."""
+
+    leg: int
+    row: int
+    shares: np.ndarray
+    weights: np.ndarray                        # (scalars, as many unknowns as have a say)
 
 
 class Sweep:
@@ -218,31 +228,24 @@ class Sweep:
 
     # --- backwards ------------------------------------------------------------------------------
 
-    def backwards(
-        self, outputs: Sequence[Output], weights: np.ndarray, n_lines: int
-    ) -> np.ndarray:
-        """Return what scalars depend on parameters, whose weights of the outputs are given.
+    def backwards(self, seeds: Sequence[Seed], gradient: np.ndarray) -> np.ndarray:
+        """Add to a gradient what scalars depend on parameters by way of the solution.
 
         Parameters
         ----------
-        outputs : sequence of Output
+        seeds : sequence of Seed
             What the scalars depend on.
-        weights : ndarray, shape (lines, n, outputs)
-            Derivative of every scalar by the outputs.
-        n_lines : int
-            Number of scalars.
-
-        Returns
-        -------
-        ndarray, shape (lines, parameters)
+        gradient : ndarray, shape (scalars, parameters)
+            What they depend on parameters otherwise.
         """
-        gradient = np.zeros((n_lines, len(self.parameters)))
+        n_lines = len(gradient)
         bars = [
             np.zeros((PAST + 1 + path.steps, n_lines, path.linear.n)) for path in self.paths
         ]
-        for k, output in enumerate(outputs):
-            for j, share in enumerate(output.shares):
-                bars[output.leg][PAST + output.row - j, :, : self.n] += share * weights[:, :, k]
+        for seed in seeds:
+            for j, share in enumerate(seed.shares):
+                row = bars[seed.leg][PAST + seed.row - j]
+                row[:, : seed.weights.shape[1]] += share * seed.weights
         of_references = np.zeros((n_lines, 0))
         for number in range(len(self.paths) - 1, -1, -1):
             path, bar = self.paths[number], bars[number]

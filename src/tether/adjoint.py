@@ -1,0 +1,229 @@
+"""gradient and vjp: derivatives of numbers made of a solution, by running its steps backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tether.result.solution import DaeResult
+from tether.sensitivity.collect import occurrences, outputs_at
+from tether.sensitivity.later import Later
+from tether.sensitivity.loss import LossSlopes, slopes_of_loss
+from tether.sensitivity.sweep import Seed, Sweep
+from tether.solve import solve_dae
+
+__all__ = ["Gradient", "Pullback", "gradient", "vjp"]
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """A loss and its derivatives.
+
+    Attributes
+    ----------
+    value : float
+        The loss.
+    grad : ndarray, shape (parameters,)
+        Its derivatives.
+    names : tuple of str
+        The parameters.
+    sol : DaeResult
+        The solution that it was made of.
+    """
+
+    value: float
+    grad: np.ndarray
+    names: tuple[str, ...]
+    sol: DaeResult
+
+    def __getitem__(self, name: str) -> float:
+        """Return the derivative by a parameter of this name."""
+        return float(self.grad[self.names.index(name)])
+
+    def __repr__(self) -> str:
+        """Say it in a few lines."""
+        lines = [f"loss {self.value:.10g}"]
+        lines += [f"  d/d {name} = {x:.10g}" for name, x in zip(self.names, self.grad, strict=True)]
+        return "\n".join(lines)
+
+
+class Pullback:
+    """What a solution depends on: turns derivatives by its values into those by parameters.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The parameters.
+    """
+
+    def __init__(self, sweep: Sweep, sol: DaeResult) -> None:
+        self._sweep, self._sol = sweep, sol
+        self.names = sweep.parameters.names
+        self._outputs = outputs_at(sweep, sol.t) if sweep.record.t_eval is not None else None
+
+    def __call__(self, y_bar: ArrayLike) -> np.ndarray:
+        """Return the derivative of a scalar by the parameters.
+
+        Parameters
+        ----------
+        y_bar : array_like, shape (n, nt) or (scalars, n, nt)
+            Its derivative by the values ``sol.y``.
+
+        Returns
+        -------
+        ndarray, shape (parameters,) or (scalars, parameters)
+        """
+        given = np.asarray(y_bar, float)
+        if given.shape[-2:] != self._sol.y.shape or given.ndim not in (2, 3):
+            raise ValueError(
+                f"y_bar must have the shape of sol.y, {self._sol.y.shape}, got {given.shape}"
+            )
+        if not np.isfinite(given).all():
+            raise ValueError("y_bar must be finite")
+        lines = given.reshape(-1, *self._sol.y.shape)
+        found = self._sweep.backwards(self._seeds(lines), np.zeros((len(lines), len(self.names))))
+        return found[0] if given.ndim == 2 else found
+
+    def _seeds(self, weights: np.ndarray) -> list[Seed]:
+        if self._outputs is None:
+            from tether.sensitivity.collect import outputs_of_rows  # late: seldom wanted
+
+            self._outputs = outputs_of_rows(self._sweep)
+        return [
+            Seed(output.leg, output.row, output.shares, weights[:, :, k])
+            for k, output in enumerate(self._outputs) if weights[:, :, k].any()
+        ]
+
+    def of_loss(self, slopes: LossSlopes) -> np.ndarray:
+        """Return the gradient of a loss from its derivatives by what it is made of."""
+        sweep, found = self._sweep, np.zeros((1, len(self.names)))
+        seeds = self._seeds(slopes.by_y[None])
+        for event, by_t, by_y in zip(
+            sweep.events, slopes.by_t_events, slopes.by_y_events, strict=True
+        ):
+            if not (by_t.any() or by_y.any()):
+                continue
+            for k, occurrence in enumerate(occurrences(sweep, event)):
+                output, moment, crossing = occurrence.output, occurrence.moment, occurrence.crossing
+                seeds.append(Seed(output.leg, output.row, output.shares, by_y[k][None]))
+                if moment is None:
+                    continue
+                if crossing is None:
+                    raise ValueError(
+                        f"loss depends on an event at t = {moment.t:.6g} whose function only "
+                        "touches zero: its time has no derivative"
+                    )
+                bar = by_t[k] + by_y[k] @ occurrence.slope
+                found[0] += bar * crossing.by_parameters
+                seeds += [
+                    Seed(occurrence.leg, moment.row, moment.value_shares,
+                         bar * crossing.by_values[None]),
+                    Seed(occurrence.leg, moment.row, moment.slope_shares,
+                         bar * crossing.by_slopes[None]),
+                ]
+        return sweep.backwards(seeds, found)[0]
+
+
+def vjp(
+    fun: Any,
+    t_span: Sequence[float],
+    y0: ArrayLike,
+    yp0: ArrayLike | None = None,
+    *,
+    wrt: str | Sequence[str] = "args",
+    **options: Any,
+) -> tuple[DaeResult, Pullback]:
+    """Solve F(t, y, y') = 0 and return the solution with what takes derivatives back through it.
+
+    The steps that the run accepted are gone through backwards, each by its own formula, so that a
+    gradient costs about as much for a hundred parameters as for one.
+
+    Parameters
+    ----------
+    fun, t_span, y0, yp0
+        As in `solve_dae`.
+    wrt : str or list of str
+        The parameters, as `solve_dae` takes them for ``sensitivity=``.
+    **options
+        Further arguments of `solve_dae`, such as `args`, `t_eval`, `events` and `rtol`.
+
+    Returns
+    -------
+    sol : DaeResult
+        The solution.
+    pullback : Pullback
+        ``pullback(y_bar)`` is the derivative of a scalar by the parameters, if `y_bar` is that by
+        ``sol.y``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether import vjp
+    >>> sol, pullback = vjp(lambda t, y, yp, k: [yp[0] + k * y[0]], (0, 1), [1.0], args=(2.0,),
+    ...                     t_eval=[0.5, 1.0], rtol=1e-8, atol=1e-10)
+    >>> pullback(np.array([[1.0, 0.0]])).round(6)      # d exp(-k/2) / dk
+    array([-0.18394])
+    """
+    later = Later(wrt)
+    sol = solve_dae(fun, t_span, y0, yp0, sensitivity=later, **options)  # type: ignore[arg-type]
+    assert later.sweep is not None
+    return sol, Pullback(later.sweep, sol)
+
+
+def gradient(
+    loss: Callable[..., Any],
+    fun: Any,
+    t_span: Sequence[float],
+    y0: ArrayLike,
+    yp0: ArrayLike | None = None,
+    *,
+    wrt: str | Sequence[str] = "args",
+    **options: Any,
+) -> Gradient:
+    """Differentiate a number made of a solution by any number of parameters.
+
+    Parameters
+    ----------
+    loss : callable
+        ``loss(sol)`` returns a number made of ``sol.y`` (values at ``sol.t``), ``sol["name"]``,
+        ``sol.t_events`` and ``sol.y_events``. It is differentiated exactly where it can be traced,
+        otherwise by differences; or it returns a pair, the number and its derivative by ``sol.y``.
+    fun, t_span, y0, yp0
+        As in `solve_dae`.
+    wrt : str or list of str
+        The parameters, as `solve_dae` takes them for ``sensitivity=``.
+    **options
+        Further arguments of `solve_dae`, such as `args`, `t_eval`, `events` and `rtol`.
+
+    Returns
+    -------
+    Gradient
+        With ``value``, ``grad``, ``names`` and ``sol``.
+
+    Raises
+    ------
+    ValueError
+        The loss is not finite, or the run has failed: its message says why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether import gradient
+    >>> measured = np.array([0.7, 0.5])
+    >>> found = gradient(lambda sol: np.sum((sol.y[0] - measured) ** 2),
+    ...                  lambda t, y, yp, k: [yp[0] + k * y[0]], (0, 1), [1.0], args=(0.5,),
+    ...                  t_eval=[0.5, 1.0], rtol=1e-8, atol=1e-10)
+    >>> round(found.value, 6), found.grad.round(6)
+    (0.017558, array([-0.190598]))
+    """
+    if not callable(loss):
+        raise TypeError(f"loss must be callable, got {type(loss).__name__}")
+    sol, pullback = vjp(fun, t_span, y0, yp0, wrt=wrt, **options)
+    if not sol.success:
+        raise ValueError(f"the run failed, so that there is nothing to differentiate: {sol.message}")
+    slopes = slopes_of_loss(loss, sol)
+    return Gradient(slopes.value, pullback.of_loss(slopes), pullback.names, sol)

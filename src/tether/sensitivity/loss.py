@@ -1,0 +1,152 @@
+"""Loss: a number made of a solution, and its derivatives by the values in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tether._core.plain import Plain
+from tether.sensitivity.differences import gradient_of
+from tether.trace import jacobian, trace
+from tether.trace.emit import NoProgram
+from tether.trace.tracer import TraceFailure
+
+if TYPE_CHECKING:
+    from tether.result.solution import DaeResult
+
+__all__ = ["LossSlopes", "SolutionValues", "slopes_of_loss"]
+
+
+@dataclass(frozen=True, eq=False)
+class SolutionValues:
+    """What a loss is made of: the values of a solution, by the names that a `DaeResult` has.
+
+    Attributes
+    ----------
+    t : ndarray, shape (nt,)
+        Times.
+    y : ndarray, shape (n, nt)
+        Solution.
+    t_events, y_events : list of ndarray or None
+        Times of each event and the values there.
+    names : tuple of str
+        Names of the unknowns: ``sol["voltage"]`` is a row of y.
+    """
+
+    t: np.ndarray
+    y: Any
+    t_events: Any
+    y_events: Any
+    names: tuple[str, ...]
+
+    def __getitem__(self, key: str | int) -> Any:
+        """Return an unknown by name or number."""
+        return self.y[self.names.index(key) if isinstance(key, str) else key]
+
+
+@dataclass(frozen=True, eq=False)
+class LossSlopes:
+    """A loss and its derivatives by what it is made of."""
+
+    value: float
+    by_y: np.ndarray                           # (n, nt)
+    by_t_events: list[np.ndarray]              # of every event: (occurrences,)
+    by_y_events: list[np.ndarray]              # ... and (occurrences, n)
+
+
+def slopes_of_loss(loss: Callable[..., Any], sol: DaeResult) -> LossSlopes:
+    """Differentiate a loss: exactly where it can be traced, by differences where not.
+
+    A loss that returns a pair, its value and its derivative by y, is taken at its word.
+    """
+    layout = _Layout(sol)
+    x = layout.flat
+    found = loss(layout.view(x))
+    if isinstance(found, tuple) and len(found) == 2:
+        by_y = np.asarray(found[1], float)
+        if by_y.shape != sol.y.shape:
+            raise ValueError(
+                f"loss returned a derivative of shape {by_y.shape}, but y has {sol.y.shape}"
+            )
+        value, gradient = _number(found[0]), np.zeros(len(x))
+        gradient[: by_y.size] = by_y.ravel()
+    else:
+        value, gradient = _number(found), _gradient(loss, layout, x)
+    if not np.isfinite(gradient).all():
+        raise ValueError(f"the derivative of loss is not finite where loss = {value:.6g}")
+    return layout.split(value, gradient)
+
+
+def _number(found: Any) -> float:
+    if np.size(found) != 1 or np.asarray(found).dtype.kind not in "fiu":
+        raise TypeError(f"loss must return a real number, got {found!r}")
+    value = float(np.ravel(found)[0])
+    if not math.isfinite(value):
+        raise ValueError(f"loss is {value}: it has no derivative there")
+    return value
+
+
+def _gradient(loss: Callable[..., Any], layout: _Layout, x: np.ndarray) -> np.ndarray:
+    def residual(t: float, y: Any, yp: Any) -> list[Any]:
+        found = loss(layout.view(y))
+        return [np.ravel(found)[0] if isinstance(found, np.ndarray) else found]
+
+    try:
+        traced = trace(residual, len(x), size=1)
+        slopes = jacobian(traced.graph, traced.outputs, traced.unknowns())
+        program = traced.program([*traced.outputs, *slopes.nodes], opaque=True)
+    except (TraceFailure, NoProgram):
+        return gradient_of(
+            lambda at: _number(loss(layout.view(at))), x, np.where(x == 0.0, 1.0, np.abs(x))
+        )
+    values = Plain(program).values(0.0, x, x)
+    gradient = np.zeros(len(x))
+    gradient[slopes.cols] = values[1:]
+    expected = _number(loss(layout.view(x)))
+    if not math.isclose(values[0], expected, rel_tol=1e-9, abs_tol=1e-300):
+        raise ValueError(
+            f"loss gave {expected:.6g}, and {values[0]:.6g} when it was traced: it depends on more "
+            "than the solution"
+        )
+    return gradient
+
+
+class _Layout:
+    """The values of a solution as one vector."""
+
+    def __init__(self, sol: DaeResult) -> None:
+        self._t, self._names, self._shape = sol.t, sol.names, sol.y.shape
+        self._has_events = sol.t_events is not None
+        self._times = [len(t) for t in sol.t_events or ()]
+        parts = [sol.y.ravel(), *(sol.t_events or ())]
+        parts += [np.ravel(y) for y in sol.y_events or ()]
+        self.flat = np.concatenate(parts).astype(float)
+
+    def view(self, x: Any) -> SolutionValues:
+        """Give the values in a vector their names."""
+        n, nt = self._shape
+        y, t_events, y_events = self._cut(x)
+        return SolutionValues(
+            self._t, y.reshape(n, nt), t_events if self._has_events else None,
+            y_events if self._has_events else None, self._names,
+        )
+
+    def _cut(self, x: Any) -> tuple[Any, list[Any], list[Any]]:
+        n, size = self._shape[0], self._shape[0] * self._shape[1]
+        place, t_events, y_events = size, [], []
+        for count in self._times:
+            t_events.append(x[place : place + count])
+            place += count
+        for count in self._times:
+            y_events.append(x[place : place + count * n].reshape(count, n))
+            place += count * n
+        return x[:size], t_events, y_events
+
+    def split(self, value: float, gradient: np.ndarray) -> LossSlopes:
+        """Give the derivatives their shapes."""
+        y, t_events, y_events = self._cut(gradient)
+        return LossSlopes(value, y.reshape(self._shape), t_events, y_events)
