@@ -14,6 +14,7 @@ from tether.solve import solve_dae
 from tether.structure.start import Start
 
 if TYPE_CHECKING:
+    from tether.adjoint import Gradient, gradient, vjp
     from tether.bdf import Bdf
     from tether.consistent import consistent_start
     from tether.ensemble import EnsembleResult, solve_ensemble
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from tether.explain.diagnosis import Diagnosis
     from tether.explain.report import IndexReport
     from tether.fixed import solve_fixed
-    from tether.adjoint import Gradient, gradient, vjp
     from tether.result.load import load
     from tether.run.interpolant import Interpolant
     from tether.run.requests import Request

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.result.solution import DaeResult
-from tether.sensitivity.collect import occurrences, outputs_at
+from tether.sensitivity.collect import RowOutputs, occurrences, outputs_at
 from tether.sensitivity.later import Later
 from tether.sensitivity.loss import LossSlopes, slopes_of_loss
-from tether.sensitivity.sweep import Seed, Sweep
+from tether.sensitivity.sweep import Output, Seed, Sweep
 from tether.solve import solve_dae
 
 __all__ = ["Gradient", "Pullback", "gradient", "vjp"]
@@ -63,7 +63,10 @@ class Pullback:
     def __init__(self, sweep: Sweep, sol: DaeResult) -> None:
         self._sweep, self._sol = sweep, sol
         self.names = sweep.parameters.names
-        self._outputs = outputs_at(sweep, sol.t) if sweep.record.t_eval is not None else None
+        timed = sweep.record.t_eval is not None
+        self._outputs: Sequence[Output] = (
+            outputs_at(sweep, sol.t) if timed else RowOutputs(sweep)
+        )
 
     def __call__(self, y_bar: ArrayLike) -> np.ndarray:
         """Return the derivative of a scalar by the parameters.
@@ -89,14 +92,11 @@ class Pullback:
         return found[0] if given.ndim == 2 else found
 
     def _seeds(self, weights: np.ndarray) -> list[Seed]:
-        if self._outputs is None:
-            from tether.sensitivity.collect import outputs_of_rows  # late: seldom wanted
-
-            self._outputs = outputs_of_rows(self._sweep)
-        return [
-            Seed(output.leg, output.row, output.shares, weights[:, :, k])
-            for k, output in enumerate(self._outputs) if weights[:, :, k].any()
-        ]
+        seeds = []
+        for k in np.flatnonzero(weights.any(axis=(0, 1))).tolist():
+            output = self._outputs[k]
+            seeds.append(Seed(output.leg, output.row, output.shares, weights[:, :, k]))
+        return seeds
 
     def of_loss(self, slopes: LossSlopes) -> np.ndarray:
         """Return the gradient of a loss from its derivatives by what it is made of."""

@@ -1,5 +1,30 @@
 from tether._core.arrays cimport address, integer_address
 
+cdef class Workplace:
+    cdef int n, m, lines
+    cdef list arrays, integers        # own the memory behind the pointers
+    cdef double* fy                   # matrices of the step, stored by rows
+    cdef double* fyp
+    cdef double* fp
+    cdef double* gy
+    cdef double* gp
+    cdef double* lu
+    cdef double* rows                 # of the constraints, in units of the projection, of length 1
+    cdef double* triangle             # the factor of their products
+    cdef double* length
+    cdef double* left
+    cdef double* past
+    cdef double* scale
+    cdef int* pivot
+    cdef int* place                   # of the entries: those of F_y, F_y', F_p, G_y and G_p ...
+    cdef int* begin                   # ... begin here
+    cdef int* row_start               # of the constraints
+
 cdef void factor(double* a, int* pivot, int n) noexcept nogil
-cdef void solve(double* a, int* pivot, int n, double* b) noexcept nogil
+cdef void solve(double* a, int* pivot, int n, double* b, int lines) noexcept nogil
 cdef void solve_transposed(double* a, int* pivot, int n, double* b) noexcept nogil
+cdef void fill(Workplace w, double* values, Py_ssize_t first) noexcept nogil
+cdef void prepare(Workplace w, double c) noexcept nogil
+cdef void solve_projection(Workplace w, int lines) noexcept nogil
+cdef void take_step(Workplace w, double* new) noexcept nogil
+cdef void take_back_projection(Workplace w, double* b) noexcept nogil

@@ -11,12 +11,14 @@ of the same maps in the opposite order. Matrices are small here and stored by ro
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs
+from cython.cimports.libc.math import fabs, sqrt
 
 if not cython.compiled:
     from tether._core.arrays import address, integer_address
 
 WIDTH = cython.declare(cython.int, 7)  # coefficients of a step of order 5
+# Of its length: what is left of a constraint that depends on others.
+DEPENDENT = cython.declare(cython.double, 1e-7)
 
 
 def coefficients(t, order, first, out):
@@ -103,26 +105,34 @@ def factor(a, pivot, n):
                     a[i * n + j] -= x * a[k * n + j]
 
 
-def solve(a, pivot, n, b):
-    """Solve in place with the factors."""
+def solve(a, pivot, n, b, lines):
+    """Solve in place with the factors; `b` has `lines` right sides side by side."""
     i: cython.int
     k: cython.int
+    p: cython.int
     x: cython.double
     for k in range(n):
         i = pivot[k]
-        x = b[i]
-        b[i] = b[k]
-        b[k] = x
+        if i != k:
+            for p in range(lines):
+                x = b[i * lines + p]
+                b[i * lines + p] = b[k * lines + p]
+                b[k * lines + p] = x
     for k in range(1, n):
-        x = b[k]
         for i in range(k):
-            x -= a[k * n + i] * b[i]
-        b[k] = x
+            x = a[k * n + i]
+            if x != 0.0:
+                for p in range(lines):
+                    b[k * lines + p] -= x * b[i * lines + p]
     for k in range(n - 1, -1, -1):
-        x = b[k]
         for i in range(k + 1, n):
-            x -= a[k * n + i] * b[i]
-        b[k] = x * a[k * n + k]
+            x = a[k * n + i]
+            if x != 0.0:
+                for p in range(lines):
+                    b[k * lines + p] -= x * b[i * lines + p]
+        x = a[k * n + k]
+        for p in range(lines):
+            b[k * lines + p] *= x
 
 
 def solve_transposed(a, pivot, n, b):
@@ -146,70 +156,207 @@ def solve_transposed(a, pivot, n, b):
         b[k] = x
 
 
+class Workplace:
+    """Matrices of one step: those that it solves with, and those that it is projected by.
+
+    Parameters
+    ----------
+    slopes : Slopes
+        Of the steps to come: numbers in rows, one for each step, and where they stand.
+    lines : int
+        Number of tangents that are solved for together.
+    """
+
+    def __init__(self, slopes, lines):
+        n: cython.int = slopes.n
+        m: cython.int = slopes.m
+        p: cython.int = slopes.n_parameters
+        self.n, self.m, self.lines = n, m, lines
+        ends = np.cumsum([0, *(len(part) for part in slopes.places)])
+        starts = ends[3] + np.searchsorted(slopes.places[3], n * np.arange(m + 1))
+        self.integers = [
+            np.concatenate([*slopes.places, [0]]).astype(np.intc), ends.astype(np.intc),
+            starts.astype(np.intc), np.zeros(n, np.intc),
+        ]
+        self.place = integer_address(self.integers[0])
+        self.begin = integer_address(self.integers[1])
+        self.row_start = integer_address(self.integers[2])
+        self.pivot = integer_address(self.integers[3])
+        # one more: an array without elements has no address
+        self.arrays = [np.zeros(size + 1) for size in (
+            n * n, n * n, p * n, m * n, p * m, n * n, m * n, m * m, m, m * lines, n * lines, n,
+        )]
+        self.fy, self.fyp = address(self.arrays[0]), address(self.arrays[1])
+        self.fp, self.gy = address(self.arrays[2]), address(self.arrays[3])
+        self.gp, self.lu = address(self.arrays[4]), address(self.arrays[5])
+        self.rows, self.triangle = address(self.arrays[6]), address(self.arrays[7])
+        self.length, self.left = address(self.arrays[8]), address(self.arrays[9])
+        self.past, self.scale = address(self.arrays[10]), address(self.arrays[11])
+
+
+def fill(w, values, first):
+    """Put the numbers of a step, from `first` on, where they stand."""
+    k: cython.int
+    for k in range(w.begin[0], w.begin[1]):
+        w.fy[w.place[k]] = values[first + k]
+    for k in range(w.begin[1], w.begin[2]):
+        w.fyp[w.place[k]] = values[first + k]
+    for k in range(w.begin[2], w.begin[3]):
+        w.fp[w.place[k]] = values[first + k]
+    for k in range(w.begin[3], w.begin[4]):
+        w.gy[w.place[k]] = values[first + k]
+    for k in range(w.begin[4], w.begin[5]):
+        w.gp[w.place[k]] = values[first + k]
+
+
+def prepare(w, c):
+    """Factor the matrix of a step, and that of its projection."""
+    n: cython.int = w.n
+    m: cython.int = w.m
+    i: cython.int
+    j: cython.int
+    k: cython.int
+    e: cython.int
+    x: cython.double
+    for i in range(n * n):
+        w.lu[i] = w.fy[i] + c * w.fyp[i]
+    factor(w.lu, w.pivot, n)
+    for k in range(m):
+        x = 0.0
+        for e in range(w.row_start[k], w.row_start[k + 1]):
+            j = w.place[e] % n
+            w.rows[k * n + j] = w.gy[k * n + j] * w.scale[j]
+            x += w.rows[k * n + j] * w.rows[k * n + j]
+        x = sqrt(x)
+        w.length[k] = x if x > 0.0 else 1.0
+        for e in range(w.row_start[k], w.row_start[k + 1]):
+            w.rows[w.place[e]] /= w.length[k]
+    for i in range(m):
+        for k in range(i + 1):
+            x = 0.0
+            for e in range(w.row_start[i], w.row_start[i + 1]):
+                x += w.rows[w.place[e]] * w.rows[k * n + w.place[e] % n]
+            for j in range(k):
+                x -= w.triangle[i * m + j] * w.triangle[k * m + j]
+            if k < i:
+                w.triangle[i * m + k] = x * w.triangle[k * m + k]
+            else:                              # what is left of a row that depends on others: none
+                w.triangle[i * m + i] = 1.0 / sqrt(x) if x > DEPENDENT * DEPENDENT else 0.0
+
+
+def solve_projection(w, lines):
+    """Solve with the matrix of the projection in `w.left`, without rows that depend on others."""
+    m: cython.int = w.m
+    i: cython.int
+    k: cython.int
+    p: cython.int
+    x: cython.double
+    for i in range(m):
+        for k in range(i):
+            x = w.triangle[i * m + k]
+            if x != 0.0:
+                for p in range(lines):
+                    w.left[i * lines + p] -= x * w.left[k * lines + p]
+        for p in range(lines):
+            w.left[i * lines + p] *= w.triangle[i * m + i]
+    for i in range(m - 1, -1, -1):
+        for k in range(i + 1, m):
+            x = w.triangle[k * m + i]
+            if x != 0.0:
+                for p in range(lines):
+                    w.left[i * lines + p] -= x * w.left[k * lines + p]
+        for p in range(lines):
+            w.left[i * lines + p] *= w.triangle[i * m + i]
+
+
 def forwards(slopes, c, s, first):
     """Take the steps that `slopes` belong to with the tangents in `s`, from row `first` on.
 
-    `s` has the tangents before these rows: one row per point, one line per parameter.
+    `s` has the tangents before these rows: one row per point, in it one line per unknown, and in
+    that one number per parameter.
     """
-    fy: cython.double[:, :, ::1] = slopes.fy
-    fyp: cython.double[:, :, ::1] = slopes.fyp
-    fp: cython.double[:, :, ::1] = slopes.fp
-    gy: cython.double[:, :, ::1] = slopes.gy
-    gp: cython.double[:, :, ::1] = slopes.gp
-    back: cython.double[:, :, ::1] = slopes.back
+    numbers = slopes.values.reshape(-1)
+    values: cython.p_double = address(numbers)
+    scales: cython.double[:, ::1] = slopes.scale
     cs: cython.double[:, ::1] = c
     tangents: cython.double[:, :, ::1] = s
-    n: cython.int = fy.shape[1]
-    m: cython.int = gy.shape[1]
-    count: cython.Py_ssize_t = fy.shape[0]
-    n_parameters: cython.int = fp.shape[1]
+    w: Workplace = Workplace(slopes, slopes.n_parameters)
+    size: cython.Py_ssize_t = slopes.values.shape[1]
+    count: cython.Py_ssize_t = slopes.values.shape[0]
     step: cython.Py_ssize_t
-    row: cython.Py_ssize_t
+    i: cython.int
+    k: cython.int
+    x: cython.double
+    new: cython.p_double
+    old: cython.p_double
+    if count == 0 or w.lines == 0:
+        return
+    for step in range(count):
+        fill(w, values, step * size)
+        for i in range(w.n if w.m > 0 else 0):
+            w.scale[i] = scales[step, i]
+        prepare(w, cs[step, 0])
+        for i in range(w.n * w.lines):
+            w.past[i] = 0.0
+        for k in range(1, WIDTH):
+            x = cs[step, k]
+            if x != 0.0:
+                if cython.compiled:
+                    old = cython.address(tangents[first + step - k, 0, 0])
+                else:
+                    old = tangents[first + step - k].reshape(-1)
+                for i in range(w.n * w.lines):
+                    w.past[i] -= x * old[i]
+        if cython.compiled:
+            new = cython.address(tangents[first + step, 0, 0])
+        else:
+            new = tangents[first + step].reshape(-1)
+        take_step(w, new)
+
+
+def take_step(w, new):
+    """Solve for the tangents at the end of a step, and project them."""
+    n: cython.int = w.n
+    m: cython.int = w.m
+    lines: cython.int = w.lines
+    e: cython.int
     i: cython.int
     j: cython.int
     k: cython.int
     p: cython.int
     x: cython.double
-    matrix = np.empty(n * n)
-    exchanges = np.empty(n, np.intc)
-    before, off = np.empty(n), np.empty(max(m, 1))
-    past: cython.double[::1] = before
-    left: cython.double[::1] = off
-    a: cython.p_double = address(matrix)
-    pivot: cython.p_int = integer_address(exchanges)
-    for step in range(count):
-        row = first + step
-        for i in range(n):
-            for j in range(n):
-                a[i * n + j] = fy[step, i, j] + cs[step, 0] * fyp[step, i, j]
-        factor(a, pivot, n)
-        for p in range(n_parameters):
-            for i in range(n):
-                x = 0.0
-                for k in range(1, WIDTH):
-                    if cs[step, k] != 0.0:
-                        x += cs[step, k] * tangents[row - k, p, i]
-                past[i] = x
-            for i in range(n):
-                x = fp[step, p, i]
-                for j in range(n):
-                    x += fyp[step, i, j] * past[j]
-                tangents[row, p, i] = -x
-            if cython.compiled:
-                solve(a, pivot, n, cython.address(tangents[row, p, 0]))
-            else:
-                solve(a, pivot, n, tangents[row, p])
-            if m > 0:
-                for k in range(m):
-                    x = gp[step, p, k]
-                    for j in range(n):
-                        x += gy[step, k, j] * tangents[row, p, j]
-                    left[k] = x
-                for i in range(n):
-                    x = 0.0
-                    for k in range(m):
-                        x += back[step, i, k] * left[k]
-                    tangents[row, p, i] -= x
+    for i in range(n * lines):
+        new[i] = 0.0
+    for e in range(w.begin[2], w.begin[3]):
+        new[w.place[e] % n * lines + w.place[e] // n] = -w.fp[w.place[e]]
+    for e in range(w.begin[1], w.begin[2]):
+        x = w.fyp[w.place[e]]
+        i = w.place[e] // n
+        j = w.place[e] % n
+        for p in range(lines):
+            new[i * lines + p] += x * w.past[j * lines + p]
+    solve(w.lu, w.pivot, n, new, lines)
+    if m == 0:
+        return
+    for i in range(m * lines):
+        w.left[i] = 0.0
+    for e in range(w.begin[4], w.begin[5]):
+        w.left[w.place[e] % m * lines + w.place[e] // m] = w.gp[w.place[e]]
+    for k in range(m):
+        for e in range(w.row_start[k], w.row_start[k + 1]):
+            x = w.gy[w.place[e]]
+            j = w.place[e] % n
+            for p in range(lines):
+                w.left[k * lines + p] += x * new[j * lines + p]
+        for p in range(lines):
+            w.left[k * lines + p] /= w.length[k]
+    solve_projection(w, lines)
+    for k in range(m):
+        for e in range(w.row_start[k], w.row_start[k + 1]):
+            j = w.place[e] % n
+            x = w.scale[j] * w.rows[w.place[e]]
+            for p in range(lines):
+                new[j * lines + p] -= x * w.left[k * lines + p]
 
 
 def backwards(slopes, c, s, first, gradient, pull):
@@ -218,68 +365,75 @@ def backwards(slopes, c, s, first, gradient, pull):
     What depends on the values of the steps is handed on to those before and, as far as it comes
     from parameters, added to `gradient`; row i of `pull` says what comes from the constraints.
     """
-    fy: cython.double[:, :, ::1] = slopes.fy
-    fyp: cython.double[:, :, ::1] = slopes.fyp
-    fp: cython.double[:, :, ::1] = slopes.fp
-    gy: cython.double[:, :, ::1] = slopes.gy
-    gp: cython.double[:, :, ::1] = slopes.gp
-    back: cython.double[:, :, ::1] = slopes.back
+    numbers = slopes.values.reshape(-1)
+    values: cython.p_double = address(numbers)
+    scales: cython.double[:, ::1] = slopes.scale
     cs: cython.double[:, ::1] = c
     weights: cython.double[:, :, ::1] = s
     total: cython.double[:, ::1] = gradient
     pulls: cython.double[:, :, ::1] = pull
-    n: cython.int = fy.shape[1]
-    m: cython.int = gy.shape[1]
-    n_parameters: cython.int = fp.shape[1]
-    lines: cython.int = weights.shape[1]
+    w: Workplace = Workplace(slopes, 1)
+    n: cython.int = w.n
+    m: cython.int = w.m
+    size: cython.Py_ssize_t = slopes.values.shape[1]
+    count: cython.Py_ssize_t = slopes.values.shape[0]
     step: cython.Py_ssize_t
     row: cython.Py_ssize_t
+    e: cython.int
+    place: cython.int
     i: cython.int
-    j: cython.int
     k: cython.int
-    p: cython.int
     line: cython.int
     x: cython.double
-    matrix = np.empty(n * n)
-    exchanges = np.empty(n, np.intc)
-    of_past, of_step = np.empty(n), np.empty(n)
-    past: cython.double[::1] = of_past
-    w: cython.double[::1] = of_step
-    a: cython.p_double = address(matrix)
-    pivot: cython.p_int = integer_address(exchanges)
-    b: cython.p_double = address(of_step)
-    for step in range(fy.shape[0] - 1, -1, -1):
+    b: cython.p_double
+    if count == 0:
+        return
+    for step in range(count - 1, -1, -1):
         row = first + step
-        for i in range(n):
-            for j in range(n):
-                a[i * n + j] = fy[step, i, j] + cs[step, 0] * fyp[step, i, j]
-        factor(a, pivot, n)
-        for line in range(lines):
+        fill(w, values, step * size)
+        for i in range(n if m > 0 else 0):
+            w.scale[i] = scales[step, i]
+        prepare(w, cs[step, 0])
+        for line in range(weights.shape[1]):
+            b = cython.address(weights[row, line, 0]) if cython.compiled else weights[row, line]
+            if m > 0:
+                take_back_projection(w, b)
+                for k in range(m):
+                    pulls[step, line, k] = w.left[k]
+                for e in range(w.begin[4], w.begin[5]):
+                    place = w.place[e]
+                    total[line, place // m] -= w.gp[place] * w.left[place % m]
+            solve_transposed(w.lu, w.pivot, n, b)
+            for e in range(w.begin[2], w.begin[3]):
+                place = w.place[e]
+                total[line, place // n] -= w.fp[place] * b[place % n]
             for i in range(n):
-                w[i] = weights[row, line, i]
-            for k in range(m):
-                x = 0.0
-                for i in range(n):
-                    x += back[step, i, k] * weights[row, line, i]
-                pulls[step, line, k] = x
-                for j in range(n):
-                    w[j] -= gy[step, k, j] * x
-                for p in range(n_parameters):
-                    total[line, p] -= gp[step, p, k] * x
-            solve_transposed(a, pivot, n, b)
-            for p in range(n_parameters):
-                x = 0.0
-                for i in range(n):
-                    x += fp[step, p, i] * w[i]
-                total[line, p] -= x
-            for j in range(n):
-                past[j] = 0.0
-            for i in range(n):
-                x = w[i]
-                if x != 0.0:
-                    for j in range(n):
-                        past[j] += fyp[step, i, j] * x
+                w.past[i] = 0.0
+            for e in range(w.begin[1], w.begin[2]):
+                place = w.place[e]
+                w.past[place % n] += w.fyp[place] * b[place // n]
             for k in range(1, WIDTH):
-                if cs[step, k] != 0.0:
-                    for j in range(n):
-                        weights[row - k, line, j] -= cs[step, k] * past[j]
+                x = cs[step, k]
+                if x != 0.0:
+                    for i in range(n):
+                        weights[row - k, line, i] -= x * w.past[i]
+
+
+def take_back_projection(w, b):
+    """Apply the transposed projection to `b`; what comes from the constraints is in `w.left`."""
+    n: cython.int = w.n
+    e: cython.int
+    j: cython.int
+    k: cython.int
+    x: cython.double
+    for k in range(w.m):
+        x = 0.0
+        for e in range(w.row_start[k], w.row_start[k + 1]):
+            j = w.place[e] % n
+            x += w.rows[w.place[e]] * w.scale[j] * b[j]
+        w.left[k] = x
+    solve_projection(w, 1)
+    for k in range(w.m):
+        w.left[k] /= w.length[k]
+        for e in range(w.row_start[k], w.row_start[k + 1]):
+            b[w.place[e] % n] -= w.gy[w.place[e]] * w.left[k]

@@ -80,7 +80,7 @@ class Record:
         return len(self._earlier)
 
     def times_of(self, part: int) -> np.ndarray:
-        """Times of the steps that one of the states has written so far."""
+        """Return the times of the steps that one of the states has written so far."""
         return self.whole_steps(part).t
 
     def whole_steps(self, part: int) -> Steps:

@@ -20,8 +20,12 @@ from tether.sensitivity.route import PAST
 from tether.sensitivity.sweep import Output, Sweep
 from tether.sensitivity.tape import Tape
 
-__all__ = ["Derivatives", "Sensitivities", "collect", "occurrences", "outputs_at",
-           "outputs_of_rows", "taped"]
+__all__ = [
+    "Derivatives", "Occurrence", "RowOutputs", "Sensitivities", "collect", "occurrences",
+    "outputs_at", "taped",
+]
+
+ONE = np.ones(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,49 +115,59 @@ def outputs_at(sweep: Sweep, times: np.ndarray) -> list[Output]:
         number = int(np.searchsorted(direction * ends, direction * t, side="left"))
         path = paths[number]
         if not path.steps or direction * t <= direction * path.t[PAST]:
-            found.append(Output(number, 0, np.ones(1)))
+            found.append(Output(number, 0, ONE))
             continue
         row = path.step_at(t)
         if t == path.t[PAST + row]:
-            found.append(Output(number, row, np.ones(1)))
+            found.append(Output(number, row, ONE))
         else:
             found.append(Output(number, row, path.shares(t, row, path.degree(row))))
     return found
 
 
-def outputs_of_rows(sweep: Sweep) -> list[Output]:
-    """Say how the rows of a record depend on the points of the legs.
+class RowOutputs(Sequence[Output]):
+    """How the rows of a record depend on the points of the legs, each made when it is asked for.
 
     Where the state was changed several times at once, what lies in between is not followed.
     """
-    record = sweep.record
-    parts: list[list[Output]] = [
-        [Output(0, 0, np.zeros(1))] * len(record.times_of(k))
-        for k in range(record.part_number + 1)
-    ]
-    for number, path in enumerate(sweep.paths):
-        leg, rows = path.leg, parts[path.leg.part]
-        if leg.first < 0:
-            continue
-        begins, row = set(record.whole_steps(leg.part).begins), leg.first - 1
-        while row >= 0 and row in begins:
-            rows[row] = Output(number, 0, np.ones(1))
-            row -= 1
-        for k in range(path.kept):
-            rows[leg.first + k] = Output(number, k + 1, np.ones(1))
-        if leg.overshoot is not None and leg.last < len(rows):
-            t = float(record.times_of(leg.part)[leg.last])
-            shares = path.shares(t, path.steps, path.degree(path.steps))
-            rows[leg.last] = Output(number, path.steps, shares)
-    return [output for rows in parts for output in rows]
+
+    def __init__(self, sweep: Sweep) -> None:
+        record = sweep.record
+        counts = [len(record.times_of(k)) for k in range(record.part_number + 1)]
+        before = np.concatenate([[0], np.cumsum(counts)])
+        self._leg, self._row = np.zeros((2, before[-1]), int)
+        self._cuts: dict[int, Output] = {}
+        for number, path in enumerate(sweep.paths):
+            leg = path.leg
+            if leg.first < 0:
+                continue
+            first, last = before[leg.part] + leg.first, before[leg.part] + leg.last
+            self._leg[first:last], self._row[first:last] = number, np.arange(1, path.kept + 1)
+            begins, row = set(record.whole_steps(leg.part).begins), leg.first - 1
+            while row >= 0 and row in begins:
+                self._leg[before[leg.part] + row] = number
+                row -= 1
+            if leg.overshoot is not None and leg.last < counts[leg.part]:
+                t = float(record.times_of(leg.part)[leg.last])
+                shares = path.shares(t, path.steps, path.degree(path.steps))
+                self._cuts[int(last)] = Output(number, path.steps, shares)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._leg)
+
+    def __getitem__(self, k: Any) -> Any:
+        """Return how a row depends on points."""
+        if k in self._cuts:
+            return self._cuts[k]
+        return Output(int(self._leg[k]), int(self._row[k]), ONE)
 
 
 def _rows(sweep: Sweep) -> np.ndarray:
     """Tangents of the user's unknowns for the rows of a record: (rows, parameters, n)."""
-    outputs, n = outputs_of_rows(sweep), sweep.n
     if len(sweep.paths) == 1 and sweep.paths[0].leg.overshoot is None:
-        return sweep.tangents[0][PAST:, :, :n]         # every point is a row
-    return sweep.forwards(outputs).transpose(2, 0, 1)
+        return sweep.tangents[0][PAST:, :, : sweep.n]          # every point is a row
+    return sweep.forwards(RowOutputs(sweep)).transpose(2, 0, 1)
 
 
 def _interpolant(sweep: Sweep, rows: np.ndarray) -> Interpolant | None:
@@ -242,7 +256,7 @@ def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
             if not np.array_equal(y, following.happening.y[: sweep.n]) and np.array_equal(
                 y, start.y[: sweep.n]
             ):
-                behind = Output(leg + 1, 0, np.ones(1))
+                behind = Output(leg + 1, 0, ONE)
                 found.append(Occurrence(behind, start.yp[: sweep.n], leg, moment, crossing))
                 continue
         else:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tether.problem.naming import guess_names
-from tether.problem.naming import code_of
-from tether.problem.problem import Problem
+from tether.problem.naming import code_of, guess_names
+from tether.problem.problem import Problem, plain_parameters
 from tether.trace.arguments import ArgumentLayout, parameter_names
 from tether.trace.reading import read_function, want_inputs
 
@@ -53,7 +52,7 @@ class Parameters:
     hidden: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """Number of parameters."""
+        """Return the number of parameters."""
         return len(self.names)
 
     @cached_property
@@ -138,7 +137,11 @@ def find_parameters(
 def _called(problem: Problem) -> list[str]:
     if not problem.args:
         return []
-    return parameter_names(problem.fun, 4 if problem.fills else 3, len(problem.args))
+    first, count = 4 if problem.fills else 3, len(problem.args)
+    plain = plain_parameters(problem.fun)
+    if plain is not None and len(plain) == first + count:
+        return list(plain[first:])
+    return parameter_names(problem.fun, first, count)
 
 
 def _as_list(sensitivity: Any) -> list[str]:
@@ -168,10 +171,15 @@ class _Finder:
         self, problem: Problem, layout: ArgumentLayout, n: int, variables: Sequence[str] | None
     ) -> None:
         self.problem, self.layout, self.n = problem, layout, n
-        given = variables or guess_names(code_of(problem.unpacks), n)
-        self._variables = {name: j for j, name in enumerate(given)}
+        self._given = variables
         self.hidden: list[str] = []
         self._outside: list[str] | None = None
+
+    @cached_property
+    def _variables(self) -> dict[str, int]:
+        """Numbers of the unknowns by name."""
+        names = self._given or guess_names(code_of(self.problem.unpacks), self.n)
+        return {name: j for j, name in enumerate(names)}
 
     def find(self, name: str) -> list[Found]:
         """Return all parameters that a name stands for."""
@@ -191,11 +199,11 @@ class _Finder:
 
     def _component(self, name: str, text: str) -> int:
         """Which component of y0 is meant: by its number or by the name of the unknown."""
-        if text in self._variables:
-            return self._variables[text]
         try:
             j = int(text)
         except ValueError:
+            if text in self._variables:
+                return self._variables[text]
             raise ValueError(
                 f"sensitivity: {name!r} names no unknown; there are "
                 f"{', '.join(self._variables)}"

@@ -108,6 +108,7 @@ class Passage:
             if link.by_values is not None:
                 assert link.by_slopes is not None
                 assert link.by_parameters is not None
+                assert link.by_time is not None
                 w = (
                     w @ link.by_values.T + wp @ link.by_slopes.T + link.by_parameters.T
                     + np.outer(shift, link.by_time)

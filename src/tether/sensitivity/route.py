@@ -88,13 +88,8 @@ def path_of(leg: Leg, record: Record, linear: Linearised) -> Path:
         past[: PAST - count] = past[PAST - count] + spacing * np.arange(PAST - count, 0.0, -1.0)
     times = np.concatenate([past, [begin.t], t])
     order = np.ascontiguousarray(order, np.intc)
-    c = np.empty((len(order), replay_width()))
+    c = np.empty((len(order), PAST + 1))
     if len(order):
         replay.coefficients(times, order, PAST + 1, c)
     kept = len(order) - (cut is not None)
     return Path(leg, linear, times, np.concatenate(y), np.concatenate(yp), order, c, kept)
-
-
-def replay_width() -> int:
-    """Number of coefficients of a step."""
-    return PAST + 1

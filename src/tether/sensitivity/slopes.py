@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,7 @@ from tether.trace.backend import Backend, prepare
 
 __all__ = ["Linearised", "Slopes", "linearised"]
 
-# Of the length of a row: what is left of a constraint that depends on others.
-DEPENDENT = 1e-7
+_NOTHING = np.zeros((0, 0))
 
 
 @dataclass(eq=False)
@@ -32,22 +32,36 @@ class Slopes:
 
     Attributes
     ----------
-    fy, fyp : ndarray, shape (points, n, n)
-        Of the equations by y and y'.
-    fp : ndarray, shape (points, parameters, n)
-        ... and by the parameters.
-    gy, gp : ndarray, shape (points, m, n) and (points, parameters, m)
-        Of the constraints onto which the solution is projected.
-    back : ndarray, shape (points, n, m)
-        What a projection moves the unknowns by, for what the constraints are off.
+    n, n_parameters, m : int
+        Numbers of unknowns, parameters and constraints.
+    values : ndarray, shape (points, entries)
+        Entries of F_y, F_y', F_p, G_y and G_p, in this order ...
+    places : tuple of ndarray
+        ... and where they stand: rows are equations for F_y and F_y', constraints for G_y, and
+        parameters for F_p and G_p.
+    scale : ndarray, shape (points, n)
+        What projections measure changes of the unknowns in.
     """
 
-    fy: np.ndarray
-    fyp: np.ndarray
-    fp: np.ndarray
-    gy: np.ndarray
-    gp: np.ndarray
-    back: np.ndarray
+    n: int
+    n_parameters: int
+    m: int
+    values: np.ndarray
+    places: tuple[np.ndarray, ...]
+    scale: np.ndarray
+
+    def matrices(self, k: int = 0) -> tuple[np.ndarray, ...]:
+        """Return F_y, F_y', F_p, G_y and G_p at one of the points."""
+        n, p, m = self.n, self.n_parameters, self.m
+        found, first = [], 0
+        for shape, place in zip(
+            ((n, n), (n, n), (p, n), (m, n), (p, m)), self.places, strict=True
+        ):
+            matrix = np.zeros(shape[0] * shape[1])
+            matrix[place] = self.values[k, first : first + len(place)]
+            found.append(matrix.reshape(shape))
+            first += len(place)
+        return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +71,7 @@ class _Programs:
     backend: Backend
     n: int
     places: tuple[np.ndarray, ...]             # of F_y, F_y', F_p, G_y and G_p, each in its matrix
-    ends: tuple[int, ...]                      # where their values end
+    size: int                                  # how many they are
     m: int
 
 
@@ -78,33 +92,27 @@ class Linearised:
         if model.constraints.invariants:
             self.n_invariants = self.m - model.constraints.first_invariant(state)
 
-    def at(self, t: np.ndarray, y: np.ndarray, yp: np.ndarray) -> Slopes:
-        """Return the slopes at points, rows of y and y'; `back` is left open."""
-        fy, fyp, fp, gy, gp = self._of_program(t, y, yp) if self.programs else self._called(
-            t, y, yp
-        )
+    def at(
+        self, t: np.ndarray, y: np.ndarray, yp: np.ndarray, before: np.ndarray | None = None
+    ) -> Slopes:
+        """Return the slopes at points, rows of y and y'.
+
+        Projections are measured by tolerances at the points `before`, the same by default.
+        """
+        if self.programs is not None:
+            values, places = np.empty((len(t), self.programs.size)), self.programs.places
+            assert self.runner is not None
+            self.runner.values_along(t, y, yp, values)
+        else:
+            values, places = self._called(t, y, yp)
         if self.given:
-            gy, gp = self._with_given(t, y, gy, gp)
-        return Slopes(fy, fyp, fp, gy, gp, np.empty((len(t), self.n, self.m)))
+            values, places = self._with_given(t, y, values, places)
+        scale = self.scale(y if before is None else before) if self.m else _NOTHING
+        return Slopes(self.n, self.n_parameters, self.m, values, places, scale)
 
-    def _of_program(
+    def _called(
         self, t: np.ndarray, y: np.ndarray, yp: np.ndarray
-    ) -> tuple[np.ndarray, ...]:
-        programs, n, count, p = self.programs, self.n, len(t), self.n_parameters
-        assert programs is not None
-        assert self.runner is not None
-        values = np.empty((count, programs.ends[-1]))
-        self.runner.values_along(t, y, yp, values)
-        shapes = (n, n), (n, n), (p, n), (programs.m, n), (p, programs.m)
-        found, first = [], 0
-        for shape, places, end in zip(shapes, programs.places, programs.ends, strict=True):
-            matrix = np.zeros((count, shape[0] * shape[1]))
-            matrix[:, places] = values[:, first:end]
-            found.append(matrix.reshape(count, *shape))
-            first = end
-        return tuple(found)
-
-    def _called(self, t: np.ndarray, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, ...]:
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Ask functions that are called: by their Jacobian, or by differences."""
         n, count, problem = self.n, len(t), self.model.problem
         fy, fyp = np.empty((2, count, n, n))
@@ -120,24 +128,21 @@ class Linearised:
                 for matrix, part in zip((fy, fyp), pair, strict=True):
                     matrix[k] = part.toarray() if hasattr(part, "toarray") else part
             for p in self.parameters.of_inputs:
-                fp[k, p] = by_arguments(
-                    lambda args, at=k: called_residual(problem, args, t[at], y[at], yp[at]),
-                    self.parameters, int(p),
-                )
-        nothing = np.zeros((count, 0, n)), np.zeros((count, self.n_parameters, 0))
-        return fy, fyp, fp, *nothing
+                residual = partial(called_residual, problem, t=t[k], y=y[k], yp=yp[k])
+                fp[k, p] = by_arguments(residual, self.parameters, int(p))
+        values = np.hstack([part.reshape(count, -1) for part in (fy, fyp, fp)])
+        sizes = n * n, n * n, self.n_parameters * n, 0, 0
+        return values, tuple(np.arange(size) for size in sizes)
 
     def _with_given(
-        self, t: np.ndarray, y: np.ndarray, gy: np.ndarray, gp: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, t: np.ndarray, y: np.ndarray, values: np.ndarray, places: tuple[np.ndarray, ...]
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Add the constraints and invariants that the user has given."""
-        s, n_user, count = self.state, self.model.n, len(t)
-        more = self.m - self.found
-        slopes, by_parameters = np.zeros((count, more, self.n)), np.zeros(
-            (count, self.n_parameters, more)
-        )
+        s, n, n_user, count, m = self.state, self.n, self.model.n, len(t), self.m
+        more = m - self.found
+        gy, gp = np.zeros((count, more, n)), np.zeros((count, self.n_parameters, more))
 
-        def values(args: tuple, at: int) -> np.ndarray:
+        def given(args: tuple, at: int) -> np.ndarray:
             parts = [np.ravel(item.fun(t[at], y[at, :n_user].copy(), *args)) for item in self.given]
             return np.concatenate(parts).astype(float)
 
@@ -145,12 +150,20 @@ class Linearised:
             _, whole = jacobian_of_constraints_at(s, t[k], y[k])
             raise_users(s)
             whole = whole.toarray() if hasattr(whole, "toarray") else whole
-            slopes[k] = whole[self.found :]
+            gy[k] = whole[self.found :]
             for p in self.parameters.of_inputs:
-                by_parameters[k, p] = by_arguments(
-                    lambda args, at=k: values(args, at), self.parameters, int(p)
-                )
-        return np.concatenate([gy, slopes], axis=1), np.concatenate([gp, by_parameters], axis=2)
+                gp[k, p] = by_arguments(partial(given, at=k), self.parameters, int(p))
+        f_y, f_yp, f_p, g_y, g_p = places
+        first = values.shape[1] - len(g_p)
+        whole_g_p = g_p // max(self.found, 1) * m + g_p % max(self.found, 1)
+        added = (np.arange(self.n_parameters)[:, None] * m + np.arange(self.found, m)).ravel()
+        joined = np.hstack([
+            values[:, :first], gy.reshape(count, -1), values[:, first:], gp.reshape(count, -1)
+        ])
+        return joined, (
+            f_y, f_yp, f_p, np.append(g_y, np.arange(self.found * n, m * n)),
+            np.append(whole_g_p, added),
+        )
 
     def residual(
         self, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
@@ -162,16 +175,9 @@ class Linearised:
         return called_residual(problem, problem.args, t, y, yp)
 
     def scale(self, y: np.ndarray) -> np.ndarray:
-        """What projections measure changes of the unknowns in, next to y."""
+        """Return what projections measure changes of the unknowns in, next to y."""
         s = self.state
         return (s.array("rtol") * np.abs(y) + s.array("atol")) ** s.projection_power
-
-    def complete(self, slopes: Slopes, before: np.ndarray) -> None:
-        """Find what projections do, which are measured by tolerances at the points `before`."""
-        if not self.m:
-            return
-        scale = self.scale(before)
-        slopes.back[:] = scale[:, :, None] * _pseudo_inverse(slopes.gy * scale[:, None, :])
 
 
 def called_residual(
@@ -196,20 +202,6 @@ def linearised(
     return known[key]
 
 
-def _pseudo_inverse(a: np.ndarray) -> np.ndarray:
-    """Pseudo-inverses of wide matrices, rows of which may depend on each other."""
-    length = np.sqrt((a * a).sum(axis=2, keepdims=True))
-    length[length == 0.0] = 1.0
-    a = a / length
-    q, r = np.linalg.qr(a.transpose(0, 2, 1))
-    diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
-    if a.shape[1] <= a.shape[2] and np.all(diagonal > DEPENDENT):
-        found = q @ np.linalg.inv(r).transpose(0, 2, 1)
-    else:
-        found = np.linalg.pinv(a, rcond=DEPENDENT)
-    return found / length.transpose(0, 2, 1)
-
-
 def _programs(plan: Plan, parameters: Parameters) -> _Programs:
     """Make the program of all derivatives of a plan, once for the same parameters."""
     known = plan.derivatives
@@ -225,7 +217,8 @@ def _make_programs(plan: Plan, parameters: Parameters) -> _Programs:
     graph, numbers = traced.graph, parameters.of_inputs
     inputs = [graph.arg(int(i)) for i in parameters.inputs[numbers]]
     if plan.reduced is None:
-        n, size, constraints = traced.n, traced.args.size, ()
+        n, size = traced.n, traced.args.size
+        constraints: tuple[int, ...] = ()
         equations, f_y, f_yp = tuple(traced.outputs), traced.f_y, traced.f_yp
         g_y = None
     else:
@@ -244,8 +237,7 @@ def _make_programs(plan: Plan, parameters: Parameters) -> _Programs:
         _place(numbers[g_p.cols] if g_p.cols else [], g_p.rows, max(m, 1)),
     )
     program: Program = emit(graph, nodes, n, size)
-    ends = tuple(np.cumsum([len(part) for part in places]).tolist())
-    return _Programs(prepare(program), n, places, ends, m)
+    return _Programs(prepare(program), n, places, len(nodes), m)
 
 
 def _place(rows: Any, columns: Any, width: int) -> np.ndarray:

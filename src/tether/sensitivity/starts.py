@@ -8,6 +8,7 @@ determine follow from the linearised equations, math (37).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from tether.base.reason import Kind
 from tether.plan.model import ReducedModel
 from tether.sensitivity.differences import gradient_of
 from tether.sensitivity.parameters import Parameters
-from tether.sensitivity.slopes import Linearised, Slopes
+from tether.sensitivity.slopes import Linearised
 from tether.sensitivity.tape import Begin
 from tether.structure.hidden import Reduced
-from tether.structure.jump import highest_order, reached_space
+from tether.structure.jump import Jumping, highest_order, reached_space
 from tether.structure.least_change import jet_scale
 from tether.structure.reduced_start import Search, reduced_start
 from tether.structure.scaling import Units
@@ -31,6 +32,16 @@ HOLDS = 1e-8
 RANK = 1e-10
 # Relative distance at which coefficients of the equations are compared.
 BESIDE = 1e-4
+
+
+class Point(NamedTuple):
+    """Derivatives of equations and constraints at one point."""
+
+    fy: np.ndarray
+    fyp: np.ndarray
+    fp: np.ndarray                             # one line per parameter, and so is gp
+    gy: np.ndarray
+    gp: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +81,18 @@ class StartMap:
 
 
 def start_map(
-    begin: Begin, linear: Linearised, parameters: Parameters, free_rows: int = 0
+    begin: Begin, linear: Linearised, parameters: Parameters, depends: bool = True
 ) -> StartMap:
-    """Differentiate a start; the last `free_rows` constraints take the values found as theirs."""
+    """Differentiate a start; the values given may not depend on any parameter.
+
+    Invariants are no constraints here: they take the values found as theirs.
+    """
     t, y, yp = np.array([begin.t]), begin.start.y[None], begin.start.yp[None]
-    slopes = linear.at(t, np.ascontiguousarray(y), np.ascontiguousarray(yp))
-    linear.complete(slopes, y)
+    slopes = Point(*linear.at(t, np.ascontiguousarray(y), np.ascontiguousarray(yp)).matrices())
     n, n_user = linear.n, len(begin.given)
     T, R = np.zeros((n, n_user)), np.zeros((n, len(parameters)))
-    T[np.arange(n_user), np.arange(n_user)] = 1.0
+    if depends:
+        T[np.arange(n_user), np.arange(n_user)] = 1.0
     if begin.start.reason.kind is Kind.ASSUMED and begin.happening is None:
         nothing = np.zeros((n, n))
         return StartMap(T, R, -T @ begin.start.yp[:n_user], nothing, np.zeros_like(R))
@@ -90,30 +104,29 @@ def start_map(
             T, R, by_time = _by_differences(begin, reduced, begin.model, parameters)
         else:
             T, R = _onto_found(begin, reduced, begin.model, slopes, T, R)
-    T, R = _onto_given(linear, slopes, begin.start.y, T, R, free_rows)
+    T, R = _onto_given(linear, slopes, begin.start.y, T, R)
     first = _Completion(slopes, None if reduced is None else np.array(reduced.stages) == 0)
-    T, R = first.values(T, np.zeros_like(T)), first.values(R, -slopes.fp[0].T)
+    T, R = first.values(T, np.zeros_like(T)), first.values(R, -slopes.fp.T)
     if by_time is None:
         by_time = -T @ begin.start.yp[:n_user]
     else:
         by_time = first.values(by_time[:, None], np.zeros((n, 1)))[:, 0]
     return StartMap(
         T, R, by_time, first.slopes(np.eye(n), np.zeros((n, n))),
-        first.slopes(np.zeros_like(R), -slopes.fp[0].T),
+        first.slopes(np.zeros_like(R), -slopes.fp.T),
     )
 
 
 class _Completion:
     """What the equations determine of values and slopes: B of math (15), at one point."""
 
-    def __init__(self, slopes: Slopes, algebraic: np.ndarray | None) -> None:
-        fy, fyp = slopes.fy[0], slopes.fyp[0]
+    def __init__(self, slopes: Point, algebraic: np.ndarray | None) -> None:
+        fy, fyp = slopes.fy, slopes.fyp
         n = len(fy)
-        if algebraic is None:
-            algebraic = ~fyp.any(axis=0)
+        determined = ~fyp.any(axis=0) if algebraic is None else algebraic
         self.fy = fy
-        self.null, self.rest = np.eye(n)[:, algebraic], np.eye(n)[:, ~algebraic]
-        matrix = np.where(algebraic, fy, fyp)
+        self.null, self.rest = np.eye(n)[:, determined], np.eye(n)[:, ~determined]
+        matrix = np.where(determined, fy, fyp)
         if _is_singular(matrix):               # no single unknowns, but combinations of them
             scale = np.abs(fyp).max(axis=1, initial=0.0)
             scale[scale == 0.0] = 1.0
@@ -145,7 +158,7 @@ class _Completion:
 
     @property
     def _is_axes(self) -> bool:
-        """Whether what the equations determine are single unknowns: guesses of them do not count."""
+        """Whether single unknowns are determined: then guesses of them do not count."""
         return bool(np.all((self.null == 0.0) | (self.null == 1.0)))
 
 
@@ -164,7 +177,7 @@ def consistent_slopes(
     linear: Linearised, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
 ) -> np.ndarray:
     """Correct the slopes of a polynomial by the equations, as far as these determine them."""
-    slopes = linear.at(np.array([t]), y[None].copy(), yp[None].copy())
+    slopes = Point(*linear.at(np.array([t]), y[None].copy(), yp[None].copy()).matrices())
     reduced = linear.model.reduced
     first = _Completion(slopes, None if reduced is None else np.array(reduced.stages) == 0)
     r = linear.residual(values, t, y, yp)
@@ -177,7 +190,7 @@ def consistent_slopes(
 
 
 def _onto_found(
-    begin: Begin, reduced: Reduced, model: ReducedModel, slopes: Slopes, T: np.ndarray,
+    begin: Begin, reduced: Reduced, model: ReducedModel, slopes: Point, T: np.ndarray,
     R: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Follow a start onto the constraints of the equations, as `reduced_start` goes there."""
@@ -188,7 +201,7 @@ def _onto_found(
             "form='auto'"
         )
     n_user, m = reduced.n_user, len(reduced.levels)
-    g, gp = slopes.gy[0, :m], slopes.gp[0, :, :m].T
+    g, gp = slopes.gy[:m], slopes.gp[:, :m].T
     moved = np.hstack([T, R])
     whole = np.hstack([np.zeros((m, T.shape[1])), gp])
     search = Search(reduced, begin.t, begin.values, model.units)
@@ -262,7 +275,7 @@ def _by_law(
         return found
     beside = y + BESIDE * (np.abs(y) + unit)
     if all(np.allclose(a, b, 1e-9, 0.0) for a, b in zip(matrices(beside), (E, A), strict=True)):
-        jumping = _Jumping(matrices, unit)
+        jumping = Jumping(matrices, lambda *_: None, unit, movable, ~movable)
         for order in range(1, highest_order(jumping, y) + 1):
             found = along(order, start, movable)
             if found is not None:
@@ -275,14 +288,6 @@ def _by_law(
         return None
     start[:n][early] = nearby[:n][early]
     return along(0, start, ~early)
-
-
-@dataclass(frozen=True, eq=False)
-class _Jumping:
-    """What `highest_order` wants to know."""
-
-    matrices: object
-    unit: np.ndarray
 
 
 def _by_differences(
@@ -314,14 +319,13 @@ def _by_differences(
 
 
 def _onto_given(
-    linear: Linearised, slopes: Slopes, y: np.ndarray, T: np.ndarray, R: np.ndarray,
-    free_rows: int,
+    linear: Linearised, slopes: Point, y: np.ndarray, T: np.ndarray, R: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Project onto the constraints that the user has given, but for the last rows."""
+    """Project onto the constraints that the user has given, but not onto invariants."""
     if linear.m == linear.found:
         return T, R
-    rows = slice(0, linear.m - free_rows)
-    gy, gp = slopes.gy[0, rows], slopes.gp[0, :, rows].T
+    rows = slice(0, linear.m - linear.n_invariants)
+    gy, gp = slopes.gy[rows], slopes.gp[:, rows].T
     if not len(gy):
         return T, R
     scale = linear.scale(y)

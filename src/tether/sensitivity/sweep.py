@@ -80,11 +80,13 @@ class Sweep:
         """How every begin of every leg depends on what it was made from."""
         return [
             [
-                start_map(begin, linear := self._linear(begin, path.leg.state), self.parameters,
-                          linear.n_invariants)
-                for begin in path.leg.begins
+                start_map(
+                    begin, self._linear(begin, path.leg.state), self.parameters,
+                    depends=number + place > 0 or bool(np.any(self.parameters.starts >= 0)),
+                )
+                for place, begin in enumerate(path.leg.begins)
             ]
-            for path in self.paths
+            for number, path in enumerate(self.paths)
         ]
 
     @cached_property
@@ -142,23 +144,22 @@ class Sweep:
 
     def _chunks(self, path: Path) -> list[tuple[int, int]]:
         linear = path.linear
-        size = linear.n * (2 * linear.n + len(self.parameters) + 2 * linear.m)
+        size = linear.n * (linear.n + len(self.parameters) + linear.m)
         count = max(1, CHUNK // max(size, 1))
         return [(k, min(k + count, path.steps)) for k in range(0, path.steps, count)]
 
     def _slopes(self, path: Path, first: int, last: int) -> Slopes:
         """Slopes at the ends of some steps."""
         rows = slice(first + 1, last + 1)
-        slopes = path.linear.at(path.t[PAST + 1 + first : PAST + 1 + last], path.y[rows],
-                                path.yp[rows])
-        path.linear.complete(slopes, path.y[first:last])
-        return slopes
+        times = path.t[PAST + 1 + first : PAST + 1 + last]
+        return path.linear.at(times, path.y[rows], path.yp[rows], path.y[first:last])
 
     def _reference_rows(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
         """Slopes of the invariants at the begin of a leg."""
         begin, count = path.leg.begin, path.linear.n_invariants
         slopes = path.linear.at(np.array([begin.t]), path.y[:1], path.yp[:1])
-        return slopes.gy[0, -count:], slopes.gp[0, :, -count:]
+        *_, gy, gp = slopes.matrices()
+        return gy[-count:], gp[:, -count:]
 
     def _takes_new_references(self, number: int) -> bool:
         """Whether a leg lets the invariants keep the values at its begin."""
@@ -180,7 +181,8 @@ class Sweep:
         self.between: list[list[np.ndarray]] = [[]]    # behind links before the last
         references = np.zeros((len(self.parameters), 0))
         for number, path in enumerate(self.paths):
-            s = np.zeros((PAST + 1 + path.steps, len(self.parameters), path.linear.n))
+            whole = np.zeros((PAST + 1 + path.steps, path.linear.n, len(self.parameters)))
+            s = whole.transpose(0, 2, 1)
             if number == 0:
                 w = self.seeds
                 for start in self.starts[0]:
@@ -206,8 +208,8 @@ class Sweep:
             for first, last in self._chunks(path):
                 part = self._slopes(path, first, last)
                 if path.linear.n_invariants:
-                    part.gp[:, :, -path.linear.n_invariants :] -= references
-                replay.forwards(part, path.c[first:last], s, PAST + 1 + first)
+                    _keep(part, references)
+                replay.forwards(part, path.c[first:last], whole, PAST + 1 + first)
             found.append(s)
         return found
 
@@ -285,9 +287,8 @@ class Sweep:
         of_values = bar[PAST] + past.sum(axis=0)
         of_slopes = np.tensordot(distance, past, 1)
         if number == 0:
-            last = self.starts[0][-1]
-            gradient += of_slopes @ last.slopes_by_parameters
-            of_values = of_values + of_slopes @ last.slopes_by_values
+            gradient += of_slopes @ self.starts[0][-1].slopes_by_parameters
+            of_values = of_values + of_slopes @ self.starts[0][-1].slopes_by_values
             for start in reversed(self.starts[0]):
                 gradient += of_values[:, : len(start.by_parameters)] @ start.by_parameters
                 of_given = of_values[:, : len(start.by_given)] @ start.by_given
@@ -297,6 +298,14 @@ class Sweep:
             return
         through = self.passages[number - 1]
         points = through.backwards(of_values, of_slopes, gradient)
-        target, last = bars[number - 1], PAST + through.row
-        for j, part in enumerate(points):
-            target[last - j, :, : part.shape[1]] += part
+        for j, row in enumerate(points):
+            bars[number - 1][PAST + through.row - j, :, : row.shape[1]] += row
+
+
+def _keep(slopes: Slopes, references: np.ndarray) -> None:
+    """Let invariants be compared with values that depend on parameters themselves."""
+    m, count = slopes.m, references.shape[1]
+    rows, columns = divmod(slopes.places[4], max(m, 1))
+    inside = columns >= m - count
+    at = slopes.values.shape[1] - len(rows) + np.flatnonzero(inside)
+    slopes.values[:, at] -= references[rows[inside], columns[inside] - (m - count)]
