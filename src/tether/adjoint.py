@@ -224,6 +224,6 @@ def gradient(
         raise TypeError(f"loss must be callable, got {type(loss).__name__}")
     sol, pullback = vjp(fun, t_span, y0, yp0, wrt=wrt, **options)
     if not sol.success:
-        raise ValueError(f"the run failed, so that there is nothing to differentiate: {sol.message}")
+        raise ValueError(f"the run failed, and there is nothing to differentiate: {sol.message}")
     slopes = slopes_of_loss(loss, sol)
     return Gradient(slopes.value, pullback.of_loss(slopes), pullback.names, sol)

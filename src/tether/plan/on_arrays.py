@@ -16,7 +16,7 @@ from tether.problem.names import counted
 from tether.problem.problem import Problem
 from tether.problem.sparsity import Sparsity
 from tether.structure.switch_times import SwitchTimes
-from tether.trace.backend import Backend
+from tether.trace.backend import Backend, Places
 from tether.trace.reading import Reading
 from tether.trace.row_table import RowTable
 from tether.trace.verify import ArrayPair
@@ -68,6 +68,15 @@ class OnArrays(AsWritten):
     def attach(self, state: State) -> None:
         """Put the templates behind the core's seams."""
         self._backend.attach(state, self.values)
+
+    def new_runner(self, values: np.ndarray) -> tuple[Rows, tuple[Places, Places]]:
+        """Return the templates in a memory of their own, and where entries of F_y and F_y' stand.
+
+        They are written one after the other.
+        """
+        runner, backend = self._backend.new(values), self._backend
+        runner.place(np.arange(len(backend.fy[0])), np.arange(len(backend.fyp[0])))
+        return runner, (backend.fy, backend.fyp)
 
     @property
     def how(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,10 +19,12 @@ from tether.run.watch import Event
 from tether.sensitivity.differences import by_arguments, central, gradient_of
 from tether.sensitivity.parameters import Parameters
 from tether.sensitivity.route import PAST, Path
-from tether.sensitivity.starts import StartMap, consistent_slopes
+from tether.sensitivity.starts import consistent_slopes
 from tether.sensitivity.tape import Begin
 
-__all__ = ["Crossing", "Link", "Passage", "crossing_of_event", "passage"]
+__all__ = [
+    "Change", "Crossing", "Link", "Moment", "Passage", "Start", "crossing_of_event", "passage",
+]
 
 # Relative change of an argument with which times of breaks are compared.
 SMALL_CHANGE = 1e-6
@@ -54,15 +56,44 @@ class Crossing:
 
 
 @dataclass(frozen=True, eq=False)
+class Change:
+    """What events make of the state: derivatives of the new values.
+
+    By the values and slopes before, by the time, and by the parameters.
+    """
+
+    by_values: np.ndarray
+    by_slopes: np.ndarray
+    by_time: np.ndarray
+    by_parameters: np.ndarray
+
+
+class Start(Protocol):
+    """How consistent values depend on what they were made from (`starts.StartMap`)."""
+
+    def values(self, w: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        """Return the tangents of the values for those of what was given and of the time."""
+
+    def slopes(self, s: np.ndarray) -> np.ndarray:
+        """Return the tangents of the slopes for those of the values."""
+
+    def take_back(
+        self, of_values: np.ndarray, gradient: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what depends on the values given and on the time."""
+
+    def take_slopes_back(self, of_slopes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """Return what depends on the values found, for what does on their slopes."""
+
+
+@dataclass(frozen=True, eq=False)
 class Link:
     """One begin: what events make of the state, and the start that is found for it."""
 
-    start: StartMap
+    start: Start
     slope: np.ndarray                          # y' of the user's unknowns behind it
-    by_values: np.ndarray | None = None        # of what events make of the values ...
-    by_slopes: np.ndarray | None = None        # ... by those before, by slopes,
-    by_time: np.ndarray | None = None          # by the time,
-    by_parameters: np.ndarray | None = None    # and by the parameters
+    size: int                                  # number of all unknowns behind it
+    change: Change | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +136,10 @@ class Passage:
         wp = sp[:, :n] + np.outer(shift, self.curvature)
         found: list[np.ndarray] = []
         for link in self.links:
-            if link.by_values is not None:
-                assert link.by_slopes is not None
-                assert link.by_parameters is not None
-                assert link.by_time is not None
+            if link.change is not None:
                 w = (
-                    w @ link.by_values.T + wp @ link.by_slopes.T + link.by_parameters.T
-                    + np.outer(shift, link.by_time)
+                    w @ link.change.by_values.T + wp @ link.change.by_slopes.T
+                    + link.change.by_parameters.T + np.outer(shift, link.change.by_time)
                 )
             found.append(link.start.values(w, shift))
             w = found[-1][:, :n] + np.outer(shift, link.slope)
@@ -126,24 +154,21 @@ class Passage:
         parameters is added to `gradient`. As many unknowns are returned as have a say.
         """
         n, lines = len(self.slope), len(of_values)
-        start = self.links[-1].start
-        gradient += of_slopes @ start.slopes_by_parameters
-        s_bar = of_values + of_slopes @ start.slopes_by_values
+        of_start = of_values + self.links[-1].start.take_slopes_back(of_slopes, gradient)
         shift_bar = np.zeros(lines)
         w_bar, wp_bar = np.zeros((lines, n)), np.zeros((lines, n))
         for number, link in reversed(list(enumerate(self.links))):
-            gradient += s_bar @ link.start.by_parameters
-            shift_bar += s_bar @ link.start.by_time
-            w_bar = s_bar @ link.start.by_given
-            if link.by_values is not None:
-                gradient += w_bar @ link.by_parameters
-                shift_bar += w_bar @ link.by_time
-                wp_bar += w_bar @ link.by_slopes
-                w_bar = w_bar @ link.by_values
+            w_bar, of_time = link.start.take_back(of_start, gradient)
+            shift_bar += of_time
+            if link.change is not None:
+                gradient += w_bar @ link.change.by_parameters
+                shift_bar += w_bar @ link.change.by_time
+                wp_bar += w_bar @ link.change.by_slopes
+                w_bar = w_bar @ link.change.by_values
             if number > 0:
                 shift_bar += w_bar @ self.links[number - 1].slope
-                s_bar = np.zeros((lines, self.links[number - 1].start.by_given.shape[0]))
-                s_bar[:, :n] = w_bar
+                of_start = np.zeros((lines, self.links[number - 1].size))
+                of_start[:, :n] = w_bar
         shift_bar += w_bar @ self.slope + wp_bar @ self.curvature
         if self.crossing is not None:
             gradient += np.outer(shift_bar, self.crossing.by_parameters)

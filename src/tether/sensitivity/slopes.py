@@ -14,15 +14,18 @@ from tether._core.adapters import raise_users
 from tether._core.constraints import jacobian_of_constraints_at
 from tether._core.state import State
 from tether.plan.model import Model
+from tether.plan.on_arrays import OnArrays
 from tether.plan.plan import Plan
 from tether.problem.problem import Problem
-from tether.sensitivity.differences import by_arguments
+from tether.sensitivity.differences import by_arguments, central
 from tether.sensitivity.parameters import Parameters
 from tether.trace import Program, emit, jacobian
 from tether.trace.backend import Backend, prepare
 
 __all__ = ["Linearised", "Slopes", "linearised"]
 
+# From so many unknowns on sparse factors in Python are faster than full ones in the core.
+MANY = 100
 _NOTHING = np.zeros((0, 0))
 
 
@@ -85,12 +88,26 @@ class Linearised:
         self.n, self.n_parameters = model.size, len(parameters)
         self.programs = None if model.plan is None else _programs(model.plan, parameters)
         self.runner = None if self.programs is None else self.programs.backend.new(values)
+        # what runs the templates of whole arrays
+        self.arrays = model.new_runner(values) if isinstance(model, OnArrays) else None
         self.given = model.constraints.all     # by the user, beside those of the equations
         self.found = 0 if self.programs is None else self.programs.m
         self.m = state.n_constraints if self.given else self.found
         self.n_invariants = 0
         if model.constraints.invariants:
             self.n_invariants = self.m - model.constraints.first_invariant(state)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether sparse matrices serve better than full ones."""
+        return self.n > MANY
+
+    @property
+    def width(self) -> int:
+        """Number of entries for each unknown, about."""
+        return 10 if self.programs is None and self.arrays is not None else (
+            self.n if self.programs is None else self.programs.size // self.n + 1
+        )
 
     def at(
         self, t: np.ndarray, y: np.ndarray, yp: np.ndarray, before: np.ndarray | None = None
@@ -103,12 +120,44 @@ class Linearised:
             values, places = np.empty((len(t), self.programs.size)), self.programs.places
             assert self.runner is not None
             self.runner.values_along(t, y, yp, values)
+        elif self.arrays is not None:
+            values, places = self._of_arrays(t, y, yp)
         else:
             values, places = self._called(t, y, yp)
         if self.given:
             values, places = self._with_given(t, y, values, places)
         scale = self.scale(y if before is None else before) if self.m else _NOTHING
         return Slopes(self.n, self.n_parameters, self.m, values, places, scale)
+
+    def _of_arrays(
+        self, t: np.ndarray, y: np.ndarray, yp: np.ndarray
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        """Run templates for F_y and F_y'; F_p is found by differences."""
+        assert self.arrays is not None
+        runner, (fy, fyp) = self.arrays
+        inputs, count, n = runner.args.copy(), len(t), self.n
+        n_fy, n_fyp = len(fy[0]), len(fyp[0])
+        values = np.empty((count, n_fy + n_fyp + self.n_parameters * n))
+        for k in range(count):
+            of_y, of_yp = np.zeros((2, max(n_fy, n_fyp)))
+            runner.entries_into(t[k], y[k], yp[k], of_y, of_yp)
+            by_parameters = np.zeros((self.n_parameters, n))
+            for p in self.parameters.of_inputs:
+                number = self.parameters.inputs[p]
+
+                def along(change: float, number: int = number, k: int = k) -> np.ndarray:
+                    changed = inputs.copy()
+                    changed[number] += change
+                    runner.set_args(changed)
+                    return runner.values(t[k], y[k], yp[k])
+
+                by_parameters[p] = central(along, abs(inputs[number]) or 1.0)
+            runner.set_args(inputs)
+            values[k] = np.concatenate([of_y[:n_fy], of_yp[:n_fyp], by_parameters.ravel()])
+        nothing = np.zeros(0, np.intp)
+        return values, (
+            _place(*fy, n), _place(*fyp, n), np.arange(self.n_parameters * n), nothing, nothing
+        )
 
     def _called(
         self, t: np.ndarray, y: np.ndarray, yp: np.ndarray
@@ -170,6 +219,8 @@ class Linearised:
     ) -> np.ndarray:
         """Return the residual at a point."""
         plan, problem = self.model.plan, self.model.problem
+        if self.arrays is not None:
+            return self.arrays[0].values(t, y, yp)
         if plan is not None and plan.system is not None:
             return plan.system.new(values).values(t, y, yp)[: self.n]
         return called_residual(problem, problem.args, t, y, yp)

@@ -8,7 +8,7 @@ determine follow from the linearised equations, math (37).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from tether.structure.jump import Jumping, highest_order, reached_space
 from tether.structure.least_change import jet_scale
 from tether.structure.reduced_start import Search, reduced_start
 from tether.structure.scaling import Units
+
+if TYPE_CHECKING:
+    from tether.sensitivity.large import LargeStart
 
 __all__ = ["StartMap", "consistent_slopes", "start_map"]
 
@@ -79,16 +82,36 @@ class StartMap:
         """Return the tangents of the slopes for those of the values."""
         return s @ self.slopes_by_values.T + self.slopes_by_parameters.T
 
+    def take_back(
+        self, of_values: np.ndarray, gradient: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what depends on the values given and on the time, for what does on those found.
+
+        What comes from parameters is added to `gradient`.
+        """
+        gradient += of_values @ self.by_parameters
+        return of_values @ self.by_given, of_values @ self.by_time
+
+    def take_slopes_back(self, of_slopes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """Return what depends on the values found, for what does on their slopes."""
+        gradient += of_slopes @ self.slopes_by_parameters
+        return of_slopes @ self.slopes_by_values
+
 
 def start_map(
     begin: Begin, linear: Linearised, parameters: Parameters, depends: bool = True
-) -> StartMap:
+) -> StartMap | LargeStart:
     """Differentiate a start; the values given may not depend on any parameter.
 
     Invariants are no constraints here: they take the values found as theirs.
     """
     t, y, yp = np.array([begin.t]), begin.start.y[None], begin.start.yp[None]
-    slopes = Point(*linear.at(t, np.ascontiguousarray(y), np.ascontiguousarray(yp)).matrices())
+    found = linear.at(t, np.ascontiguousarray(y), np.ascontiguousarray(yp))
+    if linear.is_large and not linear.m:
+        from tether.sensitivity.large import LargeStart  # late, to save time
+
+        return LargeStart(found, begin.start.yp, len(begin.given))
+    slopes = Point(*found.matrices())
     n, n_user = linear.n, len(begin.given)
     T, R = np.zeros((n, n_user)), np.zeros((n, len(parameters)))
     if depends:
@@ -177,12 +200,17 @@ def consistent_slopes(
     linear: Linearised, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
 ) -> np.ndarray:
     """Correct the slopes of a polynomial by the equations, as far as these determine them."""
-    slopes = Point(*linear.at(np.array([t]), y[None].copy(), yp[None].copy()).matrices())
-    reduced = linear.model.reduced
-    first = _Completion(slopes, None if reduced is None else np.array(reduced.stages) == 0)
     r = linear.residual(values, t, y, yp)
     if not np.isfinite(r).all():
         return yp
+    found = linear.at(np.array([t]), y[None].copy(), yp[None].copy())
+    if linear.is_large and not linear.m:
+        from tether.sensitivity.large import LargeStart  # late, to save time
+
+        return LargeStart(found, yp, len(yp)).corrected(yp, r)
+    reduced = linear.model.reduced
+    algebraic = None if reduced is None else np.array(reduced.stages) == 0
+    first = _Completion(Point(*found.matrices()), algebraic)
     return yp + first.slopes(np.zeros((len(y), 1)), -r[:, None])[:, 0]
 
 

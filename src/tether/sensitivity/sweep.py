@@ -14,10 +14,10 @@ from tether.run.record import Record
 from tether.run.watch import Event
 from tether.sensitivity.differences import by_arguments, central, gradient_of
 from tether.sensitivity.parameters import Parameters
-from tether.sensitivity.passage import Link, Passage, passage
+from tether.sensitivity.passage import Change, Link, Passage, Start, passage
 from tether.sensitivity.route import PAST, Path, path_of
 from tether.sensitivity.slopes import Linearised, Slopes, linearised
-from tether.sensitivity.starts import StartMap, start_map
+from tether.sensitivity.starts import start_map
 from tether.sensitivity.tape import Begin, Tape
 
 __all__ = ["Output", "Seed", "Sweep"]
@@ -76,7 +76,7 @@ class Sweep:
     # --- starts and passages ------------------------------------------------------------------
 
     @cached_property
-    def starts(self) -> list[list[StartMap]]:
+    def starts(self) -> list[list[Start]]:
         """How every begin of every leg depends on what it was made from."""
         return [
             [
@@ -104,11 +104,11 @@ class Sweep:
             ))
         return found
 
-    def _link(self, begin: Begin, start: StartMap) -> Link:
+    def _link(self, begin: Begin, start: Start) -> Link:
         """Differentiate what events make of the state, and take the start along."""
-        slope, why = begin.start.yp[: self.n], begin.happening
+        slope, size, why = begin.start.yp[: self.n], len(begin.start.y), begin.happening
         if why is None or not why.acting:
-            return Link(start, slope)
+            return Link(start, slope, size)
         applies = [self.events[k].apply for k in why.acting if self.events[k].apply is not None]
 
         def applied(t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> np.ndarray:
@@ -118,19 +118,19 @@ class Sweep:
             return y
 
         t, y, yp, args = why.t, why.y, why.yp, self.parameters.problem.args
-        size = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
+        unit = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
         by_parameters = np.zeros((self.n, len(self.parameters)))
         for p in self.parameters.of_inputs:
             by_parameters[:, p] = by_arguments(
                 lambda changed: applied(t, y, yp, changed), self.parameters, int(p)
             )
-        return Link(
-            start, slope,
-            gradient_of(lambda x: applied(t, x, yp, args), y, size),
-            gradient_of(lambda x: applied(t, y, x, args), yp, np.abs(yp) + size),
+        change = Change(
+            gradient_of(lambda x: applied(t, x, yp, args), y, unit),
+            gradient_of(lambda x: applied(t, y, x, args), yp, np.abs(yp) + unit),
             central(lambda dt: applied(t + dt, y, yp, args), max(abs(t), 1e-3)),
             by_parameters,
         )
+        return Link(start, slope, size, change)
 
     @cached_property
     def seeds(self) -> np.ndarray:
@@ -144,9 +144,18 @@ class Sweep:
 
     def _chunks(self, path: Path) -> list[tuple[int, int]]:
         linear = path.linear
-        size = linear.n * (linear.n + len(self.parameters) + linear.m)
+        size = linear.n * (linear.width + len(self.parameters))
         count = max(1, CHUNK // max(size, 1))
         return [(k, min(k + count, path.steps)) for k in range(0, path.steps, count)]
+
+    @staticmethod
+    def _engine(path: Path) -> Any:
+        """Return what takes steps: the core, or sparse matrices for many unknowns."""
+        if not path.linear.is_large:
+            return replay
+        from tether.sensitivity import large  # late, to save time
+
+        return large
 
     def _slopes(self, path: Path, first: int, last: int) -> Slopes:
         """Slopes at the ends of some steps."""
@@ -209,7 +218,7 @@ class Sweep:
                 part = self._slopes(path, first, last)
                 if path.linear.n_invariants:
                     _keep(part, references)
-                replay.forwards(part, path.c[first:last], whole, PAST + 1 + first)
+                self._engine(path).forwards(part, path.c[first:last], whole, PAST + 1 + first)
             found.append(s)
         return found
 
@@ -257,7 +266,9 @@ class Sweep:
             for first, last in reversed(self._chunks(path)):
                 part = self._slopes(path, first, last)
                 pull = np.zeros((last - first, n_lines, path.linear.m))
-                replay.backwards(part, path.c[first:last], bar, PAST + 1 + first, gradient, pull)
+                self._engine(path).backwards(
+                    part, path.c[first:last], bar, PAST + 1 + first, gradient, pull
+                )
                 if count:
                     of_references += pull[:, :, -count:].sum(axis=0)
             if self._takes_new_references(number):
@@ -287,13 +298,11 @@ class Sweep:
         of_values = bar[PAST] + past.sum(axis=0)
         of_slopes = np.tensordot(distance, past, 1)
         if number == 0:
-            gradient += of_slopes @ self.starts[0][-1].slopes_by_parameters
-            of_values = of_values + of_slopes @ self.starts[0][-1].slopes_by_values
+            of_start = of_values + self.starts[0][-1].take_slopes_back(of_slopes, gradient)
             for start in reversed(self.starts[0]):
-                gradient += of_values[:, : len(start.by_parameters)] @ start.by_parameters
-                of_given = of_values[:, : len(start.by_given)] @ start.by_given
-                of_values = np.zeros_like(of_values)
-                of_values[:, : self.n] = of_given
+                of_given, _ = start.take_back(of_start, gradient)
+                of_start = np.zeros_like(of_values)
+                of_start[:, : self.n] = of_given
             gradient += of_given @ self.seeds.T
             return
         through = self.passages[number - 1]

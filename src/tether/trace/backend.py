@@ -19,7 +19,7 @@ from tether.trace.row_table import RowTable
 from tether.trace.templates import fold_program
 from tether.trace.tracer import Trace
 
-__all__ = ["BACKENDS", "Backend", "prepare", "prepare_rows", "prepare_system"]
+__all__ = ["BACKENDS", "Backend", "Places", "prepare", "prepare_rows", "prepare_system"]
 
 Places = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]     # rows and columns
 
