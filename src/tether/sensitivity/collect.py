@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tether._core.state import State
 from tether.problem.problem import Problem
 from tether.run.interpolant import Interpolant
 from tether.run.steps import Steps, joined
 from tether.run.watch import Event
+from tether.sensitivity.checks import check_model, check_not_changed, check_outside, reading_of
 from tether.sensitivity.later import Later
 from tether.sensitivity.parameters import Parameters, find_parameters
 from tether.sensitivity.passage import Crossing, Moment, crossing_of_event
 from tether.sensitivity.route import PAST
 from tether.sensitivity.sweep import Output, Sweep
 from tether.sensitivity.tape import Tape
+from tether.structure.start import Start
+from tether.trace.reading import Reading
 
 __all__ = [
     "Derivatives", "Occurrence", "RowOutputs", "Sensitivities", "collect", "occurrences",
@@ -68,10 +72,30 @@ class Derivatives(Tape):
     def __init__(self, parameters: Parameters, later: Later | None) -> None:
         super().__init__()
         self.parameters, self.later = parameters, later
+        self._reading: Reading | None = None
+
+    def begun(self, state: State, start: Start) -> None:
+        """Take notice of a begin, and refuse what cannot be differentiated."""
+        assert self.run is not None
+        if not self.legs:
+            self._reading = reading_of(self.parameters, self.run.n)
+        if start.success:
+            check_model(self.run.model, start, self.parameters, state.lowest_order)
+        super().begun(state, start)
 
     def differentiate(self, events: list[Event], dense_output: bool) -> Sensitivities | None:
         """Go through the run forwards and return the derivatives, unless that is done later."""
         assert self.record is not None
+        assert self.run is not None
+        check_not_changed(self._reading, reading_of(self.parameters, self.run.n))
+        problem, n = self.parameters.problem, self.run.n
+        check_outside(self.parameters, n, [
+            *((f"event {event.name}", event.fun, True) for event in events),
+            *((f"apply of event {event.name}", event.apply, True) for event in events
+              if event.apply is not None),
+            *(("a constraint or an invariant", item.fun, False)
+              for item in (*problem.constraints, *problem.invariants)),
+        ])
         sweep = Sweep(self, self.record, self.parameters, events)
         if self.later is not None:
             self.later.sweep = sweep
@@ -260,6 +284,6 @@ def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
                 found.append(Occurrence(behind, start.yp[: sweep.n], leg, moment, crossing))
                 continue
         else:
-            crossing = crossing_of_event(event.fun, moment, sweep.n, sweep.parameters)
+            crossing = crossing_of_event(sweep.function(event.fun, 1), moment, sweep.n)
         found.append(Occurrence(output, moment.yp[: sweep.n], leg, moment, crossing))
     return found

@@ -62,8 +62,13 @@ class Parameters:
 
     @cached_property
     def of_inputs(self) -> np.ndarray:
-        """Numbers of the parameters that are inputs."""
+        """Numbers of the parameters that are inputs of the equations' programs."""
         return np.flatnonzero(self.inputs >= 0)
+
+    @cached_property
+    def of_args(self) -> np.ndarray:
+        """Numbers of those that are floats in the arguments, which all functions get."""
+        return np.flatnonzero((self.inputs >= 0) & (self.inputs < self.layout.own))
 
     @property
     def values(self) -> np.ndarray:

@@ -16,7 +16,8 @@ import numpy as np
 
 from tether.run.happening import Happening
 from tether.run.watch import Event
-from tether.sensitivity.differences import by_arguments, central, gradient_of
+from tether.sensitivity.differences import central, gradient_of
+from tether.sensitivity.functions import FunctionSlopes, UserFunction
 from tether.sensitivity.parameters import Parameters
 from tether.sensitivity.route import PAST, Path
 from tether.sensitivity.starts import consistent_slopes
@@ -66,6 +67,20 @@ class Change:
     by_slopes: np.ndarray
     by_time: np.ndarray
     by_parameters: np.ndarray
+
+    @classmethod
+    def of(cls, slopes: FunctionSlopes) -> Change:
+        """Take what one event does."""
+        return cls(slopes.by_values, slopes.by_slopes, slopes.by_time, slopes.by_parameters)
+
+    def then(self, slopes: FunctionSlopes) -> Change:
+        """Let another event change what this one has left."""
+        return Change(
+            slopes.by_values @ self.by_values,
+            slopes.by_values @ self.by_slopes + slopes.by_slopes,
+            slopes.by_values @ self.by_time + slopes.by_time,
+            slopes.by_values @ self.by_parameters + slopes.by_parameters,
+        )
 
 
 class Start(Protocol):
@@ -245,25 +260,14 @@ class Moment:
         return self._rates(2) @ self.points
 
 
-def crossing_of_event(
-    fun: Callable[..., float], moment: Moment, n: int, parameters: Parameters
-) -> Crossing | None:
-    """Differentiate the time at which an event function (t, y, yp, *args) is zero."""
-    t = moment.t
+def crossing_of_event(function: UserFunction, moment: Moment, n: int) -> Crossing | None:
+    """Differentiate the time at which an event function is zero."""
     y, yp, ypp = moment.y[:n], moment.yp[:n], moment.ypp[:n]
-    args = parameters.problem.args
-    size = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
-    step = abs(moment.path.t[-1] - moment.path.t[PAST]) or 1.0
-    rate_size = np.abs(yp) + size / step
-    by_values = gradient_of(lambda x: _number(fun(t, x, yp, *args)), y, size)
-    by_slopes = gradient_of(lambda x: _number(fun(t, y, x, *args)), yp, rate_size)
-    by_time = float(central(lambda dt: _number(fun(t + dt, y, yp, *args)), step))
-    by_parameters = np.zeros(len(parameters))
-    for p in parameters.of_inputs:
-        by_parameters[p] = by_arguments(
-            lambda changed: np.array(_number(fun(t, y, yp, *changed))), parameters, int(p)
-        )
-    return _crossing(by_values, by_slopes, by_time, by_parameters, yp, ypp)
+    found = function.at(moment.t, y, yp)
+    return _crossing(
+        found.by_values[0], found.by_slopes[0], float(found.by_time[0]), found.by_parameters[0],
+        yp, ypp,
+    )
 
 
 def _crossing(
@@ -276,13 +280,19 @@ def _crossing(
     return Crossing(-by_values / rate, -by_slopes / rate, -by_parameters / rate)
 
 
-def _number(value: Any) -> float:
-    return float(np.ravel(value)[0])
+class Functions(Protocol):
+    """The user's functions with their derivatives (`sweep.Sweep` has them)."""
+
+    parameters: Parameters
+    events: Sequence[Event]
+
+    def function(self, fun: Any, size: int) -> UserFunction:
+        """Return a function with its derivatives."""
 
 
 def passage(
     before: Path, happening: Happening | None, links: list[Link], begin: Begin, past: Any,
-    events: Sequence[Event], parameters: Parameters,
+    functions: Functions,
 ) -> Passage:
     """Differentiate what happens between two legs."""
     n = before.linear.model.n
@@ -291,7 +301,7 @@ def passage(
     moment = Moment(before, t, row, happening is not None and happening.is_break)
     crossing = None
     if happening is not None:
-        crossing = _crossing_of(happening, moment, events, parameters, n)
+        crossing = _crossing_of(happening, moment, functions, n)
     shares = [] if past is None else [before.shares(x, row, moment.degree) for x in past]
     return Passage(
         row, moment.value_shares, moment.slope_shares, moment.yp[:n], moment.ypp[:n], crossing,
@@ -300,15 +310,17 @@ def passage(
 
 
 def _crossing_of(
-    happening: Happening, moment: Moment, events: Sequence[Event], parameters: Parameters, n: int
+    happening: Happening, moment: Moment, functions: Functions, n: int
 ) -> Crossing | None:
     """Differentiate the time at which a leg begins."""
+    parameters = functions.parameters
     if happening.is_break:
         return _crossing_of_break(moment, parameters, n)
     if not happening.decides:
         return None
     if happening.acting:
-        return crossing_of_event(events[happening.acting[0]].fun, moment, n, parameters)
+        fun = functions.events[happening.acting[0]].fun
+        return crossing_of_event(functions.function(fun, 1), moment, n)
     begin = moment.path.leg.begin
     model, values = begin.model, begin.values
     if happening.turned:

@@ -176,7 +176,7 @@ class Linearised:
                 raise_users(self.state)
                 for matrix, part in zip((fy, fyp), pair, strict=True):
                     matrix[k] = part.toarray() if hasattr(part, "toarray") else part
-            for p in self.parameters.of_inputs:
+            for p in self.parameters.of_args:
                 residual = partial(called_residual, problem, t=t[k], y=y[k], yp=yp[k])
                 fp[k, p] = by_arguments(residual, self.parameters, int(p))
         values = np.hstack([part.reshape(count, -1) for part in (fy, fyp, fp)])
@@ -200,7 +200,7 @@ class Linearised:
             raise_users(s)
             whole = whole.toarray() if hasattr(whole, "toarray") else whole
             gy[k] = whole[self.found :]
-            for p in self.parameters.of_inputs:
+            for p in self.parameters.of_args:
                 gp[k, p] = by_arguments(partial(given, at=k), self.parameters, int(p))
         f_y, f_yp, f_p, g_y, g_p = places
         first = values.shape[1] - len(g_p)

@@ -12,7 +12,8 @@ import numpy as np
 from tether._core import replay
 from tether.run.record import Record
 from tether.run.watch import Event
-from tether.sensitivity.differences import by_arguments, central, gradient_of
+from tether.sensitivity.checks import is_same
+from tether.sensitivity.functions import UserFunction
 from tether.sensitivity.parameters import Parameters
 from tether.sensitivity.passage import Change, Link, Passage, Start, passage
 from tether.sensitivity.route import PAST, Path, path_of
@@ -65,6 +66,7 @@ class Sweep:
     ) -> None:
         self.parameters, self.events, self.record = parameters, events, record
         self._known: dict[Any, Linearised] = {}
+        self._functions: dict[Any, UserFunction] = {}
         legs = tape.finish()
         self.paths = [path_of(leg, record, self._linear(leg.begin, leg.state)) for leg in legs]
         assert tape.run is not None
@@ -100,7 +102,7 @@ class Sweep:
                 for begin, start in zip(leg.begins, self.starts[number], strict=True)
             ]
             found.append(passage(
-                before, leg.happening, links, leg.begins[0], leg.past, self.events, self.parameters
+                before, leg.happening, links, leg.begins[0], leg.past, self
             ))
         return found
 
@@ -109,28 +111,24 @@ class Sweep:
         slope, size, why = begin.start.yp[: self.n], len(begin.start.y), begin.happening
         if why is None or not why.acting:
             return Link(start, slope, size)
-        applies = [self.events[k].apply for k in why.acting if self.events[k].apply is not None]
-
-        def applied(t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> np.ndarray:
-            for apply in applies:
-                assert apply is not None
-                y = np.array(apply(t, y.copy(), yp.copy(), *args), float).ravel()
-            return y
-
-        t, y, yp, args = why.t, why.y, why.yp, self.parameters.problem.args
-        unit = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
-        by_parameters = np.zeros((self.n, len(self.parameters)))
-        for p in self.parameters.of_inputs:
-            by_parameters[:, p] = by_arguments(
-                lambda changed: applied(t, y, yp, changed), self.parameters, int(p)
+        acting = [k for k in why.acting if self.events[k].apply is not None]
+        y, change = why.y, None
+        for k in acting:
+            found = self.function(self.events[k].apply, self.n).at(why.t, y, why.yp)
+            y = found.value
+            change = Change.of(found) if change is None else change.then(found)
+        if not is_same(y, begin.given):
+            raise ValueError(
+                f"sensitivity: apply of event {self.events[acting[0]].name} gave other values at "
+                f"t = {why.t:.6g} than it does now: it depends on more than t, y, yp and args"
             )
-        change = Change(
-            gradient_of(lambda x: applied(t, x, yp, args), y, unit),
-            gradient_of(lambda x: applied(t, y, x, args), yp, np.abs(yp) + unit),
-            central(lambda dt: applied(t + dt, y, yp, args), max(abs(t), 1e-3)),
-            by_parameters,
-        )
         return Link(start, slope, size, change)
+
+    def function(self, fun: Any, size: int) -> UserFunction:
+        """Return a function of the user's with its derivatives; it is traced once."""
+        if fun not in self._functions:
+            self._functions[fun] = UserFunction(fun, self.n, size, self.parameters)
+        return self._functions[fun]
 
     @cached_property
     def seeds(self) -> np.ndarray:

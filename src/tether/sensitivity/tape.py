@@ -213,8 +213,6 @@ class TapedBdf(Bdf):
 
     def begin(self, state: State, t: float, start: Start, first_step: float) -> int:
         """Begin at order 1: a past on a parabola would need derivatives of y''."""
-        if state.lowest_order > 1:
-            return super().begin(state, t, start, first_step)
         code = begin.begin(
             state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
         )

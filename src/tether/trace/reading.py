@@ -165,6 +165,10 @@ class Reading:
     def __hash__(self) -> int:
         return hash((self._floats, self._family.shape))
 
+    def floats_are_those_of(self, other: Reading) -> bool:
+        """Whether nothing has changed but what is no float, such as a flag or a counter."""
+        return len(self._floats) != len(other._floats) or self._floats == other._floats
+
     def places(self) -> HiddenInputs | None:
         """Where the inputs lie; None if there are none.
 
