@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.result.solution import DaeResult
+from tether.sensitivity.backward import Seed, backwards
 from tether.sensitivity.collect import RowOutputs, occurrences, outputs_at
 from tether.sensitivity.later import Later
 from tether.sensitivity.loss import LossSlopes, slopes_of_loss
-from tether.sensitivity.sweep import Output, Seed, Sweep
+from tether.sensitivity.sweep import Output, Sweep
 from tether.solve import solve_dae
 
 __all__ = ["Gradient", "Pullback", "gradient", "vjp"]
@@ -88,7 +89,8 @@ class Pullback:
         if not np.isfinite(given).all():
             raise ValueError("y_bar must be finite")
         lines = given.reshape(-1, *self._sol.y.shape)
-        found = self._sweep.backwards(self._seeds(lines), np.zeros((len(lines), len(self.names))))
+        found = np.zeros((len(lines), len(self.names)))
+        backwards(self._sweep, self._seeds(lines), found)
         return found[0] if given.ndim == 2 else found
 
     def _seeds(self, weights: np.ndarray) -> list[Seed]:
@@ -125,7 +127,7 @@ class Pullback:
                     Seed(occurrence.leg, moment.row, moment.slope_shares,
                          bar * crossing.by_slopes[None]),
                 ]
-        return sweep.backwards(seeds, found)[0]
+        return backwards(sweep, seeds, found)[0]
 
 
 def vjp(

@@ -224,7 +224,8 @@ def solve_dae(
     if sensitivity is not None:
         from tether.sensitivity.collect import taped  # late, to save time
 
-        tape = taped(sensitivity, problem, np.size(y0), names)
+        others = callback is not None or any(event.apply is not None for event in watched)
+        tape = taped(sensitivity, problem, np.size(y0), names, others)
     between = dense_output or (
         times is not None and bool(np.any((times != t0) & (times != t_end)))
     )

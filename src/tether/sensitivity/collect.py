@@ -15,6 +15,7 @@ from tether.run.interpolant import Interpolant
 from tether.run.steps import Steps, joined
 from tether.run.watch import Event
 from tether.sensitivity.checks import check_model, check_not_changed, check_outside, reading_of
+from tether.sensitivity.forward import RowTarget, forwards
 from tether.sensitivity.later import Later
 from tether.sensitivity.parameters import Parameters, find_parameters
 from tether.sensitivity.passage import Crossing, Moment, crossing_of_event
@@ -69,15 +70,16 @@ class Sensitivities:
 class Derivatives(Tape):
     """The tape of a run, and by what it is differentiated when it is over."""
 
-    def __init__(self, parameters: Parameters, later: Later | None) -> None:
+    def __init__(self, parameters: Parameters, later: Later | None, others: bool) -> None:
         super().__init__()
         self.parameters, self.later = parameters, later
+        self._others = others                  # whether code of the user's runs on the way
         self._reading: Reading | None = None
 
     def begun(self, state: State, start: Start) -> None:
         """Take notice of a begin, and refuse what cannot be differentiated."""
         assert self.run is not None
-        if not self.legs:
+        if not self.legs and (self._others or self.run.model.plan is None):
             self._reading = reading_of(self.parameters, self.run.n)
         if start.success:
             check_model(self.run.model, start, self.parameters, state.lowest_order)
@@ -87,7 +89,8 @@ class Derivatives(Tape):
         """Go through the run forwards and return the derivatives, unless that is done later."""
         assert self.record is not None
         assert self.run is not None
-        check_not_changed(self._reading, reading_of(self.parameters, self.run.n))
+        if self._reading is not None:
+            check_not_changed(self._reading, reading_of(self.parameters, self.run.n))
         problem, n = self.parameters.problem, self.run.n
         check_outside(self.parameters, n, [
             *((f"event {event.name}", event.fun, True) for event in events),
@@ -104,29 +107,59 @@ class Derivatives(Tape):
 
 
 def taped(
-    sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None
+    sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None, others: bool
 ) -> Derivatives:
-    """Make the tape of a run whose derivatives are wanted."""
+    """Make the tape of a run whose derivatives are wanted; `others` may change things on it."""
     later = sensitivity if isinstance(sensitivity, Later) else None
     wanted = sensitivity if later is None else later.wanted
-    return Derivatives(find_parameters(wanted, problem, n, variables), later)
+    return Derivatives(find_parameters(wanted, problem, n, variables), later, others)
 
 
 def collect(sweep: Sweep, dense_output: bool) -> Sensitivities:
     """Go through a taped run forwards and return the derivatives."""
-    record, parameters, events = sweep.record, sweep.parameters, sweep.events
-    rows = _rows(sweep) if record.t_eval is None or dense_output else None
-    if record.t_eval is not None:
-        values = sweep.forwards(outputs_at(sweep, record.outputs()[0]))
-    else:
-        assert rows is not None
-        values = np.ascontiguousarray(rows.transpose(1, 2, 0))
-    happened = _Happened(sweep, events) if events else None
+    record, n = sweep.record, sweep.n
+    outputs = [] if record.t_eval is None else outputs_at(sweep, record.outputs()[0])
+    count = len(outputs)
+    happened = [occurrences(sweep, event) for event in sweep.events]
+    for occurrence in (found for event in happened for found in event):
+        outputs += occurrence.outputs
+    target, rows = None, None
+    if record.t_eval is None or dense_output:
+        rows = RowOutputs(sweep)
+        outputs += rows.cuts.values()
+        target = RowTarget(np.zeros((len(rows), len(sweep.parameters), n)), rows.places)
+    found = forwards(sweep, outputs, target)
+    if target is not None and rows is not None and rows.cuts:
+        target.values[list(rows.cuts)] = found[len(outputs) - len(rows.cuts) :]
+    values = found[:count] if record.t_eval is not None or target is None else target.values
+    t_events, y_events = _of_events(happened, found[count:], sweep)
     return Sensitivities(
-        parameters.names, values,
-        None if happened is None else happened.t, None if happened is None else happened.y,
-        None if rows is None or not dense_output else _interpolant(sweep, rows),
+        sweep.parameters.names, np.ascontiguousarray(values.transpose(1, 2, 0)),
+        t_events if sweep.events else None, y_events if sweep.events else None,
+        _interpolant(sweep, target.values) if dense_output and target is not None else None,
     )
+
+
+def _of_events(
+    happened: list[list[Occurrence]], found: np.ndarray, sweep: Sweep
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return derivatives of the times of events and of the values there, from those of outputs."""
+    times, values, first = [], [], 0
+    for event in happened:
+        t = np.zeros((len(event), len(sweep.parameters)))
+        y = np.zeros((len(event), len(sweep.parameters), sweep.n))
+        for k, occurrence in enumerate(event):
+            own = found[first : first + len(occurrence.outputs)]
+            first += len(own)
+            y[k] = own[0]
+            if occurrence.moment is not None:
+                t[k] = np.nan
+            if occurrence.crossing is not None:
+                t[k] = occurrence.crossing.shift(own[1], own[2])
+                y[k] += np.outer(t[k], occurrence.slope)
+        times.append(t)
+        values.append(y)
+    return times, values
 
 
 def outputs_at(sweep: Sweep, times: np.ndarray) -> list[Output]:
@@ -153,6 +186,13 @@ class RowOutputs(Sequence[Output]):
     """How the rows of a record depend on the points of the legs, each made when it is asked for.
 
     Where the state was changed several times at once, what lies in between is not followed.
+
+    Attributes
+    ----------
+    cuts : dict
+        Rows at which steps were cut, and what they are.
+    places : list of ndarray
+        For the points of every leg, beginning with its begin, their rows; -1 for none.
     """
 
     def __init__(self, sweep: Sweep) -> None:
@@ -160,21 +200,25 @@ class RowOutputs(Sequence[Output]):
         counts = [len(record.times_of(k)) for k in range(record.part_number + 1)]
         before = np.concatenate([[0], np.cumsum(counts)])
         self._leg, self._row = np.zeros((2, before[-1]), int)
-        self._cuts: dict[int, Output] = {}
+        self.cuts: dict[int, Output] = {}
+        self.places = [np.full(path.steps + 1, -1) for path in sweep.paths]
         for number, path in enumerate(sweep.paths):
             leg = path.leg
             if leg.first < 0:
                 continue
             first, last = before[leg.part] + leg.first, before[leg.part] + leg.last
             self._leg[first:last], self._row[first:last] = number, np.arange(1, path.kept + 1)
+            self.places[number][1 : path.kept + 1] = np.arange(first, last)
             begins, row = set(record.whole_steps(leg.part).begins), leg.first - 1
+            if row in begins:
+                self.places[number][0] = before[leg.part] + row
             while row >= 0 and row in begins:
                 self._leg[before[leg.part] + row] = number
                 row -= 1
             if leg.overshoot is not None and leg.last < counts[leg.part]:
                 t = float(record.times_of(leg.part)[leg.last])
                 shares = path.shares(t, path.steps, path.degree(path.steps))
-                self._cuts[int(last)] = Output(number, path.steps, shares)
+                self.cuts[int(last)] = Output(number, path.steps, shares)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -182,16 +226,9 @@ class RowOutputs(Sequence[Output]):
 
     def __getitem__(self, k: Any) -> Any:
         """Return how a row depends on points."""
-        if k in self._cuts:
-            return self._cuts[k]
+        if k in self.cuts:
+            return self.cuts[k]
         return Output(int(self._leg[k]), int(self._row[k]), ONE)
-
-
-def _rows(sweep: Sweep) -> np.ndarray:
-    """Tangents of the user's unknowns for the rows of a record: (rows, parameters, n)."""
-    if len(sweep.paths) == 1 and sweep.paths[0].leg.overshoot is None:
-        return sweep.tangents[0][PAST:, :, : sweep.n]          # every point is a row
-    return sweep.forwards(RowOutputs(sweep)).transpose(2, 0, 1)
 
 
 def _interpolant(sweep: Sweep, rows: np.ndarray) -> Interpolant | None:
@@ -205,37 +242,6 @@ def _interpolant(sweep: Sweep, rows: np.ndarray) -> Interpolant | None:
         first += len(steps.t)
     whole = joined(found)
     return Interpolant(whole) if len(whole.t) > 1 else None
-
-
-class _Happened:
-    """Derivatives of the times of events, and of the values there."""
-
-    def __init__(self, sweep: Sweep, events: Sequence[Event]) -> None:
-        self.sweep = sweep
-        found = [self._of(event) for event in events]
-        self.t = [t for t, _ in found]
-        self.y = [y for _, y in found]
-
-    def _of(self, event: Event) -> tuple[np.ndarray, np.ndarray]:
-        sweep, count, n = self.sweep, len(self.sweep.parameters), self.sweep.n
-        t, y = np.zeros((len(event.t), count)), np.zeros((len(event.t), count, n))
-        for k, found in enumerate(occurrences(sweep, event)):
-            y[k] = sweep.forwards([found.output])[:, :, 0]
-            if found.moment is None:
-                continue                       # it was zero from the outset
-            if found.crossing is None:
-                t[k] = np.nan
-                continue
-            moment = found.moment
-            last, tangents = PAST + moment.row, sweep.tangents[found.leg]
-            points = tangents[last - moment.degree : last + 1][::-1]
-            values, slopes = (
-                np.tensordot(shares, points, 1)
-                for shares in (moment.value_shares, moment.slope_shares)
-            )
-            t[k] = found.crossing.shift(values, slopes)
-            y[k] += np.outer(t[k], found.slope)
-        return t, y
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +265,17 @@ class Occurrence:
     leg: int = 0
     moment: Moment | None = None
     crossing: Crossing | None = None
+
+    @property
+    def outputs(self) -> list[Output]:
+        """What has to be known of the solution: the values, and what decides about the time."""
+        if self.moment is None or self.crossing is None:
+            return [self.output]
+        row, moment = self.moment.row, self.moment
+        return [
+            self.output, Output(self.leg, row, moment.value_shares),
+            Output(self.leg, row, moment.slope_shares),
+        ]
 
 
 def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:

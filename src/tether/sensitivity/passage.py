@@ -138,8 +138,8 @@ class Passage:
     links: list[Link]
     past: list[np.ndarray]
 
-    def forwards(self, tangents: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the tangents behind every link, and those of the slopes behind the last one.
+    def forwards(self, tangents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tangents of the values and of the slopes behind the last link.
 
         `tangents` are those of the points of the last step, latest first, of all unknowns.
         """
@@ -149,21 +149,20 @@ class Passage:
         shift = np.zeros(len(s)) if self.crossing is None else self.crossing.shift(s, sp)
         w = s[:, :n] + np.outer(shift, self.slope)
         wp = sp[:, :n] + np.outer(shift, self.curvature)
-        found: list[np.ndarray] = []
         for link in self.links:
             if link.change is not None:
                 w = (
                     w @ link.change.by_values.T + wp @ link.change.by_slopes.T
                     + link.change.by_parameters.T + np.outer(shift, link.change.by_time)
                 )
-            found.append(link.start.values(w, shift))
-            w = found[-1][:, :n] + np.outer(shift, link.slope)
-        return found, self.links[-1].start.slopes(found[-1])
+            found = link.start.values(w, shift)
+            w = found[:, :n] + np.outer(shift, link.slope)
+        return found, self.links[-1].start.slopes(found)
 
     def backwards(
         self, of_values: np.ndarray, of_slopes: np.ndarray, gradient: np.ndarray
-    ) -> np.ndarray:
-        """Take what depends on the begin back to the points of the last step before.
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Take what depends on the begin back to the values and slopes just before.
 
         `of_values` and `of_slopes` belong to the tangents behind the last link; what comes from
         parameters is added to `gradient`. As many unknowns are returned as have a say.
@@ -190,8 +189,7 @@ class Passage:
             more = np.zeros((lines, len(self.crossing.by_values) - n))
             w_bar = np.hstack([w_bar, more]) + np.outer(shift_bar, self.crossing.by_values)
             wp_bar = np.hstack([wp_bar, more]) + np.outer(shift_bar, self.crossing.by_slopes)
-        points = np.multiply.outer(self.value_shares, w_bar)
-        return points + np.multiply.outer(self.slope_shares, wp_bar)
+        return w_bar, wp_bar
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,7 +129,9 @@ def start_map(
             T, R = _onto_found(begin, reduced, begin.model, slopes, T, R)
     T, R = _onto_given(linear, slopes, begin.start.y, T, R)
     first = _Completion(slopes, None if reduced is None else np.array(reduced.stages) == 0)
-    T, R = first.values(T, np.zeros_like(T)), first.values(R, -slopes.fp.T)
+    R = first.values(R, -slopes.fp.T)
+    if depends:
+        T = first.values(T, np.zeros_like(T))
     if by_time is None:
         by_time = -T @ begin.start.yp[:n_user]
     else:
@@ -141,59 +143,59 @@ def start_map(
 
 
 class _Completion:
-    """What the equations determine of values and slopes: B of math (15), at one point."""
+    """What the equations determine of values and slopes: B of math (15), at one point.
+
+    Values are found along the columns of `null`, slopes along those of `rest`: single unknowns,
+    or where these do not do, combinations of them.
+    """
 
     def __init__(self, slopes: Point, algebraic: np.ndarray | None) -> None:
         fy, fyp = slopes.fy, slopes.fyp
-        n = len(fy)
-        determined = ~fyp.any(axis=0) if algebraic is None else algebraic
+        unit, determined = np.eye(len(fy)), ~fyp.any(axis=0) if algebraic is None else algebraic
         self.fy = fy
-        self.null, self.rest = np.eye(n)[:, determined], np.eye(n)[:, ~determined]
-        matrix = np.where(determined, fy, fyp)
-        if _is_singular(matrix):               # no single unknowns, but combinations of them
-            scale = np.abs(fyp).max(axis=1, initial=0.0)
-            scale[scale == 0.0] = 1.0
-            _, sizes, vt = np.linalg.svd(fyp / scale[:, None])
+        self.null, self.rest, self.is_axes = unit[:, determined], unit[:, ~determined], True
+        inverse = _inverse(np.hstack([fyp[:, ~determined], fy[:, determined]]))
+        if inverse is None:
+            size = np.abs(fyp).max(axis=1, initial=0.0)
+            size[size == 0.0] = 1.0
+            _, sizes, vt = np.linalg.svd(fyp / size[:, None])
             rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
-            self.null, self.rest = vt[rank:].T, vt[:rank].T
-        self.split = self.rest.shape[1]
-        self.matrix = np.hstack([fyp @ self.rest, fy @ self.null])
-        rows = np.abs(self.matrix).max(axis=1, initial=0.0)
-        rows[rows == 0.0] = 1.0
-        self.rows = rows
-
-    def _solve(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
-        right = (right - self.fy @ values) / self.rows[:, None]
-        matrix = self.matrix / self.rows[:, None]
-        try:
-            return np.linalg.solve(matrix, right)
-        except np.linalg.LinAlgError:
-            return np.linalg.lstsq(matrix, right, rcond=None)[0]
+            self.null, self.rest, self.is_axes = vt[rank:].T, vt[:rank].T, False
+            matrix = np.hstack([fyp @ self.rest, fy @ self.null])
+            inverse = _inverse(matrix)
+            if inverse is None:
+                inverse = np.linalg.pinv(matrix)
+        self.inverse, self.split = inverse, self.rest.shape[1]
 
     def values(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Complete tangents of the values, where F_y s + F_y' s' = right."""
-        kept = values - self.null @ (self.null.T @ values) if self._is_axes else values
-        return kept + self.null @ self._solve(kept, right)[self.split :]
+        """Complete tangents of the values, where F_y s + F_y' s' = right.
+
+        Guesses of single unknowns that are determined do not count.
+        """
+        kept = values - self.null @ (self.null.T @ values) if self.is_axes else values
+        return kept + self.null @ (self.inverse[self.split :] @ (right - self.fy @ kept))
 
     def slopes(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Tangents of the slopes for those of the values."""
-        return self.rest @ self._solve(values, right)[: self.split]
-
-    @property
-    def _is_axes(self) -> bool:
-        """Whether single unknowns are determined: then guesses of them do not count."""
-        return bool(np.all((self.null == 0.0) | (self.null == 1.0)))
+        return self.rest @ (self.inverse[: self.split] @ (right - self.fy @ values))
 
 
-def _is_singular(matrix: np.ndarray) -> bool:
+def _inverse(matrix: np.ndarray) -> np.ndarray | None:
+    """Invert a matrix in any units; None where it is singular."""
     row = np.abs(matrix).max(axis=1, initial=0.0)
-    if not np.all(row > 0.0):
-        return True
+    if not row.all():
+        return None
     scaled = matrix / row[:, None]
     column = np.abs(scaled).max(axis=0, initial=0.0)
-    if not np.all(column > 0.0):
-        return True
-    return bool(1.0 / np.linalg.cond(scaled / column) < RANK)
+    if not column.all():
+        return None
+    scaled /= column
+    try:
+        found = np.linalg.inv(scaled)
+    except np.linalg.LinAlgError:
+        return None
+    size = np.abs(scaled).sum(axis=0).max(initial=0.0) * np.abs(found).sum(axis=0).max(initial=0.0)
+    return found / column[:, None] / row if size < 1.0 / RANK else None
 
 
 def consistent_slopes(

@@ -1,4 +1,7 @@
-"""Sweep: go through a taped run with derivatives, forwards or backwards."""
+"""Sweep: a taped run, ready to be gone through with derivatives.
+
+`forward.py` and `backward.py` do that, some steps at a time, so that little memory is needed.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tether.sensitivity.slopes import Linearised, Slopes, linearised
 from tether.sensitivity.starts import start_map
 from tether.sensitivity.tape import Begin, Tape
 
-__all__ = ["Output", "Seed", "Sweep"]
+__all__ = ["Output", "Sweep"]
 
 # Numbers in the slopes of the steps that are looked at together.
 CHUNK = 1_000_000
@@ -34,16 +37,6 @@ class Output:
     leg: int
     row: int                                   # the latest of the points
     shares: np.ndarray                         # of it and of those before
-
-
-@dataclass(frozen=True, eq=False)
-class Seed:
-    """What scalars depend on: a combination of points of a leg, and its weights in them."""
-
-    leg: int
-    row: int
-    shares: np.ndarray
-    weights: np.ndarray                        # (scalars, as many unknowns as have a say)
 
 
 class Sweep:
@@ -140,14 +133,15 @@ class Sweep:
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def _chunks(self, path: Path) -> list[tuple[int, int]]:
+    def chunks(self, path: Path) -> list[tuple[int, int]]:
+        """Cut the steps of a leg into pieces whose slopes are looked at together."""
         linear = path.linear
         size = linear.n * (linear.width + len(self.parameters))
         count = max(1, CHUNK // max(size, 1))
         return [(k, min(k + count, path.steps)) for k in range(0, path.steps, count)]
 
     @staticmethod
-    def _engine(path: Path) -> Any:
+    def engine(path: Path) -> Any:
         """Return what takes steps: the core, or sparse matrices for many unknowns."""
         if not path.linear.is_large:
             return replay
@@ -155,20 +149,20 @@ class Sweep:
 
         return large
 
-    def _slopes(self, path: Path, first: int, last: int) -> Slopes:
+    def slopes(self, path: Path, first: int, last: int) -> Slopes:
         """Slopes at the ends of some steps."""
         rows = slice(first + 1, last + 1)
         times = path.t[PAST + 1 + first : PAST + 1 + last]
         return path.linear.at(times, path.y[rows], path.yp[rows], path.y[first:last])
 
-    def _reference_rows(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
+    def reference_rows(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
         """Slopes of the invariants at the begin of a leg."""
         begin, count = path.leg.begin, path.linear.n_invariants
         slopes = path.linear.at(np.array([begin.t]), path.y[:1], path.yp[:1])
         *_, gy, gp = slopes.matrices()
         return gy[-count:], gp[:, -count:]
 
-    def _takes_new_references(self, number: int) -> bool:
+    def takes_new_references(self, number: int) -> bool:
         """Whether a leg lets the invariants keep the values at its begin."""
         path = self.paths[number]
         if not path.linear.n_invariants:
@@ -178,141 +172,3 @@ class Sweep:
         count = path.linear.n_invariants
         kept, before = (self.paths[k].leg.begin.kept[-count:] for k in (number, number - 1))
         return not np.array_equal(kept, before)
-
-    # --- forwards -------------------------------------------------------------------------------
-
-    @cached_property
-    def tangents(self) -> list[np.ndarray]:
-        """Tangents at the points of every leg: rows for the points, lines for the parameters."""
-        found: list[np.ndarray] = []
-        self.between: list[list[np.ndarray]] = [[]]    # behind links before the last
-        references = np.zeros((len(self.parameters), 0))
-        for number, path in enumerate(self.paths):
-            whole = np.zeros((PAST + 1 + path.steps, path.linear.n, len(self.parameters)))
-            s = whole.transpose(0, 2, 1)
-            if number == 0:
-                w = self.seeds
-                for start in self.starts[0]:
-                    s[PAST] = start.values(w, np.zeros(len(w)))
-                    w = s[PAST, :, : self.n]
-                slopes = start.slopes(s[PAST])
-            else:
-                through = self.passages[number - 1]
-                points = self._last_points(found[-1], through)
-                behind, slopes = through.forwards(points)
-                s[PAST] = behind[-1]
-                self.between.append([line[:, : self.n] for line in behind])
-            distance = path.t[:PAST] - path.t[PAST]
-            s[:PAST] = s[PAST] + distance[:, None, None] * slopes
-            if path.leg.past is not None:
-                shares = self.passages[number - 1].past
-                for k, share in enumerate(shares[:PAST]):
-                    row = np.tensordot(share, points, 1)
-                    s[PAST - 1 - k, :, : row.shape[1]] = row[:, : s.shape[2]]
-            if self._takes_new_references(number):
-                gy, gp = self._reference_rows(path)
-                references = s[PAST] @ gy.T + gp
-            for first, last in self._chunks(path):
-                part = self._slopes(path, first, last)
-                if path.linear.n_invariants:
-                    _keep(part, references)
-                self._engine(path).forwards(part, path.c[first:last], whole, PAST + 1 + first)
-            found.append(s)
-        return found
-
-    @staticmethod
-    def _last_points(tangents: np.ndarray, through: Passage) -> np.ndarray:
-        """Tangents of the points of the last step of a leg, latest first."""
-        last = PAST + through.row
-        return tangents[last - len(through.value_shares) + 1 : last + 1][::-1]
-
-    def forwards(self, outputs: Sequence[Output]) -> np.ndarray:
-        """Return the tangents of outputs: (parameters, n, outputs)."""
-        found = np.empty((len(outputs), len(self.parameters), self.n))
-        for k, output in enumerate(outputs):
-            last, count = PAST + output.row, len(output.shares)
-            points = self.tangents[output.leg][last - count + 1 : last + 1, :, : self.n][::-1]
-            found[k] = np.tensordot(output.shares, points, 1)
-        return np.ascontiguousarray(found.transpose(1, 2, 0))
-
-    # --- backwards ------------------------------------------------------------------------------
-
-    def backwards(self, seeds: Sequence[Seed], gradient: np.ndarray) -> np.ndarray:
-        """Add to a gradient what scalars depend on parameters by way of the solution.
-
-        Parameters
-        ----------
-        seeds : sequence of Seed
-            What the scalars depend on.
-        gradient : ndarray, shape (scalars, parameters)
-            What they depend on parameters otherwise.
-        """
-        n_lines = len(gradient)
-        bars = [
-            np.zeros((PAST + 1 + path.steps, n_lines, path.linear.n)) for path in self.paths
-        ]
-        for seed in seeds:
-            for j, share in enumerate(seed.shares):
-                row = bars[seed.leg][PAST + seed.row - j]
-                row[:, : seed.weights.shape[1]] += share * seed.weights
-        of_references = np.zeros((n_lines, 0))
-        for number in range(len(self.paths) - 1, -1, -1):
-            path, bar = self.paths[number], bars[number]
-            count = path.linear.n_invariants
-            if of_references.shape[1] != count:
-                of_references = np.zeros((n_lines, count))
-            for first, last in reversed(self._chunks(path)):
-                part = self._slopes(path, first, last)
-                pull = np.zeros((last - first, n_lines, path.linear.m))
-                self._engine(path).backwards(
-                    part, path.c[first:last], bar, PAST + 1 + first, gradient, pull
-                )
-                if count:
-                    of_references += pull[:, :, -count:].sum(axis=0)
-            if self._takes_new_references(number):
-                gy, gp = self._reference_rows(path)
-                bar[PAST] += of_references @ gy
-                gradient += of_references @ gp.T
-                of_references = np.zeros((n_lines, 0))
-            self._leave(number, path, bar, bars, gradient)
-        return gradient
-
-    def _leave(
-        self, number: int, path: Path, bar: np.ndarray, bars: list[np.ndarray],
-        gradient: np.ndarray,
-    ) -> None:
-        """Take what depends on the begin of a leg back to the one before, or to the start."""
-        past = bar[:PAST].copy()
-        if path.leg.past is not None:
-            shares = self.passages[number - 1].past
-            through = self.passages[number - 1]
-            target = bars[number - 1]
-            n = min(bar.shape[2], target.shape[2])
-            for k, share in enumerate(shares[:PAST]):
-                for j, part in enumerate(share):
-                    target[PAST + through.row - j, :, :n] += part * past[PAST - 1 - k, :, :n]
-                past[PAST - 1 - k] = 0.0
-        distance = path.t[:PAST] - path.t[PAST]
-        of_values = bar[PAST] + past.sum(axis=0)
-        of_slopes = np.tensordot(distance, past, 1)
-        if number == 0:
-            of_start = of_values + self.starts[0][-1].take_slopes_back(of_slopes, gradient)
-            for start in reversed(self.starts[0]):
-                of_given, _ = start.take_back(of_start, gradient)
-                of_start = np.zeros_like(of_values)
-                of_start[:, : self.n] = of_given
-            gradient += of_given @ self.seeds.T
-            return
-        through = self.passages[number - 1]
-        points = through.backwards(of_values, of_slopes, gradient)
-        for j, row in enumerate(points):
-            bars[number - 1][PAST + through.row - j, :, : row.shape[1]] += row
-
-
-def _keep(slopes: Slopes, references: np.ndarray) -> None:
-    """Let invariants be compared with values that depend on parameters themselves."""
-    m, count = slopes.m, references.shape[1]
-    rows, columns = divmod(slopes.places[4], max(m, 1))
-    inside = columns >= m - count
-    at = slopes.values.shape[1] - len(rows) + np.flatnonzero(inside)
-    slopes.values[:, at] -= references[rows[inside], columns[inside] - (m - count)]

@@ -1,0 +1,108 @@
+"""Go through a taped run backwards: what scalars depend on any number of parameters.
+
+The transposed of every map that the run went through is applied in the opposite order, so that
+the result is that of `forward.py` up to round-off, math (38).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tether.sensitivity.route import PAST, Path
+from tether.sensitivity.sweep import Sweep
+
+__all__ = ["Seed", "backwards"]
+
+
+@dataclass(frozen=True, eq=False)
+class Seed:
+    """What scalars depend on: a combination of points of a leg, and its weights in them."""
+
+    leg: int
+    row: int
+    shares: np.ndarray
+    weights: np.ndarray                        # (scalars, as many unknowns as have a say)
+
+
+def backwards(sweep: Sweep, seeds: Sequence[Seed], gradient: np.ndarray) -> np.ndarray:
+    """Add to a gradient what scalars depend on parameters by way of the solution.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The run.
+    seeds : sequence of Seed
+        What the scalars depend on.
+    gradient : ndarray, shape (scalars, parameters)
+        What they depend on parameters otherwise.
+    """
+    lines = len(gradient)
+    waiting: list[list[Seed]] = [[] for _ in sweep.paths]
+    for seed in sorted(seeds, key=lambda seed: seed.row):
+        waiting[seed.leg].append(seed)
+    of_references = np.zeros((lines, 0))
+    for number in range(len(sweep.paths) - 1, -1, -1):
+        path = sweep.paths[number]
+        count = path.linear.n_invariants
+        if of_references.shape[1] != count:
+            of_references = np.zeros((lines, count))
+        bar = np.zeros((PAST, lines, path.linear.n))   # of the last points that were looked at
+        for first, last in reversed(sweep.chunks(path)):
+            part = sweep.slopes(path, first, last)
+            whole = np.zeros((PAST + last - first, lines, path.linear.n))
+            whole[-PAST:] += bar
+            _sow(waiting[number], whole, first, last)
+            pull = np.zeros((last - first, lines, path.linear.m))
+            sweep.engine(path).backwards(part, path.c[first:last], whole, PAST, gradient, pull)
+            if count:
+                of_references += pull[:, :, -count:].sum(axis=0)
+            bar = whole[:PAST].copy()
+        _sow(waiting[number], bar, -1, 0)
+        if sweep.takes_new_references(number):
+            gy, gp = sweep.reference_rows(path)
+            bar[-1] += of_references @ gy
+            gradient += of_references @ gp.T
+            of_references = np.zeros((lines, 0))
+        _leave(sweep, number, path, bar, waiting, gradient)
+    return gradient
+
+
+def _sow(waiting: list[Seed], whole: np.ndarray, first: int, last: int) -> None:
+    """Add the seeds of rows after `first` up to `last`, which is the last of `whole`."""
+    while waiting and waiting[-1].row > first:
+        seed = waiting.pop()
+        for j, share in enumerate(seed.shares):
+            row = whole[len(whole) - 1 - (last - seed.row) - j]
+            row[:, : seed.weights.shape[1]] += share * seed.weights
+
+
+def _leave(
+    sweep: Sweep, number: int, path: Path, bar: np.ndarray, waiting: list[list[Seed]],
+    gradient: np.ndarray,
+) -> None:
+    """Take what depends on the begin of a leg back to the one before, or to the start."""
+    past, before = bar[: PAST - 1].copy(), waiting[number - 1]
+    if path.leg.past is not None:
+        through = sweep.passages[number - 1]
+        n = min(bar.shape[2], sweep.paths[number - 1].linear.n)
+        for k, share in enumerate(through.past[: PAST - 1]):
+            before.append(Seed(number - 1, through.row, share, past[PAST - 2 - k, :, :n].copy()))
+            past[PAST - 2 - k] = 0.0
+    distance = path.t[1:PAST] - path.t[PAST]
+    of_values = bar[-1] + past.sum(axis=0)
+    of_slopes = np.tensordot(distance, past, 1)
+    if number == 0:
+        of_start = of_values + sweep.starts[0][-1].take_slopes_back(of_slopes, gradient)
+        for start in reversed(sweep.starts[0]):
+            of_given, _ = start.take_back(of_start, gradient)
+            of_start = np.zeros_like(of_values)
+            of_start[:, : sweep.n] = of_given
+        gradient += of_given @ sweep.seeds.T
+        return
+    through = sweep.passages[number - 1]
+    of_s, of_sp = through.backwards(of_values, of_slopes, gradient)
+    before.append(Seed(number - 1, through.row, through.value_shares, of_s))
+    before.append(Seed(number - 1, through.row, through.slope_shares, of_sp))

@@ -1,0 +1,142 @@
+"""Go through a taped run forwards: tangents of the solution by all parameters at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tether.sensitivity.route import PAST, Path
+from tether.sensitivity.slopes import Slopes
+from tether.sensitivity.sweep import Output, Sweep
+
+__all__ = ["RowTarget", "forwards"]
+
+
+@dataclass(eq=False)
+class RowTarget:
+    """Rows that are filled with the tangents at the points of a run.
+
+    Attributes
+    ----------
+    values : ndarray, shape (rows, parameters, n)
+        The tangents.
+    places : list of ndarray
+        For the points of every leg, beginning with its begin, the row that gets them; -1 for none.
+    """
+
+    values: np.ndarray
+    places: list[np.ndarray]
+
+
+@dataclass(eq=False)
+class _Window:
+    """Tangents at some points of a leg: rows, the last of which is point number `last`."""
+
+    s: np.ndarray                              # (rows, n, parameters)
+    last: int
+
+    def points(self, row: int, count: int) -> np.ndarray:
+        """Return the tangents from a row on backwards: (count, parameters, n)."""
+        place = len(self.s) - 1 - (self.last - row)
+        return self.s[place - count + 1 : place + 1][::-1].transpose(0, 2, 1)
+
+
+@dataclass(eq=False)
+class _Wanted:
+    """Outputs of one leg in the order of their rows."""
+
+    numbers: list[int] = field(default_factory=list)
+    done: int = 0
+
+
+def forwards(
+    sweep: Sweep, outputs: Sequence[Output], target: RowTarget | None = None
+) -> np.ndarray:
+    """Return the tangents of outputs: (outputs, parameters, n).
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The run.
+    outputs : sequence of Output
+        Combinations of its points.
+    target : RowTarget, optional
+        What gets the tangents at the points themselves.
+    """
+    n, n_parameters = sweep.n, len(sweep.parameters)
+    found = np.zeros((len(outputs), n_parameters, n))
+    wanted = [_Wanted() for _ in sweep.paths]
+    for k in sorted(range(len(outputs)), key=lambda k: outputs[k].row):
+        wanted[outputs[k].leg].numbers.append(k)
+    references, window = np.zeros((n_parameters, 0)), None
+    for number, path in enumerate(sweep.paths):
+        window = _begin(sweep, number, path, window)
+        if sweep.takes_new_references(number):
+            gy, gp = sweep.reference_rows(path)
+            references = window.s[-1].T @ gy.T + gp
+        places = None if target is None else target.places[number]
+        if target is not None and places is not None and places[0] >= 0:
+            target.values[places[0]] = window.s[-1].T[:, :n]
+        _collect(window, outputs, wanted[number], found)
+        for first, last in sweep.chunks(path):
+            part = sweep.slopes(path, first, last)
+            if path.linear.n_invariants:
+                _keep(part, references)
+            s = np.zeros((PAST + last - first, path.linear.n, n_parameters))
+            s[:PAST] = window.s[-PAST:]
+            sweep.engine(path).forwards(part, path.c[first:last], s, PAST)
+            window = _Window(s, last)
+            if target is not None and places is not None:
+                into = places[first + 1 : last + 1]
+                kept = into >= 0
+                target.values[into[kept]] = s[PAST:][kept].transpose(0, 2, 1)[:, :, :n]
+            _collect(window, outputs, wanted[number], found)
+    return found
+
+
+def _collect(
+    window: _Window, outputs: Sequence[Output], wanted: _Wanted, found: np.ndarray
+) -> None:
+    """Take the outputs of a leg that lie in the window."""
+    while wanted.done < len(wanted.numbers):
+        k = wanted.numbers[wanted.done]
+        output = outputs[k]
+        if output.row > window.last:
+            return
+        points = window.points(output.row, len(output.shares))[:, :, : found.shape[2]]
+        found[k] = np.tensordot(output.shares, points, 1)
+        wanted.done += 1
+
+
+def _begin(sweep: Sweep, number: int, path: Path, before: _Window | None) -> _Window:
+    """Find the tangents where a leg begins, and of the points that it takes for its past."""
+    n_parameters = len(sweep.parameters)
+    s = np.zeros((PAST, path.linear.n, n_parameters))      # the begin, and PAST - 1 before
+    if before is None:
+        w = sweep.seeds
+        for start in sweep.starts[0]:
+            values = start.values(w, np.zeros(n_parameters))
+            w = values[:, : sweep.n]
+        slopes = start.slopes(values)
+    else:
+        through = sweep.passages[number - 1]
+        points = before.points(through.row, len(through.value_shares))
+        values, slopes = through.forwards(points)
+    distance = path.t[1 : PAST + 1] - path.t[PAST]
+    s[:] = values.T + distance[:, None, None] * slopes.T
+    if path.leg.past is not None:
+        for k, share in enumerate(through.past[: PAST - 1]):
+            row = np.tensordot(share, points, 1)[:, : path.linear.n]
+            s[PAST - 2 - k, : row.shape[1]] = row.T
+    return _Window(s, 0)
+
+
+def _keep(slopes: Slopes, references: np.ndarray) -> None:
+    """Let invariants be compared with values that depend on parameters themselves."""
+    m, count = slopes.m, references.shape[1]
+    rows, columns = divmod(slopes.places[4], max(m, 1))
+    inside = columns >= m - count
+    at = slopes.values.shape[1] - len(rows) + np.flatnonzero(inside)
+    slopes.values[:, at] -= references[rows[inside], columns[inside] - (m - count)]
