@@ -127,16 +127,20 @@ def collect(sweep: Sweep, dense_output: bool) -> Sensitivities:
     if record.t_eval is None or dense_output:
         rows = RowOutputs(sweep)
         outputs += rows.cuts.values()
-        target = RowTarget(np.zeros((len(rows), len(sweep.parameters), n)), rows.places)
+        target = RowTarget(np.zeros((len(rows), n, len(sweep.parameters))), rows.places)
     found = forwards(sweep, outputs, target)
     if target is not None and rows is not None and rows.cuts:
-        target.values[list(rows.cuts)] = found[len(outputs) - len(rows.cuts) :]
-    values = found[:count] if record.t_eval is not None or target is None else target.values
+        cut = found[len(outputs) - len(rows.cuts) :]
+        target.values[list(rows.cuts)] = cut.transpose(0, 2, 1)
+    if record.t_eval is not None or target is None:
+        values = found[:count].transpose(1, 2, 0)
+    else:
+        values = target.values.transpose(2, 1, 0)
     t_events, y_events = _of_events(happened, found[count:], sweep)
     return Sensitivities(
-        sweep.parameters.names, np.ascontiguousarray(values.transpose(1, 2, 0)),
+        sweep.parameters.names, np.ascontiguousarray(values),
         t_events if sweep.events else None, y_events if sweep.events else None,
-        _interpolant(sweep, target.values) if dense_output and target is not None else None,
+        _interpolant(sweep, target.values.transpose(0, 2, 1)) if dense_output and target is not None else None,
     )
 
 

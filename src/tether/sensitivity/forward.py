@@ -20,7 +20,7 @@ class RowTarget:
 
     Attributes
     ----------
-    values : ndarray, shape (rows, parameters, n)
+    values : ndarray, shape (rows, n, parameters)
         The tangents.
     places : list of ndarray
         For the points of every leg, beginning with its begin, the row that gets them; -1 for none.
@@ -78,7 +78,7 @@ def forwards(
             references = window.s[-1].T @ gy.T + gp
         places = None if target is None else target.places[number]
         if target is not None and places is not None and places[0] >= 0:
-            target.values[places[0]] = window.s[-1].T[:, :n]
+            target.values[places[0]] = window.s[-1, :n]
         _collect(window, outputs, wanted[number], found)
         for first, last in sweep.chunks(path):
             part = sweep.slopes(path, first, last)
@@ -90,8 +90,9 @@ def forwards(
             window = _Window(s, last)
             if target is not None and places is not None:
                 into = places[first + 1 : last + 1]
-                kept = into >= 0
-                target.values[into[kept]] = s[PAST:][kept].transpose(0, 2, 1)[:, :, :n]
+                kept = int(np.count_nonzero(into >= 0))        # all but a last one that was cut
+                if kept:
+                    target.values[into[0] : into[0] + kept] = s[PAST : PAST + kept, :n]
             _collect(window, outputs, wanted[number], found)
     return found
 
