@@ -221,11 +221,13 @@ def solve_dae(
 
     drivers: list[Driver] = []
     tape = None
+    if settings.sensitivity_test and sensitivity is None:
+        raise ValueError("options: sensitivity_test needs sensitivity=")
     if sensitivity is not None:
         from tether.sensitivity.collect import taped  # late, to save time
 
         others = callback is not None or any(event.apply is not None for event in watched)
-        tape = taped(sensitivity, problem, np.size(y0), names, others)
+        tape = taped(sensitivity, problem, np.size(y0), names, others, settings)
     between = dense_output or (
         times is not None and bool(np.any((times != t0) & (times != t_end)))
     )
@@ -244,25 +246,34 @@ def solve_dae(
         refuse_off_constraints(integration)
         _warn_if_moved(integration, y0)
         keep = times is None or dense_output or tape is not None
-        record = Record(integration.state, keep_steps=keep, t_eval=times)
+        limit = np.inf if tape is None else settings.tape_memory
+        record = Record(integration.state, keep, times, limit)
         if tape is not None:
             tape.record = record
         drivers.append(Driver(integration, record, watched, callback, bar, breaks))
         return drivers[-1].run()
 
-    try:
-        status = run(settings, watched)
-        while status == Status.TRACE_DIFFERS and drivers[-1].can_be_repeated:
-            status = run(_as_called(settings, drivers), check_events(events, problem.args))
-    except (KeyboardInterrupt, Exception) as error:
-        found = _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
-        with suppress(Exception):              # one of the user's may take no attributes
-            error.result = found  # type: ignore[union-attr]
-        raise
-    result = _result(drivers, status, dense_output)
+    def attempt(settings: Options, watched: list[Event]) -> DaeResult:
+        try:
+            status = run(settings, watched)
+            while status == Status.TRACE_DIFFERS and drivers[-1].can_be_repeated:
+                status = run(_as_called(settings, drivers), check_events(events, problem.args))
+        except (KeyboardInterrupt, Exception) as error:
+            found = _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
+            with suppress(Exception):          # one of the user's may take no attributes
+                error.result = found  # type: ignore[union-attr]
+            raise
+        return _result(drivers, status, dense_output)
+
+    result = attempt(settings, watched)
     if tape is None:
         return result
-    return replace(result, sensitivities=tape.differentiate(drivers[-1].events, dense_output))
+    found = tape.differentiate(drivers[-1].events, dense_output)
+    while drivers[-1].can_be_repeated and (tighter := tape.tightened(settings)) is not None:
+        settings = tighter
+        result = attempt(settings, check_events(events, problem.args))
+        found = tape.differentiate(drivers[-1].events, dense_output)
+    return replace(result, sensitivities=found, warnings=result.warnings + tape.doubts)
 
 
 def _as_called(settings: Options, drivers: list[Driver]) -> Options:

@@ -135,6 +135,13 @@ class Options:
         Project before the error test, or after a step that passed it.
     accept_projected_start : bool
         Accept a start that has to be moved by more than the tolerance to meet the constraints.
+    sensitivity_test : bool
+        Whether the errors of ``sol.sens`` are kept within the tolerances too, those of dy/dp within
+        ``rtol * abs(dy/dp) + atol / abs(p)``: a run whose steps were too long for them is repeated
+        with shorter ones.
+    tape_memory : float
+        Bytes of memory for the steps of a run that is differentiated; what is more goes to a
+        temporary file.
 
     Examples
     --------
@@ -167,6 +174,8 @@ class Options:
     projection_solver: str = "auto"         # HK
     projection_placement: str = "before"    # measured, docs/studies/projection-choices.md
     accept_projected_start: bool = False    # HK: refuse a start off the constraints
+    sensitivity_test: bool = False          # IDAS: off; it may double the steps
+    tape_memory: float = 1e9
 
     def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
@@ -200,10 +209,10 @@ class Options:
         power = self.projection_power
         if not isinstance(power, (int, float)) or not math.isfinite(power):
             raise TypeError(f"projection_power must be a finite number, got {power!r}")
-        if not isinstance(self.accept_projected_start, bool):
-            raise TypeError(
-                f"accept_projected_start must be a bool, got {self.accept_projected_start!r}"
-            )
+        for name in ("accept_projected_start", "sensitivity_test"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be a bool, got {getattr(self, name)!r}")
+        _check_positive("tape_memory", self.tape_memory, finite=False)
 
     @property
     def is_matrix_free(self) -> bool:

@@ -1,4 +1,4 @@
-"""Record: the arrays a run writes into, grown by doubling."""
+"""Record: the arrays a run writes into, grown by doubling, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tether._core.constraints import constraints_at
 from tether._core.state import State
 from tether.base.capacity import fits, free_memory, in_words
 from tether.base.frozen import made
+from tether.base.spill import empty_array
 from tether.run.steps import Steps, joined
 from tether.start.references import References
 
@@ -22,12 +23,15 @@ Outputs: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]     # t, y, y', o
 class Record:
     """Rows of t, y, y' and order for every step, and of y, y' for the output times."""
 
-    def __init__(self, state: State, keep_steps: bool, t_eval: np.ndarray | None) -> None:
+    def __init__(
+        self, state: State, keep_steps: bool, t_eval: np.ndarray | None, limit: float = np.inf
+    ) -> None:
         self._earlier: list[_Part] = []        # of states before the present one
         self._whole: list[Steps] = []          # ... with all of their unknowns
         self._n_found = 0                      # counted once there are any
         self.keep_steps = keep_steps
         self.t_eval = t_eval
+        self._limit = limit                    # bytes of steps beyond which they go to a file
         self._open(state, t_eval)
 
     def _open(self, state: State, t_eval: np.ndarray | None) -> None:
@@ -92,7 +96,7 @@ class Record:
         """Whether another step fits, or the memory for as many as there are is free."""
         if not self.keep_steps or self._state.stored < len(self.t):
             return True
-        return fits(2 * self.size)
+        return 2 * self.size > self._limit or fits(2 * self.size)
 
     @property
     def size(self) -> int:
@@ -103,10 +107,10 @@ class Record:
         """Make sure that `rows` more steps fit."""
         if not self.keep_steps or self._state.stored + rows <= len(self.t):
             return
-        used = self._state.stored
+        used, on_disk = self._state.stored, 2 * self.size > self._limit
         for name in ("t", "order", "y", "yp", "g"):
             old = getattr(self, name)
-            new = np.empty((2 * len(old), *old.shape[1:]), old.dtype)
+            new = empty_array((2 * len(old), *old.shape[1:]), old.dtype, on_disk)
             new[:used] = old[:used]
             setattr(self, name, new)
         self._hand_over()

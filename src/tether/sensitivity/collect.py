@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tether._core.state import State
+from tether.problem.options import Options
 from tether.problem.problem import Problem
 from tether.run.interpolant import Interpolant
 from tether.run.steps import Steps, joined
 from tether.run.watch import Event
 from tether.sensitivity.checks import check_model, check_not_changed, check_outside, reading_of
-from tether.sensitivity.forward import RowTarget, forwards
+from tether.sensitivity.forward import RowTarget, TangentErrors, forwards
 from tether.sensitivity.later import Later
 from tether.sensitivity.parameters import Parameters, find_parameters
 from tether.sensitivity.passage import Crossing, Moment, crossing_of_event
@@ -31,6 +32,9 @@ __all__ = [
 ]
 
 ONE = np.ones(1)
+# So often a run is repeated with shorter steps, which aim at this share of the tolerance; the
+# tolerance is not made smaller by more than that at once.
+MOST_ROUNDS, AIM, LEAST_FACTOR = 4, 0.3, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +74,15 @@ class Sensitivities:
 class Derivatives(Tape):
     """The tape of a run, and by what it is differentiated when it is over."""
 
-    def __init__(self, parameters: Parameters, later: Later | None, others: bool) -> None:
+    def __init__(
+        self, parameters: Parameters, later: Later | None, others: bool, n: int, settings: Options
+    ) -> None:
         super().__init__()
         self.parameters, self.later = parameters, later
+        self._errors, self._rounds = None, 0
+        if settings.sensitivity_test:
+            sizes = np.array([parameters.size(p) for p in range(len(parameters))])
+            self._errors = TangentErrors(*settings.tolerances(n), sizes)
         self._others = others                  # whether code of the user's runs on the way
         self._reading: Reading | None = None
 
@@ -103,19 +113,44 @@ class Derivatives(Tape):
         if self.later is not None:
             self.later.sweep = sweep
             return None
-        return collect(sweep, dense_output)
+        if self._errors is not None:
+            self._errors.worst = 0.0
+        return collect(sweep, dense_output, self._errors)
+
+    def tightened(self, settings: Options) -> Options | None:
+        """Return the settings for another run, if the errors of the tangents are to be smaller."""
+        if self._errors is None or not self._errors.worst > 1.0 or self._rounds == MOST_ROUNDS:
+            return None
+        self._rounds += 1
+        factor = max(AIM / self._errors.worst, LEAST_FACTOR)
+        rtol, atol = (factor * x for x in settings.tolerances(len(self._errors.rtol)))
+        return replace(settings, rtol=rtol, atol=atol)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What to check about the derivatives."""
+        if self._errors is None or not self._errors.worst > 1.0:
+            return ()
+        return (
+            f"the errors of sol.sens are up to {self._errors.worst:.3g} tolerances in a step, and "
+            "the run could not be repeated with shorter steps: pass a smaller rtol",
+        )
 
 
 def taped(
-    sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None, others: bool
+    sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None, others: bool,
+    settings: Options,
 ) -> Derivatives:
     """Make the tape of a run whose derivatives are wanted; `others` may change things on it."""
     later = sensitivity if isinstance(sensitivity, Later) else None
     wanted = sensitivity if later is None else later.wanted
-    return Derivatives(find_parameters(wanted, problem, n, variables), later, others)
+    parameters = find_parameters(wanted, problem, n, variables)
+    return Derivatives(parameters, later, others, n, settings)
 
 
-def collect(sweep: Sweep, dense_output: bool) -> Sensitivities:
+def collect(
+    sweep: Sweep, dense_output: bool, errors: TangentErrors | None = None
+) -> Sensitivities:
     """Go through a taped run forwards and return the derivatives."""
     record, n = sweep.record, sweep.n
     outputs = [] if record.t_eval is None else outputs_at(sweep, record.outputs()[0])
@@ -128,7 +163,7 @@ def collect(sweep: Sweep, dense_output: bool) -> Sensitivities:
         rows = RowOutputs(sweep)
         outputs += rows.cuts.values()
         target = RowTarget(np.zeros((len(rows), n, len(sweep.parameters))), rows.places)
-    found = forwards(sweep, outputs, target)
+    found = forwards(sweep, outputs, target, errors)
     if target is not None and rows is not None and rows.cuts:
         cut = found[len(outputs) - len(rows.cuts) :]
         target.values[list(rows.cuts)] = cut.transpose(0, 2, 1)
@@ -137,10 +172,12 @@ def collect(sweep: Sweep, dense_output: bool) -> Sensitivities:
     else:
         values = target.values.transpose(2, 1, 0)
     t_events, y_events = _of_events(happened, found[count:], sweep)
+    between = None
+    if dense_output and target is not None:
+        between = _interpolant(sweep, target.values.transpose(0, 2, 1))
     return Sensitivities(
         sweep.parameters.names, np.ascontiguousarray(values),
-        t_events if sweep.events else None, y_events if sweep.events else None,
-        _interpolant(sweep, target.values.transpose(0, 2, 1)) if dense_output and target is not None else None,
+        t_events if sweep.events else None, y_events if sweep.events else None, between,
     )
 
 

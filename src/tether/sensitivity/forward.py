@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tether._core import replay
 from tether.sensitivity.route import PAST, Path
 from tether.sensitivity.slopes import Slopes
 from tether.sensitivity.sweep import Output, Sweep
 
-__all__ = ["RowTarget", "forwards"]
+__all__ = ["RowTarget", "TangentErrors", "forwards"]
 
 
 @dataclass(eq=False)
@@ -28,6 +29,43 @@ class RowTarget:
 
     values: np.ndarray
     places: list[np.ndarray]
+
+
+@dataclass(eq=False)
+class TangentErrors:
+    """Errors of tangents in the steps of a run, as the error test would see them.
+
+    Attributes
+    ----------
+    rtol, atol : ndarray, shape (n,)
+        Tolerances of the user's unknowns.
+    sizes : ndarray, shape (parameters,)
+        Sizes of the parameters: absolute tolerances are divided by them.
+    worst : float
+        The largest error so far, in tolerances.
+    """
+
+    rtol: np.ndarray
+    atol: np.ndarray
+    sizes: np.ndarray
+    worst: float = 0.0
+
+    def look(self, path: Path, s: np.ndarray, first: int, last: int) -> None:
+        """Compare the tangents of some steps with what the ones before predict."""
+        n, shares = len(self.rtol), np.empty(PAST)
+        tested = np.arange(n)
+        if path.linear.model.multipliers is not None:
+            tested = np.flatnonzero(path.linear.model.multipliers[:n] == 0)
+        rtol, atol = self.rtol[tested, None], self.atol[tested, None]
+        for step in range(first, last):
+            order, place = int(path.order[step]), PAST + step - first
+            count = order + 1
+            replay.shares(path.t, PAST + step, order, path.t[PAST + step + 1], shares)
+            before = s[place - count : place][::-1]
+            change = s[place] - np.tensordot(shares[:count], before, 1)
+            allowed = rtol * np.abs(s[place][tested]) + atol / self.sizes
+            error = np.abs(change[tested]) / allowed / (order + 1)
+            self.worst = max(self.worst, float(error.max(initial=0.0)))
 
 
 @dataclass(eq=False)
@@ -52,7 +90,8 @@ class _Wanted:
 
 
 def forwards(
-    sweep: Sweep, outputs: Sequence[Output], target: RowTarget | None = None
+    sweep: Sweep, outputs: Sequence[Output], target: RowTarget | None = None,
+    errors: TangentErrors | None = None,
 ) -> np.ndarray:
     """Return the tangents of outputs: (outputs, parameters, n).
 
@@ -64,6 +103,8 @@ def forwards(
         Combinations of its points.
     target : RowTarget, optional
         What gets the tangents at the points themselves.
+    errors : TangentErrors, optional
+        What looks at the errors of the steps.
     """
     n, n_parameters = sweep.n, len(sweep.parameters)
     found = np.zeros((len(outputs), n_parameters, n))
@@ -88,6 +129,8 @@ def forwards(
             s[:PAST] = window.s[-PAST:]
             sweep.engine(path).forwards(part, path.c[first:last], s, PAST)
             window = _Window(s, last)
+            if errors is not None:
+                errors.look(path, s, first, last)
             if target is not None and places is not None:
                 into = places[first + 1 : last + 1]
                 kept = int(np.count_nonzero(into >= 0))        # all but a last one that was cut

@@ -76,7 +76,9 @@ class Parameters:
         return self.layout.flatten(self.problem.args)
 
     def size(self, p: int) -> float:
-        """Size of a parameter that is an argument: what small changes are compared with."""
+        """Return the size of a parameter in args: what small changes are compared with."""
+        if not 0 <= self.inputs[p] < self.layout.own:
+            return 1.0
         value = abs(float(self.values[self.inputs[p]]))
         return value if value > 0.0 else 1.0
 

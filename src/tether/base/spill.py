@@ -1,0 +1,27 @@
+"""Arrays that may be too large for memory: in a temporary file, which goes when they do."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import numpy as np
+
+__all__ = ["empty_array"]
+
+
+def empty_array(shape: tuple[int, ...], dtype: Any, on_disk: bool) -> np.ndarray:
+    """Make an array in memory, or in a temporary file.
+
+    Examples
+    --------
+    >>> from tether.base.spill import empty_array
+    >>> rows = empty_array((2, 3), float, on_disk=True)
+    >>> rows[:] = 1.0
+    >>> float(rows.sum())
+    6.0
+    """
+    if not on_disk or 0 in shape:
+        return np.empty(shape, dtype)
+    with tempfile.TemporaryFile(prefix="tether-") as file:     # mapped, it outlives its name
+        return np.memmap(file, dtype, "w+", shape=shape)
