@@ -14,7 +14,7 @@ from tether.solve import solve_dae
 from tether.structure.start import Start
 
 if TYPE_CHECKING:
-    from tether.adjoint import Gradient, gradient, vjp
+    from tether.adjoint import Gradient, gradient, hessian_product, vjp
     from tether.bdf import Bdf
     from tether.consistent import consistent_start
     from tether.ensemble import EnsembleResult, solve_ensemble
@@ -48,6 +48,7 @@ __all__ = [
     "analyze",
     "consistent_start",
     "gradient",
+    "hessian_product",
     "load",
     "solve_dae",
     "solve_ensemble",
@@ -67,6 +68,7 @@ _LATE = {
     "Request": "tether.run.requests",
     "consistent_start": "tether.consistent",
     "gradient": "tether.adjoint",
+    "hessian_product": "tether.adjoint",
     "load": "tether.result.load",
     "solve_ensemble": "tether.ensemble",
     "solve_fixed": "tether.fixed",
