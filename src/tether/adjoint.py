@@ -37,6 +37,17 @@ class Gradient:
         The parameters.
     sol : DaeResult
         The solution that it was made of.
+
+    Examples
+    --------
+    >>> from tether import gradient
+    >>> found = gradient(lambda sol: sol.y[0, -1], lambda t, y, yp, k: [yp[0] - k], (0, 2), [1.0],
+    ...                  args=(3.0,))
+    >>> found
+    loss 7
+      d/d k = 2
+    >>> round(found["k"], 6)
+    2.0
     """
 
     value: float
@@ -124,12 +135,8 @@ class Pullback:
                     )
                 bar = by_t[k] + by_y[k] @ occurrence.slope
                 found[0] += bar * crossing.by_parameters
-                seeds += [
-                    Seed(occurrence.leg, moment.row, moment.value_shares,
-                         bar * crossing.by_values[None]),
-                    Seed(occurrence.leg, moment.row, moment.slope_shares,
-                         bar * crossing.by_slopes[None]),
-                ]
+                of_state = bar * crossing.by_values[None]
+                seeds.append(Seed(occurrence.leg, moment.row, moment.shares, of_state))
         return backwards(sweep, seeds, found)[0]
 
 

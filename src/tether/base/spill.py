@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -23,5 +22,7 @@ def empty_array(shape: tuple[int, ...], dtype: Any, on_disk: bool) -> np.ndarray
     """
     if not on_disk or 0 in shape:
         return np.empty(shape, dtype)
+    import tempfile  # late, to save time
+
     with tempfile.TemporaryFile(prefix="tether-") as file:     # mapped, it outlives its name
         return np.memmap(file, dtype, "w+", shape=shape)

@@ -85,7 +85,7 @@ def _leave(
 ) -> None:
     """Take what depends on the begin of a leg back to the one before, or to the start."""
     past, before = bar[: PAST - 1].copy(), waiting[number - 1]
-    if path.leg.past is not None:
+    if number > 0:
         through = sweep.passages[number - 1]
         n = min(bar.shape[2], sweep.paths[number - 1].linear.n)
         for k, share in enumerate(through.past[: PAST - 1]):
@@ -102,7 +102,5 @@ def _leave(
             of_start[:, : sweep.n] = of_given
         gradient += of_given @ sweep.seeds.T
         return
-    through = sweep.passages[number - 1]
-    of_s, of_sp = through.backwards(of_values, of_slopes, gradient)
-    before.append(Seed(number - 1, through.row, through.value_shares, of_s))
-    before.append(Seed(number - 1, through.row, through.slope_shares, of_sp))
+    of_state = through.backwards(of_values, of_slopes, gradient)
+    before.append(Seed(number - 1, through.row, through.shares, of_state))

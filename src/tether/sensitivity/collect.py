@@ -165,10 +165,10 @@ def collect(
         target = RowTarget(np.zeros((len(rows), n, len(sweep.parameters))), rows.places)
     found = forwards(sweep, outputs, target, errors)
     if target is not None and rows is not None and rows.cuts:
-        cut = found[len(outputs) - len(rows.cuts) :]
+        cut = found[len(outputs) - len(rows.cuts) :, :, :n]
         target.values[list(rows.cuts)] = cut.transpose(0, 2, 1)
     if record.t_eval is not None or target is None:
-        values = found[:count].transpose(1, 2, 0)
+        values = found[:count, :, :n].transpose(1, 2, 0)
     else:
         values = target.values.transpose(2, 1, 0)
     t_events, y_events = _of_events(happened, found[count:], sweep)
@@ -192,11 +192,11 @@ def _of_events(
         for k, occurrence in enumerate(event):
             own = found[first : first + len(occurrence.outputs)]
             first += len(own)
-            y[k] = own[0]
+            y[k] = own[0, :, : sweep.n]
             if occurrence.moment is not None:
                 t[k] = np.nan
             if occurrence.crossing is not None:
-                t[k] = occurrence.crossing.shift(own[1], own[2])
+                t[k] = occurrence.crossing.shift(own[1])
                 y[k] += np.outer(t[k], occurrence.slope)
         times.append(t)
         values.append(y)
@@ -312,11 +312,7 @@ class Occurrence:
         """What has to be known of the solution: the values, and what decides about the time."""
         if self.moment is None or self.crossing is None:
             return [self.output]
-        row, moment = self.moment.row, self.moment
-        return [
-            self.output, Output(self.leg, row, moment.value_shares),
-            Output(self.leg, row, moment.slope_shares),
-        ]
+        return [self.output, Output(self.leg, self.moment.row, self.moment.shares)]
 
 
 def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
@@ -343,5 +339,5 @@ def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
                 continue
         else:
             crossing = crossing_of_event(sweep.function(event.fun, 1), moment, sweep.n)
-        found.append(Occurrence(output, moment.yp[: sweep.n], leg, moment, crossing))
+        found.append(Occurrence(output, moment.motion.yp[: sweep.n], leg, moment, crossing))
     return found

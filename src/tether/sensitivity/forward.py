@@ -93,7 +93,7 @@ def forwards(
     sweep: Sweep, outputs: Sequence[Output], target: RowTarget | None = None,
     errors: TangentErrors | None = None,
 ) -> np.ndarray:
-    """Return the tangents of outputs: (outputs, parameters, n).
+    """Return the tangents of outputs: (outputs, parameters, unknowns), the user's first.
 
     Parameters
     ----------
@@ -107,7 +107,8 @@ def forwards(
         What looks at the errors of the steps.
     """
     n, n_parameters = sweep.n, len(sweep.parameters)
-    found = np.zeros((len(outputs), n_parameters, n))
+    most = max((sweep.paths[output.leg].linear.n for output in outputs), default=n)
+    found = np.zeros((len(outputs), n_parameters, most))
     wanted = [_Wanted() for _ in sweep.paths]
     for k in sorted(range(len(outputs)), key=lambda k: outputs[k].row):
         wanted[outputs[k].leg].numbers.append(k)
@@ -149,8 +150,8 @@ def _collect(
         output = outputs[k]
         if output.row > window.last:
             return
-        points = window.points(output.row, len(output.shares))[:, :, : found.shape[2]]
-        found[k] = np.tensordot(output.shares, points, 1)
+        points = window.points(output.row, len(output.shares))
+        found[k, :, : points.shape[2]] = np.tensordot(output.shares, points, 1)
         wanted.done += 1
 
 
@@ -158,6 +159,7 @@ def _begin(sweep: Sweep, number: int, path: Path, before: _Window | None) -> _Wi
     """Find the tangents where a leg begins, and of the points that it takes for its past."""
     n_parameters = len(sweep.parameters)
     s = np.zeros((PAST, path.linear.n, n_parameters))      # the begin, and PAST - 1 before
+    past: list[np.ndarray] = []
     if before is None:
         w = sweep.seeds
         for start in sweep.starts[0]:
@@ -166,14 +168,14 @@ def _begin(sweep: Sweep, number: int, path: Path, before: _Window | None) -> _Wi
         slopes = start.slopes(values)
     else:
         through = sweep.passages[number - 1]
-        points = before.points(through.row, len(through.value_shares))
+        points = before.points(through.row, len(through.shares))
         values, slopes = through.forwards(points)
+        past = [np.tensordot(share, points, 1) for share in through.past[: PAST - 1]]
     distance = path.t[1 : PAST + 1] - path.t[PAST]
     s[:] = values.T + distance[:, None, None] * slopes.T
-    if path.leg.past is not None:
-        for k, share in enumerate(through.past[: PAST - 1]):
-            row = np.tensordot(share, points, 1)[:, : path.linear.n]
-            s[PAST - 2 - k, : row.shape[1]] = row.T
+    for k, row in enumerate(past):
+        n = min(row.shape[1], path.linear.n)
+        s[PAST - 2 - k, :n] = row[:, :n].T
     return _Window(s, 0)
 
 

@@ -19,7 +19,7 @@ from tether.trace import Trace, jacobian, trace
 from tether.trace.emit import NoProgram, Program
 from tether.trace.tracer import TraceFailure
 
-__all__ = ["FunctionSlopes", "UserFunction"]
+__all__ = ["FunctionSlopes", "UserFunction", "then"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,15 @@ class FunctionSlopes:
     by_parameters: np.ndarray
 
 
+def then(first: FunctionSlopes, second: FunctionSlopes) -> FunctionSlopes:
+    """Let a function change what another one has made of the values."""
+    by = second.by_values
+    return FunctionSlopes(
+        second.value, by @ first.by_values, by @ first.by_slopes + second.by_slopes,
+        by @ first.by_time + second.by_time, by @ first.by_parameters + second.by_parameters,
+    )
+
+
 class UserFunction:
     """A function (t, y, yp, *args) of n unknowns with a number of values, and its derivatives."""
 
@@ -40,6 +49,11 @@ class UserFunction:
         self, fun: Callable[..., Any], n: int, size: int, parameters: Parameters
     ) -> None:
         self._fun, self._n, self._size, self._parameters = fun, n, size, parameters
+
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return str(getattr(self._fun, "__name__", type(self._fun).__name__))
 
     def at(self, t: float, y: np.ndarray, yp: np.ndarray) -> FunctionSlopes:
         """Differentiate at a point."""

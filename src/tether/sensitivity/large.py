@@ -150,9 +150,14 @@ class LargeStart:
         kept = np.where(self._evolves, s, 0.0)
         return np.where(self._evolves, self._completed(kept), 0.0)
 
-    def corrected(self, yp: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """Correct slopes where the equations leave a residual."""
-        return yp - np.where(self._evolves, self._factors.solve(r), 0.0)
+    def motion(
+        self, yp: np.ndarray, r: np.ndarray, f_t: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives, where slopes leave a residual and F_t is known."""
+        slopes = yp - np.where(self._evolves, self._factors.solve(r), 0.0)
+        kept = np.where(self._evolves, slopes, 0.0)
+        found = self._factors.solve(-(f_t + self._fy @ kept))
+        return np.where(self._evolves, slopes, found), np.where(self._evolves, found, 0.0)
 
     def _back(self, bar: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Take back what depends on the values completed."""

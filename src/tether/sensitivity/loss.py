@@ -45,7 +45,16 @@ class SolutionValues:
 
     def __getitem__(self, key: str | int) -> Any:
         """Return an unknown by name or number."""
+        if isinstance(key, str) and key not in self.names:
+            raise KeyError(f"there is no unknown {key!r}; there are {', '.join(self.names)}")
         return self.y[self.names.index(key) if isinstance(key, str) else key]
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what there is instead of something else."""
+        raise AttributeError(
+            f"a loss cannot use sol.{name}, but sol.t, sol.y, sol['name'], sol.names, sol.t_events "
+            "and sol.y_events"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,6 +145,10 @@ def _called(problem: Problem) -> list[str]:
     if not problem.args:
         return []
     first, count = 4 if problem.fills else 3, len(problem.args)
+    if problem.unpacks is not problem.fun:     # M y' = f(t, y, *args), and the like
+        inside = plain_parameters(problem.unpacks)
+        if inside is not None and len(inside) >= 2 + count:
+            return list(inside[len(inside) - count :])
     plain = plain_parameters(problem.fun)
     if plain is not None and len(plain) == first + count:
         return list(plain[first:])

@@ -7,31 +7,40 @@ differentiated along with it, math (35).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from tether._core.plain import Plain
 from tether.run.happening import Happening
 from tether.run.watch import Event
-from tether.sensitivity.differences import central, gradient_of
 from tether.sensitivity.functions import FunctionSlopes, UserFunction
 from tether.sensitivity.parameters import Parameters
 from tether.sensitivity.route import PAST, Path
-from tether.sensitivity.starts import consistent_slopes
-from tether.sensitivity.tape import Begin
+from tether.sensitivity.starts import Motion, motion_at
+from tether.trace import Trace, jacobian
 
 __all__ = [
-    "Change", "Crossing", "Link", "Moment", "Passage", "Start", "crossing_of_event", "passage",
+    "Crossing", "Link", "Moment", "Passage", "Start", "crossing_of_event", "link_of", "passage",
 ]
 
-# Relative change of an argument with which times of breaks are compared.
-SMALL_CHANGE = 1e-6
+# Relative changes of an argument with which times of breaks are compared.
+SMALL_CHANGES = np.array([1e-6, 1e-8, 1e-10])
+# Relative: times that are not farther apart are the same.
+SAME_TIME = 64 * float(np.finfo(float).eps)
+# Relative: slopes that differ by more make the tangents jump where the time depends on parameters.
+SAME_SLOPE = 1e-6
+# Of what an event function changes by in a step: what is left of it where the event happens.
+LEFT_OVER = 1e-3
 # Of a leg: so far before a break its equations are looked at.
 JUST_BEFORE = 1e-13
 EPS = float(np.finfo(float).eps)
+# Relative: what terms leave where they cancel.
+ROUND_OFF = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,47 +49,19 @@ class Crossing:
 
     Attributes
     ----------
-    by_values, by_slopes : ndarray, shape (k,)
-        Of the time by the tangents of y and y' there, of the first k unknowns.
+    by_values : ndarray, shape (k,)
+        Of the time by the tangents of y there, of the first k unknowns; what depends on slopes
+        depends on values by the equations.
     by_parameters : ndarray, shape (parameters,)
         ... and by the parameters themselves.
     """
 
     by_values: np.ndarray
-    by_slopes: np.ndarray
     by_parameters: np.ndarray
 
-    def shift(self, s: np.ndarray, sp: np.ndarray) -> np.ndarray:
-        """Return the derivative of the time for tangents of y and y', line by line."""
-        n = len(self.by_values)
-        return s[:, :n] @ self.by_values + sp[:, :n] @ self.by_slopes + self.by_parameters
-
-
-@dataclass(frozen=True, eq=False)
-class Change:
-    """What events make of the state: derivatives of the new values.
-
-    By the values and slopes before, by the time, and by the parameters.
-    """
-
-    by_values: np.ndarray
-    by_slopes: np.ndarray
-    by_time: np.ndarray
-    by_parameters: np.ndarray
-
-    @classmethod
-    def of(cls, slopes: FunctionSlopes) -> Change:
-        """Take what one event does."""
-        return cls(slopes.by_values, slopes.by_slopes, slopes.by_time, slopes.by_parameters)
-
-    def then(self, slopes: FunctionSlopes) -> Change:
-        """Let another event change what this one has left."""
-        return Change(
-            slopes.by_values @ self.by_values,
-            slopes.by_values @ self.by_slopes + slopes.by_slopes,
-            slopes.by_values @ self.by_time + slopes.by_time,
-            slopes.by_values @ self.by_parameters + slopes.by_parameters,
-        )
+    def shift(self, s: np.ndarray) -> np.ndarray:
+        """Return the derivative of the time for tangents of y, line by line."""
+        return s[:, : len(self.by_values)] @ self.by_values + self.by_parameters
 
 
 class Start(Protocol):
@@ -103,12 +84,48 @@ class Start(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """One begin: what events make of the state, and the start that is found for it."""
+    """One begin: what events make of the state, and the start that is found for it.
+
+    Attributes
+    ----------
+    start : Start
+        How what is found depends on what it was made from.
+    size : int
+        Number of unknowns before.
+    by_state : ndarray or None
+        Of what it was made from by the tangents before; None where nothing changes the state.
+    by_shift : ndarray
+        ... and by the time.
+    by_parameters : ndarray or None
+        ... and by the parameters.
+    """
 
     start: Start
-    slope: np.ndarray                          # y' of the user's unknowns behind it
-    size: int                                  # number of all unknowns behind it
-    change: Change | None = None
+    size: int
+    by_state: np.ndarray | None
+    by_shift: np.ndarray
+    by_parameters: np.ndarray | None
+
+    def forwards(self, s: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        """Return the tangents behind it for those before and for that of the time."""
+        w = s[:, : len(self.by_shift)] if self.by_state is None else s @ self.by_state.T
+        w = w + np.outer(shift, self.by_shift)
+        if self.by_parameters is not None:
+            w = w + self.by_parameters.T
+        return self.start.values(w, shift)
+
+    def backwards(
+        self, of_values: np.ndarray, gradient: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what depends on the tangents before and on the time."""
+        w, of_time = self.start.take_back(of_values, gradient)
+        if self.by_parameters is not None:
+            gradient += w @ self.by_parameters
+        if self.by_state is not None:
+            return w @ self.by_state, of_time + w @ self.by_shift
+        of_state = np.zeros((len(w), self.size))
+        of_state[:, : w.shape[1]] = w
+        return of_state, of_time + w @ self.by_shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,23 +134,19 @@ class Passage:
 
     Attributes
     ----------
-    row, value_shares, slope_shares : int, ndarray, ndarray
-        The last step of the leg before, and the shares of its points in y and y' at the time.
-    slope, curvature : ndarray
-        y' and y'' before.
+    row, shares : int, ndarray
+        The last step of the leg before, and the shares of its points in y at the time.
     crossing : Crossing or None
         What the time depends on.
     links : list of Link
         What happens, one after the other.
     past : list of ndarray
-        Shares of the same points in the points that the next leg has for its past.
+        Shares of the same points in the points that the next leg has for its past. None where
+        the leg has no past, and where its tangents jump: then they have come along their slope.
     """
 
     row: int
-    value_shares: np.ndarray
-    slope_shares: np.ndarray
-    slope: np.ndarray
-    curvature: np.ndarray
+    shares: np.ndarray
     crossing: Crossing | None
     links: list[Link]
     past: list[np.ndarray]
@@ -143,53 +156,30 @@ class Passage:
 
         `tangents` are those of the points of the last step, latest first, of all unknowns.
         """
-        n = len(self.slope)
-        s = np.tensordot(self.value_shares, tangents, 1)
-        sp = np.tensordot(self.slope_shares, tangents, 1)
-        shift = np.zeros(len(s)) if self.crossing is None else self.crossing.shift(s, sp)
-        w = s[:, :n] + np.outer(shift, self.slope)
-        wp = sp[:, :n] + np.outer(shift, self.curvature)
+        s = np.tensordot(self.shares, tangents, 1)
+        shift = np.zeros(len(s)) if self.crossing is None else self.crossing.shift(s)
         for link in self.links:
-            if link.change is not None:
-                w = (
-                    w @ link.change.by_values.T + wp @ link.change.by_slopes.T
-                    + link.change.by_parameters.T + np.outer(shift, link.change.by_time)
-                )
-            found = link.start.values(w, shift)
-            w = found[:, :n] + np.outer(shift, link.slope)
-        return found, self.links[-1].start.slopes(found)
+            s = link.forwards(s, shift)
+        return s, self.links[-1].start.slopes(s)
 
     def backwards(
         self, of_values: np.ndarray, of_slopes: np.ndarray, gradient: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Take what depends on the begin back to the values and slopes just before.
+    ) -> np.ndarray:
+        """Take what depends on the begin back to the values just before.
 
         `of_values` and `of_slopes` belong to the tangents behind the last link; what comes from
-        parameters is added to `gradient`. As many unknowns are returned as have a say.
+        parameters is added to `gradient`.
         """
-        n, lines = len(self.slope), len(of_values)
-        of_start = of_values + self.links[-1].start.take_slopes_back(of_slopes, gradient)
-        shift_bar = np.zeros(lines)
-        w_bar, wp_bar = np.zeros((lines, n)), np.zeros((lines, n))
-        for number, link in reversed(list(enumerate(self.links))):
-            w_bar, of_time = link.start.take_back(of_start, gradient)
-            shift_bar += of_time
-            if link.change is not None:
-                gradient += w_bar @ link.change.by_parameters
-                shift_bar += w_bar @ link.change.by_time
-                wp_bar += w_bar @ link.change.by_slopes
-                w_bar = w_bar @ link.change.by_values
-            if number > 0:
-                shift_bar += w_bar @ self.links[number - 1].slope
-                of_start = np.zeros((lines, self.links[number - 1].size))
-                of_start[:, :n] = w_bar
-        shift_bar += w_bar @ self.slope + wp_bar @ self.curvature
+        of_state = of_values + self.links[-1].start.take_slopes_back(of_slopes, gradient)
+        of_time = np.zeros(len(of_values))
+        for link in reversed(self.links):
+            of_state, more = link.backwards(of_state, gradient)
+            of_time += more
         if self.crossing is not None:
-            gradient += np.outer(shift_bar, self.crossing.by_parameters)
-            more = np.zeros((lines, len(self.crossing.by_values) - n))
-            w_bar = np.hstack([w_bar, more]) + np.outer(shift_bar, self.crossing.by_values)
-            wp_bar = np.hstack([wp_bar, more]) + np.outer(shift_bar, self.crossing.by_slopes)
-        return w_bar, wp_bar
+            gradient += np.outer(of_time, self.crossing.by_parameters)
+            k = len(self.crossing.by_values)
+            of_state[:, :k] += np.outer(of_time, self.crossing.by_values)
+        return of_state
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,75 +197,114 @@ class Moment:
         return self.path.degree(self.row) if self.path.steps else 0
 
     @cached_property
-    def value_shares(self) -> np.ndarray:
+    def shares(self) -> np.ndarray:
         """Shares of the points in the values."""
         return self.path.shares(self.t, self.row, self.degree)
 
-    @cached_property
-    def slope_shares(self) -> np.ndarray:
-        """Shares of the points in the slopes."""
-        return self._rates(1)
-
-    def _rates(self, order: int) -> np.ndarray:
-        """Shares in a derivative of the polynomial: by Lagrange's polynomials."""
+    def _slope(self) -> np.ndarray:
+        """Slope of the polynomial, by those of Lagrange's."""
         last = PAST + self.row
         nodes = self.path.t[last - self.degree : last + 1][::-1]
         scale = np.max(np.abs(nodes - self.t)) or 1.0
-        found = []
-        for j in range(len(nodes)):
+        found = np.zeros_like(self.y)
+        for j, point in enumerate(self.points):
             others = np.delete(nodes, j)
             basis = np.poly((others - self.t) / scale) / np.prod((nodes[j] - others) / scale)
-            found.append(np.polyval(np.polyder(basis, order), 0.0) / scale**order)
-        return np.array(found)
+            found += np.polyval(np.polyder(basis), 0.0) / scale * point
+        return found
 
     @cached_property
     def points(self) -> np.ndarray:
         """Values of all unknowns at the points of the polynomial, latest first."""
-        rows = np.arange(self.row, self.row - self.degree - 1, -1)
-        past = self.path.leg.begin
-        points = [self.path.y[i] if i >= 0 else past.start.y + (
-            self.path.t[PAST + i] - past.t) * past.start.yp for i in rows]
-        return np.array(points)
+        leg, first = self.path.leg, self.path.leg.begin
+
+        def value(row: int) -> np.ndarray:
+            if row >= 0:
+                return self.path.y[row]
+            if leg.past_values is not None and -row <= len(leg.past_values):
+                return leg.past_values[-row - 1]
+            return first.start.y + (self.path.t[PAST + row] - first.t) * first.start.yp
+
+        return np.array([value(self.row - k) for k in range(self.degree + 1)])
 
     @cached_property
     def y(self) -> np.ndarray:
         """Values of all unknowns."""
-        return self.value_shares @ self.points
+        return self.shares @ self.points
 
     @cached_property
-    def yp(self) -> np.ndarray:
-        """Slopes, as the equations have them."""
+    def motion(self) -> Motion:
+        """How the solution moves there, by its equations."""
         begin, t = self.path.leg.begin, self.t
         if self.at_break:                      # there the equations may be those behind it already
             t -= JUST_BEFORE * (t - begin.t) + 8 * EPS * abs(t) * np.sign(t - begin.t)
-        return consistent_slopes(
-            self.path.linear, begin.values, t, self.y, self.slope_shares @ self.points
-        )
-
-    @cached_property
-    def ypp(self) -> np.ndarray:
-        """Second derivatives of the polynomial."""
-        return self._rates(2) @ self.points
+        return motion_at(self.path.linear, begin.values, t, self.y, self._slope())
 
 
 def crossing_of_event(function: UserFunction, moment: Moment, n: int) -> Crossing | None:
     """Differentiate the time at which an event function is zero."""
-    y, yp, ypp = moment.y[:n], moment.yp[:n], moment.ypp[:n]
+    y, yp, ypp = moment.y[:n], moment.motion.yp[:n], moment.motion.ypp[:n]
     found = function.at(moment.t, y, yp)
+    step = moment.path.t[PAST + moment.row] - moment.path.t[PAST + moment.row - 1]
+    rate = found.by_time[0] + found.by_values[0] @ yp + found.by_slopes[0] @ ypp
+    if abs(found.value[0]) > LEFT_OVER * abs(step * rate) + ROUND_OFF * abs(found.by_values[0] @ y):
+        raise ValueError(
+            f"sensitivity: the event function {function.name} is {found.value[0]:.3g} at t = "
+            f"{moment.t:.6g}, where its event has happened: it depends on more than t, y, yp and "
+            "args, and that has changed since"
+        )
     return _crossing(
         found.by_values[0], found.by_slopes[0], float(found.by_time[0]), found.by_parameters[0],
-        yp, ypp,
+        moment.motion,
     )
 
 
 def _crossing(
     by_values: np.ndarray, by_slopes: np.ndarray, by_time: float, by_parameters: np.ndarray,
-    yp: np.ndarray, ypp: np.ndarray,
+    motion: Motion,
 ) -> Crossing | None:
-    rate = by_time + by_values @ yp + by_slopes @ ypp
+    """Differentiate the time at which a function is zero whose derivatives are known."""
+    n = len(by_values)
+    rate = by_time + by_values @ motion.yp[:n] + by_slopes @ motion.ypp[:n]
     if rate == 0.0 or not np.isfinite(rate):
         return None
-    return Crossing(-by_values / rate, -by_slopes / rate, -by_parameters / rate)
+    of_state, of_parameters = _by_state(by_values[None], by_slopes[None], motion, by_parameters)
+    return Crossing(-of_state[0] / rate, -of_parameters[0] / rate)
+
+
+def _by_state(
+    by_values: np.ndarray, by_slopes: np.ndarray, motion: Motion, by_parameters: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Express what depends on values and slopes of some unknowns by values of all of them."""
+    total = np.array(by_parameters, float).reshape(len(by_values), -1)
+    if not by_slopes.any():
+        return by_values, total
+    size = len(motion.yp)
+    more = np.zeros((len(by_values), size - by_values.shape[1]))
+    values, slopes = np.hstack([by_values, more]), np.hstack([by_slopes, more])
+    return values + motion.tangents.take_slopes_back(slopes, total), total
+
+
+def link_of(
+    start: Start, motion: Motion, n: int, found: FunctionSlopes | None
+) -> Link:
+    """Differentiate a begin from a state that moves; `found` is what events make of it."""
+    size, yp = len(motion.yp), motion.yp[:n]
+    if found is None:
+        return Link(start, size, None, yp, None)
+    by_shift = found.by_values @ yp + found.by_slopes @ motion.ypp[:n] + found.by_time
+    by_state, by_parameters = _by_state(
+        found.by_values, found.by_slopes, motion, found.by_parameters
+    )
+    if by_state.shape[1] < size:
+        by_state = np.hstack([by_state, np.zeros((n, size - by_state.shape[1]))])
+    return Link(start, size, by_state, by_shift, by_parameters)
+
+
+def _has_kink(before: np.ndarray, after: np.ndarray) -> bool:
+    """Whether slopes differ, by however little it may be for the steps at hand."""
+    size = np.maximum(np.abs(before), np.abs(after))
+    return bool(np.any(np.abs(after - before) > SAME_SLOPE * size.max(initial=0.0)))
 
 
 class Functions(Protocol):
@@ -289,22 +318,17 @@ class Functions(Protocol):
 
 
 def passage(
-    before: Path, happening: Happening | None, links: list[Link], begin: Begin, past: Any,
+    moment: Moment, happening: Happening | None, links: list[Link], slope: np.ndarray, past: Any,
     functions: Functions,
 ) -> Passage:
-    """Differentiate what happens between two legs."""
-    n = before.linear.model.n
-    t = begin.t if happening is None else happening.t
-    row = before.steps
-    moment = Moment(before, t, row, happening is not None and happening.is_break)
-    crossing = None
+    """Differentiate what happens between two legs; `slope` is y' behind it."""
+    n, crossing = moment.path.linear.model.n, None
     if happening is not None:
         crossing = _crossing_of(happening, moment, functions, n)
-    shares = [] if past is None else [before.shares(x, row, moment.degree) for x in past]
-    return Passage(
-        row, moment.value_shares, moment.slope_shares, moment.yp[:n], moment.ypp[:n], crossing,
-        links, shares,
-    )
+    shares = []
+    if past is not None and (crossing is None or not _has_kink(moment.motion.yp[:n], slope)):
+        shares = [moment.path.shares(x, moment.row, moment.degree) for x in past]
+    return Passage(moment.row, moment.shares, crossing, links, shares)
 
 
 def _crossing_of(
@@ -320,57 +344,45 @@ def _crossing_of(
         fun = functions.events[happening.acting[0]].fun
         return crossing_of_event(functions.function(fun, 1), moment, n)
     begin = moment.path.leg.begin
-    model, values = begin.model, begin.values
+    model = begin.model
     if happening.turned:
         assert model.modes is not None
-        surface = happening.turned[0]
-
-        def height(t: float, y: np.ndarray, yp: np.ndarray, values: np.ndarray) -> float:
-            inputs = values[: len(model.inputs)]
-            return float(model.modes.height(surface, inputs)(t, y, yp))  # type: ignore[union-attr]
-
-        return _crossing_of_height(height, moment, n, n, values, parameters)
+        node = model.modes.surfaces[happening.turned[0]].function
+        with model.modes.lock:
+            return _crossing_of_height(model.modes.traced, node, moment, parameters)
     if happening.passing:
         assert model.frozen is not None
-        number, size = happening.passing[0], model.frozen.traced.n
-
-        def height(t: float, y: np.ndarray, yp: np.ndarray, values: np.ndarray) -> float:
-            runner = model.frozen.heights.new(values)  # type: ignore[union-attr]
-            return float(runner.values(t, y, yp)[number])
-
-        return _crossing_of_height(height, moment, size, n, values, parameters)
+        node = model.frozen.surfaces[happening.passing[0]].function
+        with model.modes.lock if model.modes is not None else nullcontext():
+            return _crossing_of_height(model.frozen.traced, node, moment, parameters)
     return None
 
 
 def _crossing_of_height(
-    height: Callable[[float, np.ndarray, np.ndarray, np.ndarray], float], moment: Moment,
-    size: int, n: int, values: np.ndarray, parameters: Parameters,
+    traced: Trace, node: int, moment: Moment, parameters: Parameters
 ) -> Crossing | None:
     """Differentiate the time at which a height above a surface is zero.
 
-    It may depend on shares of sliding solutions, which follow the user's n unknowns.
+    It may depend on shares of sliding solutions, which follow the user's unknowns.
     """
-    t, y, yp, ypp = moment.t, moment.y[:size], moment.yp[:size], moment.ypp[:size]
-    step = abs(moment.path.t[-1] - moment.path.t[PAST]) or 1.0
-    y_size = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
-    by_values = gradient_of(lambda x: height(t, x, yp, values), y, y_size)
-    by_slopes = gradient_of(lambda x: height(t, y, x, values), yp, np.abs(yp) + y_size / step)
-    by_time = float(central(lambda dt: height(t + dt, y, yp, values), step))
+    graph, n = traced.graph, traced.n
+    numbers = parameters.of_inputs
+    leaves = [
+        *traced.unknowns(), *traced.unknowns(1), graph.time(),
+        *(graph.arg(int(i)) for i in parameters.inputs[numbers]),
+    ]
+    slopes = jacobian(graph, [node], leaves)
+    program = traced.program(slopes.nodes, opaque=True)
+    found = np.zeros(len(leaves))
+    inputs = moment.path.leg.begin.values[: traced.args.size]
+    found[slopes.cols] = Plain(program, inputs).values(
+        moment.t, moment.y[:n], moment.motion.yp[:n]
+    )
     by_parameters = np.zeros(len(parameters))
-    for p in parameters.of_inputs:
-        number = parameters.inputs[p]
-
-        def along(change: float, number: int = number) -> float:
-            changed = values.copy()
-            changed[number] += change
-            return height(t, y, yp, changed)
-
-        at = abs(values[number])
-        by_parameters[p] = float(central(along, at if at > 0.0 else 1.0))
-    if size > n and by_values[n:].any():
-        # algebraic unknowns of the leg have polynomials of their own: their slope counts
-        yp = np.append(yp[:n], (moment.slope_shares @ moment.points)[n:size])
-    return _crossing(by_values, by_slopes, by_time, by_parameters, yp, ypp)
+    by_parameters[numbers] = found[2 * n + 1 :]
+    return _crossing(
+        found[:n], found[n : 2 * n], float(found[2 * n]), by_parameters, moment.motion
+    )
 
 
 def _crossing_of_break(moment: Moment, parameters: Parameters, n: int) -> Crossing | None:
@@ -389,15 +401,21 @@ def _crossing_of_break(moment: Moment, parameters: Parameters, n: int) -> Crossi
         back = moment.t - direction * 0.5 * span
         return what.timetable(changed, back, moment.t + direction * 0.5 * span).next(back)
 
-    by_parameters = np.zeros(len(parameters))
     now = time_with(0, 0.0)
-    if now is None or abs(now - moment.t) > SMALL_CHANGE * span:
+    if now is None or abs(now - moment.t) > SAME_TIME * max(abs(moment.t), span):
         return None                            # a break of the user's, at a fixed time
+    by_parameters = np.zeros(len(parameters))
     for p in parameters.of_inputs:
         number = int(parameters.inputs[p])
-        change = SMALL_CHANGE * (abs(inputs[number]) or 1.0)
-        times = [time_with(number, way * change) for way in (1.0, -1.0)]
-        if None not in times:
-            by_parameters[p] = (times[0] - times[1]) / (2.0 * change)  # type: ignore[operator]
-    nothing = np.zeros(n)
-    return Crossing(nothing, nothing, by_parameters) if by_parameters.any() else None
+        for change in SMALL_CHANGES * (abs(inputs[number]) or 1.0):
+            times = [time_with(number, way * change) for way in (1.0, -1.0)]
+            if times[0] is not None and times[1] is not None:
+                by_parameters[p] = (times[0] - times[1]) / (2.0 * change)
+                break
+        else:
+            raise ValueError(
+                f"sensitivity: how the switch at t = {moment.t:.10g} depends on "
+                f"{parameters.names[p]} cannot be told, because something else happens "
+                f"{span:.2g} before it"
+            )
+    return Crossing(np.zeros(n), by_parameters) if by_parameters.any() else None

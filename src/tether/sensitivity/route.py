@@ -28,6 +28,8 @@ class Path:
         What gives its slopes.
     t : ndarray, shape (PAST + 1 + steps,)
         Times: of the past, of the begin, of the ends of the steps. A step that was cut is the last.
+    ends : ndarray, shape (steps,)
+        Times at which the equations held at the ends of the steps: at a break, just before it.
     y, yp : ndarray, shape (1 + steps, n)
         Values at the begin and at the ends of the steps.
     order : ndarray of int, shape (steps,)
@@ -41,6 +43,7 @@ class Path:
     leg: Leg
     linear: Linearised
     t: np.ndarray
+    ends: np.ndarray
     y: np.ndarray
     yp: np.ndarray
     order: np.ndarray
@@ -87,9 +90,12 @@ def path_of(leg: Leg, record: Record, linear: Linearised) -> Path:
         spacing = leg.past[0] - begin.t
         past[: PAST - count] = past[PAST - count] + spacing * np.arange(PAST - count, 0.0, -1.0)
     times = np.concatenate([past, [begin.t], t])
+    ends = t.copy()
+    if cut is None and len(ends):
+        ends[-1] = leg.t_end
     order = np.ascontiguousarray(order, np.intc)
     c = np.empty((len(order), PAST + 1))
     if len(order):
         replay.coefficients(times, order, PAST + 1, c)
     kept = len(order) - (cut is not None)
-    return Path(leg, linear, times, np.concatenate(y), np.concatenate(yp), order, c, kept)
+    return Path(leg, linear, times, ends, np.concatenate(y), np.concatenate(yp), order, c, kept)

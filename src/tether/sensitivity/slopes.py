@@ -225,6 +225,24 @@ class Linearised:
             return plan.system.new(values).values(t, y, yp)[: self.n]
         return called_residual(problem, problem.args, t, y, yp)
 
+    def leading(
+        self, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
+    ) -> np.ndarray:
+        """Return F_y' at a point, for other inputs of the program."""
+        if self.programs is None:
+            raise ValueError(
+                "sensitivity: the start changes combinations of unknowns of a function that is "
+                "called; pass consistent values, or a function that can be traced"
+            )
+        found = np.empty((1, self.programs.size))
+        self.programs.backend.new(values).values_along(
+            np.array([t]), y[None].copy(), yp[None].copy(), found
+        )
+        slopes = Slopes(
+            self.n, self.n_parameters, self.found, found, self.programs.places, _NOTHING
+        )
+        return slopes.matrices()[1]
+
     def scale(self, y: np.ndarray) -> np.ndarray:
         """Return what projections measure changes of the unknowns in, next to y."""
         s = self.state

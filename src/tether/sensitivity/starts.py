@@ -14,7 +14,7 @@ import numpy as np
 
 from tether.base.reason import Kind
 from tether.plan.model import ReducedModel
-from tether.sensitivity.differences import gradient_of
+from tether.sensitivity.differences import NotSmooth, central, gradient_of
 from tether.sensitivity.parameters import Parameters
 from tether.sensitivity.slopes import Linearised
 from tether.sensitivity.tape import Begin
@@ -27,7 +27,7 @@ from tether.structure.scaling import Units
 if TYPE_CHECKING:
     from tether.sensitivity.large import LargeStart
 
-__all__ = ["StartMap", "consistent_slopes", "start_map"]
+__all__ = ["GivenStart", "Motion", "StartMap", "motion_at", "start_map"]
 
 # Relative: what is left of linearised constraints that hold.
 HOLDS = 1e-8
@@ -35,6 +35,9 @@ HOLDS = 1e-8
 RANK = 1e-10
 # Relative distance at which coefficients of the equations are compared.
 BESIDE = 1e-4
+# Of the time: so far behind a break a start is differentiated, more than changes of arguments
+# move the break.
+BEHIND = 2e-4
 
 
 class Point(NamedTuple):
@@ -98,13 +101,44 @@ class StartMap:
         return of_slopes @ self.slopes_by_values
 
 
+@dataclass(frozen=True, eq=False)
+class GivenStart:
+    """A start that was taken as it is: values and slopes depend on nothing but what was given."""
+
+    size: int
+    slope: np.ndarray                          # of the user's unknowns
+
+    def values(self, w: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        """Return the tangents of the values for those of what was given."""
+        found = np.zeros((len(w), self.size))
+        found[:, : len(self.slope)] = w - np.outer(shift, self.slope)
+        return found
+
+    def slopes(self, s: np.ndarray) -> np.ndarray:
+        """Return the tangents of the slopes: there are none."""
+        return np.zeros_like(s)
+
+    def take_back(
+        self, of_values: np.ndarray, gradient: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what depends on the values given and on the time."""
+        of_given = of_values[:, : len(self.slope)]
+        return of_given, -of_given @ self.slope
+
+    def take_slopes_back(self, of_slopes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """Return what depends on the values found, for what does on their slopes: nothing."""
+        return np.zeros_like(of_slopes)
+
+
 def start_map(
     begin: Begin, linear: Linearised, parameters: Parameters, depends: bool = True
-) -> StartMap | LargeStart:
+) -> StartMap | LargeStart | GivenStart:
     """Differentiate a start; the values given may not depend on any parameter.
 
     Invariants are no constraints here: they take the values found as theirs.
     """
+    if begin.start.reason.kind is Kind.ASSUMED and begin.happening is None:
+        return GivenStart(linear.n, begin.start.yp[: len(begin.given)])
     t, y, yp = np.array([begin.t]), begin.start.y[None], begin.start.yp[None]
     found = linear.at(t, np.ascontiguousarray(y), np.ascontiguousarray(yp))
     if linear.is_large and not linear.m:
@@ -116,9 +150,6 @@ def start_map(
     T, R = np.zeros((n, n_user)), np.zeros((n, len(parameters)))
     if depends:
         T[np.arange(n_user), np.arange(n_user)] = 1.0
-    if begin.start.reason.kind is Kind.ASSUMED and begin.happening is None:
-        nothing = np.zeros((n, n))
-        return StartMap(T, R, -T @ begin.start.yp[:n_user], nothing, np.zeros_like(R))
     reduced = begin.model.reduced
     by_time = None
     if reduced is not None:
@@ -129,9 +160,11 @@ def start_map(
             T, R = _onto_found(begin, reduced, begin.model, slopes, T, R)
     T, R = _onto_given(linear, slopes, begin.start.y, T, R)
     first = _Completion(slopes, None if reduced is None else np.array(reduced.stages) == 0)
-    R = first.values(R, -slopes.fp.T)
-    if depends:
-        T = first.values(T, np.zeros_like(T))
+    if first.is_axes or reduced is not None or not _has_moved(begin):
+        R = first.values(R, -slopes.fp.T)
+        T = first.values(T, np.zeros_like(T)) if depends else T
+    else:
+        T, R = _along_combinations(begin, linear, parameters, slopes, first, T)
     if by_time is None:
         by_time = -T @ begin.start.yp[:n_user]
     else:
@@ -180,6 +213,55 @@ class _Completion:
         return self.rest @ (self.inverse[: self.split] @ (right - self.fy @ values))
 
 
+def _has_moved(begin: Begin) -> bool:
+    """Whether a start has changed the values given by more than round-off."""
+    change = np.abs(begin.start.y[: len(begin.given)] - begin.given)
+    return bool(np.any(change > HOLDS * np.max(np.abs(begin.given), initial=0.0)))
+
+
+def _along_combinations(
+    begin: Begin, linear: Linearised, parameters: Parameters, slopes: Point, first: _Completion,
+    T: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Differentiate a start that has moved values along directions in which F_y' is zero.
+
+    F_y' (y+ - y-) = 0 holds with F_y' at y+, so what F_y' itself changes by counts as well.
+    """
+    t, y, yp, n_user = begin.t, begin.start.y, begin.start.yp, len(begin.given)
+    change = y.copy()
+    change[:n_user] -= begin.given
+
+    def moved(y: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return linear.leading(values, t, y, yp) @ change
+
+    size = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
+    by_y = gradient_of(lambda x: moved(x, begin.values), y, size)
+    by_p = np.zeros((len(y), len(parameters)))
+    for p in parameters.of_inputs:
+        number = parameters.inputs[p]
+
+        def along(x: np.ndarray, number: int = number) -> np.ndarray:
+            values = begin.values.copy()
+            values[number] = x[0]
+            return moved(y, values)
+
+        at = begin.values[[number]]
+        by_p[:, p] = gradient_of(along, at, np.where(at == 0.0, 1.0, np.abs(at)))[:, 0]
+    rank = first.split
+    range_of = np.linalg.svd(slopes.fyp)[0][:, :rank]
+    matrix = np.block([
+        [slopes.fy, slopes.fyp @ first.rest],
+        [range_of.T @ (slopes.fyp + by_y), np.zeros((rank, rank))],
+    ])
+    inverse = _inverse(matrix)
+    if inverse is None:
+        inverse = np.linalg.pinv(matrix)
+    n = len(y)
+    right_T = np.vstack([np.zeros((n, n_user)), range_of.T @ (slopes.fyp @ T)])
+    right_R = np.vstack([-slopes.fp.T, -range_of.T @ by_p])
+    return inverse[:n] @ right_T, inverse[:n] @ right_R
+
+
 def _inverse(matrix: np.ndarray) -> np.ndarray | None:
     """Invert a matrix in any units; None where it is singular."""
     row = np.abs(matrix).max(axis=1, initial=0.0)
@@ -198,22 +280,55 @@ def _inverse(matrix: np.ndarray) -> np.ndarray | None:
     return found / column[:, None] / row if size < 1.0 / RANK else None
 
 
-def consistent_slopes(
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """How a solution moves at a point, as its equations have it.
+
+    Attributes
+    ----------
+    yp, ypp : ndarray
+        First and second derivatives; where an unknown has no derivative in the equations its first
+        one follows from theirs, and its second one is not known and zero.
+    tangents : StartMap or LargeStart
+        How tangents of slopes follow from those of values.
+    """
+
+    yp: np.ndarray
+    ypp: np.ndarray
+    tangents: StartMap | LargeStart
+
+
+def motion_at(
     linear: Linearised, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
-) -> np.ndarray:
-    """Correct the slopes of a polynomial by the equations, as far as these determine them."""
-    r = linear.residual(values, t, y, yp)
-    if not np.isfinite(r).all():
-        return yp
+) -> Motion:
+    """Find out how a solution moves at a point where its slopes are known about."""
     found = linear.at(np.array([t]), y[None].copy(), yp[None].copy())
+    r = linear.residual(values, t, y, yp)
+    try:
+        span = max(abs(t), 1e-3)
+        f_t = central(lambda dt: linear.residual(values, t + dt, y, yp), span)
+    except NotSmooth:                          # right where something switches
+        f_t = np.zeros_like(r)
+    if not (np.isfinite(r).all() and np.isfinite(f_t).all()):
+        r, f_t = np.zeros_like(r), np.zeros_like(r)
     if linear.is_large and not linear.m:
         from tether.sensitivity.large import LargeStart  # late, to save time
 
-        return LargeStart(found, yp, len(yp)).corrected(yp, r)
+        large = LargeStart(found, yp, len(yp))
+        return Motion(*large.motion(yp, r, f_t), large)
     reduced = linear.model.reduced
     algebraic = None if reduced is None else np.array(reduced.stages) == 0
-    first = _Completion(Point(*found.matrices()), algebraic)
-    return yp + first.slopes(np.zeros((len(y), 1)), -r[:, None])[:, 0]
+    point, n = Point(*found.matrices()), len(y)
+    first = _Completion(point, algebraic)
+    slopes = yp + first.slopes(np.zeros((n, 1)), -r[:, None])[:, 0]
+    slopes = first.values(slopes[:, None], -f_t[:, None])[:, 0]
+    curvature = first.slopes(slopes[:, None], -f_t[:, None])[:, 0]
+    nothing = np.zeros((n, 0))
+    tangents = StartMap(
+        nothing, nothing, np.zeros(n), first.slopes(np.eye(n), np.zeros((n, n))),
+        first.slopes(np.zeros((n, len(point.fp))), -point.fp.T),
+    )
+    return Motion(slopes, curvature, tangents)
 
 
 # --- constraints of the equations -----------------------------------------------------------------
@@ -323,15 +438,35 @@ def _by_law(
 def _by_differences(
     begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Differentiate a start at which something jumps: the law itself depends on the values."""
-    units, yp = model.units, begin.happening.yp if begin.happening is not None else None
+    """Differentiate a start at which something jumps: the law itself depends on the values.
+
+    Behind a break conditions on time are what they will be for some time, but only there: the
+    derivatives at three times behind it are extrapolated to the break.
+    """
+    why, t = begin.happening, begin.t
+    if why is None or not why.is_break:
+        return _differences_at(t, begin, reduced, model, parameters)
+    step = BEHIND * max(abs(t), 1e-3) * (1.0 if begin.h >= 0.0 else -1.0)
+    parts = [
+        _differences_at(t + k * step, begin, reduced, model, parameters) for k in (1.0, 2.0, 3.0)
+    ]
+    T, R, by_time = (3.0 * a - 3.0 * b + c for a, b, c in zip(*parts, strict=True))
+    return T, R, by_time
+
+
+def _differences_at(
+    t: float, begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Differentiate a start, as if it were made at some time."""
+    units, why, y, values = model.units, begin.happening, begin.given, begin.values
     assert isinstance(units, Units)
 
     def found(t: float, given: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return reduced_start(reduced, t, given, yp, values, units).y
+        return reduced_start(
+            reduced, t, given, None if why is None else why.yp, values, units
+        ).y
 
-    y, values = begin.given, begin.values
-    T = gradient_of(lambda x: found(begin.t, x, values), y, np.abs(y) + units.y)
+    T = gradient_of(lambda x: found(t, x, values), y, np.abs(y) + units.y)
     R = np.zeros((reduced.n, len(parameters)))
     for p in parameters.of_inputs:
         number = parameters.inputs[p]
@@ -339,12 +474,12 @@ def _by_differences(
         def along(x: np.ndarray, number: int = number) -> np.ndarray:
             changed = values.copy()
             changed[number] = x[0]
-            return found(begin.t, y, changed)
+            return found(t, y, changed)
 
         at = values[[number]]
         R[:, p] = gradient_of(along, at, np.where(at == 0.0, 1.0, np.abs(at)))[:, 0]
-    size = np.array([max(abs(begin.t), units.t) * 1e-3])
-    by_time = gradient_of(lambda x: found(x[0], y, values), np.array([begin.t]), size)[:, 0]
+    size = np.array([max(abs(t), 1e-3)])
+    by_time = gradient_of(lambda x: found(x[0], y, values), np.array([t]), size)[:, 0]
     return T, R, by_time - begin.start.yp
 
 

@@ -16,12 +16,12 @@ from tether._core import replay
 from tether.run.record import Record
 from tether.run.watch import Event
 from tether.sensitivity.checks import is_same
-from tether.sensitivity.functions import UserFunction
+from tether.sensitivity.functions import FunctionSlopes, UserFunction, then
 from tether.sensitivity.parameters import Parameters
-from tether.sensitivity.passage import Change, Link, Passage, Start, passage
-from tether.sensitivity.route import PAST, Path, path_of
+from tether.sensitivity.passage import Moment, Passage, Start, link_of, passage
+from tether.sensitivity.route import Path, path_of
 from tether.sensitivity.slopes import Linearised, Slopes, linearised
-from tether.sensitivity.starts import start_map
+from tether.sensitivity.starts import motion_at, start_map
 from tether.sensitivity.tape import Begin, Tape
 
 __all__ = ["Output", "Sweep"]
@@ -59,7 +59,7 @@ class Sweep:
     ) -> None:
         self.parameters, self.events, self.record = parameters, events, record
         self._known: dict[Any, Linearised] = {}
-        self._functions: dict[Any, UserFunction] = {}
+        self._functions: dict[int, UserFunction] = {}
         legs = tape.finish()
         self.paths = [path_of(leg, record, self._linear(leg.begin, leg.state)) for leg in legs]
         assert tape.run is not None
@@ -87,41 +87,49 @@ class Sweep:
     @cached_property
     def passages(self) -> list[Passage]:
         """How the begin of every leg but the first depends on the one before."""
-        found = []
-        for number in range(1, len(self.paths)):
-            leg, before = self.paths[number].leg, self.paths[number - 1]
-            links = [
-                self._link(begin, start)
-                for begin, start in zip(leg.begins, self.starts[number], strict=True)
-            ]
-            found.append(passage(
-                before, leg.happening, links, leg.begins[0], leg.past, self
-            ))
-        return found
+        return [self._passage(number) for number in range(1, len(self.paths))]
 
-    def _link(self, begin: Begin, start: Start) -> Link:
-        """Differentiate what events make of the state, and take the start along."""
-        slope, size, why = begin.start.yp[: self.n], len(begin.start.y), begin.happening
-        if why is None or not why.acting:
-            return Link(start, slope, size)
-        acting = [k for k in why.acting if self.events[k].apply is not None]
-        y, change = why.y, None
+    def _passage(self, number: int) -> Passage:
+        leg, before = self.paths[number].leg, self.paths[number - 1]
+        why = leg.happening
+        t = leg.begins[0].t if why is None else why.t
+        moment = Moment(before, t, before.steps, why is not None and why.is_break)
+        motion, links = moment.motion, []
+        for begin, start in zip(leg.begins, self.starts[number], strict=True):
+            links.append(link_of(start, motion, self.n, self._changed(begin)))
+            if begin is not leg.begin:
+                linear = self._linear(begin, leg.state)
+                motion = motion_at(
+                    linear, begin.values, begin.t, begin.start.y, begin.start.yp
+                )
+        return passage(moment, why, links, leg.begin.start.yp[: self.n], leg.past, self)
+
+    def _changed(self, begin: Begin) -> FunctionSlopes | None:
+        """Differentiate what events make of the state before a begin; None if they leave it."""
+        why = begin.happening
+        acting = [] if why is None else [
+            k for k in why.acting if self.events[k].apply is not None
+        ]
+        if why is None or not acting:
+            return None
+        found: FunctionSlopes | None = None
         for k in acting:
-            found = self.function(self.events[k].apply, self.n).at(why.t, y, why.yp)
-            y = found.value
-            change = Change.of(found) if change is None else change.then(found)
-        if not is_same(y, begin.given):
+            y = why.y if found is None else found.value
+            slopes = self.function(self.events[k].apply, self.n).at(why.t, y, why.yp)
+            found = slopes if found is None else then(found, slopes)
+        assert found is not None
+        if not is_same(found.value, begin.given):
             raise ValueError(
                 f"sensitivity: apply of event {self.events[acting[0]].name} gave other values at "
                 f"t = {why.t:.6g} than it does now: it depends on more than t, y, yp and args"
             )
-        return Link(start, slope, size, change)
+        return found
 
     def function(self, fun: Any, size: int) -> UserFunction:
         """Return a function of the user's with its derivatives; it is traced once."""
-        if fun not in self._functions:
-            self._functions[fun] = UserFunction(fun, self.n, size, self.parameters)
-        return self._functions[fun]
+        if id(fun) not in self._functions:     # which keeps it, and its number with it
+            self._functions[id(fun)] = UserFunction(fun, self.n, size, self.parameters)
+        return self._functions[id(fun)]
 
     @cached_property
     def seeds(self) -> np.ndarray:
@@ -152,8 +160,8 @@ class Sweep:
     def slopes(self, path: Path, first: int, last: int) -> Slopes:
         """Slopes at the ends of some steps."""
         rows = slice(first + 1, last + 1)
-        times = path.t[PAST + 1 + first : PAST + 1 + last]
-        return path.linear.at(times, path.y[rows], path.yp[rows], path.y[first:last])
+        times, before = path.ends[first:last], path.y[first:last]
+        return path.linear.at(times, path.y[rows], path.yp[rows], before)
 
     def reference_rows(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
         """Slopes of the invariants at the begin of a leg."""

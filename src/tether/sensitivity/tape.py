@@ -83,10 +83,13 @@ class Leg:
         The memory it ran in.
     happening : Happening or None
         What it began with, if something happened.
-    past : ndarray or None
-        Times of points of the leg before that it went on from, the latest first.
+    past, past_values : ndarray or None
+        Times of points of the leg before that it went on from, and the values there, the latest
+        first.
     part, first, last : int
         Rows of the record that hold its steps.
+    t_end : float
+        Where the core has ended its last step: before a break, if that is there.
     overshoot : Overshoot or None
         Its last step, where that was cut.
     """
@@ -95,9 +98,11 @@ class Leg:
     state: State
     happening: Happening | None = None
     past: np.ndarray | None = None
+    past_values: np.ndarray | None = None
     part: int = 0
     first: int = -1                            # not begun yet
     last: int = -1
+    t_end: float = np.nan
     overshoot: Overshoot | None = None
 
     @property
@@ -150,9 +155,9 @@ class Tape:
         same = [begin for begin in waiting if begin.happening is why]
         return not same or any(np.array_equal(begin.given, given) for begin in same)
 
-    def went_on(self, times: np.ndarray) -> None:
-        """Take notice that the last begin has a past."""
-        self.legs[-1].past = times[::-1].copy()
+    def went_on(self, times: np.ndarray, values: np.ndarray) -> None:
+        """Take notice that the last begin has a past: times and rows of values, oldest first."""
+        self.legs[-1].past, self.legs[-1].past_values = times[::-1].copy(), values[::-1].copy()
 
     def open_leg(self, state: State) -> Leg:
         """Return the leg whose steps are taken now."""
@@ -182,9 +187,11 @@ class Tape:
             leg.overshoot = None
 
     def finish(self) -> list[Leg]:
-        """Return the legs of a run that is over."""
+        """Return the legs of a run that is over; the last one may be a begin without steps."""
         self._close()
-        return [leg for leg in self.legs if leg.first >= 0 or leg is self.legs[-1]]
+        if self.legs[-1].first < 0:
+            self.open_leg(self.legs[-1].state)
+        return self.legs
 
 
 def _with(begin: Begin, values: np.ndarray, model: Model) -> Begin:
@@ -225,7 +232,7 @@ class TapedBdf(Bdf):
         if leg.overshoot is not None:          # it was not cut
             leg.overshoot = None
         code = BDF.advance(state, count)
-        leg.last = state.stored
+        leg.last, leg.t_end = state.stored, state.t
         if code == codes.EVENT_FOUND:
             leg.overshoot = Overshoot(
                 state.t, state.y_now.copy(), state.yp_now.copy(), state.last_k
@@ -235,5 +242,5 @@ class TapedBdf(Bdf):
     def go_on(self, state: State, t: float, start: Start, past: Polynomial) -> None:
         """Go on at the order of before, through points of the polynomial."""
         super().go_on(state, t, start, past)
-        h = past.t - past.t_old
-        self._tape.went_on(t - h * np.arange(past.k, 0, -1))
+        times = t - (past.t - past.t_old) * np.arange(past.k, 0, -1)
+        self._tape.went_on(times, past(times)[0].T)
