@@ -294,9 +294,12 @@ def hessian_product(
             f"direction must have one number for each of the {len(parameters)} parameters, got "
             f"shape {along.shape}"
         )
+    if not np.isfinite(along).all():
+        raise ValueError(f"direction must be finite, got {along}")
     starts = parameters.starts >= 0
     sizes = np.array([parameters.size(p) for p in range(len(parameters))])
-    sizes[starts] = np.maximum(np.abs(y[parameters.starts[starts]]), 1.0)
+    own = np.abs(y[parameters.starts[starts]])
+    sizes[starts] = np.where(own > 0.0, own, np.max(np.abs(y), initial=0.0) or 1.0)
     largest = np.max(np.abs(along) / sizes, initial=0.0)
     if largest == 0.0:
         return np.zeros(len(parameters))

@@ -270,8 +270,11 @@ def solve_dae(
         return result
     found = tape.differentiate(drivers[-1].events, dense_output)
     while drivers[-1].can_be_repeated and (tighter := tape.tightened(settings)) is not None:
-        settings = tighter
+        settings, before = tighter, (result, found)
         result = attempt(settings, check_events(events, problem.args))
+        if not result.success:
+            result, found = before
+            break
         found = tape.differentiate(drivers[-1].events, dense_output)
     return replace(result, sensitivities=found, warnings=result.warnings + tape.doubts)
 

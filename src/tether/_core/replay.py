@@ -21,11 +21,15 @@ WIDTH = cython.declare(cython.int, 7)  # coefficients of a step of order 5
 DEPENDENT = cython.declare(cython.double, 1e-7)
 
 
-def coefficients(t, order, first, out):
-    """Fill row i of `out` with c_0, c_1, ... of the step that ends at t[first + i]."""
+def coefficients(t, order, first, out, predictor):
+    """Fill row i of `out` with c_0, c_1, ... of the step that ends at t[first + i].
+
+    Row i of `predictor` gets the shares of the same points in what was predicted for the step.
+    """
     times: cython.double[::1] = t
     orders: cython.int[::1] = order
     c: cython.double[:, ::1] = out
+    predicted: cython.double[:, ::1] = predictor
     end: cython.double
     harmonic: cython.double
     value: cython.double
@@ -44,6 +48,8 @@ def coefficients(t, order, first, out):
         for j in range(1, points):
             harmonic += 1.0 / j
         c[i, 0] = harmonic / (end - times[row - 1])
+        for j in range(WIDTH):
+            predicted[i, j] = 0.0
         for j in range(1, WIDTH):
             c[i, j] = 0.0
         for j in range(1, points + 1):
@@ -56,6 +62,7 @@ def coefficients(t, order, first, out):
                     slope = (slope * (end - times[row - other]) + value) * inverse
                     value *= (end - times[row - other]) * inverse
             c[i, j] = slope - c[i, 0] * value
+            predicted[i, j] = value
 
 
 def shares(t, row, degree, at, out):
@@ -269,17 +276,20 @@ def solve_projection(w, lines):
             w.left[i * lines + p] *= w.triangle[i * m + i]
 
 
-def forwards(slopes, c, s, first):
+def forwards(slopes, c, s, first, predictor, changes):
     """Take the steps that `slopes` belong to with the tangents in `s`, from row `first` on.
 
     `s` has the tangents before these rows: one row per point, in it one line per unknown, and in
-    that one number per parameter.
+    that one number per parameter. Row i of `changes` gets what a step has made of the prediction,
+    if it has rows.
     """
     numbers = slopes.values.reshape(-1)
     values: cython.p_double = address(numbers)
     scales: cython.double[:, ::1] = slopes.scale
     cs: cython.double[:, ::1] = c
     tangents: cython.double[:, :, ::1] = s
+    foreseen: cython.double[:, ::1] = predictor
+    made: cython.double[:, :, ::1] = changes
     w: Workplace = Workplace(slopes, slopes.n_parameters)
     size: cython.Py_ssize_t = slopes.values.shape[1]
     count: cython.Py_ssize_t = slopes.values.shape[0]
@@ -312,6 +322,22 @@ def forwards(slopes, c, s, first):
         else:
             new = tangents[first + step].reshape(-1)
         take_step(w, new)
+        if made.shape[0] == 0:                 # nobody wants to know
+            continue
+        for i in range(w.n * w.lines):
+            w.past[i] = new[i]
+        for k in range(1, WIDTH):
+            x = foreseen[step, k]
+            if x != 0.0:
+                if cython.compiled:
+                    old = cython.address(tangents[first + step - k, 0, 0])
+                else:
+                    old = tangents[first + step - k].reshape(-1)
+                for i in range(w.n * w.lines):
+                    w.past[i] -= x * old[i]
+        for i in range(w.n):
+            for k in range(w.lines):
+                made[step, i, k] = w.past[i * w.lines + k]
 
 
 def take_step(w, new):

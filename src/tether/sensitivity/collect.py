@@ -16,12 +16,13 @@ from tether.run.interpolant import Interpolant
 from tether.run.steps import Steps, joined
 from tether.run.watch import Event
 from tether.sensitivity.checks import check_model, check_not_changed, check_outside, reading_of
-from tether.sensitivity.forward import RowTarget, TangentErrors, forwards
+from tether.sensitivity.forward import RowTarget, forwards
 from tether.sensitivity.later import Later
 from tether.sensitivity.parameters import Parameters, find_parameters
 from tether.sensitivity.passage import Crossing, Moment, crossing_of_event
+from tether.sensitivity.resolution import Resolution, is_at_rest
 from tether.sensitivity.route import PAST
-from tether.sensitivity.sweep import Output, Sweep
+from tether.sensitivity.sweep import Along, Output, Sweep
 from tether.sensitivity.tape import Tape
 from tether.structure.start import Start
 from tether.trace.reading import Reading
@@ -34,7 +35,7 @@ __all__ = [
 ONE = np.ones(1)
 # So often a run is repeated with shorter steps, which aim at this share of the tolerance; the
 # tolerance is not made smaller by more than that at once.
-MOST_ROUNDS, AIM, LEAST_FACTOR = 4, 0.3, 1e-3
+MOST_ROUNDS, AIM, LEAST_FACTOR, LEAST_RTOL = 4, 0.3, 1e-3, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +80,11 @@ class Derivatives(Tape):
     ) -> None:
         super().__init__()
         self.parameters, self.later = parameters, later
-        self._errors, self._rounds = None, 0
-        if settings.sensitivity_test:
-            sizes = np.array([parameters.size(p) for p in range(len(parameters))])
-            self._errors = TangentErrors(*settings.tolerances(n), sizes)
+        sizes = np.array([parameters.size(p) for p in range(len(parameters))])
+        self._resolution = Resolution(
+            *settings.tolerances(n), sizes, tested=settings.sensitivity_test
+        )
+        self._rounds = 0
         self._others = others                  # whether code of the user's runs on the way
         self._reading: Reading | None = None
 
@@ -110,31 +112,56 @@ class Derivatives(Tape):
               for item in (*problem.constraints, *problem.invariants)),
         ])
         sweep = Sweep(self, self.record, self.parameters, events)
-        if self.later is not None:
-            self.later.sweep = sweep
-            return None
-        if self._errors is not None:
-            self._errors.worst = 0.0
-        return collect(sweep, dense_output, self._errors)
+        look = self._resolution
+        look.begin()
+        doubtful = look.tested or look.limited or is_at_rest(sweep.paths, look.rtol, look.atol)
+        if self.later is None:
+            return collect(sweep, dense_output, look if doubtful else None)
+        self.later.sweep = sweep
+        if doubtful:
+            self._look_along(sweep)
+        return None
+
+    def _look_along(self, sweep: Sweep) -> None:
+        """Look at the tangent by a combination of the parameters that none drops out of."""
+        count = len(self.parameters)
+        direction = self._resolution.sizes * np.where(np.arange(count) % 2, -1.0, 1.0)
+        direction *= 1.0 + 0.5 * np.sin(np.arange(count))
+        look = replace(self._resolution, sizes=np.ones(1))
+        forwards(Along(sweep, direction), [], resolution=look)
+        self._resolution = replace(self._resolution)
+        self._resolution.take(look)
 
     def tightened(self, settings: Options) -> Options | None:
-        """Return the settings for another run, if the errors of the tangents are to be smaller."""
-        if self._errors is None or not self._errors.worst > 1.0 or self._rounds == MOST_ROUNDS:
+        """Return the settings for another run, if its steps are to be shorter."""
+        look, step = self._resolution, self._resolution.wanted_step
+        if self._rounds == MOST_ROUNDS or (step is None and not look.worst > 1.0):
             return None
         self._rounds += 1
-        factor = max(AIM / self._errors.worst, LEAST_FACTOR)
-        rtol, atol = (factor * x for x in settings.tolerances(len(self._errors.rtol)))
+        if step is not None:                   # tolerances do not matter to a solution at rest
+            look.limited = True
+            return replace(settings, max_step=min(step, settings.max_step))
+        factor = max(AIM / look.worst, LEAST_FACTOR)
+        rtol, atol = (factor * x for x in settings.tolerances(len(look.rtol)))
+        if rtol.min() < LEAST_RTOL:
+            return None
         return replace(settings, rtol=rtol, atol=atol)
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """What to check about the derivatives."""
-        if self._errors is None or not self._errors.worst > 1.0:
-            return ()
-        return (
-            f"the errors of sol.sens are up to {self._errors.worst:.3g} tolerances in a step, and "
-            "the run could not be repeated with shorter steps: pass a smaller rtol",
-        )
+        look = self._resolution
+        if look.wanted_step is not None:
+            return (
+                "the steps are too long for the derivatives, which change faster than the "
+                f"solution: pass max_step={look.wanted_step:.2g}",
+            )
+        if look.worst > 1.0:
+            return (
+                f"the errors of sol.sens are up to {look.worst:.3g} tolerances in a step, and the "
+                "run could not be repeated with shorter steps: pass a smaller rtol",
+            )
+        return ()
 
 
 def taped(
@@ -149,7 +176,7 @@ def taped(
 
 
 def collect(
-    sweep: Sweep, dense_output: bool, errors: TangentErrors | None = None
+    sweep: Sweep, dense_output: bool, resolution: Resolution | None = None
 ) -> Sensitivities:
     """Go through a taped run forwards and return the derivatives."""
     record, n = sweep.record, sweep.n
@@ -163,7 +190,7 @@ def collect(
         rows = RowOutputs(sweep)
         outputs += rows.cuts.values()
         target = RowTarget(np.zeros((len(rows), n, len(sweep.parameters))), rows.places)
-    found = forwards(sweep, outputs, target, errors)
+    found = forwards(sweep, outputs, target, resolution)
     if target is not None and rows is not None and rows.cuts:
         cut = found[len(outputs) - len(rows.cuts) :, :, :n]
         target.values[list(rows.cuts)] = cut.transpose(0, 2, 1)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tether._core import replay
+from tether.sensitivity.resolution import Resolution
 from tether.sensitivity.route import PAST, Path
 from tether.sensitivity.slopes import Slopes
-from tether.sensitivity.sweep import Output, Sweep
+from tether.sensitivity.sweep import Along, Output, Sweep
 
-__all__ = ["RowTarget", "TangentErrors", "forwards"]
+__all__ = ["RowTarget", "forwards"]
 
 
 @dataclass(eq=False)
@@ -29,43 +29,6 @@ class RowTarget:
 
     values: np.ndarray
     places: list[np.ndarray]
-
-
-@dataclass(eq=False)
-class TangentErrors:
-    """Errors of tangents in the steps of a run, as the error test would see them.
-
-    Attributes
-    ----------
-    rtol, atol : ndarray, shape (n,)
-        Tolerances of the user's unknowns.
-    sizes : ndarray, shape (parameters,)
-        Sizes of the parameters: absolute tolerances are divided by them.
-    worst : float
-        The largest error so far, in tolerances.
-    """
-
-    rtol: np.ndarray
-    atol: np.ndarray
-    sizes: np.ndarray
-    worst: float = 0.0
-
-    def look(self, path: Path, s: np.ndarray, first: int, last: int) -> None:
-        """Compare the tangents of some steps with what the ones before predict."""
-        n, shares = len(self.rtol), np.empty(PAST)
-        tested = np.arange(n)
-        if path.linear.model.multipliers is not None:
-            tested = np.flatnonzero(path.linear.model.multipliers[:n] == 0)
-        rtol, atol = self.rtol[tested, None], self.atol[tested, None]
-        for step in range(first, last):
-            order, place = int(path.order[step]), PAST + step - first
-            count = order + 1
-            replay.shares(path.t, PAST + step, order, path.t[PAST + step + 1], shares)
-            before = s[place - count : place][::-1]
-            change = s[place] - np.tensordot(shares[:count], before, 1)
-            allowed = rtol * np.abs(s[place][tested]) + atol / self.sizes
-            error = np.abs(change[tested]) / allowed / (order + 1)
-            self.worst = max(self.worst, float(error.max(initial=0.0)))
 
 
 @dataclass(eq=False)
@@ -90,8 +53,8 @@ class _Wanted:
 
 
 def forwards(
-    sweep: Sweep, outputs: Sequence[Output], target: RowTarget | None = None,
-    errors: TangentErrors | None = None,
+    sweep: Sweep | Along, outputs: Sequence[Output], target: RowTarget | None = None,
+    resolution: Resolution | None = None,
 ) -> np.ndarray:
     """Return the tangents of outputs: (outputs, parameters, unknowns), the user's first.
 
@@ -103,8 +66,8 @@ def forwards(
         Combinations of its points.
     target : RowTarget, optional
         What gets the tangents at the points themselves.
-    errors : TangentErrors, optional
-        What looks at the errors of the steps.
+    resolution : Resolution, optional
+        What looks at whether the steps are short enough.
     """
     n, n_parameters = sweep.n, len(sweep.parameters)
     most = max((sweep.paths[output.leg].linear.n for output in outputs), default=n)
@@ -128,10 +91,14 @@ def forwards(
                 _keep(part, references)
             s = np.zeros((PAST + last - first, path.linear.n, n_parameters))
             s[:PAST] = window.s[-PAST:]
-            sweep.engine(path).forwards(part, path.c[first:last], s, PAST)
+            looked = last - first if resolution is not None else 0
+            changes = np.zeros((looked, path.linear.n, n_parameters))
+            sweep.engine(path).forwards(
+                part, path.c[first:last], s, PAST, path.predictor[first:last], changes
+            )
             window = _Window(s, last)
-            if errors is not None:
-                errors.look(path, s, first, last)
+            if resolution is not None:
+                resolution.look(path, s, changes, first, last)
             if target is not None and places is not None:
                 into = places[first + 1 : last + 1]
                 kept = int(np.count_nonzero(into >= 0))        # all but a last one that was cut
@@ -155,7 +122,7 @@ def _collect(
         wanted.done += 1
 
 
-def _begin(sweep: Sweep, number: int, path: Path, before: _Window | None) -> _Window:
+def _begin(sweep: Sweep | Along, number: int, path: Path, before: _Window | None) -> _Window:
     """Find the tangents where a leg begins, and of the points that it takes for its past."""
     n_parameters = len(sweep.parameters)
     s = np.zeros((PAST, path.linear.n, n_parameters))      # the begin, and PAST - 1 before

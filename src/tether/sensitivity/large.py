@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -82,13 +83,19 @@ def _coefficients(c: np.ndarray) -> Iterator[tuple[int, float]]:
     return ((k, float(x)) for k, x in enumerate(c) if k and x != 0.0)
 
 
-def forwards(slopes: Slopes, c: np.ndarray, s: np.ndarray, first: int) -> None:
+def forwards(
+    slopes: Slopes, c: np.ndarray, s: np.ndarray, first: int, predictor: np.ndarray,
+    changes: np.ndarray,
+) -> None:
     """As `replay.forwards`: one line per unknown, one number per parameter in it."""
     steps = _Steps(slopes)
     for step in range(len(slopes.values)):
         row, here = first + step, steps.at(step, c[step, 0])
         past = sum(x * s[row - k] for k, x in _coefficients(c[step]))
         s[row] = here.project(here.factors.solve(-(here.fp.toarray().T + here.fyp @ past)))
+        if len(changes):
+            before = sum(x * s[row - k] for k, x in _coefficients(predictor[step]))
+            changes[step] = s[row] - before
 
 
 def backwards(
@@ -133,6 +140,12 @@ class LargeStart:
                 "followed for so many unknowns; write them so that every derivative stands in an "
                 "equation of its own"
             ) from None
+
+    def along(self, direction: np.ndarray) -> LargeStart:
+        """Return the same for one combination of the parameters."""
+        other = copy(self)
+        other._fp = csr_array(direction[None] @ self._fp)
+        return other
 
     def _completed(self, kept: np.ndarray) -> np.ndarray:
         """Slopes of what evolves, and values of the rest, one line per parameter."""

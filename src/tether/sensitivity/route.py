@@ -36,6 +36,8 @@ class Path:
         Orders of the steps.
     c : ndarray, shape (steps, 7)
         Coefficients of the steps, math (33).
+    predictor : ndarray, shape (steps, 7)
+        Shares of the points before in what was predicted for the steps.
     kept : int
         Number of steps that were not cut.
     """
@@ -48,6 +50,7 @@ class Path:
     yp: np.ndarray
     order: np.ndarray
     c: np.ndarray
+    predictor: np.ndarray
     kept: int
 
     @property
@@ -94,8 +97,9 @@ def path_of(leg: Leg, record: Record, linear: Linearised) -> Path:
     if cut is None and len(ends):
         ends[-1] = leg.t_end
     order = np.ascontiguousarray(order, np.intc)
-    c = np.empty((len(order), PAST + 1))
+    c, predictor = np.empty((2, len(order), PAST + 1))
     if len(order):
-        replay.coefficients(times, order, PAST + 1, c)
+        replay.coefficients(times, order, PAST + 1, c, predictor)
     kept = len(order) - (cut is not None)
-    return Path(leg, linear, times, ends, np.concatenate(y), np.concatenate(yp), order, c, kept)
+    values, slopes = np.concatenate(y), np.concatenate(yp)
+    return Path(leg, linear, times, ends, values, slopes, order, c, predictor, kept)

@@ -67,6 +67,22 @@ class Slopes:
         return tuple(found)
 
 
+    def along(self, direction: np.ndarray) -> Slopes:
+        """Return the same for one combination of the parameters."""
+        n, m = self.n, self.m
+        f_y, f_yp, f_p, g_y, g_p = self.places
+        a = len(f_y) + len(f_yp)
+        b, c = a + len(f_p), a + len(f_p) + len(g_y)
+        fp, gp = np.zeros((len(self.values), n)), np.zeros((len(self.values), m))
+        for target, at, width, first in ((fp, f_p, n, a), (gp, g_p, max(m, 1), c)):
+            rows, columns = divmod(at, width)
+            for step, row in enumerate(self.values[:, first : first + len(at)]):
+                target[step] = np.bincount(columns, direction[rows] * row, len(target[0]))
+        values = np.hstack([self.values[:, :a], fp, self.values[:, b:c], gp])
+        places = f_y, f_yp, np.arange(n), g_y, np.arange(m)
+        return Slopes(n, 1, m, values, places, self.scale)
+
+
 @dataclass(frozen=True, eq=False)
 class _Programs:
     """Derivatives of a traced system as one program."""

@@ -7,7 +7,7 @@ determine follow from the linearised equations, math (37).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -100,6 +100,13 @@ class StartMap:
         gradient += of_slopes @ self.slopes_by_parameters
         return of_slopes @ self.slopes_by_values
 
+    def along(self, direction: np.ndarray) -> StartMap:
+        """Return the same for one combination of the parameters."""
+        return replace(
+            self, by_parameters=(self.by_parameters @ direction)[:, None],
+            slopes_by_parameters=(self.slopes_by_parameters @ direction)[:, None],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class GivenStart:
@@ -128,6 +135,10 @@ class GivenStart:
     def take_slopes_back(self, of_slopes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Return what depends on the values found, for what does on their slopes: nothing."""
         return np.zeros_like(of_slopes)
+
+    def along(self, direction: np.ndarray) -> GivenStart:
+        """Return the same for one combination of the parameters."""
+        return self
 
 
 def start_map(

@@ -24,7 +24,7 @@ from tether.sensitivity.slopes import Linearised, Slopes, linearised
 from tether.sensitivity.starts import motion_at, start_map
 from tether.sensitivity.tape import Begin, Tape
 
-__all__ = ["Output", "Sweep"]
+__all__ = ["Along", "Output", "Sweep"]
 
 # Numbers in the slopes of the steps that are looked at together.
 CHUNK = 1_000_000
@@ -180,3 +180,38 @@ class Sweep:
         count = path.linear.n_invariants
         kept, before = (self.paths[k].leg.begin.kept[-count:] for k in (number, number - 1))
         return not np.array_equal(kept, before)
+
+
+class Along:
+    """A sweep by one combination of the parameters: what `forwards` asks for, and nothing else."""
+
+    def __init__(self, sweep: Sweep, direction: np.ndarray) -> None:
+        self._sweep, self._direction = sweep, direction
+        self.paths, self.n = sweep.paths, sweep.n
+        self.parameters = [direction]          # there is one
+        self.engine, self.takes_new_references = sweep.engine, sweep.takes_new_references
+        self.chunks = sweep.chunks
+
+    @cached_property
+    def seeds(self) -> np.ndarray:
+        """Derivatives of the values given at the start."""
+        return self._direction[None] @ self._sweep.seeds
+
+    @cached_property
+    def starts(self) -> list[list[Start]]:
+        """How every begin of every leg depends on what it was made from."""
+        return [[start.along(self._direction) for start in leg] for leg in self._sweep.starts]
+
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """How the begin of every leg but the first depends on the one before."""
+        return [passage.along(self._direction) for passage in self._sweep.passages]
+
+    def slopes(self, path: Path, first: int, last: int) -> Slopes:
+        """Slopes at the ends of some steps."""
+        return self._sweep.slopes(path, first, last).along(self._direction)
+
+    def reference_rows(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes of the invariants at the begin of a leg."""
+        gy, gp = self._sweep.reference_rows(path)
+        return gy, self._direction[None] @ gp

@@ -1,0 +1,147 @@
+"""Resolution: whether the steps of a run are short enough for its tangents.
+
+Steps are chosen for the solution. Where that is at rest they become long, whatever its tangents do:
+a pendulum that hangs still says nothing about how fast it would swing. So the tangents of every
+run are compared with what the steps before predict for them, math (39).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tether.sensitivity.route import PAST, Path
+
+__all__ = ["Resolution", "is_at_rest"]
+
+# Of the size of a tangent: a step that makes more of it than was predicted has not resolved it ...
+UNRESOLVED = 0.1
+# ... and once steps are limited for that, times rtol, so much is allowed.
+FINE = 100.0
+# Of its largest value: a tangent below this has died away.
+DIED_AWAY = 1e-3
+# Of a run: so much of its time may pass in such steps, as where fast modes die away at first.
+MAY_PASS = 0.1
+# Of the error: what shorter steps aim at.
+AIM = 0.3
+# Of the time of a run: steps are not limited to less.
+SHORTEST = 5e-5
+# Of the tolerance: where a step errs by less, something else than the error has made it so long.
+AT_REST = 1e-3
+# So many steps of a leg are looked at to tell whether its solution is at rest.
+LOOKS = 40
+
+
+@dataclass(eq=False)
+class Resolution:
+    """What the steps of a run make of its tangents.
+
+    Attributes
+    ----------
+    rtol, atol : ndarray, shape (n,)
+        Tolerances of the user's unknowns.
+    sizes : ndarray, shape (parameters,)
+        Sizes of the parameters: absolute tolerances are divided by them.
+    tested : bool
+        Whether the errors are to stay within the tolerances.
+    limited : bool
+        Whether the steps were limited for the sake of tangents.
+    worst : float
+        The largest error of a step, in tolerances, if that is asked for.
+    """
+
+    rtol: np.ndarray
+    atol: np.ndarray
+    sizes: np.ndarray
+    tested: bool = False
+    limited: bool = False
+    worst: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Look at another run."""
+        self.worst, self._time = 0.0, 0.0
+        self._coarse: list[np.ndarray] = []    # rows: lengths of steps, and what they should be
+        self._largest = np.zeros((len(self.rtol), len(self.sizes)))
+
+    def take(self, other: Resolution) -> None:
+        """Take over what another one has found, by other parameters."""
+        self.worst, self._time, self._coarse = other.worst, other._time, other._coarse
+
+    def look(
+        self, path: Path, s: np.ndarray, changes: np.ndarray, first: int, last: int
+    ) -> None:
+        """Look at some steps of a leg: the tangents behind them and what was not predicted."""
+        n = len(self.rtol)
+        tested = np.arange(n)
+        if path.linear.model.multipliers is not None:
+            tested = np.flatnonzero(path.linear.model.multipliers[:n] == 0)
+        times = path.t[PAST + first : PAST + last + 1]
+        h, order = np.abs(np.diff(times)), path.order[first:last]
+        values = np.abs(s[PAST:, tested])
+        error = np.abs(changes[:, tested]) / (order + 1.0)[:, None, None]
+        largest = np.maximum.accumulate(
+            np.concatenate([self._largest[None, tested], values]), axis=0
+        )[1:]
+        self._largest[tested] = largest[-1]
+        # what a tolerance of y would be changed by is nothing
+        y = np.abs(path.y[:, tested]).max(axis=0)
+        floor = (self.rtol[tested] * y + self.atol[tested])[:, None] / self.sizes
+        unit = np.maximum(largest, floor)
+        size = np.maximum((values / unit).max(axis=1, initial=0.0), DIED_AWAY)
+        ratio = ((error / unit).max(axis=1, initial=0.0) / size).max(axis=1, initial=0.0)
+        allowed = FINE * float(self.rtol.min(initial=UNRESOLVED / FINE)) if self.limited else 1.0
+        allowed = min(allowed, UNRESOLVED)
+        coarse = ratio > allowed
+        self._time += float(h.sum())
+        share = (AIM * allowed / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
+        self._coarse.append(np.array([h[coarse], (h * share)[coarse]]))
+        if self.tested:
+            within = self.rtol[tested, None] * values + self.atol[tested, None] / self.sizes
+            self.worst = max(self.worst, float((error / within).max(initial=0.0)))
+
+    @property
+    def wanted_step(self) -> float | None:
+        """How long steps may be at most; None if those at hand do.
+
+        A small part of the time may pass in steps that are too long all the same.
+        """
+        if not self._coarse:
+            return None
+        lengths, wanted = np.concatenate(self._coarse, axis=1)
+        if lengths.sum() <= MAY_PASS * self._time:
+            return None
+        order = np.argsort(wanted)
+        passed = np.cumsum(lengths[order])
+        chosen = wanted[order][np.searchsorted(passed, 0.5 * MAY_PASS * self._time)]
+        return max(float(chosen), SHORTEST * self._time)
+
+
+def is_at_rest(paths: Sequence[Path], rtol: np.ndarray, atol: np.ndarray) -> bool:
+    """Whether the errors of the solution say little about how long steps may be.
+
+    That is so where it hardly changes, or changes as its polynomials do, for a good part of the
+    time; otherwise its steps do for the tangents, too.
+    """
+    resting, total, n = 0.0, 0.0, len(rtol)
+    for path in paths:
+        time = abs(path.t[-1] - path.t[PAST])
+        total += time
+        steps = np.unique(np.linspace(PAST, path.steps - 1, LOOKS).astype(int))
+        if path.steps <= 2 * PAST:
+            resting += time
+            continue
+        h = np.abs(np.diff(np.append(path.t[PAST], path.t[PAST + 1 :][steps])))
+        y = path.y[:, :n]
+        foreseen = sum(
+            path.predictor[steps, k][:, None] * y[steps + 1 - k] for k in range(1, PAST + 1)
+        )
+        found = y[steps + 1]
+        error = np.abs(found - foreseen) / (path.order[steps] + 1.0)[:, None]
+        quiet = (error / (rtol * np.abs(found) + atol)).max(axis=1, initial=0.0) < AT_REST
+        resting += float(h[quiet].sum())
+    return resting > MAY_PASS * total
