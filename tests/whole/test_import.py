@@ -13,7 +13,9 @@ LATE = {
     "scipy", "subprocess", "tempfile", "xarray",
     "tether.bdf", "tether.cli", "tether.consistent", "tether.explain.describe",
     "tether.explain.diagnosis", "tether.explain.examine", "tether.fixed", "tether.gallery",
-    "tether.problem.quadratures", "tether.result.animate", "tether.result.files", "tether.result.plot",
+    "jax", "tether.bridge", "tether.jax", "tether.torch", "torch",
+    "tether.problem.quadratures",
+    "tether.result.animate", "tether.result.files", "tether.result.plot",
     "tether.start.high_index", "tether.start.rescue", "tether.start.search",
     "tether.structure.array", "tether.studies", "tether.trace.compile_c",
 }
