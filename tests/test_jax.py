@@ -107,7 +107,7 @@ def test_single_precision_is_that_of_jax_alone():
     lambda fun: jax.jit(jax.hessian(fun)),
 ])
 def test_second_derivatives_are_refused(twice):
-    with pytest.raises(NotImplementedError, match="tether gives first derivatives only"):
+    with pytest.raises(NotImplementedError, match="solve gives first derivatives only"):
         twice(lambda gain: solve([1.0, 0.0], np.array([2.0, 0.5]), gain).sum())(3.0)
 
 

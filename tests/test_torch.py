@@ -71,7 +71,7 @@ def test_functional_gradients():
 def test_second_derivatives_are_refused():
     k = number([2.0, 0.5])
     slope, = torch.autograd.grad(solve([1.0, 0.0], k, 3.0).sum(), k, create_graph=True)
-    with pytest.raises(NotImplementedError, match="tether gives first derivatives only"):
+    with pytest.raises(NotImplementedError, match="solve gives first derivatives only"):
         slope.sum().backward()
 
 

@@ -18,9 +18,9 @@ __all__ = ["RunError", "Solve", "TapedRun", "pairs", "replaced"]
 
 CHOICES = ("raise", "nan")
 SECOND_ORDER = (
-    "tether gives first derivatives only: a gradient through solve cannot be differentiated once "
-    "more. Leave out create_graph=True, hessian and grad of grad; methods that need no more than "
-    "gradients, such as BFGS and Gauss-Newton, work"
+    "solve gives first derivatives only: a gradient through it cannot be differentiated once more. "
+    "Leave out create_graph=True, hessian and grad of grad; tether.hessian_product has the second "
+    "derivative times a vector"
 )
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import tether
-from tether import Constraint, Problem, solve_dae
+from tether import Constraint, Problem, gradient, solve_dae, vjp
 
 TIGHT = {"rtol": 1e-8, "atol": 1e-10}
 EXACT = (1.0 - np.exp(-2.0)) / 2.0             # of exp(-2 t) up to 1
@@ -380,3 +380,35 @@ def test_an_integrand_without_a_value_is_named(trace):
     assert "'integral of later'" in sol.message
     assert sol.t[-1] == pytest.approx(0.5, abs=1e-3)
     assert sol.quadratures.shape == (1, len(sol.t))
+
+
+# --- gradients ---------------------------------------------------------------------------------
+
+
+def test_gradients_of_integrals():
+    def loss(sol):
+        return sol.quadratures[0, -1] ** 2 + sol.y[0, 0]
+
+    options = {"args": (9.81, 0.8), "events": hit, "t_eval": [1.0, 2.0], **TIGHT,
+               "quadratures": [lambda t, y, g, e: y[1] ** 2, lambda t, y, g, e: y[0]]}
+    found = gradient(loss, ball, (0, 2), [1.0, 0.0], wrt="all", **options)
+    sol = solve_dae(ball, (0, 2), [1.0, 0.0], sensitivity="all", **options)
+    of_integrals = sol.sensitivities.quadratures
+    expected = 2 * sol.quadratures[0, -1] * of_integrals[:, 0, -1] + sol.sens[:, 0, 0]
+    assert found.value == loss(sol)
+    np.testing.assert_allclose(found.grad, expected, rtol=1e-9)
+    timed = gradient(lambda sol: sol.t_events[0][1] + sol.y_events[0][2, 1], ball, (0, 2),
+                     [1.0, 0.0], **options)
+    by_events = sol.sensitivities.t_events[0][1] + sol.sensitivities.y_events[0][2, :, 1]
+    np.testing.assert_allclose(timed.grad, by_events[:2], rtol=1e-9)
+
+    sol, pullback = vjp(ball, (0, 2), [1.0, 0.0], wrt="all", **options)
+    nothing, weights = np.zeros((2, 2)), np.array([[0.0, 1.0], [2.0, 0.0]])
+    np.testing.assert_allclose(
+        pullback(nothing, weights), of_integrals[:, 0, 1] + 2 * of_integrals[:, 1, 0], rtol=1e-9
+    )
+    with pytest.raises(ValueError, match=r"quadratures_bar must have the shape of sol.quadratures"):
+        pullback(nothing, np.zeros((1, 2)))
+    _, pullback = vjp(decay, (0, 1), [1.0], args=(1.0,), t_eval=[1.0])
+    with pytest.raises(ValueError, match="there are no integrals: pass quadratures="):
+        pullback([[1.0]], [[1.0]])
