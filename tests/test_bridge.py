@@ -37,6 +37,9 @@ def test_gradients_are_those_of_the_forward_derivatives():
     found = [bars["flow"], *bars["rates"], *y0_bar]
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     assert bars["count"] == 3                  # nothing to differentiate by
+    y0_bar, (again,) = solve.taped(np.array([1.0, 2.0]), args, by_y0=False).pull(y_bar)
+    assert (y0_bar == 0.0).all()
+    assert again["flow"] == pytest.approx(bars["flow"], rel=1e-12)
 
 
 def test_without_arguments_there_are_starting_values():

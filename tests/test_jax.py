@@ -11,11 +11,12 @@ import tether.jax
 from tether import solve_dae
 
 jax = pytest.importorskip("jax")
+enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
 
 
 @pytest.fixture(autouse=True)
 def doubles():
-    with jax.enable_x64(True):
+    with enable_x64(True):
         yield
 
 
@@ -95,7 +96,7 @@ def test_types_of_arrays():
 
 
 def test_single_precision_is_that_of_jax_alone():
-    with jax.enable_x64(False):
+    with enable_x64(False):
         end = jax.value_and_grad(lambda gain: solve([1.0, 0.0], [2.0, 0.5], gain)[1, 1])
         value, slope = jax.jit(end)(3.0)
     assert value.dtype == slope.dtype == "float32"

@@ -119,10 +119,14 @@ class Solve:
         """Return the solution at the times, (n, times)."""
         return self._checked(self._run(solve_dae, y0, args), len(y0))
 
-    def taped(self, y0: np.ndarray, args: tuple) -> TapedRun:
-        """Return the same together with what takes derivatives back through it."""
+    def taped(self, y0: np.ndarray, args: tuple, by_y0: bool = True) -> TapedRun:
+        """Return the same together with what takes derivatives back through it.
+
+        Those by y0 are zero if nobody wants them.
+        """
         own = ArgumentLayout(args).own if args else 0
-        sol, pullback = self._run(vjp, y0, args, wrt="all" if own else "y0")
+        wanted = ("all" if by_y0 else "args") if own else "y0"
+        sol, pullback = self._run(vjp, y0, args, wrt=wanted)
         y = self._checked(sol, len(y0))
         size = len(y0) * (sol.stats.steps + 1)
         return TapedRun(y, args, own, pullback, self.fails_with_nan, size)
@@ -172,6 +176,7 @@ class TapedRun:
         if known or not self._fails_with_nan:
             found = self._pullback(y_bar)
         else:
-            found = np.full(self._own + len(self.y), np.nan)
+            found = np.full(len(self._pullback.names), np.nan)
         layout = ArgumentLayout(self._args, fixed=not self._own)
-        return found[self._own :], layout.replace(self._args, lambda i: float(found[i]))
+        by_y0 = found[self._own :] if len(found) > self._own else np.zeros(len(self.y))
+        return by_y0, layout.replace(self._args, lambda i: float(found[i]))

@@ -136,6 +136,7 @@ class _Host:
         self._run = run
         # what JAX traces belongs to the one call in which it is traced
         self._form = replaced(form, jax.Array, iter([_Place()] * len(arrays)))
+        self._by_y0 = any(True for _ in pairs(form[0], form[0], jax.Array))
         kinds = [x.dtype for x in arrays if _is_float(x)]
         kind = jax.numpy.result_type(*(kinds or [float]))
         y0 = form[0]
@@ -167,7 +168,7 @@ class _Host:
         key = self, b"".join([np.asarray(x).tobytes() for x in arrays])
         run = _last_runs.get(key)
         if run is None:
-            run = self._run.taped(*self._numbers(arrays))
+            run = self._run.taped(*self._numbers(arrays), self._by_y0)
             _last_runs.keep(key, run)
         return run
 

@@ -72,7 +72,8 @@ def solve(
     form = y0, args
     tensors = [x for x, _ in pairs(form, form, torch.Tensor)]
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
-        return _differentiable().apply(_Call(run, form), *tensors)
+        by_y0 = any(x.requires_grad for x, _ in pairs(y0, y0, torch.Tensor))
+        return _differentiable().apply(_Call(run, form, by_y0), *tensors)
     return _like(torch, run.values(*_numbers(torch, form, tensors)), tensors)
 
 
@@ -82,6 +83,7 @@ class _Call:
 
     run: Solve
     form: tuple[Any, Any]
+    by_y0: bool                                # whether anybody wants derivatives by it
     taped: TapedRun | None = None
 
 
@@ -95,7 +97,7 @@ def _differentiable() -> Any:
 
         @staticmethod
         def forward(call: _Call, *tensors: Any) -> Any:
-            call.taped = call.run.taped(*_numbers(torch, call.form, tensors))
+            call.taped = call.run.taped(*_numbers(torch, call.form, tensors), call.by_y0)
             return _like(torch, call.taped.y, tensors)
 
         @staticmethod
