@@ -144,7 +144,8 @@ class Options:
         temporary file.
     quadratures_tested : bool
         Keep the errors of `quadratures` below the tolerances as those of unknowns. Otherwise the
-        steps are those that the unknowns need.
+        steps are those that the unknowns need, and nothing is promised about the integrals: over
+        long steps, where unknowns hardly change, they may be rough.
 
     Examples
     --------
@@ -179,7 +180,7 @@ class Options:
     accept_projected_start: bool = False    # HK: refuse a start off the constraints
     sensitivity_test: bool = False          # IDAS: off; it may double the steps
     tape_memory: float = 1e9
-    quadratures_tested: bool = True         # SUNDIALS leaves them out, SciML tests them
+    quadratures_tested: bool = True         # IDAS: off; here results keep to the tolerances
 
     def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
