@@ -83,26 +83,31 @@ class Pullback:
             outputs_at(sweep, sol.t) if timed else RowOutputs(sweep)
         )
 
-    def __call__(self, y_bar: ArrayLike) -> np.ndarray:
+    def __call__(
+        self, y_bar: ArrayLike, quadratures_bar: ArrayLike | None = None
+    ) -> np.ndarray:
         """Return the derivative of a scalar by the parameters.
 
         Parameters
         ----------
         y_bar : array_like, shape (n, nt) or (scalars, n, nt)
             Its derivative by the values ``sol.y``.
+        quadratures_bar : array_like, shape (m, nt) or (scalars, m, nt), optional
+            Its derivative by ``sol.quadratures``.
 
         Returns
         -------
         ndarray, shape (parameters,) or (scalars, parameters)
         """
-        given = np.asarray(y_bar, float)
-        if given.shape[-2:] != self._sol.y.shape or given.ndim not in (2, 3):
-            raise ValueError(
-                f"y_bar must have the shape of sol.y, {self._sol.y.shape}, got {given.shape}"
+        lines = given = _weights("y_bar", y_bar, "sol.y", self._sol.y)
+        if quadratures_bar is not None:
+            if self._sol.quadratures is None:
+                raise ValueError("quadratures_bar, but there are no integrals: pass quadratures=")
+            more = _weights(
+                "quadratures_bar", quadratures_bar, "sol.quadratures", self._sol.quadratures
             )
-        if not np.isfinite(given).all():
-            raise ValueError("y_bar must be finite")
-        lines = given.reshape(-1, *self._sol.y.shape)
+            lines = np.concatenate([given, more], axis=-2)
+        lines = lines.reshape(-1, *lines.shape[-2:])
         found = np.zeros((len(lines), len(self.names)))
         backwards(self._sweep, self._seeds(lines), found)
         return found[0] if given.ndim == 2 else found
@@ -133,11 +138,21 @@ class Pullback:
                         f"loss depends on an event at t = {moment.t:.6g} whose function only "
                         "touches zero: its time has no derivative"
                     )
-                bar = by_t[k] + by_y[k] @ occurrence.slope
+                bar = by_t[k] + by_y[k] @ occurrence.slope[: by_y.shape[1]]
                 found[0] += bar * crossing.by_parameters
                 of_state = bar * crossing.by_values[None]
                 seeds.append(Seed(occurrence.leg, moment.row, moment.shares, of_state))
         return backwards(sweep, seeds, found)[0]
+
+
+def _weights(name: str, bar: ArrayLike, of: str, values: np.ndarray) -> np.ndarray:
+    """Check derivatives by some values, or several sets of them."""
+    given = np.asarray(bar, float)
+    if given.shape[-2:] != values.shape or given.ndim not in (2, 3):
+        raise ValueError(f"{name} must have the shape of {of}, {values.shape}, got {given.shape}")
+    if not np.isfinite(given).all():
+        raise ValueError(f"{name} must be finite")
+    return given
 
 
 def vjp(
@@ -202,8 +217,9 @@ def gradient(
     ----------
     loss : callable
         ``loss(sol)`` returns a number made of ``sol.y`` (values at ``sol.t``), ``sol["name"]``,
-        ``sol.t_events`` and ``sol.y_events``. It is differentiated exactly where it can be traced,
-        otherwise by differences; or it returns a pair, the number and its derivative by ``sol.y``.
+        ``sol.quadratures``, ``sol.t_events`` and ``sol.y_events``. It is differentiated exactly
+        where it can be traced, otherwise by differences; or it returns a pair, the number and its
+        derivative by ``sol.y``.
     fun, t_span, y0, yp0
         As in `solve_dae`.
     wrt : str or list of str

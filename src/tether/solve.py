@@ -17,6 +17,7 @@ from tether.base.frozen import made
 from tether.base.status import ConsistencyWarning, Status
 from tether.explain.doubts import doubts, remarks
 from tether.explain.start_words import refuse_off_constraints, start_of_run, start_words
+from tether.problem.given import Given
 from tether.problem.names import Names
 from tether.problem.options import Options, default, merge
 from tether.problem.problem import as_problem, check_signature
@@ -65,6 +66,7 @@ def solve_dae(
     trace: str = default("trace"),
     start: str = default("start"),
     sensitivity: str | Sequence[str] | None = None,
+    quadratures: Any = None,
     first_step: float | None = default("first_step"),
     max_step: float = default("max_step"),
     max_order: int = default("max_order"),
@@ -164,6 +166,11 @@ def solve_dae(
         parameters by name: ``"k"``, an argument of the function; ``"k[2]"``, an entry of an array;
         ``"y0[3]"`` or ``"y0[voltage]"``; ``"self.mass"``, a float that the function reads
         elsewhere. The derivatives dy/dp at fixed times are ``sol.sens``.
+    quadratures : callable or list of callables, optional
+        Functions ``q(t, y, yp, *args)`` or ``q(t, y, *args)``, of one value or several, whose
+        integrals from ``t_span[0]`` on are ``sol.quadratures``. They are integrated along with the
+        solution and take part in the error test, unless ``quadratures_tested`` in `options` is
+        False.
     first_step, max_step : float, optional
         Size of the first step and largest size of any. Where a traced function has conditions on
         time and unknowns together no step is longer than a hundredth of the interval.
@@ -218,6 +225,12 @@ def solve_dae(
     watched = check_events(events, problem.args)
     if callback is not None:
         check_signature("callback", callback, "(t, y, yp)", 3)
+    given = Given(problem, y0, yp0, settings, names, equation_names, units, callback)
+    if quadratures is not None:
+        from tether.problem.quadratures import with_quadratures  # late, to save time
+
+        given = with_quadratures(given, quadratures, t0)
+        settings = given.options
 
     drivers: list[Driver] = []
     tape = None
@@ -227,7 +240,7 @@ def solve_dae(
         from tether.sensitivity.collect import taped  # late, to save time
 
         others = callback is not None or any(event.apply is not None for event in watched)
-        tape = taped(sensitivity, problem, np.size(y0), names, others, settings)
+        tape = taped(sensitivity, given.problem, np.size(y0), names, others, settings)
     between = dense_output or (
         times is not None and bool(np.any((times != t0) & (times != t_end)))
     )
@@ -240,17 +253,21 @@ def solve_dae(
             bar = ProgressBar(t0, t_end)
             bar.announce(f"looking at {np.size(y0)} equations")
         integration = Integration(
-            problem, t0, y0, yp0, settings, t_bound=t_end, dense_output=between, names=names,
-            equation_names=equation_names, variable_units=units, tape=tape,
+            given.problem, t0, given.y0, given.yp0, settings, t_bound=t_end, dense_output=between,
+            names=given.names, equation_names=given.equation_names, variable_units=given.units,
+            tape=tape,
         )
         refuse_off_constraints(integration)
-        _warn_if_moved(integration, y0)
+        _warn_if_moved(integration, given.y0)
         keep = times is None or dense_output or tape is not None
         limit = np.inf if tape is None else settings.tape_memory
         record = Record(integration.state, keep, times, limit)
         if tape is not None:
             tape.record = record
-        drivers.append(Driver(integration, record, watched, callback, bar, breaks))
+        if quadratures is not None:
+            for event in watched:
+                event.see_first(np.size(y0))
+        drivers.append(Driver(integration, record, watched, given.callback, bar, breaks))
         return drivers[-1].run()
 
     def attempt(settings: Options, watched: list[Event]) -> DaeResult:
@@ -300,13 +317,16 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
     if differences and not driver.integration.note:
         driver.integration.note = differences[-1]
     run, record, events = driver.integration, driver.record, driver.events
+    n = run.n - run.problem.n_quadratures
     history: dict[str, Any] = {}
-    interpolant = None
+    interpolant = integrals_between = None
     if record.keep_steps:
         steps = record.steps()
         t, y, yp, history = steps.t, steps.y, steps.yp, steps.history()
         if dense_output and len(history["t"]):
-            interpolant = run.method.interpolant(steps.restricted(run.n))
+            interpolant = run.method.interpolant(steps.restricted(n))
+            if run.n > n:
+                integrals_between = run.method.interpolant(steps.restricted(run.n, first=n))
     if record.t_eval is not None:
         t, y, yp = record.outputs()
     run.model.count(run.state)
@@ -322,30 +342,31 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
     doubtful = status.failed or bool(found)
     diagnosis = _diagnosis(driver, status, found) if doubtful else None
     return made(
-        DaeResult, t=t, y=y.T[: run.n], yp=yp.T[: run.n], sol=interpolant,
-        t_events=_gather(events, "t") if events else None,
-        y_events=_gather(events, "y") if events else None,
-        yp_events=_gather(events, "yp") if events else None,
+        DaeResult, t=t, y=y.T[:n], yp=yp.T[:n], sol=interpolant,
+        t_events=_gather(events, "t", n) if events else None,
+        y_events=_gather(events, "y", n) if events else None,
+        yp_events=_gather(events, "yp", n) if events else None,
         status=status, message=_message(driver, status, diagnosis),
-        start=start_of_run(run, driver.start),
-        stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver),
+        start=start_of_run(run, driver.start).restricted(n),
+        stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver, n),
         verdict=diagnosis or partial(_all_is_well, driver), warnings=found + remarked + differences,
-        jumps=tuple(run.jumps), naming=partial(_names, run),
+        jumps=tuple([jump.restricted(n) for jump in run.jumps]), naming=partial(_names, run, n),
         event_names=tuple([event.name for event in events]),
+        quadratures=y.T[n : run.n] if run.n > n else None, integrals_between=integrals_between,
     )
 
 
-def _names(run: Integration) -> Names:
-    """Return the names of the unknowns, given or read off the function."""
-    return run.names
+def _names(run: Integration, n: int) -> Names:
+    """Return the names of the user's unknowns, given or read off the function."""
+    return run.names.restricted(n)
 
 
-def _report(run: Integration, driver: Driver) -> IndexReport:
-    """Analyse the equations where the run began."""
+def _report(run: Integration, driver: Driver, n: int) -> IndexReport:
+    """Analyse the user's equations where the run began."""
     from tether.analyze import analyze  # late, to save time
 
-    start = driver.start.restricted(run.n)
-    return analyze(run.problem, driver.t_start, start.y, start.yp, names=run.names.variables)
+    start, names = driver.start.restricted(n), run.names.variables[:n]
+    return analyze(run.problem.written, driver.t_start, start.y, start.yp, names=names)
 
 
 def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Diagnosis:
@@ -392,8 +413,10 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
     return f"{diagnosis.untraced} {text} {found}{advice}".lstrip()
 
 
-def _gather(events: list[Event], name: str) -> list[np.ndarray]:
-    return [np.array(getattr(event, name)) for event in events]
+def _gather(events: list[Event], name: str, n: int) -> list[np.ndarray]:
+    """Return times of events, or values of the user's n unknowns there."""
+    found = [np.array(getattr(event, name)) for event in events]
+    return [values[:, :n] if values.ndim == 2 else values for values in found]
 
 
 def check_span(t_span: Any) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import re
 import pytest
 from support.helpers import ROOT
 
-OPTIONAL = ("matplotlib", "pandas", "xarray", "h5py", "PIL")
+OPTIONAL = ("matplotlib", "pandas", "xarray", "h5py", "PIL", "torch", "jax")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

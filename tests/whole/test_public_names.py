@@ -61,6 +61,8 @@ def test_public_members_have_docstrings(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_every_module_run(name):
+    if name in ("tether.jax", "tether.torch"):
+        pytest.importorskip(name.removeprefix("tether."))
     module = importlib.import_module(name)
     assert inspect.getdoc(module), name
     run_examples(module, name)

@@ -58,11 +58,17 @@ class Names:
     ) -> Names:
         """Take what is given; else read the variables off the function."""
         given = check_names("names", variables, n)
-        titles = check_names("equation_names", equations, n) or []
+        titles = check_names("equation_names", equations, n) or problem.titles(n)
         if given is None:
             given = problem.guessed_names(n)
         names, found = separated(given)
         return cls(names, tuple(titles), _merged(names, found, check_units(units, n)))
+
+    def restricted(self, n: int) -> Names:
+        """Return the names of the first n variables and equations."""
+        if n == len(self.variables):
+            return self
+        return Names(self.variables[:n], self.equations[:n], self.units[:n])
 
     @property
     def labels(self) -> tuple[str, ...]:

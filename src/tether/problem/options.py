@@ -142,6 +142,10 @@ class Options:
     tape_memory : float
         Bytes of memory for the steps of a run that is differentiated; what is more goes to a
         temporary file.
+    quadratures_tested : bool
+        Keep the errors of `quadratures` below the tolerances as those of unknowns. Otherwise the
+        steps are those that the unknowns need, and nothing is promised about the integrals: over
+        long steps, where unknowns hardly change, they may be rough.
 
     Examples
     --------
@@ -176,6 +180,7 @@ class Options:
     accept_projected_start: bool = False    # HK: refuse a start off the constraints
     sensitivity_test: bool = False          # IDAS: off; it may double the steps
     tape_memory: float = 1e9
+    quadratures_tested: bool = True         # IDAS: off; here results keep to the tolerances
 
     def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
@@ -209,7 +214,7 @@ class Options:
         power = self.projection_power
         if not isinstance(power, (int, float)) or not math.isfinite(power):
             raise TypeError(f"projection_power must be a finite number, got {power!r}")
-        for name in ("accept_projected_start", "sensitivity_test"):
+        for name in ("accept_projected_start", "sensitivity_test", "quadratures_tested"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be a bool, got {getattr(self, name)!r}")
         _check_positive("tape_memory", self.tape_memory, finite=False)

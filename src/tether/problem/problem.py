@@ -60,6 +60,8 @@ class Problem:
     0.3679
     """
 
+    n_quadratures = 0                      # integrals among the unknowns, which come last
+
     def __init__(
         self,
         fun: Any,
@@ -271,6 +273,15 @@ class Problem:
         problem.terms = terms
         problem.unpacks = f
         return problem
+
+    @property
+    def written(self) -> Problem:
+        """What the user wrote, without the integrals that were added to it."""
+        return self
+
+    def titles(self, n: int) -> list[str]:
+        """Names of the n equations where the user gives none; an empty one is no name."""
+        return []
 
     def guessed_names(self, n: int) -> list[str]:
         """Names of the n unknowns as the function unpacks them, or ``y[0]``, ``y[1]``, ..."""

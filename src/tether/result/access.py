@@ -20,7 +20,7 @@ __all__ = ["FIELDS", "described", "field_or_unknown", "is_unknown", "number_of",
 FIELDS = (
     "t", "y", "yp", "sol", "t_events", "y_events", "yp_events", "nfev", "njev", "nlu", "status",
     "message", "success", "names", "units", "start", "index", "drift", "stats", "diagnosis", "how",
-    "warnings", "jumps",
+    "warnings", "jumps", "quadratures",
 )
 
 

@@ -37,11 +37,12 @@ COUNTS = (
     "projections", "worst_drift", "seconds", "checks",
 )
 EVENTS = ("t_events", "y_events", "yp_events")
+POINTS = ("t", "y", "degree")             # of an interpolant
 ABOUT = "about"                        # the name of the text in a file
 # Names of the axes of an array in a file; those of others are counted.
 AXES = {
     "t": ("time",), "y": ("unknown", "time"), "yp": ("unknown", "time"),
-    "drift": ("constraint", "time"),
+    "drift": ("constraint", "time"), "quadratures": ("integral", "time"),
 }
 
 Arrays = dict[str, np.ndarray]
@@ -84,10 +85,12 @@ def _taken_apart(result: DaeResult) -> tuple[Arrays, dict[str, Any]]:
         "t": result.t, "y": result.y, "yp": result.yp, "drift": result.drift,
         "stats_t": stats.t, "stats_h": stats.h, "stats_order": stats.order,
         "start_y": start.y, "start_yp": start.yp, "start_ypp": start.ypp,
+        "quadratures": result.quadratures,
     }
-    if isinstance(result.sol, Interpolant):
-        dense = result.sol.points()
-        arrays |= dict(zip(("dense_t", "dense_y", "dense_degree"), dense, strict=True))
+    for name, between in (("dense", result.sol), ("integrals", result.integrals_between)):
+        if isinstance(between, Interpolant):
+            points = zip(POINTS, between.points(), strict=True)
+            arrays |= {f"{name}_{part}": values for part, values in points}
     for kind in EVENTS:
         for i, values in enumerate(getattr(result, kind) or []):
             arrays[f"{kind}_{i}"] = values
@@ -114,13 +117,10 @@ def _put_together(arrays: Arrays, about: dict[str, Any]) -> dict[str, Any]:
     if about["events"] is not None:
         for kind in EVENTS:
             events[kind] = [arrays[f"{kind}_{i}"] for i in range(about["events"])]
-    dense = None
-    if "dense_t" in arrays:
-        dense = Interpolant.through(
-            arrays["dense_t"], arrays["dense_y"], arrays["dense_degree"]
-        )
     return events | {
-        "t": arrays["t"], "y": arrays["y"], "yp": arrays["yp"], "sol": dense,
+        "t": arrays["t"], "y": arrays["y"], "yp": arrays["yp"], "sol": _between(arrays, "dense"),
+        "quadratures": arrays.get("quadratures"),
+        "integrals_between": _between(arrays, "integrals"),
         "status": Status(about["status"]), "message": about["message"],
         "start": _start(arrays, about["start"]),
         "stats": Statistics(**about["stats"], **history),
@@ -129,6 +129,13 @@ def _put_together(arrays: Arrays, about: dict[str, Any]) -> dict[str, Any]:
         "verdict": _diagnosis(about["diagnosis"]), "event_names": tuple(about["event_names"]),
         "naming": Names(tuple(about["names"]), units=tuple(about["units"])),
     }
+
+
+def _between(arrays: Arrays, name: str) -> Interpolant | None:
+    """Return the interpolant whose points were saved under a name."""
+    if f"{name}_t" not in arrays:
+        return None
+    return Interpolant.through(*(arrays[f"{name}_{part}"] for part in POINTS))
 
 
 def _of_start(start: Start) -> dict[str, Any]:

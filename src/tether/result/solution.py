@@ -84,6 +84,10 @@ class DaeResult:
         Residual of the constraints, and of the invariants less their starting values, at `t`. First
         those found in the equations, then those given. Where the structure of the equations
         changed on the way, rows of found constraints that did not exist at a time are NaN there.
+    quadratures : ndarray, shape (m, nt) or None
+        Integrals of the functions passed as ``quadratures=``, from the start up to `t`.
+    integrals_between : Interpolant or None
+        The same between the points, with ``dense_output=True``; see `quadratures_at`.
 
     Examples
     --------
@@ -126,6 +130,8 @@ class DaeResult:
     event_names: tuple[str, ...] = ()
     naming: Names | Callable[[], Names] = NO_NAMES
     sensitivities: Sensitivities | None = None
+    quadratures: np.ndarray | None = None
+    integrals_between: DenseOutput | None = None
 
     @cached_property
     def _names(self) -> Names:
@@ -173,6 +179,25 @@ class DaeResult:
         if self.sensitivities is None:
             raise ValueError("there are no derivatives: solve with sensitivity=")
         return self.sensitivities.at(t)
+
+    def quadratures_at(self, t: ArrayLike) -> np.ndarray:
+        """Return the integrals up to a time, (m,), or up to times, (m, times).
+
+        Needs ``quadratures=`` and ``dense_output=True``.
+
+        Examples
+        --------
+        >>> from tether import solve_dae
+        >>> sol = solve_dae(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0], dense_output=True,
+        ...                 quadratures=lambda t, y: y[0])
+        >>> sol.quadratures_at(0.5).round(4).tolist()          # 1 - exp(-t)
+        [0.3935]
+        """
+        if self.quadratures is None:
+            raise ValueError("there are no integrals: solve with quadratures=")
+        if self.integrals_between is None:
+            raise ValueError("there is no dense output: solve with dense_output=True")
+        return self.integrals_between(t)[0]
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:

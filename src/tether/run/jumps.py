@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -59,6 +59,15 @@ class Jumped:
     impulses: dict[int, float] = field(default_factory=dict)
     by_law: bool = True
     open_equations: tuple[int, ...] = ()
+
+    def restricted(self, n: int) -> Jumped:
+        """Return the jumps of the first n unknowns."""
+        if all(j < n for j in (*self.changes, *self.impulses)):
+            return self
+        return replace(
+            self, changes={j: x for j, x in self.changes.items() if j < n},
+            impulses={j: x for j, x in self.impulses.items() if j < n},
+        )
 
 
 def jumped(

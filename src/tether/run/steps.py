@@ -25,9 +25,9 @@ class Steps:
     begins: list[int]                  # rows where parts begin, in order ...
     smooth: list[bool]                 # ... and whether the solution goes on smoothly there
 
-    def restricted(self, n: int) -> Steps:
-        """Return the steps of the first n unknowns."""
-        return replace(self, y=self.y[:, :n], yp=self.yp[:, :n])
+    def restricted(self, n: int, first: int = 0) -> Steps:
+        """Return the steps of the unknowns before the n-th, from `first` on."""
+        return replace(self, y=self.y[:, first:n], yp=self.yp[:, first:n])
 
     @property
     def ends(self) -> np.ndarray:

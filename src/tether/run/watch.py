@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from tether._core import adapters
 from tether._core import events as core_events
 from tether._core.zero import ZeroSearch
 from tether.plan.functions import TracedEvents, read_events, traced_events
-from tether.problem.problem import plain_parameters, refuse_swapped
+from tether.problem.signatures import takes_slopes
 from tether.run.method import Polynomial
 from tether.structure.switch_times import SwitchTimes
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from tether.structure.modes import Modes
 
 EPS = np.finfo(float).eps
-NAMES_OF_SLOPES = {"yp", "ydot", "y_dot", "dy", "dydt", "dy_dt", "yprime", "y_prime"}
 MOST_PROGRAMS = 8              # in one run, for events that read what keeps changing
 
 
@@ -60,6 +58,23 @@ class Event:
     def wants_to_stop(self) -> bool:
         """Whether it has happened often enough to end the run."""
         return self.counted >= self.stops_after
+
+    def see_first(self, n: int) -> None:
+        """Let the functions see the first n unknowns only: integrals come behind them."""
+        fun, apply, number = self.fun, self.apply, self.number
+        self.fun = lambda t, y, yp, *args: fun(t, y[:n], yp[:n], *args)
+
+        def change(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
+            changed = np.asarray(apply(t, y[:n], yp[:n], *args))  # type: ignore[misc]
+            if changed.shape != (n,):
+                raise ValueError(
+                    f"events[{number}].apply(t, y, yp) must have {n} values like y0, got an object "
+                    f"of shape {changed.shape}"
+                )
+            return np.concatenate([changed, y[n:]])
+
+        if apply is not None:
+            self.apply = change
 
     def report(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
         """Note one occurrence."""
@@ -121,7 +136,7 @@ def _names_of(functions: Sequence[Any]) -> list[str]:
 
 def _check_event(number: int, fun: Any, args: tuple) -> Event:
     name = f"events[{number}]"
-    takes_slopes = _takes_slopes(name, fun, args)
+    has_slopes = takes_slopes(name, fun, args)
     terminal = getattr(fun, "terminal", False)
     if terminal is None:
         stops_after = np.inf
@@ -135,55 +150,11 @@ def _check_event(number: int, fun: Any, args: tuple) -> Event:
     except (TypeError, ValueError):
         raise TypeError(f"{name}.direction must be a number, got {direction!r}") from None
     apply = getattr(fun, "apply", None)
-    if apply is not None and not _takes_slopes(f"{name}.apply", apply, args):
+    if apply is not None and not takes_slopes(f"{name}.apply", apply, args):
         apply = _of_three(apply)
     return Event(
-        fun if takes_slopes else _of_three(fun), sign, stops_after, apply, number=number
+        fun if has_slopes else _of_three(fun), sign, stops_after, apply, number=number
     )
-
-
-def _takes_slopes(name: str, fun: Any, args: tuple) -> bool:
-    """Tell a function of (t, y, yp, *args) from one of (t, y, *args); refuse others.
-
-    Where both would do, a third parameter with a value of its own is no place for y'; and one that
-    is named after y' is none for anything else.
-    """
-    if not callable(fun):
-        raise TypeError(f"{name} must be callable, got {type(fun).__name__}")
-    names = plain_parameters(fun)
-    if names is not None:
-        refuse_swapped(name, names)
-        if len(names) == 3 + len(args):
-            return True
-        if len(names) == 2 + len(args) and NAMES_OF_SLOPES.isdisjoint(names[2:3]):
-            return False
-    try:
-        signature = inspect.signature(fun)
-    except (TypeError, ValueError):
-        return True                    # a builtin that does not tell
-    refuse_swapped(name, list(signature.parameters))
-    third = [*signature.parameters.values()][2:3]
-    is_slope = bool(third) and third[0].name in NAMES_OF_SLOPES
-    if _binds(signature, 3 + len(args)) and (is_slope or not any(map(_has_default, third))):
-        return True
-    if _binds(signature, 2 + len(args)) and not is_slope:
-        return False
-    followed = f", followed by the {len(args)} values of args" if args else ""
-    raise TypeError(
-        f"{name} must accept (t, y, yp) or (t, y){followed}, but its signature is {signature}"
-    )
-
-
-def _binds(signature: inspect.Signature, count: int) -> bool:
-    try:
-        signature.bind(*range(count))
-    except TypeError:
-        return False
-    return True
-
-
-def _has_default(parameter: inspect.Parameter) -> bool:
-    return parameter.default is not inspect.Parameter.empty and parameter.default is not None
 
 
 def _of_three(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -55,6 +55,8 @@ class Sensitivities:
         n).
     between : Interpolant or None
         dy/dp between the points.
+    quadratures : ndarray, shape (parameters, m, nt), or None
+        Derivatives of ``sol.quadratures``.
     """
 
     names: tuple[str, ...]
@@ -62,6 +64,7 @@ class Sensitivities:
     t_events: list[np.ndarray] | None
     y_events: list[np.ndarray] | None
     between: Interpolant | None
+    quadratures: np.ndarray | None = None
 
     def at(self, t: ArrayLike) -> np.ndarray:
         """Return dy/dp at a time, (parameters, n), or at times, (parameters, n, times)."""
@@ -172,7 +175,7 @@ def taped(
     later = sensitivity if isinstance(sensitivity, Later) else None
     wanted = sensitivity if later is None else later.wanted
     parameters = find_parameters(wanted, problem, n, variables)
-    return Derivatives(parameters, later, others, n, settings)
+    return Derivatives(parameters, later, others, n + problem.n_quadratures, settings)
 
 
 def collect(
@@ -199,12 +202,15 @@ def collect(
     else:
         values = target.values.transpose(2, 1, 0)
     t_events, y_events = _of_events(happened, found[count:], sweep)
+    own = n - sweep.parameters.problem.n_quadratures       # integrals come last
     between = None
     if dense_output and target is not None:
-        between = _interpolant(sweep, target.values.transpose(0, 2, 1))
+        between = _interpolant(sweep, target.values[:, :own].transpose(0, 2, 1))
     return Sensitivities(
-        sweep.parameters.names, np.ascontiguousarray(values),
-        t_events if sweep.events else None, y_events if sweep.events else None, between,
+        sweep.parameters.names, np.ascontiguousarray(values[:, :own]),
+        t_events if sweep.events else None,
+        [y[:, :, :own] for y in y_events] if sweep.events else None,
+        between, np.ascontiguousarray(values[:, own:]) if own < n else None,
     )
 
 

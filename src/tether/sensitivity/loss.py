@@ -31,6 +31,8 @@ class SolutionValues:
         Times.
     y : ndarray, shape (n, nt)
         Solution.
+    quadratures : ndarray, shape (m, nt), or None
+        Integrals.
     t_events, y_events : list of ndarray or None
         Times of each event and the values there.
     names : tuple of str
@@ -39,6 +41,7 @@ class SolutionValues:
 
     t: np.ndarray
     y: Any
+    quadratures: Any
     t_events: Any
     y_events: Any
     names: tuple[str, ...]
@@ -62,7 +65,7 @@ class LossSlopes:
     """A loss and its derivatives by what it is made of."""
 
     value: float
-    by_y: np.ndarray                           # (n, nt)
+    by_y: np.ndarray                           # (n + m, nt): rows of integrals come last
     by_t_events: list[np.ndarray]              # of every event: (occurrences,)
     by_y_events: list[np.ndarray]              # ... and (occurrences, n)
 
@@ -128,24 +131,27 @@ class _Layout:
     """The values of a solution as one vector."""
 
     def __init__(self, sol: DaeResult) -> None:
-        self._t, self._names, self._shape = sol.t, sol.names, sol.y.shape
+        self._t, self._names, self._n = sol.t, sol.names, len(sol.y)
+        rows = sol.y if sol.quadratures is None else np.concatenate([sol.y, sol.quadratures])
+        self._shape = rows.shape
         self._has_events = sol.t_events is not None
         self._times = [len(t) for t in sol.t_events or ()]
-        parts = [sol.y.ravel(), *(sol.t_events or ())]
+        parts = [rows.ravel(), *(sol.t_events or ())]
         parts += [np.ravel(y) for y in sol.y_events or ()]
         self.flat = np.concatenate(parts).astype(float)
 
     def view(self, x: Any) -> SolutionValues:
         """Give the values in a vector their names."""
-        n, nt = self._shape
-        y, t_events, y_events = self._cut(x)
+        rows, t_events, y_events = self._cut(x)
+        rows, n = rows.reshape(self._shape), self._n
         return SolutionValues(
-            self._t, y.reshape(n, nt), t_events if self._has_events else None,
-            y_events if self._has_events else None, self._names,
+            self._t, rows[:n], rows[n:] if n < len(rows) else None,
+            t_events if self._has_events else None, y_events if self._has_events else None,
+            self._names,
         )
 
     def _cut(self, x: Any) -> tuple[Any, list[Any], list[Any]]:
-        n, size = self._shape[0], self._shape[0] * self._shape[1]
+        n, size = self._n, self._shape[0] * self._shape[1]
         place, t_events, y_events = size, [], []
         for count in self._times:
             t_events.append(x[place : place + count])

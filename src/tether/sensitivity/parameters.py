@@ -144,6 +144,7 @@ def find_parameters(
 def _called(problem: Problem) -> list[str]:
     if not problem.args:
         return []
+    problem = problem.written
     first, count = 4 if problem.fills else 3, len(problem.args)
     if problem.unpacks is not problem.fun:     # M y' = f(t, y, *args), and the like
         inside = plain_parameters(problem.unpacks)
@@ -254,8 +255,9 @@ class _Finder:
 
     def _read_outside(self) -> list[str]:
         problem = self.problem
-        want_inputs(problem.fun, self.n, problem.args, problem.fills)
-        reading = read_function(problem.fun, self.n, problem.args, problem.fills)
+        n = self.n + problem.n_quadratures
+        want_inputs(problem.fun, n, problem.args, problem.fills)
+        reading = read_function(problem.fun, n, problem.args, problem.fills)
         places = None if reading is None else reading.places()
         return [] if places is None else places.names
 

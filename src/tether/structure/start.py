@@ -98,4 +98,5 @@ class Start:
         return replace(
             self, y=self.y[:n], yp=self.yp[:n], ypp=ypp,
             moved={j: change for j, change in self.moved.items() if j < n},
+            fixed=tuple(j for j in self.fixed if j < n),
         )
