@@ -12,6 +12,7 @@ import numpy as np
 
 from tether.fitting.experiment import Experiment, Trial
 from tether.fitting.sought import Sought
+from tether.fitting.spread import NOTHING
 
 __all__ = ["LOSSES", "Failure", "Found", "Search", "threads_for"]
 
@@ -65,7 +66,12 @@ MESSAGES = {
     3: "Converged: the parameters no longer change.",
     4: "Converged: neither the sum of squares nor the parameters change.",
 }
+CLOSE = "Converged: the next step would be less than a thousandth of the standard errors."
+FLOOR = "Converged: the sum of squares changes only by errors of the solver."
 
+# Steps in standard errors: below the first the search ends, and below the second it ends where a
+# trial does not make the sum of squares smaller, which are errors of the solver then.
+ENOUGH, SMALL = 1e-3, 1e-2
 
 # What losses make of a square; scipy.optimize.least_squares has the same.
 LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -127,7 +133,7 @@ class Search:
         """Search from p on; parameters that are not `free` stay as they are."""
         sought = self.sought
         free = np.ones(len(p), bool) if free is None else free
-        p = p.copy()
+        p = np.where(free, sought.p_of(sought.x_of(p)), p)     # as it will be asked for
         first = self.at(p)
         if first.failure:
             return _nothing(p, first, f"There is no solution for p0: {first.failure}")
@@ -136,29 +142,7 @@ class Search:
                 p, first.residuals, first.jacobian, self.loss_of(first.residuals), True,
                 "Nothing was sought.", np.zeros(len(p), int), 1, 0,
             )
-        low, high = sought.x_bounds()
-
-        def whole(x: np.ndarray) -> np.ndarray:
-            found = sought.x_of(p)
-            found[free] = x
-            return np.where(free, sought.p_of(found), p)
-
-        def jacobian(x: np.ndarray) -> np.ndarray:
-            now = whole(x)
-            return (self.at(now).jacobian * sought.slopes(now))[:, free]
-
-        ended = _least_squares(
-            lambda x: self.at(whole(x)).residuals, jacobian, sought.x_of(p)[free],
-            (low[free], high[free]), **self.settings,
-        )
-        best = whole(ended.x)
-        scaled, at_bound = np.zeros((len(ended.fun), len(p))), np.zeros(len(p), int)
-        scaled[:, free] = ended.jac / sought.slopes(best)[free]
-        at_bound[free] = ended.active_mask
-        return Found(
-            best, ended.fun, scaled, self.loss_of(ended.fun), ended.status > 0,
-            MESSAGES[ended.status], at_bound, ended.nfev, ended.njev,
-        )
+        return _Walk(self, p, free).run()
 
     def loss_of(self, residuals: np.ndarray) -> float:
         """Return the sum of squares, or of what a robust loss makes of them."""
@@ -173,14 +157,104 @@ def _nothing(p: np.ndarray, first: Trial, message: str) -> Found:
     )
 
 
-def _least_squares(
-    fun: Callable[[np.ndarray], np.ndarray], jac: Callable[[np.ndarray], np.ndarray],
-    x: np.ndarray, bounds: tuple[np.ndarray, np.ndarray], **settings: Any,
-) -> Any:
-    from scipy.optimize import least_squares  # late, to save time
+class _Enough(Exception):
+    """Ends a search from within."""
 
-    # a trial that is not finite is refused there, and a shorter step is tried
-    return least_squares(fun, x, jac, bounds, **settings)
+
+class _Walk:
+    """One search. It looks at the derivatives of every trial, whether or not it is accepted."""
+
+    def __init__(self, search: Search, p: np.ndarray, free: np.ndarray) -> None:
+        self.search, self.p, self.free = search, p, free
+        self.nfev, self.njev = 0, 0
+        self.best: tuple[float, float, np.ndarray, Trial] | None = None
+        self.message = ""
+
+    def run(self) -> Found:
+        """Go from trial to trial until one is good enough."""
+        from scipy.optimize import least_squares  # late, to save time
+
+        sought, free = self.search.sought, self.free
+        low, high = sought.x_bounds()
+        try:                                   # what is not finite is refused, and a step made less
+            ended = least_squares(
+                self._residuals, sought.x_of(self.p)[free], self._jacobian,
+                (low[free], high[free]), **self.search.settings,
+            )
+        except _Enough:
+            return self._stopped()
+        p = self._whole(ended.x)
+        scaled, at_bound = np.zeros((len(ended.fun), len(p))), np.zeros(len(p), int)
+        scaled[:, free] = ended.jac / sought.slopes(p)[free]
+        at_bound[free] = ended.active_mask
+        return Found(
+            p, ended.fun, scaled, self.search.loss_of(ended.fun), ended.status > 0,
+            MESSAGES[ended.status], at_bound, self.nfev, self.njev,
+        )
+
+    def _stopped(self) -> Found:
+        assert self.best is not None
+        loss, _, p, trial = self.best
+        jacobian = np.where(self.free, trial.jacobian, 0.0)
+        return Found(
+            p, trial.residuals, jacobian, loss, True, self.message, np.zeros(len(p), int),
+            self.nfev, self.njev,
+        )
+
+    def _whole(self, x: np.ndarray) -> np.ndarray:
+        found = self.search.sought.x_of(self.p)
+        found[self.free] = x
+        return np.where(self.free, self.search.sought.p_of(found), self.p)
+
+    def _jacobian(self, x: np.ndarray) -> np.ndarray:
+        self.njev += 1
+        p = self._whole(x)
+        return (self.search.at(p).jacobian * self.search.sought.slopes(p))[:, self.free]
+
+    def _residuals(self, x: np.ndarray) -> np.ndarray:
+        self.nfev += 1
+        p = self._whole(x)
+        trial = self.search.at(p)
+        if not trial.failure and self.search.settings["loss"] == "linear":
+            self._look_at(p, trial)
+        return trial.residuals
+
+    def _look_at(self, p: np.ndarray, trial: Trial) -> None:
+        """End the search if the step that would come next is small in standard errors."""
+        loss = self.search.loss_of(trial.residuals)
+        step = _next_step(trial.residuals, trial.jacobian[:, self.free])
+        error = np.sqrt(self._variance(loss))
+        if self.best is None:
+            self.best = (loss, step, p, trial)
+            return
+        best_loss, best_step, _, _ = self.best
+        better = loss < best_loss
+        if better or step < best_step <= SMALL * error:
+            self.best = (loss, step, p, trial)
+        if self.best[1] <= ENOUGH * error:
+            self.message = CLOSE
+        elif not better and best_step <= SMALL * error:
+            self.message = FLOOR
+        if self.message:
+            self.njev += 1
+            raise _Enough
+
+    def _variance(self, loss: float) -> float:
+        dof = sum(one.size for one in self.search.experiments) - int(np.sum(self.free))
+        variance = loss / dof if dof > 0 else 0.0
+        known = all(one.known_errors for one in self.search.experiments)
+        return min(variance, 1.0) if known else variance
+
+
+def _next_step(residuals: np.ndarray, jacobian: np.ndarray) -> float:
+    """Return the length of the part of the differences that the parameters can still explain.
+
+    Divided by the standard error of a difference, this is the step of Gauss and Newton in standard
+    errors of the parameters.
+    """
+    lengths = np.linalg.norm(jacobian, axis=0)
+    u, s, _ = np.linalg.svd(jacobian / np.where(lengths > 0.0, lengths, 1.0), full_matrices=False)
+    return float(np.linalg.norm(u[:, s > NOTHING * max(s[0], NOTHING)].T @ residuals))
 
 
 def threads_for(experiments: int, workers: int | None) -> int:
