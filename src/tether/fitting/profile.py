@@ -19,8 +19,9 @@ __all__ = ["Profile", "profile_of"]
 # An end of an interval is found to this share of the distance in standard errors.
 NEARLY = 1e-3
 MOST_TRIALS = 20
-# Steps outwards grow at most by this factor, and end at this many standard errors.
-GROWTH, FARTHEST = 3.0, 1e4
+# Steps outwards grow at most by this factor. An interval is open if it has no end within so many
+# times what standard errors say, or for a logarithm, before the parameter is a million times larger.
+GROWTH, FARTHEST, LARGEST = 3.0, 30.0, np.log(1e6)
 INSIDE = 3                                     # fits between the best one and an end
 
 
@@ -96,35 +97,36 @@ class _Walk:
         self.x = search.sought.x_of(found.p)[k]
         slope = search.sought.slopes(found.p)[k]
         error = np.sqrt(spread.covariance[k, k]) / slope
-        self.error = error if 0.0 < error < np.inf else 0.1 * (abs(self.x) or 1.0)
+        unit = 1.0 if search.sought.log[k] else abs(self.x) or 1.0
+        self.error = error if 0.0 < error < np.inf else 0.1 * unit
+        self.farthest = FARTHEST * far * self.error
+        if search.sought.log[k]:
+            self.farthest = min(self.farthest, LARGEST)
 
     def end(self, side: float) -> float:
         """Find the end of the interval on one side."""
         sought, k = self.search.sought, self.k
         low, high = sought.x_bounds()
-        most = (high[k] - self.x) if side > 0 else (self.x - low[k])
+        bound = (high[k] - self.x) if side > 0 else (self.x - low[k])
+        most = min(bound, self.farthest)
         inner, outer = (0.0, 0.0), None        # distance, and standard errors it is worth
-        p, distance = self.found.p, self.far * self.error
+        p, distance = self.found.p, min(self.far * self.error, most)
         for share in np.arange(1, INSIDE + 1) / (INSIDE + 1):
-            if share * distance < most:
-                worth, p = self._try(side * share * distance, p)
-                if worth < self.far:
-                    inner = (share * distance, worth)
+            worth, p = self._try(side * share * distance, p)
+            if worth < self.far:
+                inner = (share * distance, worth)
         for _ in range(MOST_TRIALS):
-            distance = min(distance, most)
             worth, p = self._try(side * distance, p)
             if abs(worth / self.far - 1.0) < NEARLY:
                 return self._value(side * distance)
-            if worth < self.far:
-                inner = (distance, worth)
-                if distance >= most:
-                    return self._value(side * most)
-                if outer is None and distance > FARTHEST * self.error:
-                    break
-            else:
+            if worth > self.far:
                 outer = (distance, worth)
-            distance = self._next(inner, outer)
-        return self._value(side * outer[0]) if outer is not None else self._open(side)
+            elif distance < most:
+                inner = (distance, worth)
+            else:
+                return self._value(side * bound) if most == bound else self._open(side)
+            distance = min(self._next(inner, outer), most)
+        return self._value(side * inner[0])
 
     def _next(
         self, inner: tuple[float, float], outer: tuple[float, float] | None

@@ -143,9 +143,12 @@ class FitResult:
         -------
         ndarray, shape (parameters, 2)
         """
+        _level(level)
+        if not self._is_found:
+            return np.full((len(self.x), 2), np.nan)
         sought = self._search.sought
         x, slopes = sought.x_of(self.x), sought.slopes(self.x)
-        half = self._spread.quantile(_level(level)) * self.stderr / slopes
+        half = self._spread.quantile(level) * self.stderr / slopes
         return np.stack([sought.p_of(x - half), sought.p_of(x + half)], axis=1)
 
     def profile(self, name: str, level: float = 0.95) -> Profile:
