@@ -2,10 +2,10 @@
 
     python -m benchmarks.fitting [--rounds 5]
 
-Both search with `scipy.optimize.least_squares` for logarithms, from the same starting values. `tether.fit` solves
-once per trial, with derivatives. Finite differences solve once per trial and once per parameter
-and iteration. Errors of the integrator are divided by the change of a parameter there, so they are
-run with several tolerances and changes.
+Both search with `scipy.optimize.least_squares` for logarithms, from the same starting values.
+`tether.fit` solves once per trial, with derivatives. Finite differences solve once per trial and
+once per parameter and iteration. Errors of the integrator are divided by the change of a parameter
+there, so they are run with several tolerances and changes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SHELLS = 30
 
 
 def enzyme(t, y, yp, binding, release, catalysis, enzyme_total, feed):
-    substrate, complex_, product, free = y
+    substrate, complex_, _, free = y
     bound = binding * free * substrate - release * complex_
     return [
         yp[0] + bound - feed,
@@ -183,8 +183,8 @@ def rows_of(case: Case, rounds: int) -> list[str]:
         apart = np.max(np.abs(first.x - found.x) / found.stderr)
         same = "yes" if apart < SAME else "no"
         lines.append(
-            f"| | differences of {change or 1.5e-8:g}, {tolerance:g} | {first.solves} | {first.rounds} | "
-            f"{1e3 * seconds:.0f} | {apart:.1g} ({same}) | {own[0].solves / first.solves:.2f} | "
+            f"| | differences of {change or 1.5e-8:g}, {tolerance:g} | {first.solves} | "
+            f"{first.rounds} | {1e3 * seconds:.0f} | {apart:.1g} ({same}) | {own[0].solves / first.solves:.2f} | "
             f"{best / seconds:.2f} |"
         )
     return lines
@@ -196,8 +196,8 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     lines = [
         "# Fits of five parameters", "", conditions(), "",
-        f"Processor time, the best of {rounds} interleaved rounds. Results are compared in standard "
-        f"errors, and are the same below {SAME:g}. Ratios are exact over differences.", "",
+        f"Processor time, the best of {rounds} interleaved rounds. Results are compared in "
+        f"standard errors, and are the same below {SAME:g}. Ratios are exact over differences.", "",
         "| problem | derivatives, rtol | solves | trials | ms | distance | solves, ratio | "
         "time, ratio |",
         "|---|---|---|---|---|---|---|---|",

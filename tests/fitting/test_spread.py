@@ -106,7 +106,7 @@ def test_a_profile_without_an_end():
 
 def test_logarithms_make_intervals_that_stay_positive():
     t = np.linspace(0.0, 1.0, 5)
-    values = np.exp(-0.05 * t) + [0.0, 0.03, -0.02, 0.01, 0.02]
+    values = np.exp(-0.05 * t) + np.array([0.0, 0.03, -0.02, 0.01, 0.02])
     plain, logarithmic = (
         fit(decay, (t, values), {"rate": 0.1}, y0=[1.0], log=log) for log in (False, "rate")
     )
@@ -132,7 +132,7 @@ def test_estimates_scatter_as_the_covariance_says():
     assert np.diag(scatter) == pytest.approx(np.diag(predicted), rel=0.35)
     assert scatter[0, 1] == pytest.approx(predicted[0, 1], rel=0.5)
     inside = np.mean([
-        (one.confidence(0.9)[:, 0] <= [0.7, 2.0]) & ([0.7, 2.0] <= one.confidence(0.9)[:, 1])
+        (one.confidence(0.9)[:, 0] <= [0.7, 2.0]) & (one.confidence(0.9)[:, 1] >= [0.7, 2.0])
         for one in found
     ], axis=0)
     assert inside == pytest.approx([0.9, 0.9], abs=0.06)

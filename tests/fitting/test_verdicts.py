@@ -9,8 +9,8 @@ from tether import fit
 T = np.linspace(0.0, 4.0, 41)
 
 
-def noise(size, seed=1, count=len(T)):
-    return size * np.random.default_rng(seed).standard_normal(count)
+def noise(size, seed=1):
+    return size * np.random.default_rng(seed).standard_normal(len(T))
 
 
 # --- parameters that the data do not determine --------------------------------------------------

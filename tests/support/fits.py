@@ -14,7 +14,7 @@ def line(t, y, yp, slope):
 
 
 def enzyme(t, y, yp, binding, release, catalysis, total, feed):
-    substrate, complex_, product, free = y
+    substrate, complex_, product, free = y  # noqa: RUF059 (a name for the data)
     bound = binding * free * substrate - release * complex_
     return [
         yp[0] + bound - feed,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tether.fitting.experiment import Experiment
-from tether.fitting.search import Failure, Found
+from tether.fitting.search import Failure, Found, next_step
 from tether.fitting.sought import Sought
 from tether.fitting.spread import Spread
 from tether.problem.names import counted
@@ -20,8 +20,9 @@ CHANCE = 1e-3
 FEWEST = 8
 # Standard errors by which one value lies apart from the others.
 APART = 5.0
-# Relative distance of the result from trials without a solution.
-NEXT_TO = 0.05
+# Relative distance of the result from trials without a solution, and the step in standard errors
+# that would still be taken.
+NEXT_TO, STANDS = 0.05, 0.1
 # Differences below so many tolerances of the solver are its own.
 ROUGH = 10.0
 
@@ -36,14 +37,9 @@ def doubts_about(
     texts = _at_bounds(found, sought)
     if not found.success:
         texts.append(f"The search has not converged: {found.message}")
-    near = [one for one in failures if _close(one.p, found.p)]
-    if near:
-        texts.append(
-            f"{counted(len(near), 'trial')} next to the result had no solution, so the search may "
-            f"have been stopped by that: {near[-1].message}"
-        )
     if _within_tolerances(found, experiments):
         return texts
+    texts += _stopped_by_failures(found, spread, failures)
     if spread.known_errors:
         texts += _size_of_misfit(found, spread)
     return texts + _patterns(found, spread, experiments)
@@ -61,6 +57,21 @@ def _at_bounds(found: Found, sought: Sought) -> list[str]:
                 "standard error means little."
             )
     return texts
+
+
+def _stopped_by_failures(
+    found: Found, spread: Spread, failures: Sequence[Failure]
+) -> list[str]:
+    """Whether the search would have gone on if there were solutions."""
+    near = [one for one in failures if _close(one.p, found.p)]
+    step = next_step(found.residuals, found.jacobian)
+    if not near or step <= STANDS * np.sqrt(found.loss / max(spread.dof, 1)):
+        return []
+    return [
+        f"{counted(len(near), 'trial')} next to the result had no solution: the search has stopped "
+        "at the edge of where there is one, and the data want to go on. The last trial said: "
+        f"{near[-1].message}"
+    ]
 
 
 def _close(a: np.ndarray, b: np.ndarray) -> bool:

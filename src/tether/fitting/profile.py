@@ -20,7 +20,7 @@ __all__ = ["Profile", "profile_of"]
 NEARLY = 1e-3
 MOST_TRIALS = 20
 # Steps outwards grow at most by this factor. An interval is open if it has no end within so many
-# times what standard errors say, or for a logarithm, before the parameter is a million times larger.
+# times what standard errors say, nor, for a logarithm, within a factor of a million.
 GROWTH, FARTHEST, LARGEST = 3.0, 30.0, np.log(1e6)
 INSIDE = 3                                     # fits between the best one and an end
 

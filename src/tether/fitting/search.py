@@ -14,7 +14,7 @@ from tether.fitting.experiment import Experiment, Trial
 from tether.fitting.sought import Sought
 from tether.fitting.spread import NOTHING
 
-__all__ = ["LOSSES", "Failure", "Found", "Search", "threads_for"]
+__all__ = ["LOSSES", "Failure", "Found", "Search", "next_step", "threads_for"]
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _nothing(p: np.ndarray, first: Trial, message: str) -> Found:
     )
 
 
-class _Enough(Exception):
+class _EnoughError(Exception):
     """Ends a search from within."""
 
 
@@ -181,7 +181,7 @@ class _Walk:
                 self._residuals, sought.x_of(self.p)[free], self._jacobian,
                 (low[free], high[free]), **self.search.settings,
             )
-        except _Enough:
+        except _EnoughError:
             return self._stopped()
         p = self._whole(ended.x)
         scaled, at_bound = np.zeros((len(ended.fun), len(p))), np.zeros(len(p), int)
@@ -222,7 +222,7 @@ class _Walk:
     def _look_at(self, p: np.ndarray, trial: Trial) -> None:
         """End the search if the step that would come next is small in standard errors."""
         loss = self.search.loss_of(trial.residuals)
-        step = _next_step(trial.residuals, trial.jacobian[:, self.free])
+        step = next_step(trial.residuals, trial.jacobian[:, self.free])
         error = np.sqrt(self._variance(loss))
         if self.best is None:
             self.best = (loss, step, p, trial)
@@ -237,7 +237,7 @@ class _Walk:
             self.message = FLOOR
         if self.message:
             self.njev += 1
-            raise _Enough
+            raise _EnoughError
 
     def _variance(self, loss: float) -> float:
         dof = sum(one.size for one in self.search.experiments) - int(np.sum(self.free))
@@ -246,7 +246,7 @@ class _Walk:
         return min(variance, 1.0) if known else variance
 
 
-def _next_step(residuals: np.ndarray, jacobian: np.ndarray) -> float:
+def next_step(residuals: np.ndarray, jacobian: np.ndarray) -> float:
     """Return the length of the part of the differences that the parameters can still explain.
 
     Divided by the standard error of a difference, this is the step of Gauss and Newton in standard

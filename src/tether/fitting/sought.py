@@ -104,9 +104,10 @@ def args_by_name(fun: Any, args: Any, p0: Mapping[str, Any]) -> tuple:
     values = list(args)
     problem = Problem(fun, args=tuple(values))
     called = parameter_names(problem.fun, 4 if problem.fills else 3, len(values))
-    return tuple(p0.get(name, value) for name, value in zip(called, values, strict=False)) + tuple(
-        values[len(called) :]
-    )
+    for k, name in enumerate(called):
+        if name in p0:
+            values[k] = _in_place_of(values[k], p0[name], name)
+    return tuple(values)
 
 
 def _from_names(fun: Any, given: dict[str, Any], p0: Mapping[str, Any]) -> tuple:
@@ -123,7 +124,7 @@ def _from_names(fun: Any, given: dict[str, Any], p0: Mapping[str, Any]) -> tuple
         raise ValueError(f"args: {unknown[0]!r} is no argument of fun{_known(plain)}")
     for p in plain:
         if p.name in p0:
-            found.append(p0[p.name])
+            found.append(_in_place_of(given.get(p.name), p0[p.name], p.name))
         elif p.name in given:
             found.append(given[p.name])
         elif p.default is not p.empty:
@@ -131,6 +132,15 @@ def _from_names(fun: Any, given: dict[str, Any], p0: Mapping[str, Any]) -> tuple
         else:
             raise ValueError(f"args: fun needs a value of {p.name!r}, in args or in p0")
     return tuple(found)
+
+
+def _in_place_of(given: Any, value: float | np.ndarray, name: str) -> float | np.ndarray:
+    """Return what stands in the place of an argument: one value may stand for a whole array."""
+    if not isinstance(given, np.ndarray) or given.ndim == 0:
+        return value
+    if np.ndim(value) and np.shape(value) != given.shape:
+        raise ValueError(f"p0: {name} has shape {np.shape(value)}, but in args {given.shape}")
+    return np.broadcast_to(value, given.shape).copy()
 
 
 def _known(plain: Sequence[inspect.Parameter]) -> str:
