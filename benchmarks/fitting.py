@@ -184,8 +184,8 @@ def rows_of(case: Case, rounds: int) -> list[str]:
         same = "yes" if apart < SAME else "no"
         lines.append(
             f"| | differences of {change or 1.5e-8:g}, {tolerance:g} | {first.solves} | "
-            f"{first.rounds} | {1e3 * seconds:.0f} | {apart:.1g} ({same}) | {own[0].solves / first.solves:.2f} | "
-            f"{best / seconds:.2f} |"
+            f"{first.rounds} | {1e3 * seconds:.0f} | {apart:.1g} ({same}) | "
+            f"{own[0].solves / first.solves:.2f} | {best / seconds:.2f} |"
         )
     return lines
 

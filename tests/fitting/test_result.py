@@ -86,7 +86,7 @@ def test_pictures(found, tmp_path):
     np.testing.assert_allclose(
         curve.get_ydata(), found.solutions[0].y_at(curve.get_xdata())[0], rtol=1e-12
     )
-    assert len(figure.axes[0].collections) == 1          # the band
+    assert len(figure.axes[0].collections) == 2          # errors of the data, and the band
     alone = found.plot("complex_")
     assert len(alone.axes[0].lines) == 1                 # nobody measured it
     with pytest.raises(ValueError, match="unknowns: there is no 'speed'"):
@@ -156,5 +156,5 @@ def test_half_the_solves_of_differences_and_the_same_result(case):
     result = fit(fun, data, start, y0=y0, t_span=(0.0, data["t"][-1]), sigma=sigma, log=True)
     x, solves = by_differences(fun, y0, data, start, sigma, 1e-9)
     assert result.solves < solves / 2
-    assert result.solves == result.nfev <= 10
+    assert result.solves == result.nfev <= (15 if case == "enzyme" else 5)
     assert np.all(np.abs(result.x - x) < 0.03 * result.stderr)

@@ -16,6 +16,8 @@ __all__ = ["doubts_about"]
 
 # Probability with which any of the tests may call a right model wrong.
 CHANCE = 1e-3
+# Patterns this far below the standard errors of the measurements are nothing to speak of.
+BELOW = 0.3
 # Fewer differences than this have no pattern.
 FEWEST = 8
 # Standard errors by which one value lies apart from the others.
@@ -121,6 +123,8 @@ def _patterns(found: Found, spread: Spread, experiments: Sequence[Experiment]) -
         for k, series in enumerate(one.series):
             part = found.residuals[first : first + len(series.values)]
             first += len(part)
+            if spread.known_errors and np.sqrt(np.mean(part**2)) < BELOW:
+                continue
             texts += _of_series(part, series.t, size, CHANCE / count, one.label(k))
     return texts
 

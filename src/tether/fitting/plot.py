@@ -31,7 +31,9 @@ def plot_fit(
     axes: Any = None,
     path: Any = None,
 ) -> Figure:
-    """Plot data as points and the model as a curve, a panel for every quantity.
+    """Plot data as points, with bars of twice `sigma`, and the model as a curve.
+
+    Every quantity has a panel.
 
     Parameters
     ----------
@@ -101,7 +103,10 @@ def _chosen(experiments: Sequence[Experiment], unknowns: Sequence[str] | str | N
 def _points(axis: Any, experiment: Experiment, row: int, colour: str) -> None:
     for series, own in zip(experiment.series, experiment.rows, strict=True):
         if own == row:
-            axis.plot(series.t, series.values, "o", color=colour, markersize=4)
+            bars = 2.0 / series.weights if experiment.known_errors else None
+            axis.errorbar(
+                series.t, series.values, bars, fmt="o", color=colour, markersize=4, linewidth=1
+            )
 
 
 def _curves(

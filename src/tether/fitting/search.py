@@ -70,7 +70,8 @@ CLOSE = "Converged: the next step would be less than a thousandth of the standar
 FLOOR = "Converged: the sum of squares changes only by errors of the solver."
 
 # Steps in standard errors: below the first the search ends, and below the second it ends where a
-# trial does not make the sum of squares smaller, which are errors of the solver then.
+# trial does not make the sum of squares smaller, which are errors of the solver then. Sums of
+# squares that differ by less than the second are as good as each other.
 ENOUGH, SMALL = 1e-3, 1e-2
 
 # What losses make of a square; scipy.optimize.least_squares has the same.
@@ -157,7 +158,7 @@ def _nothing(p: np.ndarray, first: Trial, message: str) -> Found:
     )
 
 
-class _EnoughError(Exception):
+class _Enough(Exception):  # noqa: N818
     """Ends a search from within."""
 
 
@@ -181,7 +182,7 @@ class _Walk:
                 self._residuals, sought.x_of(self.p)[free], self._jacobian,
                 (low[free], high[free]), **self.search.settings,
             )
-        except _EnoughError:
+        except _Enough:
             return self._stopped()
         p = self._whole(ended.x)
         scaled, at_bound = np.zeros((len(ended.fun), len(p))), np.zeros(len(p), int)
@@ -223,21 +224,22 @@ class _Walk:
         """End the search if the step that would come next is small in standard errors."""
         loss = self.search.loss_of(trial.residuals)
         step = next_step(trial.residuals, trial.jacobian[:, self.free])
-        error = np.sqrt(self._variance(loss))
+        variance = self._variance(loss)
         if self.best is None:
             self.best = (loss, step, p, trial)
             return
         best_loss, best_step, _, _ = self.best
         better = loss < best_loss
-        if better or step < best_step <= SMALL * error:
+        as_good = loss <= best_loss + SMALL * variance
+        if better or (as_good and step < best_step):
             self.best = (loss, step, p, trial)
-        if self.best[1] <= ENOUGH * error:
+        if self.best[1] <= ENOUGH * np.sqrt(variance):
             self.message = CLOSE
-        elif not better and best_step <= SMALL * error:
+        elif not better and self.best[1] <= SMALL * np.sqrt(variance):
             self.message = FLOOR
         if self.message:
             self.njev += 1
-            raise _EnoughError
+            raise _Enough
 
     def _variance(self, loss: float) -> float:
         dof = sum(one.size for one in self.search.experiments) - int(np.sum(self.free))

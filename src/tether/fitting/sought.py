@@ -19,7 +19,9 @@ __all__ = ["Sought", "args_by_name", "as_mapping", "places", "read_sought"]
 
 @dataclass(frozen=True, eq=False)
 class Sought:
-    """The parameters of a fit. The search works on x, which is p or its logarithm.
+    """The parameters of a fit. The search works on x, which is p, or 1 + log(p / start).
+
+    The first step of the search is as long as x at most: it changes p by a factor of e.
 
     Attributes
     ----------
@@ -40,11 +42,15 @@ class Sought:
     def x_of(self, p: np.ndarray) -> np.ndarray:
         """Return what the search works on."""
         with np.errstate(divide="ignore"):
-            return np.where(self.log, np.log(np.where(self.log, p, 1.0)), p)
+            return np.where(self.log, 1.0 + np.log(np.where(self.log, p / self._unit, 1.0)), p)
 
     def p_of(self, x: np.ndarray) -> np.ndarray:
         """Return the parameters."""
-        return np.where(self.log, np.exp(np.where(self.log, x, 0.0)), x)
+        return np.where(self.log, self._unit * np.exp(np.where(self.log, x - 1.0, 0.0)), x)
+
+    @property
+    def _unit(self) -> np.ndarray:
+        return np.where(self.log, self.start, 1.0)
 
     def slopes(self, p: np.ndarray) -> np.ndarray:
         """Return dp/dx."""

@@ -62,15 +62,17 @@ def _head(result: FitResult) -> str:
 def _rows(result: FitResult) -> list[tuple[str, ...]]:
     intervals = result.confidence()
     return [
-        (name, f"{value:.6g}", _number(error, 3), f"{_number(low, 5)} to {_number(high, 5)}")
+        (name, f"{value:.6g}", *_spread(error, low, high))
         for name, value, error, (low, high) in zip(
             result.names, result.x, result.stderr, intervals, strict=True
         )
     ]
 
 
-def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}g}" if np.isfinite(value) else "unknown"
+def _spread(error: float, low: float, high: float) -> tuple[str, str]:
+    if not np.isfinite(error):
+        return "unknown", "unknown"
+    return f"{error:.3g}", f"{low:.5g} to {high:.5g}"
 
 
 def _sentences(result: FitResult, width: int = WIDTH) -> list[str]:
