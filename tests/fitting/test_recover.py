@@ -116,10 +116,20 @@ def test_all_forms_of_data_give_the_same_fit():
         {"substrate": (T, data["substrate"]), "product": (T, data["product"])},
         (T, np.stack([data["substrate"], missing, data["product"], missing])),
         pandas.DataFrame(data).set_index("t"),
+        pandas.DataFrame(data),
     ]
     found = [fit(enzyme, form, off(ENZYME), y0=ENZYME_START, sigma=0.01).x for form in forms]
     for x in found[1:]:
         np.testing.assert_array_equal(x, found[0])
+
+
+def test_names_with_units():
+    t = np.linspace(0.0, 2.0, 9)
+    for key in ("speed", "speed [m/s]"):
+        found = fit(decay, {"t": t, key: 3.0 * np.exp(-0.7 * t)}, {"rate": 1.0, "y0[speed]": 1.0},
+                    y0=[1.0], names=["speed [m/s]"], **TIGHT)
+        assert found.x == pytest.approx([0.7, 3.0], rel=1e-6)
+        assert found.solutions[0].labels == ("speed [m/s]",)
 
 
 def test_missing_values_count_for_nothing():

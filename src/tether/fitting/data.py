@@ -10,7 +10,7 @@ import numpy as np
 
 from tether.base.checks import as_numbers
 
-__all__ = ["Series", "read_data", "times_of"]
+__all__ = ["Key", "Series", "read_data", "times_of"]
 
 Key = str | int
 
@@ -41,7 +41,7 @@ def read_data(data: Any, sigma: Any, weights: Any, where: str = "") -> list[Seri
     Parameters
     ----------
     data : DataFrame, mapping or pair
-        A data frame with times as its index; ``{"t": times, "x": values, ...}``;
+        A data frame with times as its index or column ``t``; ``{"t": times, "x": values, ...}``;
         ``{"x": (times, values), ...}``; or ``(times, values)`` with a row for every unknown.
     sigma, weights : optional
         Standard errors, or weights; numbers, by name, or of the shape of the data.
@@ -88,6 +88,8 @@ def _called(key: Key) -> str:
 
 def _raw(data: Any, where: str) -> list[tuple[Key, np.ndarray, np.ndarray]]:
     if hasattr(data, "columns") and hasattr(data, "index"):        # a data frame
+        if "t" in data.columns:
+            return _from_mapping({key: data[key] for key in data.columns}, where)
         times = _times(np.asarray(data.index), where)
         return [(key, times, _values(data[key], len(times), key, where)) for key in data.columns]
     if isinstance(data, Mapping):

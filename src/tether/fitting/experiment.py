@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tether.base.checks import check_vector
-from tether.fitting.data import Series, read_data, times_of
+from tether.fitting.data import Key, Series, read_data, times_of
 from tether.fitting.observe import Quantities
 from tether.fitting.sought import args_by_name, places
 from tether.problem.names import Names
@@ -189,7 +189,11 @@ def _read(
         raise ValueError(f"{where}y0 is missing: the starting values at t = {t_span[0]:g}")
     y0 = check_vector(f"{where}y0", said["y0"])
     problem = _problem(fun, _merged(shared["args"], own.get("args", ()), where), p0, options)
-    variables = list(Names.of(problem, len(y0), options.get("names")).variables)
+    names = Names.of(problem, len(y0), options.get("names"), units=options.get("units"))
+    variables = list(names.variables)
+    # columns of data may have units in their names
+    called: dict[Key, Key] = dict(zip(names.labels, variables, strict=True))
+    series = [replace(one, key=called.get(one.key, one.key)) for one in series]
     parameters = places(p0, problem, len(y0), variables)
     if t_span[1] < t_span[0]:
         times = times[::-1]
@@ -202,7 +206,7 @@ def _read(
     rest = {key: value for key, value in options.items() if key not in OF_PROBLEM}
     return Experiment(
         name, problem, t_span, y0, yp0, parameters, series, rows, columns, times, quantities,
-        said["sigma"] is not None, rest | {"names": variables},
+        said["sigma"] is not None, rest | {"names": variables, "units": names.units or None},
     )
 
 

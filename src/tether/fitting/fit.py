@@ -52,7 +52,7 @@ def fit(
         The residual, ``fun(t, y, yp, *args)``, as in `solve_dae`.
     data : DataFrame, dict, pair or list of dict
         What was measured; NaN stands for a missing value, and times may repeat. A data frame has
-        times as its index and names of unknowns as its columns. A dict is
+        times as its index, or in a column ``t``, and names of unknowns as its columns. A dict is
         ``{"t": times, "voltage": values, 3: values}``, or ``{"voltage": (times, values), ...}``
         where times differ. A pair ``(times, values)`` has a row for every unknown, as ``sol.y``.
         Several experiments are a list of dicts, each with its own ``"data"`` and, where they

@@ -95,9 +95,12 @@ class _Walk:
         self.free = np.arange(len(found.p)) != k
         self.points = [(float(found.p[k]), found.loss, found.p)]
         self.x = search.sought.x_of(found.p)[k]
-        slope = search.sought.slopes(found.p)[k]
-        error = np.sqrt(spread.covariance[k, k]) / slope
+        slopes = search.sought.slopes(found.p)
+        error = np.sqrt(spread.covariance[k, k]) / slopes[k]
         unit = 1.0 if search.sought.log[k] else abs(self.x) or 1.0
+        with np.errstate(invalid="ignore"):
+            shares = spread.covariance[:, k] / spread.covariance[k, k] * slopes[k] / slopes
+        self.follow = np.where(np.isfinite(shares), shares, 0.0)
         self.error = error if 0.0 < error < np.inf else 0.1 * unit
         self.farthest = FARTHEST * far * self.error
         if search.sought.log[k]:
@@ -154,8 +157,11 @@ class _Walk:
 
     def _try(self, change: float, p: np.ndarray) -> tuple[float, np.ndarray]:
         """Refit at some distance; return its worth in standard errors, and the parameters."""
-        start = p.copy()
-        start[self.k] = self._value(change)
+        sought, k = self.search.sought, self.k
+        x = sought.x_of(p)
+        x += (self.x + change - x[k]) * self.follow            # where the others will be, nearly
+        start = np.clip(sought.p_of(x), sought.low, sought.high)
+        start[k] = self._value(change)
         ended = self.search.run(start, self.free)
         if not np.isfinite(ended.loss):
             return np.inf, p

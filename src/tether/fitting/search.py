@@ -162,13 +162,23 @@ class _Enough(Exception):  # noqa: N818
     """Ends a search from within."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The best trial so far, and the step from there in units of a difference."""
+
+    p: np.ndarray
+    trial: Trial
+    loss: float
+    step: float
+
+
 class _Walk:
     """One search. It looks at the derivatives of every trial, whether or not it is accepted."""
 
     def __init__(self, search: Search, p: np.ndarray, free: np.ndarray) -> None:
         self.search, self.p, self.free = search, p, free
         self.nfev, self.njev = 0, 0
-        self.best: tuple[float, float, np.ndarray, Trial] | None = None
+        self.best: _Best | None = None
         self.message = ""
 
     def run(self) -> Found:
@@ -195,11 +205,11 @@ class _Walk:
 
     def _stopped(self) -> Found:
         assert self.best is not None
-        loss, _, p, trial = self.best
+        p, trial = self.best.p, self.best.trial
         jacobian = np.where(self.free, trial.jacobian, 0.0)
         return Found(
-            p, trial.residuals, jacobian, loss, True, self.message, np.zeros(len(p), int),
-            self.nfev, self.njev,
+            p, trial.residuals, jacobian, self.best.loss, True, self.message,
+            np.zeros(len(p), int), self.nfev, self.njev,
         )
 
     def _whole(self, x: np.ndarray) -> np.ndarray:
@@ -225,18 +235,17 @@ class _Walk:
         loss = self.search.loss_of(trial.residuals)
         step = next_step(trial.residuals, trial.jacobian[:, self.free])
         variance = self._variance(loss)
-        if self.best is None:
-            self.best = (loss, step, p, trial)
-            return
-        best_loss, best_step, _, _ = self.best
-        better = loss < best_loss
-        as_good = loss <= best_loss + SMALL * variance
-        if better or (as_good and step < best_step):
-            self.best = (loss, step, p, trial)
-        if self.best[1] <= ENOUGH * np.sqrt(variance):
+        new = _Best(p, trial, loss, step)
+        best = self.best or new
+        better = loss < best.loss
+        as_good = loss <= best.loss + SMALL * variance
+        if better or (as_good and step <= best.step):
+            best = new
+        if best.step <= ENOUGH * np.sqrt(variance):
             self.message = CLOSE
-        elif not better and self.best[1] <= SMALL * np.sqrt(variance):
+        elif self.best and not better and best.step <= SMALL * np.sqrt(variance):
             self.message = FLOOR
+        self.best = best
         if self.message:
             self.njev += 1
             raise _Enough
