@@ -94,6 +94,27 @@ def test_a_problem_object():
     assert found.x == pytest.approx([0.7, 3.0], rel=1e-6)
 
 
+def ball(t, y, yp, gravity, bounce):
+    return [yp[0] - y[1], yp[1] + gravity]
+
+
+def ground(t, y, yp, gravity, bounce):
+    return y[0]
+
+
+ground.direction = -1
+ground.apply = lambda t, y, yp, gravity, bounce: [0.0, -bounce * y[1]]
+
+
+def test_parameters_that_act_in_events():
+    t = np.linspace(0.0, 2.0, 41)
+    height = exact(ball, t, [1.0, 0.0], (9.81, 0.8), events=ground).y[0]
+    found = fit(ball, {"t": t, 0: height}, {"gravity": 9.0, "bounce": 0.75}, y0=[1.0, 0.0],
+                events=ground, **TIGHT)
+    assert found.x == pytest.approx([9.81, 0.8], rel=1e-6)
+    assert found.solves <= 8
+
+
 def test_a_function_that_cannot_be_traced():
     def hidden(t, y, yp, rate):
         return [yp[0] + float(rate) * float(y[0])]

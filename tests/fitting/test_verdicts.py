@@ -97,6 +97,17 @@ def test_hardly_more_than_a_ratio():
     assert np.isinf(found.profile("half").interval[1])
 
 
+def test_parameters_near_zero_are_determined():
+    def offsets(t, y, yp, a, b):
+        return [yp[0] - a, yp[1] - b * t]
+
+    rng = np.random.default_rng(1)
+    values = 0.1 * rng.standard_normal((2, len(T)))
+    found = fit(offsets, (T, values), {"a": 0.1, "b": 0.1}, y0=[0.0, 0.0], sigma=0.1)
+    assert np.all(np.abs(found.x) < 3.0 * found.stderr)
+    assert found.unidentifiable == ()
+
+
 # --- the model is wrong, or right ---------------------------------------------------------------
 
 

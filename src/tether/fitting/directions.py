@@ -14,8 +14,9 @@ __all__ = ["Direction", "undetermined"]
 
 # Share of the largest component from which a parameter belongs to a direction.
 BELONGS = 0.05
-# Relative error along a direction from which the data hardly determine it.
-HARDLY = 1.0
+# Relative error along a direction from which the data hardly determine it, and the share that is
+# left of what its parameters do one by one: they make up for each other.
+HARDLY, CANCELS = 1.0, 0.1
 # How far ratios of components may be from simple numbers.
 NEARLY, NEARLY_HARDLY = 1e-3, 0.05
 
@@ -67,7 +68,8 @@ def undetermined(spread: Spread, names: Sequence[str], p: np.ndarray) -> list[Di
         _, s, vt = np.linalg.svd(spread.jacobian * sizes, full_matrices=False)
         for value, line in zip(s, vt, strict=True):
             error = np.sqrt(spread.variance) / value
-            if error > HARDLY and np.sum(_belongs(line)) > 1:
+            alone = np.linalg.norm(spread.lengths * sizes * line)
+            if error > HARDLY and value < CANCELS * alone and np.sum(_belongs(line)) > 1:
                 found.append(_named(line, error, names, p, sizes))
     return found
 

@@ -172,9 +172,11 @@ def _runs(r: np.ndarray, chance: float, label: str) -> str:
 
 def _level(r: np.ndarray, chance: float, label: str) -> str:
     """Test of the mean: the model lies above the data, or below."""
+    from scipy.special import stdtr  # late, to save time
+
     error = np.std(r, ddof=1) / np.sqrt(len(r))
     mean = float(np.mean(r))
-    if error > 0.0 and 2.0 * _tail(abs(mean) / error) >= chance:
+    if error > 0.0 and 2.0 * stdtr(len(r) - 1, -abs(mean) / error) >= chance:
         return ""
     side = "above" if mean > 0.0 else "below"
     return f"The model lies {side} the data of {label} on the whole."
