@@ -173,6 +173,12 @@ def test_profiles_of_one_parameter_with_a_robust_loss():
         assert np.sum(np.log1p(z)) == pytest.approx(norm.ppf(0.975) ** 2, rel=0.01)
 
 
+def test_scales_of_steps_do_not_change_the_result(plain):
+    found = straight(x_scale=[1.0, 0.1])
+    np.testing.assert_allclose(found.x, plain.x, rtol=1e-7)
+    assert found.profile("slope").interval == pytest.approx(plain.profile("slope").interval)
+
+
 @pytest.mark.parametrize("level", [0.0, 1.0, 95])
 def test_levels_lie_between_0_and_1(plain, level):
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):

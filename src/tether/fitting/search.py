@@ -187,10 +187,13 @@ class _Walk:
 
         sought, free = self.search.sought, self.free
         low, high = sought.x_bounds()
+        settings = dict(self.search.settings)
+        if not isinstance(settings["x_scale"], str):
+            settings["x_scale"] = np.broadcast_to(settings["x_scale"], len(free))[free]
         try:                                   # what is not finite is refused, and a step made less
             ended = least_squares(
                 self._residuals, sought.x_of(self.p)[free], self._jacobian,
-                (low[free], high[free]), **self.search.settings,
+                (low[free], high[free]), **settings,
             )
         except _Enough:
             return self._stopped()
