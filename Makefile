@@ -54,6 +54,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.first_call
 	$(BIN)/python -m benchmarks.large
 	$(BIN)/python -m benchmarks.ensemble
+	$(BIN)/python -m benchmarks.fitting
 	$(BIN)/python -m benchmarks.abilities
 	$(BIN)/python -m benchmarks.linear_solvers
 	$(BIN)/python -m benchmarks.page

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tether.explain.causes import Cause
     from tether.explain.diagnosis import Diagnosis
     from tether.explain.report import IndexReport
+    from tether.fitting import FitResult, fit
     from tether.fixed import solve_fixed
     from tether.result.load import load
     from tether.run.interpolant import Interpolant
@@ -36,6 +37,7 @@ __all__ = [
     "DaeResult",
     "Diagnosis",
     "EnsembleResult",
+    "FitResult",
     "Gradient",
     "IndexReport",
     "Interpolant",
@@ -47,6 +49,7 @@ __all__ = [
     "Status",
     "analyze",
     "consistent_start",
+    "fit",
     "gradient",
     "hessian_product",
     "load",
@@ -62,11 +65,13 @@ _LATE = {
     "Cause": "tether.explain.causes",
     "Diagnosis": "tether.explain.diagnosis",
     "EnsembleResult": "tether.ensemble",
+    "FitResult": "tether.fitting",
     "Gradient": "tether.adjoint",
     "IndexReport": "tether.explain.report",
     "Interpolant": "tether.run.interpolant",
     "Request": "tether.run.requests",
     "consistent_start": "tether.consistent",
+    "fit": "tether.fitting",
     "gradient": "tether.adjoint",
     "hessian_product": "tether.adjoint",
     "load": "tether.result.load",
