@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tether import gallery, solve_dae
+from tether import Bdf, gallery, solve_dae
 
 LOW_INDEX = [
     name
@@ -60,3 +60,10 @@ def test_a_layer_at_the_start_is_not_stepped_over():
     np.testing.assert_allclose(sol.y[:, 0], fine.y[:, -1], atol=1e-5)
     first = solve_dae(equations, (0, 0.1), y0, rtol=1e-6, atol=1e-9, max_steps=1, t_eval=None)
     assert first.t[1] < 1e-11
+
+
+def test_without_an_end_it_is_chosen_by_the_curvature():
+    equations, y0 = heat(20_000)
+    run = Bdf(equations, 0.0, y0, options={"rtol": 1e-6, "atol": 1e-9})
+    run.step()
+    assert run.t == pytest.approx(4.6e-6, rel=0.9)

@@ -39,7 +39,7 @@ def first_step(state: State, start: Start, between_breaks: bool = False) -> floa
     h = min(share * span, state.max_step)
     if curvature > 0.0:
         shortest = math.sqrt(2.0 * TARGET / curvature)
-        if WORTHWHILE * shortest < h and isinstance(state.matrix, Sparse):
+        if WORTHWHILE * shortest < h < math.inf and isinstance(state.matrix, Sparse):
             h = _with_damping(state, start.ypp, shortest, h)
         else:
             h = min(shortest, h)
