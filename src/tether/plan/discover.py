@@ -81,12 +81,12 @@ def _of_jacobian(problem: Problem, t: float, y: np.ndarray, yp: np.ndarray) -> S
 
 def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern | None:
     """Find the pattern of the derivative of a function with as many values as unknowns."""
-    found = find_entries(values, x, size, len(x))
+    found = find_entries(values, x, size, len(x), FULL)
     return None if found is None else Pattern(len(x), found)
 
 
 def find_entries(
-    values: Function, x: np.ndarray, size: np.ndarray, count: int
+    values: Function, x: np.ndarray, size: np.ndarray, count: int, most: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Find which entries of the derivative of a function are not zero near a point.
 
@@ -101,6 +101,8 @@ def find_entries(
         The point, and the sizes of its components.
     count : int
         Number of values.
+    most : float
+        Share of the values that may change with a group.
 
     Returns
     -------
@@ -145,7 +147,7 @@ def find_entries(
     long = np.bincount(rows, minlength=count)[rows] > LONG
     groups, group_of = groups_of(rows[~long], columns[~long], count, n)
     found = changed(group_of, groups)
-    if found is None:
+    if found is None or found.mean() > most:
         return None
     keep = long | found[group_of[columns], rows]
     rows, columns = rows[keep], columns[keep]

@@ -18,8 +18,10 @@ SHARE_BETWEEN_BREAKS = 0.1
 TARGET = 0.25
 # At index 2 as written multipliers are off by h |y''| / 2 at order 1: so much shorter it is there.
 SHORTER = 1.0 / 16.0
-# How many times longer a first step has to become to pay for factors of the iteration matrix.
+# How many times longer a first step might become, to pay for factors of the iteration matrix ...
 WORTHWHILE = 8.0
+# ... and by how much it is to be longer in the end.
+LONGER = 2.0
 # Trials of longer first steps.
 TRIALS = 3
 TINY = 1e-300
@@ -61,6 +63,8 @@ def _with_damping(state: State, ypp: np.ndarray, shortest: float, longest: float
         if not curvature < math.inf:
             break
         tried, h = h, min(h, math.sqrt(2.0 * TARGET / max(curvature, TINY)))
+        if h < LONGER * shortest:
+            break
         if h >= tried / 2:                 # there the step damps half as much, or more
-            return max(h, shortest)
+            return h
     return shortest
