@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, combinations, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from tether._core.adapters import raise_users
 from tether._core.state import State
 from tether.plan.functions import TracedValues, traced_values
 from tether.plan.plan import MANY_ROWS
-from tether.plan.slopes import Differences, GivenMatrices, see_differences, see_matrices
 from tether.problem.constraint import Constraint
 from tether.problem.lowlevel import capsule_address
 from tether.problem.options import Options
 from tether.trace.reading import Reading, read_function
+
+if TYPE_CHECKING:
+    from tether.plan.slopes import Differences, GivenMatrices
 
 __all__ = ["Constraints", "GivenRows"]
 
@@ -264,6 +266,8 @@ class _Piece:
         """
         if self.backend is not None or self.jacobian:
             return self
+        from tether.plan.slopes import see_differences, see_matrices  # late, to save time
+
         python, n, size = self.adapter, state.n, self.size
         whole = np.concatenate([y, np.zeros(n - len(y))])
         args = () if python is None else python.args

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from tether.structure.scaling import balanced, nonzero
-from tether.structure.sparse_jump import SparseLaw, impulses_of
 
 __all__ = ["Jump", "Jumping", "LargeJumping", "Matrices", "find_jump"]
 
@@ -187,6 +186,8 @@ def _follow_sparse(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> J
     large = system.sparse
     if large is None:
         return None
+    from tether.structure.sparse_jump import SparseLaw, impulses_of  # late, to save time
+
     start = np.append(before, large.others)
     size = large.scale + np.abs(start)
     size[: len(before)] += np.abs(nearby)
