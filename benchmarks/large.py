@@ -304,7 +304,7 @@ def main() -> None:
     ]
     if not options.quick:
         problems += [
-            line(10_000), line(100_000), square(100), netlist(10_000, random=False),
+            line(10_000), line(100_000), square(100), square(200), netlist(10_000, random=False),
             netlist(10_000, random=True), chain(200),
         ]
     lines = [

@@ -206,7 +206,8 @@ print(json.dumps({
     "file": dense.__file__, "made": Toy.made,
     "missing": [
         sorted(methods(Matrix) - methods(cls)
-               - {"open_split", "solve_well", "take_difference", "weigh"})
+               - {"forget_changes", "keep_jacobian", "open_split", "solve_well",
+                  "take_difference", "weigh"})
         for cls in (Toy, dense.Dense, Sparse)
     ],
     "runs": [[s.success, t.success, s.y[:, -1].tolist(), t.y[:, -1].tolist(), s.nfev, t.nfev]

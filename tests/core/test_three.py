@@ -70,3 +70,31 @@ def test_singular_matrices_and_those_without_numbers_are_told(n, bad):
         rows, columns = stored.tocoo().coords
         assert not sparse.lu.take(matrix[rows, columns])
         assert sparse.lu.take(whole[rows, columns])
+
+
+@pytest.mark.parametrize("n", [*range(8, 16), 50])
+def test_residuals_stay_small_however_rows_are_scaled(n):
+    """Rows with a small diagonal have large entries in U: one unknown at a time is found then."""
+    draw = np.random.default_rng(n)
+    large = np.arange(n - 1) % 40 == 2
+    above = np.where(large, 1e7, draw.uniform(0.5, 1.0, n - 1))
+    matrix = np.diag(draw.uniform(1, 2, n)) + np.diag(above, 1)
+    matrix += np.diag(10.0 ** draw.uniform(-9, -8, n - 1), -1)
+    sparse, worked = factors_of(matrix)
+    assert worked
+    exact = draw.uniform(1, 2, n)
+    exact[1:][large] = 1e-8                # what is multiplied by the large ones
+    b = matrix @ exact
+    x = sparse.solution(b)
+    assert np.all(np.abs(matrix @ x - b) <= 1e-14 * (np.abs(matrix) @ np.abs(x) + np.abs(b)))
+
+
+@pytest.mark.parametrize("n", [6, 7, 8, 9, 1001])
+def test_pairs_of_unknowns_have_the_residuals_of_single_ones(n):
+    draw = np.random.default_rng(n)
+    matrix = np.diag(np.full(n, 2.0)) - np.diag(np.ones(n - 1), 1) - np.diag(np.ones(n - 1), -1)
+    sparse, worked = factors_of(matrix)
+    assert worked
+    b = draw.standard_normal(n)
+    x = sparse.solution(b)
+    assert np.all(np.abs(matrix @ x - b) <= 1e-15 * (np.abs(matrix) @ np.abs(x) + np.abs(b)))

@@ -19,14 +19,19 @@ REAL = "fiub"
 
 
 class PythonPiece:
-    """One Python constraint function: ``fun(t, y) -> size values``, with or without Jacobian."""
+    """One Python constraint function: ``fun(t, y) -> size values``, with or without Jacobian.
 
-    def __init__(self, fun, jac, n, size, args):
+    `slopes`, if there are any, returns the entries of its Jacobian that can be other than zero by
+    ``values(t, y)``, or None where there are none, and knows their `rows` and `columns`.
+    """
+
+    def __init__(self, fun, jac, n, size, args, slopes=None):
         self.fun = fun
         self.jac = jac
         self.n = n
         self.size = size
         self.args = args
+        self.slopes = slopes
         self.y = np.zeros(n)
         self.y_data = address(self.y)
 
@@ -57,12 +62,14 @@ class PythonPiece:
             s.g[start + i] = values[i]
         return 0
 
-    def call_jacobian(self, s, start, t, y):
-        """Evaluate into the rows of `s.gy` from `start` on."""
+    def call_jacobian(self, s, piece, t, y):
+        """Evaluate into `s.gy`, where the derivatives of this piece of the constraints stand."""
         i: cython.int
         entries: cython.p_double
         for i in range(self.n):
             self.y_data[i] = y[i]
+        if s.gy_sparse:
+            return self.call_entries(s, piece, t)
         result = self.jac(t, self.y, *self.args)
         dense = result.toarray() if hasattr(result, "toarray") else np.asarray(result)
         if dense.size != self.size * self.n or dense.dtype.kind not in REAL:
@@ -73,8 +80,23 @@ class PythonPiece:
         dense = np.ascontiguousarray(dense, float).reshape(-1)
         entries = address(dense)
         for i in range(self.size * self.n):
-            s.gy[start * self.n + i] = entries[i]
-        return 0
+            s.gy[s.slope_start[piece] + i] = entries[i]
+        return OK
+
+    def call_entries(self, s, piece, t):
+        """Evaluate the entries that are stored; there may be more of them than before."""
+        i: cython.int
+        entries: cython.p_double
+        found = self.slopes.values(t, self.y)
+        if found is None:
+            return NON_FINITE
+        count: cython.longlong = len(found)
+        if count != s.slope_start[piece + 1] - s.slope_start[piece]:
+            s.make_room_for_slopes(piece, self.slopes.rows, self.slopes.columns)
+        entries = address(found)
+        for i in range(count):
+            s.gy[s.slope_start[piece] + i] = entries[i]
+        return OK
 
 
 @cython.cfunc
@@ -97,10 +119,9 @@ def python_piece_jacobian(
 ) -> cython.int:
     """Call the Jacobian of a `PythonPiece`."""
     try:
-        cython.cast(PythonPiece, s.pieces[piece]).call_jacobian(s, s.piece_start[piece], t, y)
+        return cython.cast(PythonPiece, s.pieces[piece]).call_jacobian(s, piece, t, y)
     except BaseException as error:
         return pass_or_refuse(s, error, t, y, y)
-    return OK
 
 
 def use_python_pieces(s: State):
@@ -212,5 +233,21 @@ def jacobian_of_constraints_at(s: State, t, y):
     status = evaluate_constraints(s, t, address(point))
     if status == OK:
         status = linearise_constraints(s, t, address(point))
-    s.g, s.g_saved, s.gy = g, g_saved, gy
+    s.g, s.g_saved = g, g_saved
+    if len(slopes) == len(s.array("gy")):
+        s.gy = gy
+    else:                                  # there is more room now, and it is the state's
+        slopes = s.array("gy").copy()
     return status, s.as_slopes(slopes)
+
+
+def values_of_c(function: cython.longlong, data: cython.longlong, size, t, y):
+    """Call a C function of (t, y) that has so many values."""
+    point, values = np.array(y, float), np.zeros(size)
+    if data == -1:
+        cython.cast(c_piece_t, function)(t, address(point), address(values))
+    else:
+        cython.cast(c_piece_data_t, function)(
+            t, address(point), address(values), cython.cast(cython.p_void, data)
+        )
+    return values

@@ -48,6 +48,7 @@ class Dense(Matrix):
             self.fy, self.fyp, self.lu, self.pivot_inverse = np.split(
                 self.memory, (size, 2 * size, 3 * size)
             )
+        self.made = self.lu                # it is factored in place
 
     # --- the Jacobians as a whole
 
@@ -182,19 +183,6 @@ class Dense(Matrix):
         return size
 
     # --- entries of F_y that change
-
-    def forget_changes(self):
-        """Let every entry be one that may change."""
-        p: cython.longlong
-        self.changes = True
-        for p in range(self.room):
-            self.changing[p] = 1
-
-    def keep_jacobian(self):
-        """Keep F_y in the memory of the iteration matrix."""
-        p: cython.longlong
-        for p in range(self.room):
-            self.lu[p] = self.fy[p]
 
     def note_changes(self, first, size, noise):
         """Note which entries are not what they were; if it is the first time, these alone."""

@@ -30,6 +30,7 @@ from libc.math cimport (
 from tether._core.arrays cimport address
 from tether._core.codes cimport OK, UNCLEAR
 from tether._core.opcodes cimport *
+from tether._core.runner cimport addresses_of, keep
 from tether._core.special cimport special
 from tether._core.state cimport State
 
@@ -62,7 +63,6 @@ cdef class Machine:
     cdef double t_entries
     cdef bint filled                  # the values' segments belong to the point in the slots
 
-cdef int* keep(Machine machine, object array) except? NULL
 cdef double powi(double x, int k) noexcept nogil
 cdef double modulo(double x, double y) noexcept nogil
 cdef double smaller(double x, double y) noexcept nogil

@@ -10,11 +10,14 @@ from what is already there.
 import cython
 import numpy as np
 
+from tether._core.runner import check_fit, check_reach, reach_of, vector
+
 if not cython.compiled:
     from tether._core.arrays import address
     from tether._core.codes import OK, UNCLEAR
     from tether._core.libm import *
     from tether._core.opcodes import *
+    from tether._core.runner import addresses_of, keep
     from tether._core.special import special
     from tether._core.state import State
 
@@ -47,13 +50,13 @@ class Machine:
         self.slots = schedule.slots.copy()
         self.w = address(self.slots)
         self.tables = address(schedule.tables)
-        self.a = keep(self, schedule.a)
-        self.b = keep(self, schedule.b)
-        self.c = keep(self, schedule.c)
-        self.run_op = keep(self, schedule.run_op)
-        self.run_start = keep(self, schedule.run_start)
-        self.segment_start = keep(self, schedule.segment_start)
-        self.value_slot = keep(self, schedule.values)
+        self.a = keep(self.arrays, schedule.a)
+        self.b = keep(self.arrays, schedule.b)
+        self.c = keep(self.arrays, schedule.c)
+        self.run_op = keep(self.arrays, schedule.run_op)
+        self.run_start = keep(self.arrays, schedule.run_start)
+        self.segment_start = keep(self.arrays, schedule.segment_start)
+        self.value_slot = keep(self.arrays, schedule.values)
         if len(fy_positions) + len(fyp_positions) != len(schedule.entries):
             raise ValueError(
                 f"the program has {len(schedule.entries)} entries, but there are "
@@ -62,9 +65,9 @@ class Machine:
         split = len(fy_positions)
         static, slots = schedule.static_entries, schedule.entries
         self.n_fy_static = np.sum(static[:split])
-        self.fy_slot = keep(self, slots[:split][sort_static_first(static[:split])])
+        self.fy_slot = keep(self.arrays, slots[:split][sort_static_first(static[:split])])
         self.n_fyp_static = np.sum(static[split:])
-        self.fyp_slot = keep(self, slots[split:][sort_static_first(static[split:])])
+        self.fyp_slot = keep(self.arrays, slots[split:][sort_static_first(static[split:])])
         self.n_fy = split
         self.n_fyp = len(fyp_positions)
         self.place(fy_positions, fyp_positions)
@@ -75,9 +78,9 @@ class Machine:
         static = self.schedule.static_entries
         self.arrays = self.arrays.copy()           # a twin has the list of its model
         order = sort_static_first(static[: self.n_fy])
-        self.fy_position = keep(self, np.asarray(fy_positions, np.intc)[order])
+        self.fy_position = keep(self.arrays, np.asarray(fy_positions, np.intc)[order])
         order = sort_static_first(static[self.n_fy :])
-        self.fyp_position = keep(self, np.asarray(fyp_positions, np.intc)[order])
+        self.fyp_position = keep(self.arrays, np.asarray(fyp_positions, np.intc)[order])
         self.reach = reach_of(fy_positions, fyp_positions)
 
     def twin(self, args):
@@ -144,54 +147,13 @@ class Machine:
         entries_at(self, t, address(y), address(yp), address(fy), address(fyp))
 
     def constraint_addresses(self):
-        """Addresses of the C functions G(t, y), of its Jacobian, and of their user data.
-
-        The user data is this object, which the caller has to keep alive.
-        """
-        if not cython.compiled:
-            return 0, 0, -1
-        return (
-            cython.cast(cython.longlong, cython.cast(cython.p_void, machine_constraint)),
-            cython.cast(cython.longlong, cython.cast(cython.p_void, machine_constraint_jacobian)),
-            cython.cast(cython.longlong, cython.cast(cython.p_void, self)),
-        )
-
-
-def vector(values, n):
-    """Return n numbers as an array of their own."""
-    array = np.array(values, float)
-    if array.shape != (n,):
-        raise ValueError(f"expected {n} values, got an object of shape {array.shape}")
-    return array
-
-
-def reach_of(fy_positions, fyp_positions):
-    """Return one more than the largest position."""
-    positions = np.concatenate([np.asarray(fy_positions, int), np.asarray(fyp_positions, int)])
-    if np.any(positions < 0):
-        raise ValueError("a position of an entry is negative")
-    return int(np.max(positions, initial=-1)) + 1
-
-
-def check_reach(reach, fy, fyp):
-    """Refuse memory that the entries would be written beyond."""
-    if min(len(fy), len(fyp)) < reach:
-        raise ValueError(f"the entries need room for {reach} numbers, got {len(fy)}, {len(fyp)}")
+        """Addresses of the C functions G(t, y), of its Jacobian, and of their user data."""
+        return addresses_of(machine_constraint, machine_constraint_jacobian, self)
 
 
 def sort_static_first(static):
     """Order of entries with those that never change first."""
     return np.argsort(~static, kind="stable")
-
-
-def keep(machine, array):
-    """Keep an array of C integers alive and return the address of its first element."""
-    array = np.ascontiguousarray(array, np.intc)
-    machine.arrays.append(array)
-    if cython.compiled:
-        view: cython.int[::1] = array
-        return cython.address(view[0])
-    return array
 
 
 def powi(x, k):
@@ -568,15 +530,6 @@ def rows_at(m, t, y, gy):
             gy[i] = 0.0
     write_static(m, gy, gy)
     entries_at(m, t, y, y, gy, gy)
-
-
-def check_fit(s: State, runner, n_values):
-    """Refuse a program that was made for another number of unknowns or values."""
-    if runner.n != s.n or runner.n_values != n_values or runner.reach > s.matrix.room:
-        raise ValueError(
-            f"a program of {runner.n} unknowns and {runner.n_values} values does not fit a state "
-            f"that asks for {s.n} and {n_values}"
-        )
 
 
 def use_machine(s: State, machine: Machine):

@@ -11,6 +11,7 @@ cdef class Matrix:
     cdef public object error
     cdef double* fy
     cdef double* fyp
+    cdef double* made                 # the iteration matrix, before it is factored
     cdef signed char* changing        # 1: an entry of F_y that changes
     cdef object changing_owner
     cdef public bint changes          # whether there is one

@@ -125,10 +125,17 @@ class Matrix:
     # --- entries of F_y that change from one Jacobian to the next
 
     def forget_changes(self):
-        """Let every entry be one that may change."""
+        """Let every entry that is stored be one that may change."""
+        p: cython.longlong
+        self.changes = self.room > 0
+        for p in range(self.room):
+            self.changing[p] = 1
 
     def keep_jacobian(self):
         """Keep F_y in the memory of the iteration matrix, to compare the next one with it."""
+        p: cython.longlong
+        for p in range(self.room):
+            self.made[p] = self.fy[p]
 
     def note_changes(self, first, size, noise):
         """Note which entries are not what they were; if it is the first time, these alone.

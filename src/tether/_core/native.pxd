@@ -1,6 +1,7 @@
 from tether._core.arrays cimport address
 from tether._core.codes cimport OK
 from tether._core.machine cimport finite_or_not
+from tether._core.runner cimport addresses_of
 from tether._core.state cimport State
 
 ctypedef void (*fill_static_t)(double* w) noexcept nogil

@@ -8,12 +8,13 @@ from t.
 import cython
 import numpy as np
 
-from tether._core.machine import check_fit, check_reach, reach_of, vector
+from tether._core.runner import check_fit, check_reach, reach_of, vector
 
 if not cython.compiled:
     from tether._core.arrays import address
     from tether._core.codes import OK
     from tether._core.machine import finite_or_not
+    from tether._core.runner import addresses_of
     from tether._core.state import State
 
 NAN = cython.declare(cython.double, float("nan"))
@@ -103,15 +104,8 @@ class Native:
         native_entries(self, t, address(y), address(yp), address(fy), address(fyp))
 
     def constraint_addresses(self):
-        """Addresses of the C functions G(t, y), of its Jacobian, and of their user data.
-
-        The user data is this object, which the caller has to keep alive.
-        """
-        return (
-            cython.cast(cython.longlong, cython.cast(cython.p_void, native_constraint)),
-            cython.cast(cython.longlong, cython.cast(cython.p_void, native_constraint_jacobian)),
-            cython.cast(cython.longlong, cython.cast(cython.p_void, self)),
-        )
+        """Addresses of the C functions G(t, y), of its Jacobian, and of their user data."""
+        return addresses_of(native_constraint, native_constraint_jacobian, self)
 
 
 def native_values(m, t, y, yp, out):

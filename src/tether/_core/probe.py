@@ -12,7 +12,7 @@ if not cython.compiled:
     from tether._core.adapters import evaluate
     from tether._core.arrays import address
     from tether._core.codes import MAX_NORM, NO_CONVERGENCE, OF_Y, OF_YP, OK
-    from tether._core.linear import solve_scaled
+    from tether._core.linear import assemble_and_factor, solve_scaled
     from tether._core.norms import set_weights, weighted_norm
     from tether._core.state import State
 
@@ -102,6 +102,28 @@ def weighted_size(s: State, v):
     if cython.compiled:
         return weighted_norm(s, cython.address(vector[0]), s.weight, MAX_NORM)
     return weighted_norm(s, vector, s.weight, MAX_NORM)
+
+
+def damped_size(s: State, v, h):
+    """Largest component, in tolerances, of what a step of implicit Euler leaves of a change.
+
+    That is F_y' / h times the vector, divided by the iteration matrix: stiff parts are damped by
+    it. NaN if there are no factors. The state's own factors are gone afterwards.
+    """
+    i: cython.int
+    status: cython.int
+    vector, left = np.array(v, float), np.zeros(s.n)
+    x: cython.p_double = address(left)
+    s.cj = s.direction / h
+    status = assemble_and_factor(s)
+    s.cj_factored = 0.0
+    if status != OK:
+        return np.nan
+    s.matrix.add_product(OF_YP, address(vector), x)
+    for i in range(s.n):
+        x[i] *= s.cj
+    solve_scaled(s, x)
+    return weighted_norm(s, x, s.weight, MAX_NORM)
 
 
 def repeat(s: State, t, y, yp, residuals, jacobians):

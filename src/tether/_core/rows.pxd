@@ -1,37 +1,7 @@
-from libc.math cimport (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    ceil,
-    copysign,
-    cos,
-    cosh,
-    erf,
-    exp,
-    expm1,
-    fabs,
-    floor,
-    fmod,
-    hypot,
-    log,
-    log1p,
-    pow,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-)
-
 from tether._core.arrays cimport address
 from tether._core.codes cimport OK
-from tether._core.machine cimport larger, modulo, piecewise, powi, sign, smaller
-from tether._core.opcodes cimport *
-from tether._core.special cimport special
+from tether._core.row_operations cimport run_instruction
+from tether._core.runner cimport addresses_of, keep
 from tether._core.state cimport State
 
 cdef enum:
@@ -94,8 +64,6 @@ cdef class Rows:
 cdef int* keep_table(Rows rows, object array) except? NULL
 cdef int load_block(Rows m, int step, int block, double* y, double* yp) noexcept nogil
 cdef double* pointer_to(double* array, long long place) noexcept nogil
-cdef void run_instruction(int code, double* d, double* a, double* b, double* c, int number,
-                          double* pieces, int count) noexcept nogil
 cdef void run_block(Rows m, int begin, int end, int count) noexcept nogil
 cdef void run_template(Rows m, int step, double t, double* y, double* yp, double* out, double* fy,
                        double* fyp) noexcept nogil

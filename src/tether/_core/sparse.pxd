@@ -17,7 +17,6 @@ cdef class Sparse(Matrix):
     cdef object marks
     cdef int* start                   # the entries of column j begin here ...
     cdef int* row                     # ... and stand in these rows
-    cdef double* made
     cdef object rest
     cdef double* left                 # of the equations by a solution
     cdef double* weight               # of the unknowns

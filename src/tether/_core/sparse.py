@@ -253,19 +253,6 @@ class Sparse(Matrix):
 
     # --- entries of F_y that change
 
-    def forget_changes(self):
-        """Let every entry be one that may change."""
-        p: cython.longlong
-        self.changes = True
-        for p in range(self.room):
-            self.changing[p] = 1
-
-    def keep_jacobian(self):
-        """Keep F_y in the memory of the iteration matrix."""
-        p: cython.longlong
-        for p in range(self.room):
-            self.made[p] = self.fy[p]
-
     def note_changes(self, first, size, noise):
         """Note which entries are not what they were; if it is the first time, these alone."""
         j: cython.int

@@ -426,6 +426,29 @@ class State:
         self.n_pieces = len(pieces)
         self.n_constraints = m
 
+    def make_room_for_slopes(self, piece, rows, columns):
+        """Let a piece of the constraints have these entries in the list of all derivatives.
+
+        Those of other pieces keep their values.
+        """
+        i: cython.int
+        first: cython.longlong = self.slope_start[piece]
+        last: cython.longlong = self.slope_start[piece + 1]
+        more: cython.longlong = len(rows) - (last - first)
+        room: cython.longlong = self.slope_start[self.n_pieces]
+        before = np.zeros(room)
+        kept: cython.p_double = address(before)
+        for i in range(room):
+            kept[i] = self.gy[i]
+        own = rows + self.piece_start[piece], columns
+        for name, mine in zip(("slope_rows", "slope_columns"), own, strict=True):
+            found = self.arrays[name]
+            self.arrays[name] = np.concatenate([found[:first], mine, found[last:]])
+        self.gy = doubles(self, "gy", np.concatenate(
+            [before[:first], np.zeros(len(rows)), before[last:]]))
+        for i in range(piece + 1, self.n_pieces + 1):
+            self.slope_start[i] += more
+
     def watch_events(self, directions):
         """Look for sign changes of the event functions after every step."""
         m = len(directions)

@@ -10,6 +10,7 @@ cdef class ThreeLU(Factors):
     cdef object pattern
     cdef BandLU with_exchanges        # where a pivot was too small ...
     cdef bint exchanged               # ... the last time
+    cdef bint in_pairs                # unknowns are found two at a time
     cdef bint in_order                # the rows and columns are in the order of the band
     cdef object numbers, integers     # own the memory behind the pointers
     cdef double* above                # the matrix: entries (k, k + 1), ...

@@ -9,6 +9,8 @@ with ones on the diagonals of L and U. Beside them L has entries below the diago
 half and above it in its lower half, U the other way round. So the transposed matrix has the same
 factors with L and U exchanged. Where a pivot is too small rows have to be exchanged, and `band.py`
 does it.
+
+Of a solution, two unknowns at a time are found from the one before: each waits for half as many.
 """
 
 import cython
@@ -40,6 +42,7 @@ class ThreeLU(Factors):
         n: cython.longlong = pattern.n
         self.n, self.size, self.factored = n, pattern.size, False
         self.pattern, self.with_exchanges, self.exchanged = pattern, None, False
+        self.in_pairs = False
         self.in_order = pattern.three.in_order
         self.numbers, self.integers = zeros(7 * n), pattern.three.places
         memory: cython.p_double = address(self.numbers)
@@ -53,8 +56,9 @@ class ThreeLU(Factors):
             self.place = cython.address(places[0])
             self.row, self.column = cython.address(rows[0]), cython.address(columns[0])
         else:
-            (self.above, self.diagonal, self.below, self.lower, self.upper, self.inverse,
+            (_, self.diagonal, self.below, self.lower, self.upper, self.inverse,
              self.x) = np.split(memory, 7)
+            self.above = memory                    # entries are written from there on
             self.place = self.integers
             self.row, self.column = pattern.three.rows, pattern.three.columns
 
@@ -119,22 +123,26 @@ def eliminate_three(f):
     pivot: cython.double = f.diagonal[0]
     other: cython.double = f.diagonal[n - 1]
     good: cython.bint = True
+    large: cython.double = 0.0                     # the largest entry of U beside its diagonal
     for k in range(middle):
         good = good and is_pivot(pivot, f.below[k])
         f.inverse[k] = 1.0 / pivot
         f.lower[k] = f.below[k] * f.inverse[k]
         f.upper[k] = f.above[k] * f.inverse[k]
+        large = max(large, fabs(f.upper[k]))
         pivot = f.diagonal[k + 1] - f.lower[k] * f.above[k]
         if q > middle:
             good = good and is_pivot(other, f.above[q - 1])
             f.inverse[q] = 1.0 / other
             f.lower[q] = f.above[q - 1] * f.inverse[q]
             f.upper[q] = f.below[q - 1] * f.inverse[q]
+            large = max(large, fabs(f.upper[q]))
             other = f.diagonal[q - 1] - f.lower[q] * f.below[q - 1]
             q -= 1
     if middle + 1 < n:
         pivot -= f.lower[middle + 1] * f.below[middle]
     f.inverse[middle] = 1.0 / pivot
+    f.in_pairs = large * PREFERRED <= 1.0          # as those of L are, or round-off would grow
     return OK if good and is_pivot(pivot, 0.0) else SINGULAR
 
 
@@ -154,20 +162,38 @@ def solve_permuted(f, b, rows, columns, lower, upper):
 
 
 def solve_three(f, x, lower, upper):
-    """Solve in place: from both ends to the middle, and back."""
+    """Solve in place: from both ends to the middle, and back.
+
+    With v_1 = b_1 - l_0 v_0 and v_2 = b_2 - l_1 v_1 in pairs, v_2 is b_2 - l_1 b_1 + l_1 l_0 v_0.
+    """
     n: cython.int = f.n
     middle: cython.int = n // 2
     both: cython.int = n - 1 - middle              # rows behind the middle; before it, one more
-    k: cython.int
+    k: cython.int = 0
+    p: cython.int
     q: cython.int
+    first: cython.double
+    last: cython.double
     value: cython.double = x[0]
     other: cython.double = x[n - 1]
-    for k in range(both - 1):
+    while f.in_pairs and k + 2 < both:
+        q = n - 1 - k
+        first = x[k + 1]
+        last = x[q - 1]
+        x[k + 1] = first - lower[k] * value
+        x[q - 1] = last - lower[q] * other
+        value = (x[k + 2] - lower[k + 1] * first) + (lower[k + 1] * lower[k]) * value
+        other = (x[q - 2] - lower[q - 1] * last) + (lower[q - 1] * lower[q]) * other
+        x[k + 2] = value
+        x[q - 2] = other
+        k += 2
+    while k < both - 1:
         q = n - 1 - k
         value = x[k + 1] - lower[k] * value
         other = x[q - 1] - lower[q] * other
         x[k + 1] = value
         x[q - 1] = other
+        k += 1
     if middle > both and middle > 1:
         k = middle - 2
         x[k + 1] -= lower[k] * x[k]
@@ -178,11 +204,25 @@ def solve_three(f, x, lower, upper):
         value -= lower[middle + 1] * x[middle + 1]
     value *= f.inverse[middle]
     x[middle] = other = value
-    for k in range(both):
-        q = middle + 1 + k
-        value = x[middle - 1 - k] * f.inverse[middle - 1 - k] - upper[middle - 1 - k] * value
+    p = middle - 1
+    q = middle + 1
+    while f.in_pairs and q + 1 < n:
+        first = x[p] * f.inverse[p]
+        last = x[q] * f.inverse[q]
+        x[p] = first - upper[p] * value
+        x[q] = last - upper[q] * other
+        value = x[p - 1] * f.inverse[p - 1] - upper[p - 1] * first + upper[p - 1] * upper[p] * value
+        other = x[q + 1] * f.inverse[q + 1] - upper[q + 1] * last + upper[q + 1] * upper[q] * other
+        x[p - 1] = value
+        x[q + 1] = other
+        p -= 2
+        q += 2
+    while q < n:
+        value = x[p] * f.inverse[p] - upper[p] * value
         other = x[q] * f.inverse[q] - upper[q] * other
-        x[middle - 1 - k] = value
+        x[p] = value
         x[q] = other
+        p -= 1
+        q += 1
     if middle > both:
         x[0] = x[0] * f.inverse[0] - upper[0] * x[1]

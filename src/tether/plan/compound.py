@@ -61,8 +61,8 @@ class CompoundSystem:
     def _values(self, state: State) -> np.ndarray | None:
         """Return the entries of C, in a matrix that has room for them; None if there are many."""
         if state.gy_sparse:
-            if self.matrix is None:
-                rows, columns = state.array("slope_rows"), state.array("slope_columns")
+            rows, columns = state.array("slope_rows"), state.array("slope_columns")
+            if self.matrix is None or len(rows) != len(self.rows):
                 self._open(rows, columns, state.n, state.n_constraints)
             return state.array("gy")
         slopes = state.constraint_slopes.reshape(-1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, combinations, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from tether.problem.lowlevel import capsule_address
 from tether.problem.options import Options
 from tether.trace.reading import Reading, read_function
 
+if TYPE_CHECKING:
+    from tether.plan.slopes import Differences, GivenMatrices
+
 __all__ = ["Constraints", "GivenRows"]
 
 SIGNATURE = "(double, double *, double *[, void *])"
@@ -29,6 +32,8 @@ GENERAL_SHIFT = 1e-3
 MOST_CHOICES = 32
 # Unknowns that do not occur in constraints are left out if no more than this share is left.
 SPARSE = 0.2
+# Of fewer unknowns it costs little to move each by itself.
+MANY_UNKNOWNS = 80
 
 
 class Constraints:
@@ -74,7 +79,13 @@ class Constraints:
             _piece(name, item, t, y, args, options.trace != "never", state.n)
             for name, item in self._named()
         ]
+        solver = options.projection_solver
         pieces = [*found, *given]
+        few = sum(piece.size for piece in pieces) < MANY_ROWS
+        in_list = solver == "sparse" or (solver == "auto" and not few)
+        if state.n >= MANY_UNKNOWNS:
+            given = [piece.seen(t, y, state, in_list) for piece in given]
+            pieces = [*found, *given]
         self.called = any(piece.function == 0 for piece in pieces)
         self.traced = [
             (name, item.fun, piece.traced)
@@ -86,11 +97,7 @@ class Constraints:
             return
         core.use_python_pieces(state)
         starts = list(accumulate((piece.size for piece in pieces), initial=0))
-        solver = options.projection_solver
-        few = starts[-1] < MANY_ROWS
-        entries = None
-        if solver == "sparse" or (solver == "auto" and not few):
-            entries = _entries(pieces, starts[-1] * state.n)
+        entries = _entries(pieces, starts[-1] * state.n) if in_list else None
         for piece in pieces:
             piece.place(state.n, in_list=entries is not None)
         state.constrain(
@@ -241,14 +248,50 @@ class _Piece:
     has_jacobian: bool = False
     traced: Any = None           # TracedValues, of a function of the user's
     backend: Any = None          # of a program
+    slopes: Differences | GivenMatrices | None = None      # of a function that is called
 
     @property
     def entries(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Rows and columns of the entries of the Jacobian of a program."""
+        """Rows and columns of the entries of the Jacobian, where they are known."""
+        if self.slopes is not None:
+            return self.slopes.rows, self.slopes.columns
         if self.backend is None:
             return None
         rows, columns = (np.asarray(part, np.int64) for part in self.backend.fy)
         return rows, columns
+
+    def seen(self, t: float, y: np.ndarray, state: State, in_list: bool) -> _Piece:
+        """Look on which unknowns a function that is called depends.
+
+        A matrix of the user's is looked at if the entries are to be stored one after the other.
+        """
+        if self.backend is not None or self.jacobian:
+            return self
+        from tether.plan.slopes import see_differences, see_matrices  # late, to save time
+
+        python, n, size = self.adapter, state.n, self.size
+        whole = np.concatenate([y, np.zeros(n - len(y))])
+        args = () if python is None else python.args
+        if python is not None and python.jac is not None:
+            if not in_list:
+                return self
+            matrices = see_matrices(
+                lambda t, y: python.jac(t, y, *args), t, whole, size
+            )
+            adapter = core.PythonPiece(python.fun, python.jac, n, size, args, matrices)
+            return replace(self, adapter=adapter, slopes=matrices)
+
+        def values(t: float, y: np.ndarray) -> Any:
+            if python is None:
+                return core.values_of_c(self.function, self.data, size, t, y)
+            return python.fun(t, y, *args)
+
+        found = see_differences(values, t, whole, size, state.array("unit"))
+        if found is None:
+            return self
+        fun = values if python is None else python.fun
+        adapter = core.PythonPiece(fun, lambda t, y, *_: found.full(t, y), n, size, args, found)
+        return replace(self, adapter=adapter, slopes=found, has_jacobian=True)
 
     def place(self, n: int, in_list: bool) -> None:
         """Let a program write the entries of its Jacobian one after the other, or by rows."""
@@ -332,9 +375,14 @@ def _restricted(item: Constraint, n_user: int, n: int) -> tuple[Any, Any]:
     def values(t: float, y: Any, *args: Any) -> Any:
         return fun(t, y[:n_user], *args)
 
-    def slopes(t: float, y: Any, *args: Any) -> np.ndarray:
+    def slopes(t: float, y: Any, *args: Any) -> Any:
         part = jac(t, y[:n_user], *args)
-        dense = np.asarray(part.toarray() if hasattr(part, "toarray") else part).reshape(-1, n_user)
+        if hasattr(part, "tocoo"):
+            from scipy.sparse import coo_array  # late, to save time
+
+            part = part.tocoo()
+            return coo_array((part.data, part.coords), shape=(part.shape[0], n))
+        dense = np.asarray(part).reshape(-1, n_user)
         return np.hstack([dense, np.zeros((len(dense), n - n_user))])
 
     return values, None if jac is None else slopes

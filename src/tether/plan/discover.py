@@ -11,7 +11,7 @@ from tether.base.pattern import Pattern
 from tether.problem.problem import Problem
 from tether.problem.sparsity import Sparsity, sparsity_of
 
-__all__ = ["find_pattern", "see_sparsity"]
+__all__ = ["ASIDE", "find_entries", "find_pattern", "groups_of", "see_sparsity"]
 
 # Ways to divide the unknowns into parts, by lot: what is left is few enough to be looked at.
 DIVISIONS = 3
@@ -80,7 +80,15 @@ def _of_jacobian(problem: Problem, t: float, y: np.ndarray, yp: np.ndarray) -> S
 
 
 def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern | None:
-    """Find the pattern of the derivative of a function of n values and n unknowns near a point.
+    """Find the pattern of the derivative of a function with as many values as unknowns."""
+    found = find_entries(values, x, size, len(x), FULL)
+    return None if found is None else Pattern(len(x), found)
+
+
+def find_entries(
+    values: Function, x: np.ndarray, size: np.ndarray, count: int, most: float = 1.0
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Find which entries of the derivative of a function are not zero near a point.
 
     Parts of the unknowns are moved together: an unknown can only stand in an equation that has
     changed whenever it was moved. What is left is seen in groups that share no equation.
@@ -91,11 +99,16 @@ def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern |
         Values at a point; None where they are not finite.
     x, size : ndarray
         The point, and the sizes of its components.
+    count : int
+        Number of values.
+    most : float
+        Share of the values that may change with a group.
 
     Returns
     -------
-    Pattern or None
-        None where it cannot be seen, or where it is full.
+    pair of ndarray, or None
+        Rows and columns, column by column; None where they cannot be seen, or where most entries
+        are not zero.
     """
     n = len(x)
     draw = np.random.default_rng(n)
@@ -104,12 +117,12 @@ def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern |
     if before is None:
         near = x.copy()
         before = values(near)
-    if before is None or len(before) != n:
+    if before is None or len(before) != count:
         return None
 
     def changed(part_of: np.ndarray, parts: int) -> np.ndarray | None:
         """Tell which values change when a part of the unknowns is moved."""
-        found = np.zeros((parts, n), bool)
+        found = np.zeros((parts, count), bool)
         for part in range(parts):
             mine = part_of == part
             moved = np.where(mine, near + MOVE * size * draw.uniform(0.5, 1.0, n), near)
@@ -117,42 +130,48 @@ def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern |
             if after is None:
                 return None
             found[part] = after != before
-        return found if found.mean() <= FULL else None
+        return found
 
     parts = int(np.sqrt(n)) + 1
     divisions = [draw.permutation(n) % parts for _ in range(DIVISIONS)]
     seen = []
     for division in divisions:
         found = changed(division, parts)
-        if found is None:
+        if found is None or found.mean() > FULL:
             return None
         seen.append(found)
     rows, columns = _in_both(divisions[0], seen[0], divisions[1], seen[1])
     for division, found in zip(divisions[2:], seen[2:], strict=True):
         keep = found[division[columns], rows]
         rows, columns = rows[keep], columns[keep]
-    long = np.bincount(rows, minlength=n)[rows] > LONG
-    group_of = _groups(Pattern(n, (rows[~long], columns[~long])))
-    found = changed(group_of, int(group_of.max(initial=0)) + 1)
-    if found is None:
+    long = np.bincount(rows, minlength=count)[rows] > LONG
+    groups, group_of = groups_of(rows[~long], columns[~long], count, n)
+    found = changed(group_of, groups)
+    if found is None or found.mean() > most:
         return None
     keep = long | found[group_of[columns], rows]
-    return Pattern(n, (rows[keep], columns[keep]))
+    rows, columns = rows[keep], columns[keep]
+    in_order = np.lexsort((rows, columns))
+    return rows[in_order], columns[in_order]
 
 
-def _groups(pattern: Pattern) -> np.ndarray:
-    """Put columns into groups that share no row, each into the first that it fits into."""
-    group_of = np.full(pattern.n, -1)
-    left, group = np.arange(pattern.n), 0
+def groups_of(
+    rows: np.ndarray, columns: np.ndarray, count: int, n: int
+) -> tuple[int, np.ndarray]:
+    """Put n columns into groups that share no row, each into the first that it fits into."""
+    order = np.argsort(columns, kind="stable")
+    start, row = np.searchsorted(columns[order], np.arange(n + 1)), rows[order]
+    group_of = np.full(n, -1)
+    left, group = np.arange(n), 0
     while len(left):
-        taken = np.zeros(pattern.n, bool)
+        taken = np.zeros(count, bool)
         for j in left:
-            rows = pattern.row[pattern.start[j] : pattern.start[j + 1]]
-            if not taken[rows].any():
-                taken[rows] = True
+            mine = row[start[j] : start[j + 1]]
+            if not taken[mine].any():
+                taken[mine] = True
                 group_of[j] = group
         left, group = left[group_of[left] < 0], group + 1
-    return group_of
+    return group, group_of
 
 
 def _in_both(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,11 +16,10 @@ from tether._core.state import State
 from tether.base.capacity import OF_A_RUN, require_matrices
 from tether.base.pattern import Pattern
 from tether.plan.model import Model
-from tether.problem.options import CONTROLLERS, NORMS, SCALINGS, Options
+from tether.problem.options import CONTROLLERS, NORMS, OWN_SOLVERS, SCALINGS, Options
 
 __all__ = ["new_state"]
 
-OWN = ("auto", "dense", "band", "sparse", "krylov")     # linear solvers of the core itself
 SMALL = 20                  # up to here the core's own LU beats LAPACK
 # Of so many unknowns it takes a thousand calls to see where the entries of the matrices stand.
 MOST_SEEN = 20_000
@@ -71,7 +71,7 @@ def new_state(model: Model, options: Options) -> State:
 def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
     """Choose how F_y, F_y' and the factors of the iteration matrix are stored and made."""
     n = model.size
-    if not isinstance(solver, str) or solver not in OWN:
+    if not isinstance(solver, str) or solver not in OWN_SOLVERS:
         from tether.plan.libraries import with_solver  # late, to save time
 
         return with_solver(model.pattern or Pattern(n), solver)
@@ -83,7 +83,7 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
         from tether._core.krylov import Krylov  # late, to save time
 
         return Sparse(model.pattern or Pattern(n), partial(Krylov, user=preconditioner), True)
-    if solver in ("sparse", "band"):
+    if solver in WAYS:
         return in_way(solver, model.pattern or Pattern(n))
     # a pattern may take calls of the user's function: it is asked for where it matters
     if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
@@ -111,11 +111,6 @@ def is_matrix_free(model: Model, preconditioner: Any) -> bool:
     return called and model.problem.sparsity is None and model.size > MOST_SEEN
 
 
-def in_way(way: str, pattern: Pattern) -> Sparse:
-    """Store the entries of a pattern, with factors of the kind that is named."""
-    return Sparse(pattern, band_factors) if way == "band" else Sparse(pattern)
-
-
 def band_factors(pattern: Pattern) -> Factors:
     """Make factors in the band of a pattern; one that has grown may need more diagonals."""
     if pattern.size and pattern.band.is_three:
@@ -125,3 +120,12 @@ def band_factors(pattern: Pattern) -> Factors:
     from tether._core.band import BandLU  # late, to save time
 
     return BandLU(pattern)
+
+
+# Factors of sparse matrices by name; None stands for those that a sparse matrix has by itself.
+WAYS: dict[str, Callable[[Pattern], Factors] | None] = {"sparse": None, "band": band_factors}
+
+
+def in_way(way: str, pattern: Pattern) -> Sparse:
+    """Store the entries of a pattern, with factors of the kind that is named."""
+    return Sparse(pattern, WAYS[way])

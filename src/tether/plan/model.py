@@ -17,7 +17,6 @@ from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.pattern import Pattern
 from tether.plan.constraints import Constraints
-from tether.plan.discover import see_sparsity
 from tether.plan.ledger import Ledger
 from tether.plan.plan import Plan
 from tether.plan.whole_arrays import works_on_arrays
@@ -274,6 +273,8 @@ class AsWritten(Model):
             return self.problem.sparsity
         if self._known is not None and self._known.sparsity is not None:
             return self._known.sparsity
+        from tether.plan.discover import see_sparsity  # late, to save time
+
         seen, calls = see_sparsity(self.problem, *self.point)
         self.calls += calls
         if self._known is not None:

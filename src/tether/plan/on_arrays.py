@@ -106,12 +106,13 @@ class OnArrays(AsWritten):
         return is_current(self, self._plan)
 
     def pair(self) -> ArrayPair:
-        """Set the templates beside the function they come from."""
-        assert self._plan.arrays is not None
+        """Set the templates of the user's equations beside the function they come from."""
         problem = self.problem
-        return ArrayPair(
-            self._backend.new(self.values), problem.fun, problem.args, problem.fills
-        )
+        return ArrayPair(self._as_written(), problem.fun, problem.args, problem.fills)
+
+    def _as_written(self) -> Rows:
+        """Make what runs the user's equations."""
+        return self._backend.new(self.values)
 
 
 class ReducedOnArrays(OnArrays):
@@ -147,9 +148,7 @@ class ReducedOnArrays(OnArrays):
             f"equations: {self._templates}{self._without}"
         )
 
-    def pair(self) -> ArrayPair:
-        """Set the templates of the user's equations beside the function they come from."""
+    def _as_written(self) -> Rows:
+        """Make what runs the user's equations."""
         assert self._plan.arrays is not None
-        problem = self.problem
-        runner = Rows(self._plan.arrays.table, self.values)
-        return ArrayPair(runner, problem.fun, problem.args, problem.fills)
+        return Rows(self._plan.arrays.table, self.values)

@@ -20,15 +20,15 @@ from tether.run.watch import EPS, Event
 
 __all__ = ["Aftermath", "Change", "Hold", "Moment", "about_to_happen", "round_off", "values_at"]
 
-# Of an unknown: what is left of it by round-off ...
+# The share of an unknown that round-off may leave ...
 UNCERTAIN = 1e-13
 # ... and of what a start has moved it by, where its equations were found by differences.
 UNCERTAIN_OF_JUMP = 1e-9
-# Units of round-off: times that are not farther apart are one.
+# Times that are no farther apart than this many units of round-off count as one.
 SAME_TIME = 16.0
-# Compared with a value before: above this nobody has to ask whether a value is zero.
+# A value above this share of the one before is certainly not zero.
 CLEARLY_NOT_ZERO = 1e-6
-# Of the motions that cancel where equations hold a function at zero: what may be left.
+# Where equations hold a function at zero motions cancel, but for this share of them.
 CANCELLED = 1e-6
 # Negative: the function does not rest at zero.
 MOVING = -1.0

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["Breaks"]
 
 EPS = float(np.finfo(float).eps)
-# Times `Breaks.beside`: breaks that are not farther apart are one.
+# Breaks that are closer together than this many times `Breaks.beside` count as one.
 SAME_BREAK = 8.0
-# Of the interval: so far beyond its end events are looked up.
+# Events are looked up beyond the end of the interval, by this share of it.
 BEYOND = 1e-6
-# So many first steps a run without an end looks ahead.
+# How many times its first step a run without an end looks ahead.
 LOOK_AHEAD = 1000.0
 
 

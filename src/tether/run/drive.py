@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 
 # How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
 PATIENCE = 5e-3
-# Times the value of an event where it was located: what is no round-off.
+# A value this many times that where the event was located is more than round-off.
 ABOVE_ROUND_OFF = 100.0
-# Of the value of an event a step before: what a start may change it by.
+# A start may change the value of an event by this share of the value one step before.
 NEGLIGIBLE_CHANGE = 1e-6
-# Times the round-off of a function that rests at zero: what counts as zero from there on.
+# A function that rests at zero stays there within this many times its round-off.
 ROOM = 4.0
-# Times the tolerance: so far unknowns may be off a constraint onto which they are not projected.
+# Unknowns that are not projected onto a constraint may be off it by this many tolerances.
 HELD_WITHIN = 10.0
-# Times what counted as zero of a function that was left there: it has moved away.
+# A function left at zero has moved away when it is this many times what counted as zero.
 FAR_AWAY = 1e6
-# So often one event may happen at one time.
+# How often one event may happen at one time.
 MOST_AT_ONCE = 100
-# Unknowns times steps to begin with: a program takes them in no time worth a look.
+# Unknowns times steps of the first batch: a program takes these in next to no time.
 FIRST_LEG = 1280
 
 

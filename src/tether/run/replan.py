@@ -48,22 +48,22 @@ __all__ = [
 # A run that cannot get beyond a time begins anew this share of the time behind it. By then its
 # steps were a few units of round-off.
 BEHIND = 64 * float(np.finfo(float).eps)
-# Of what is left: so far a run must have come since it was last rescued so.
+# Before a run is rescued so again it must have covered this share of what was left.
 PROGRESS = 1e-6
-# So often values that were made consistent may come to lie in another mode.
+# How often values that were made consistent may turn out to lie in another mode.
 MOST_MODES = 4
-# So many modes are tried where the one at hand would make the solution jump.
+# How many modes are tried where the one at hand would make the solution jump.
 MOST_OTHERS = 12
-# Of so many surfaces at once all ways to go on are tried.
+# Up to this many surfaces at once, all ways to go on are tried ...
 MOST_MET = 4
-# ... and of more, so many.
+# ... and if there are more, this many ways.
 MOST_TRIALS = 30
-# Of the tolerance: what a solution changes at most that passes smoothly from plan to plan.
+# A solution passes smoothly from plan to plan if it changes by less than this many tolerances.
 SMOOTH = 1.0
-# ... and h^2 times the change of its second derivative.
+# ... and if h^2 times its second derivative changes by less than this.
 KINK = 0.25
-# Of a step: over so much of it the second derivative is taken.
-SHORTLY = 1e-3
+# The share of a step over which the second derivative is taken.
+CURVATURE_SHARE = 1e-3
 
 
 def begin_anew(
@@ -571,7 +571,7 @@ def keep_history(
     if only_without_kink:
         if start.ypp is None:
             return False
-        before = (yp - polynomial(t - SHORTLY * h)[1]) / (SHORTLY * h)
+        before = (yp - polynomial(t - CURVATURE_SHARE * h)[1]) / (CURVATURE_SHARE * h)
         if np.max(h**2 * np.abs(start.ypp - before) * s.weights) > KINK:
             return False
     run.method.go_on(s, t, start, polynomial)

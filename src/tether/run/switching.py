@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Switching"]
 
-# Units of round-off: what a height counts as zero within.
+# A height counts as zero within this many units of round-off.
 ROUND_OFF = 64.0
-# Of the larger rate: below this a solution on a surface does not leave it.
+# A solution stays on a surface if its rate is below this share of the larger one.
 AT_REST = 1e-9
-# So often a solution may turn at one time.
+# How often a solution may turn at one time.
 MOST_TURNS = 12
-# So many sets of sides are tried where no start is found with the conditions free.
+# How many sets of sides are tried where no start is found with the conditions free.
 MOST_SETS = 100
 # In units of the rounding errors of an equation: what its two sides may differ by on a surface
 # that counts as passed within `ROUND_OFF`. More is a jump.
 KINK = 1e5
-# Of so many surfaces at once all sides are looked at.
+# Up to this many surfaces at once, all sides are looked at.
 MOST_TOGETHER = 4
 # A share that is not farther outside of its bounds counts as inside.
 SHARE_BESIDE = 1e-6

@@ -31,7 +31,7 @@ from tether.structure.start import Start
 
 __all__ = ["find_by_roles"]
 
-# So often the values found may lie where the equations have another structure.
+# How often the values found may lie where the equations have another structure.
 MOST_MODES = 4
 
 

@@ -37,8 +37,8 @@ SHIFTS = (1e-3, 0.03, 0.1)
 LEAST_SIZE = 0.3
 # Singular values of the scaled system Jacobian below this, of 1, are zero.
 SINGULAR = 1e-10
-# Above this a matrix is far from singular.
-CLEARLY = 1e-6
+# A matrix is far from singular if its smallest singular value is above this share of the largest.
+FAR_FROM_SINGULAR = 1e-6
 # Means of rows and columns after so many sweeps are about 1.
 SWEEPS = 8
 # Larger matrices are not treated as dense.
@@ -332,7 +332,7 @@ def _is_clearly_regular(values: np.ndarray, places: np.ndarray, size: int) -> bo
             return False
         matrix = matrix / largest
     sizes = np.linalg.svd(matrix, compute_uv=False)
-    return bool(sizes[-1] > CLEARLY * sizes[0])
+    return bool(sizes[-1] > FAR_FROM_SINGULAR * sizes[0])
 
 
 def _is_regular_sparse(J: SparseRows, block: Block, finite: np.ndarray) -> np.ndarray:

@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tether.structure.scaling import balanced, nonzero
 
-__all__ = ["Jump", "Jumping", "Matrices", "find_jump", "highest_order", "reached_space"]
+__all__ = [
+    "Jump", "Jumping", "LargeJumping", "Matrices", "find_jump", "highest_order", "reached_space",
+]
 
 # Relative: what is left of terms that cancel.
 ROUND_OFF = 1e-13
@@ -39,7 +42,8 @@ CONSTANT = 1e-9
 # Of the largest: an impulse below this is round-off.
 NO_IMPULSE = 1e-12
 
-Matrices = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+# F_y' and F_y at a point, full or sparse
+Matrices = Callable[[np.ndarray], tuple[Any, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,8 @@ class Jumping:
         Unknowns that may change.
     early : ndarray of bool
         Unknowns that could only jump by derivatives of impulses, such as positions.
+    sparse : LargeJumping, optional
+        The same for systems so large that full matrices would take long.
     """
 
     matrices: Matrices
@@ -66,6 +72,34 @@ class Jumping:
     unit: np.ndarray
     movable: np.ndarray
     early: np.ndarray
+    sparse: LargeJumping | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LargeJumping:
+    """What has to be known about a large system.
+
+    Attributes
+    ----------
+    matrices : callable
+        F_y' and F_y as sparse matrices that always have the same entries.
+    constraints, slopes : callable
+        All constraints, and their sparse derivatives, as functions of all unknowns: those of the
+        user, then the others.
+    others : ndarray
+        Where these begin.
+    scale : ndarray
+        Units of all unknowns.
+    take : callable
+        Called with all unknowns behind the jump, if one was found.
+    """
+
+    matrices: Callable[[np.ndarray], tuple[Any, Any]]
+    constraints: Callable[[np.ndarray], np.ndarray]
+    slopes: Callable[[np.ndarray], Any]
+    others: np.ndarray
+    scale: np.ndarray
+    take: Callable[[np.ndarray], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +167,9 @@ def find_jump(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> Jump |
     >>> jump.y.round(12), {j: round(p, 12) for j, p in jump.impulses.items()}
     (array([1., 1., 0.]), {2: 9.0})
     """
-    found = _follow(system, before, nearby, 0, system.movable)
+    found = _follow_sparse(system, before, nearby)
+    if found is None:
+        found = _follow(system, before, nearby, 0, system.movable)
     if found is not None:
         return found
     if _is_linear(system, before, nearby):
@@ -147,7 +183,37 @@ def find_jump(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> Jump |
     return _follow(system, moved, nearby, 0, system.movable & ~system.early)
 
 
-def _is_linear(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> bool:
+def _follow_sparse(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> Jump | None:
+    """Jump without derivatives of impulses, by sparse matrices; None where that is not enough."""
+    large = system.sparse
+    if large is None:
+        return None
+    from tether.structure.sparse_jump import SparseLaw, impulses_of  # late, to save time
+
+    start = np.append(before, large.others)
+    size = large.scale + np.abs(start)
+    size[: len(before)] += np.abs(nearby)
+
+    def mean(first: np.ndarray, last: np.ndarray) -> tuple[Any, Any]:
+        return _mean(large.matrices, first, last)[:2]
+
+    law = SparseLaw(mean, large.constraints, large.slopes, size)
+    found = law.follow(start, system.movable)
+    if found is None and system.early.any() and not _is_linear(large, before, nearby):
+        start[: len(before)] = np.where(system.early, nearby, before)
+        found = law.follow(start, system.movable & ~system.early)
+    if found is None:
+        return None
+    x, p = found
+    after, impulses = x[: len(before)], impulses_of(p, system.unit)
+    large.take(x)
+    before = start[: len(before)]
+    return Jump(after, impulses, _open_rows(large.matrices, before, after, impulses))
+
+
+def _is_linear(
+    system: Jumping | LargeJumping, before: np.ndarray, nearby: np.ndarray
+) -> bool:
     """Whether the matrices are the same everywhere between two points."""
     first, last = system.matrices(before), system.matrices(nearby)
     return all(_same(one, other) for one, other in zip(first, last, strict=True))
@@ -164,7 +230,9 @@ def highest_order(system: Jumping, y: np.ndarray) -> int:
     return max(len(sizes) - 4, 0)
 
 
-def _same(one: np.ndarray, other: np.ndarray, tolerance: float = SAME) -> bool:
+def _same(one: Any, other: Any, tolerance: float = SAME) -> bool:
+    if hasattr(one, "tocsr"):              # sparse, with the same entries
+        one, other = one.data, other.data
     size = np.maximum(np.abs(one), np.abs(other))
     return bool(np.all(np.abs(one - other) <= tolerance * size))
 
@@ -200,16 +268,17 @@ def _follow(
 
 def _mean(
     matrices: Matrices, before: np.ndarray, after: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, bool]:
+) -> tuple[Any, Any, bool]:
     """Mean of E on the straight way, A behind the jump, and whether both are constant."""
     (first, A_first), (last, A) = matrices(before), matrices(after)
     if _same(first, last, CONSTANT):
         return last, A, _same(A_first, A, CONSTANT)
     places, shares = np.polynomial.legendre.leggauss(8)
-    E = np.zeros_like(last)
-    for place, share in zip(places, shares, strict=True):
-        E += share / 2 * matrices(before + (1 + place) / 2 * (after - before))[0]
-    return E, A, False
+    first, *others = (
+        share / 2 * matrices(before + (1 + place) / 2 * (after - before))[0]
+        for place, share in zip(places, shares, strict=True)
+    )
+    return sum(others, first), A, False
 
 
 def reached_space(
@@ -279,7 +348,7 @@ def _open_rows(
     shifted = after.copy()
     shifted[list(impulses)] += 1.0 + np.abs(shifted[list(impulses)])
     E_shifted, A_shifted = matrices(shifted)
-    size = np.abs(E_last) @ np.abs(change) + np.abs(A_last) @ np.abs(impulse)
+    size = abs(E_last) @ np.abs(change) + abs(A_last) @ np.abs(impulse)
     differs = np.zeros(len(after), bool)
     for other in (A, A_shifted):
         differs |= np.abs((other - A_last) @ impulse) > SAME * size

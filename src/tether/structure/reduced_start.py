@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from tether._core.plain import Plain
 from tether.base.reason import Kind, Reason, Row
 from tether.structure.hidden import Reduced
-from tether.structure.jump import Jump, Jumping, Matrices, find_jump
+from tether.structure.jump import Jump, Jumping, LargeJumping, Matrices, find_jump
 from tether.structure.least_change import jet_scale, least_change, movable, shortest_solution
 from tether.structure.scaling import Units
 from tether.structure.start import Start
@@ -31,6 +31,8 @@ __all__ = ["Search", "reduced_start"]
 NO_CHANGE = 1e-13
 # ... and one below this no jump.
 NO_JUMP = 1e-10
+# Unknowns from which on the law of a jump is solved with sparse matrices.
+LARGE = 100
 MADE_CONSISTENT, AS_GIVEN = Reason(Kind.MADE_CONSISTENT), Reason(Kind.AS_GIVEN)
 
 
@@ -271,12 +273,57 @@ class Search:
         if reduced.enters:
             early = np.array(reduced.enters) < max(reduced.enters) - 1
         jump = find_jump(
-            Jumping(self.law(yp[:n]), onto_constraints, self.units.y, movable, early),
+            Jumping(self.law(yp[:n]), onto_constraints, self.units.y, movable, early,
+                    self._large(yp[:n], y, full) if n >= LARGE else None),
             before[:n], y[:n],
         )
         if jump is not None:
             y[:] = full
         return jump
+
+    def _large(self, slopes: np.ndarray, y: np.ndarray, found: np.ndarray) -> LargeJumping:
+        """Give the law sparse matrices; all unknowns behind a jump are written to `found`."""
+        from scipy.sparse import csr_array, vstack  # late, to save time
+
+        n, g_y = self.reduced.n_user, self.programs.g_y
+
+        def constraints(x: np.ndarray) -> np.ndarray:
+            own = self._constraints(x)
+            return own if self.more is None else np.append(own, self.more.values(x[self.places]))
+
+        def slopes_of(x: np.ndarray) -> Any:
+            entries = self._run("constraint_jacobian", x, x)[: len(g_y.rows)]
+            own = csr_array((entries, (g_y.rows, g_y.cols)), shape=g_y.shape)
+            if self.more is None:
+                return own
+            part = csr_array(self.more.slopes(x[self.places])).tocoo()
+            columns = np.asarray(self.places)[part.coords[1]]
+            shape = part.shape[0], len(x)
+            return vstack([own, csr_array((part.data, (part.coords[0], columns)), shape=shape)])
+
+        def take(x: np.ndarray) -> None:
+            found[:] = x
+
+        return LargeJumping(
+            self._sparse_law(slopes), constraints, slopes_of, y[n:], self.scale(y), take
+        )
+
+    def _sparse_law(self, slopes: np.ndarray) -> Matrices:
+        """As `law`, as sparse matrices."""
+        from scipy.sparse import csr_array  # late, to save time
+
+        system, n = self.reduced.source[0], self.reduced.n_user
+        runner = Plain(system.program_given, self.args)
+        rows, columns, order = np.array([entry[:3] for entry in system.entries_given], int).T
+        chosen = [order == 1, order == 0]
+
+        def matrices(y: np.ndarray) -> tuple[Any, Any]:
+            values = np.asarray(runner.values(self.t, y, slopes))
+            e, a = (csr_array((values[mine], (rows[mine], columns[mine])), shape=(n, n))
+                    for mine in chosen)
+            return e, a
+
+        return matrices
 
     def law(self, slopes: np.ndarray) -> Matrices:
         """F_y' and F_y of the equations as they were written."""
