@@ -28,11 +28,9 @@ from libc.math cimport (
 )
 
 from tether._core.arrays cimport address
-from tether._core.codes cimport OK
 from tether._core.machine cimport larger, modulo, piecewise, powi, sign, smaller
 from tether._core.opcodes cimport *
 from tether._core.special cimport special
-from tether._core.state cimport State
 
 cdef enum:
     BLOCK = 128
@@ -108,6 +106,3 @@ cdef void row_entries(Rows m, double t, double* y, double* yp, double* fy,
 cdef void rows_constraint(double t, double* y, double* g, void* rows) noexcept nogil
 cdef void rows_constraint_jacobian(double t, double* y, double* gy, void* rows) noexcept nogil
 cdef void row_slopes(Rows m, double t, double* y, double* gy) noexcept nogil
-cdef void at_jacobian(Rows m, State s, double t, double* y, double* yp) noexcept nogil
-cdef int rows_residual(State s, double t, double* y, double* yp, double* out) noexcept nogil
-cdef int rows_jacobian(State s, double t, double* y, double* yp) noexcept nogil

@@ -12,16 +12,14 @@ products of entries; a list of them (`target`, `factor`, `through`) says which.
 import cython
 import numpy as np
 
-from tether._core.machine import check_fit, check_reach, reach_of, vector
+from tether._core.machine import check_reach, reach_of, vector
 
 if not cython.compiled:
     from tether._core.arrays import address
-    from tether._core.codes import OK
     from tether._core.libm import *
     from tether._core.machine import larger, modulo, piecewise, powi, sign, smaller
     from tether._core.opcodes import *
     from tether._core.special import special
-    from tether._core.state import State
 
 if not cython.compiled:
     BLOCK = 128
@@ -179,7 +177,6 @@ class Rows:
             raise ValueError(f"expected {self.n} and {self.n} numbers")
         check_reach(self.reach, fy, fyp)
         row_entries(self, t, address(y), address(yp), address(fy), address(fyp))
-
 
     def constraint_addresses(self):
         """Addresses of the C functions G(t, y), of its Jacobian, and of their user data.
@@ -549,27 +546,7 @@ def row_entries(m, t, y, yp, fy, fyp):
             fyp[m.fyp_position[k - m.n_totals - m.n_fy]] += value
 
 
-# --- behind the seams of the core ---------------------------------------------------------
-
-
-def rows_residual(s, t, y, yp, out):
-    """Residual by the templates in `s.residual_adapter`."""
-    row_values(cython.cast(Rows, s.residual_adapter), t, y, yp, out)
-    return OK
-
-
-def rows_jacobian(s, t, y, yp):
-    """F_y and F_y' by the templates in `s.jacobian_adapter`."""
-    at_jacobian(cython.cast(Rows, s.jacobian_adapter), s, t, y, yp)
-    return OK
-
-
-def at_jacobian(m, s, t, y, yp):
-    """Write the entries that change into the matrices of a state."""
-    fyp: cython.p_double = s.matrix.fyp
-    if m.fyp_is_static:
-        fyp = cython.NULL
-    row_entries(m, t, y, yp, s.matrix.fy, fyp)
+# --- as C functions -----------------------------------------------------------------------
 
 
 def rows_constraint(t, y, g, rows):
@@ -589,20 +566,6 @@ def row_slopes(m, t, y, gy):
         for i in range(cython.cast(cython.longlong, m.n_values) * m.n):
             gy[i] = 0.0
     row_entries(m, t, y, y, gy, cython.NULL)
-
-
-def use_rows(s: State, rows: Rows):
-    """Let the state compute its residual and its Jacobian by templates."""
-    check_fit(s, rows, s.n)
-    s.residual_adapter = s.jacobian_adapter = rows
-    s.residual = rows_residual
-    s.jacobian = rows_jacobian
-    s.python_residual = not cython.compiled
-    s.matrix.clear()
-    if rows.fyp_is_static:             # then it is the same everywhere
-        anywhere = np.zeros(s.n)
-        row_entries(rows, 0.0, address(anywhere), address(anywhere), s.matrix.fy, s.matrix.fyp)
-    s.fyp_known = s.fyp_exists = s.fyp_constant = rows.fyp_is_static
 
 
 if not cython.compiled:

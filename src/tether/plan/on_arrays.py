@@ -40,7 +40,8 @@ class OnArrays(AsWritten):
     ) -> None:
         super().__init__(problem, n, point)
         self._plan, self.reading, self.ledger = plan, reading, plan.ledger
-        self.inputs = self.values = plan.args(problem.args, reading.hidden)
+        self.inputs = plan.args(problem.args, reading.hidden)
+        self.values, self.frozen_rows = plan.with_shifts(self.inputs), plan.frozen_rows
 
     @cached_property
     def sparsity(self) -> Sparsity | None:
@@ -68,6 +69,12 @@ class OnArrays(AsWritten):
     def attach(self, state: State) -> None:
         """Put the templates behind the core's seams."""
         self._backend.attach(state, self.values)
+
+    def freeze(self, sides: np.ndarray, state: State) -> None:
+        """Let the templates that a state runs freeze their conditions on sides of surfaces."""
+        assert self.frozen_rows is not None
+        self.values = np.append(self.inputs, self.frozen_rows.shifts(sides))
+        state.residual_adapter.set_args(self.values)
 
     @property
     def how(self) -> str:
@@ -101,7 +108,8 @@ class OnArrays(AsWritten):
         assert self._plan.arrays is not None
         problem = self.problem
         return ArrayPair(
-            self._backend.new(self.values), problem.fun, problem.args, problem.fills
+            self._backend.new(self._plan.with_shifts(self.inputs)), problem.fun, problem.args,
+            problem.fills,
         )
 
 
