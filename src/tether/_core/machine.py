@@ -552,9 +552,10 @@ def rows_at(m, t, y, gy):
     entries_at(m, t, y, y, gy, gy)
 
 
-def check_fit(s: State, runner, n_values):
+def check_fit(s: State, runner, n_values, writes_entries=True):
     """Refuse a program that was made for another number of unknowns or values."""
-    if runner.n != s.n or runner.n_values != n_values or runner.reach > s.matrix.room:
+    reach = runner.reach if writes_entries else 0
+    if runner.n != s.n or runner.n_values != n_values or reach > s.matrix.room:
         raise ValueError(
             f"a program of {runner.n} unknowns and {runner.n_values} values does not fit a state "
             f"that asks for {s.n} and {n_values}"

@@ -55,6 +55,6 @@ def use_rows(s: State, rows: Rows):
 
 def use_row_events(s: State, rows: Rows):
     """Let the state compute its event functions by templates."""
-    check_fit(s, rows, s.n_events)
+    check_fit(s, rows, s.n_events, writes_entries=False)
     s.events_adapter = rows
     s.events = rows_events

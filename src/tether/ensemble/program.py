@@ -271,7 +271,9 @@ def _events_of(
         raise NotInCoreError("an event changes the state")
     slopes = np.zeros_like(y0) if yp0 is None else yp0
     functions = [event.fun for event in events]
-    program = traced_events(functions, len(y0), task.t0, y0, slopes, problem.args)
+    program = traced_events(
+        functions, len(y0), task.t0, y0, slopes, problem.args, by_numbers=True
+    )
     if program is None:
         raise NotInCoreError("events are called")
     if program.times_of_signs() is not None:
