@@ -1,4 +1,4 @@
-"""Events of whole arrays: templates in the core, the same events as of functions that are called."""
+"""Events of whole arrays: templates in the core, the same events as of called functions."""
 
 import numpy as np
 import pytest

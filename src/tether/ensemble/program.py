@@ -33,7 +33,7 @@ from tether.run.pace import LOOKS_IN_A_ROW, STEPS_PER_LOOK
 from tether.run.watch import check_events
 from tether.start.consistent import time_scale
 from tether.structure.scaling import Units
-from tether.trace.verify import Pair
+from tether.trace.verify import ArrayPair, Pair
 
 __all__ = ["MembersInCore", "NotInCoreError", "determined"]
 
@@ -219,7 +219,7 @@ class MembersInCore:
         """Compare the programs with the functions that they were traced from."""
         args = members.args_of(i)
         problem = self.task.problem_of(members, i)
-        pairs: list[Pair] = [self._inputs[0].plan.pair(
+        pairs: list[Pair | ArrayPair] = [self._inputs[0].plan.pair(
             prepared(problem, self.task.t0, self.y0).fun, args, problem.fills,
             self._inputs[0].hidden,
         )]

@@ -151,8 +151,8 @@ class TracedEvents:
     def times_of_signs(self) -> SwitchTimes | None:
         """When those of the functions that depend on time alone change their signs."""
         if self.plan.arrays is not None:
-            timed = self.plan.arrays.timed
-            return None if timed is None else SwitchTimes.of(timed)
+            by_time = self.plan.arrays.timed
+            return None if by_time is None else SwitchTimes.of(by_time)
         traced = self.plan.traced
         assert traced is not None
         graph = traced.graph

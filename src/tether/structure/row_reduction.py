@@ -4,9 +4,9 @@ Equations in which no unknown has its highest derivative are constraints between
 slopes. Differentiated, as arrays, they determine these slopes. Where an equation says that a slope
 is another unknown, p' = v, that is put in: constraints on positions become constraints on
 velocities first, and are differentiated once more. If that does not help, so is what other
-equations say about a single slope, m p' = f(t, y), where nothing in f is a multiplier. Where the system that they make with the other
-equations is regular it has index 1 (Pryce's offsets are the numbers of differentiations). The
-constraints of all levels are what its solutions are kept on.
+equations say about a single slope, m p' = f(t, y), where nothing in f is a multiplier. Where the
+system that they make with the other equations is regular it has index 1 (Pryce's offsets are the
+numbers of differentiations). The constraints of all levels are what its solutions are kept on.
 """
 
 from __future__ import annotations
@@ -260,9 +260,9 @@ def _scaled_slopes(
         ways = [operands] if batch.code == op.DIV else [operands, operands[::-1]]
         for one, other in ways:
             known = other < len(varies)        # all but numbers that were made here
-            fits = (one >= n) & (one < 2 * n)
-            fits[known] &= ~varies[other[known]]
-            fits = np.flatnonzero(fits)
+            is_multiple = (one >= n) & (one < 2 * n)
+            is_multiple[known] &= ~varies[other[known]]
+            fits = np.flatnonzero(is_multiple)
             if len(fits):
                 number = other[fits]
                 if batch.code == op.DIV:
