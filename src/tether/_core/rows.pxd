@@ -71,6 +71,7 @@ cdef class Rows:
     cdef int* entry_slot
     cdef int* entry_kind
     cdef int* entry_table
+    cdef int* entry_sets              # whether nothing was written there before
     cdef int* index
     cdef int* sum_start
     cdef int* sum_end
@@ -81,6 +82,9 @@ cdef class Rows:
     cdef int* through
     cdef int* fy_position
     cdef int* fyp_position
+    cdef int n_fy_zeros, n_fyp_zeros  # entries that are sums of several
+    cdef int* fy_zero
+    cdef int* fyp_zero
     # --- memory
     cdef double* memory
     cdef double* slots
@@ -97,6 +101,8 @@ cdef void run_instruction(int code, double* d, double* a, double* b, double* c, 
 cdef void run_block(Rows m, int begin, int end, int count) noexcept nogil
 cdef void run_template(Rows m, int step, double t, double* y, double* yp, double* out, double* fy,
                        double* fyp) noexcept nogil
+cdef void put(double* matrix, int* position, int* index, long long place, double* found,
+              int count, bint sets) noexcept nogil
 cdef void run_sums(Rows m, int step, double* y, double* yp) noexcept nogil
 cdef void run_steps(Rows m, double t, double* y, double* yp, double* out, double* fy,
                     double* fyp) noexcept nogil

@@ -85,6 +85,7 @@ class Rows:
         self.entry_slot = keep_table(self, table.entry_slot)
         self.entry_kind = keep_table(self, table.entry_kind)
         self.entry_table = keep_table(self, table.entry_table)
+        self.entry_sets = keep_table(self, table.entry_sets)
         self.index = keep_table(self, table.index)
         # --- sums
         self.sum_start = keep_table(self, table.sum_start)
@@ -138,6 +139,10 @@ class Rows:
         self.arrays = self.arrays.copy()           # a twin has the list of its model
         self.fy_position = keep_table(self, fy)
         self.fyp_position = keep_table(self, fyp)
+        zeros = [both[chosen] for both, chosen in zip((fy, fyp), self.table.added, strict=True)]
+        self.n_fy_zeros, self.n_fyp_zeros = len(zeros[0]), len(zeros[1])
+        self.fy_zero = keep_table(self, zeros[0])
+        self.fyp_zero = keep_table(self, zeros[1])
         self.reach = reach_of(fy, fyp)
 
     def twin(self, args):
@@ -221,7 +226,9 @@ def copy_plan(a: Rows, b: Rows):
     b.sum_start, b.sum_end = a.sum_start, a.sum_end
     b.n_products, b.n_totals, b.copies_point = a.n_products, a.n_totals, a.copies_point
     b.target, b.factor, b.through = a.target, a.factor, a.through
-    b.fy_position, b.fyp_position = a.fy_position, a.fyp_position
+    b.fy_position, b.fyp_position, b.entry_sets = a.fy_position, a.fyp_position, a.entry_sets
+    b.n_fy_zeros, b.n_fyp_zeros = a.n_fy_zeros, a.n_fyp_zeros
+    b.fy_zero, b.fyp_zero = a.fy_zero, a.fyp_zero
 
 
 def pointer_to(array, place):
@@ -462,15 +469,24 @@ def run_template(m, step, t, y, yp, out, fy, fyp):
                 found = m.at[m.entry_slot[k]]
                 place = m.entry_table[k] + first
                 if m.entry_kind[k] == TO_FY:
-                    for i in range(count):
-                        fy[m.fy_position[index[place + i]]] += found[i]
+                    put(fy, m.fy_position, index, place, found, count, m.entry_sets[k])
                 elif m.entry_kind[k] == TO_FYP and fyp is not cython.NULL:
-                    for i in range(count):
-                        fyp[m.fyp_position[index[place + i]]] += found[i]
+                    put(fyp, m.fyp_position, index, place, found, count, m.entry_sets[k])
                 elif m.entry_kind[k] == TO_FACTORS:
                     for i in range(count):
                         m.factors[place + i] = found[i]
         first += BLOCK
+
+
+def put(matrix, position, index, place, found, count, sets):
+    """Write the entries of a block into a matrix, where nobody has, or add them to others."""
+    i: cython.int
+    if sets:
+        for i in range(count):
+            matrix[position[index[place + i]]] = found[i]
+    else:
+        for i in range(count):
+            matrix[position[index[place + i]]] += found[i]
 
 
 def run_sums(m, step, y, yp):
@@ -525,11 +541,11 @@ def row_entries(m, t, y, yp, fy, fyp):
     i: cython.int
     k: cython.int
     value: cython.double
-    for i in range(m.n_fy):
-        fy[m.fy_position[i]] = 0.0
+    for i in range(m.n_fy_zeros):              # entries that others are added to
+        fy[m.fy_zero[i]] = 0.0
     if fyp is not cython.NULL:
-        for i in range(m.n_fyp):
-            fyp[m.fyp_position[i]] = 0.0
+        for i in range(m.n_fyp_zeros):
+            fyp[m.fyp_zero[i]] = 0.0
     run_steps(m, t, y, yp, cython.NULL, fy, fyp)
     for i in range(m.n_totals):
         m.totals[i] = 0.0
