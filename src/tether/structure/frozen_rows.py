@@ -75,10 +75,10 @@ def freeze_rows(found: ArrayTrace) -> FrozenRows | None:
     >>> from tether.structure.frozen_rows import freeze_rows
     >>> from tether.trace.array_tracer import trace_arrays
     >>> frozen = freeze_rows(trace_arrays(lambda t, y, yp: yp + np.maximum(y, 3.0), 2))
-    >>> sides = np.array([[0.0, 0.0], [1.0, 1.0], [-1.0, 1.0]])
+    >>> sides = np.array([[0.0, 0.0], [1.0, 1.0], [-1.0, 1.0]])        # free; 3 above y; both
     >>> runners = [Rows(frozen.table, frozen.shifts(x)) for x in sides]
     >>> [runner.values(0.0, [5.0, 1.0], [0.0, 0.0]).tolist() for runner in runners]
-    [[5.0, 3.0], [5.0, 3.0], [3.0, 3.0]]
+    [[5.0, 3.0], [3.0, 3.0], [5.0, 3.0]]
     """
     assert found.source is not None
     batches, outputs = found.source

@@ -450,7 +450,9 @@ class _Joining:
         entries are results of their own there are none of either kind.
         """
         table = self.row_table
-        written = np.zeros(len(table.fy[0]), bool), np.zeros(len(table.fyp[0]), bool)
+        written, begun = (
+            (np.zeros(len(table.fy[0]), bool), np.zeros(len(table.fyp[0]), bool)) for _ in range(2)
+        )
         for step in range(len(table.count)):
             for k in range(table.entry_start[step], table.entry_start[step + 1]):
                 kind, first = table.entry_kind[k], table.entry_table[k]
@@ -458,10 +460,11 @@ class _Joining:
                     table.entry_sets.append(0)
                     continue
                 places = table.index[first : first + table.count[step]]
-                is_first = not written[kind][places].any() and _are_distinct(
-                    places, len(written[kind])
+                is_first = not begun[kind][places].any() and _are_distinct(
+                    places, len(begun[kind])
                 )
                 table.entry_sets.append(int(is_first))
+                begun[kind][places] = True
                 if is_first:
                     written[kind][places] = True
         table.added = tuple(np.flatnonzero(~marks).astype(np.intc) for marks in written)
