@@ -50,6 +50,7 @@ def recomputable():
     yield from (("chain", {"links": links}) for links in (2, 12))
     yield "battery", {"shells": 20}
     yield "brusselator", {"m": 39}
+    yield "clamped-line", {"sections": 16}
 
 
 @pytest.mark.parametrize(("name", "size"), list(recomputable()))
@@ -65,7 +66,8 @@ def test_the_reference_is_that_of_a_computation_without_tether(name, size):
 @pytest.mark.parametrize(
     ("name", "size"),
     [("chain", {"links": 2}), ("chain", {"links": 12}), ("battery", {"shells": 20}),
-     ("brusselator", {"m": 39}), ("heat2d", {"m": 7}), ("wheelset", {"index": 2})],
+     ("brusselator", {"m": 39}), ("heat2d", {"m": 7}), ("wheelset", {"index": 2}),
+     ("clamped-line", {"sections": 16})],
 )  # fmt: skip
 def test_other_sizes_meet_theirs(name, size):
     problem = gallery.get(name, **size)

@@ -126,9 +126,18 @@ def test_a_function_that_lies_to_tracing_is_called():
     np.testing.assert_allclose(sol.y[:, -1], np.exp(-1.0), rtol=1e-6)
 
 
-def test_kinks_and_high_index_are_traced_by_numbers():
-    kinked = solve_dae(lambda t, y, yp: yp + np.maximum(y, 0.5), (0, 1), np.linspace(0, 1, N))
-    assert kinked.how.startswith("traced, as written")
+def test_kinks_stay_arrays_and_jumps_are_traced_by_numbers():
+    y0 = np.linspace(0, 1, N)
+    kinked = solve_dae(lambda t, y, yp: yp + np.maximum(y, 0.5), (0, 1), y0, rtol=1e-6, atol=1e-8)
+    assert kinked.how.startswith(AS_ARRAYS)
+    decay = np.minimum(np.log(np.maximum(y0, 0.5) / 0.5), 1.0)     # so long it is above 1/2
+    expected = np.where(y0 > 0.5, y0 * np.exp(-decay), y0) - 0.5 * (1.0 - decay)
+    np.testing.assert_allclose(kinked.y[:, -1], expected, atol=1e-5)
+    jumping = solve_dae(lambda t, y, yp: yp + np.where(y > 0.5, y, 1.0), (0, 1), y0)
+    assert jumping.how.startswith("traced, as written")
+
+
+def test_high_index_that_says_no_velocities_is_reduced():
     half = N // 2
 
     def held(t, y, yp):

@@ -13,6 +13,8 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm, null_space
 from scipy.optimize import brentq
 
+from support.netlist_references import clamped_line, common_emitter  # noqa: F401
+
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
 
 

@@ -6,6 +6,7 @@ import pytest
 from tether import solve_dae
 from tether._core.rows import Rows
 from tether.trace import trace
+from tether.trace.array_tracer import trace_arrays
 from tether.trace.backend import FEW_TEMPLATES, prepare, prepare_system
 from tether.trace.templates import fold_program
 
@@ -110,3 +111,22 @@ def test_a_long_netlist_runs_as_templates():
     np.testing.assert_array_equal(found["auto"].y, found["machine"].y)
     expected = solve_dae(fun, (0, 0.1), np.linspace(1, 0, n), options={"trace": "never"})
     np.testing.assert_allclose(found["auto"].y[:, -1], expected.y[:, -1], rtol=1e-4, atol=1e-6)
+
+
+def test_entries_of_several_terms_are_added():
+    """The second term meets the first one in a row, and the third one the second in another."""
+    a, b, c = np.array([[0, 1, 2], [1, 1, 0], [2, 2, 0]])
+
+    def fun(t, y, yp):
+        return yp + y[a] ** 2 + np.sin(y[b]) + np.exp(y[c])
+
+    y, yp = np.array([0.3, 0.7, 1.1]), np.zeros(3)
+    table = trace_arrays(fun, 3).table
+    entries = np.full((2, max(len(table.fy[0]), len(table.fyp[0]))), np.nan)
+    Rows(table).entries_into(0.0, y, yp, *entries)
+    matrix = np.zeros((3, 3))
+    matrix[table.fy] = entries[0, : len(table.fy[0])]
+    known = np.zeros((3, 3))
+    for places, slope in ((a, 2.0 * y), (b, np.cos(y)), (c, np.exp(y))):
+        np.add.at(known, (np.arange(3), places), slope[places])
+    np.testing.assert_allclose(matrix, known, rtol=1e-14)

@@ -253,7 +253,43 @@ def test_what_depends_on_slopes_has_no_rate():
         rates(batches, outputs)
 
 
+LONG = 150
+REDUCTIONS = {
+    "max": lambda t, y, yp: [np.max(y * y[::-1]) * yp[0]],
+    "min": lambda t, y, yp: [np.min(y) + y.max() * t],
+    "fmax": lambda t, y, yp: [np.fmax.reduce(y[:101]) - np.fmin.reduce(np.exp(y))],
+    "columns": lambda t, y, yp: np.reshape(y * yp, (-1, 2)).max(axis=0),
+    "all and any": lambda t, y, yp: [np.where(np.all(y > -9.0), y[0] ** 2, 0.0),
+                                     np.where(np.any(y > 9.0), 0.0, y[1] * yp[2])],
+    "nested": lambda t, y, yp: [np.max(np.sqrt(y**2 + 1.0) - np.mean(y))],
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_many_elements(name):
+    """They are combined by halves, and no template writes all of them out."""
+    fun = REDUCTIONS[name]
+    size = len(fun(0.0, np.ones(LONG), np.ones(LONG)))
+    table = trace_arrays(fun, LONG, size=size).table
+    assert table.templates < 40
+    rows, room = Rows(table), max(len(table.fy[0]), len(table.fyp[0]))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        t, y, yp, step = 0.3 + seed, *rng.normal(size=(2, LONG)), 1e-6
+        np.testing.assert_allclose(rows.values(t, y, yp), fun(t, y, yp), rtol=1e-12)
+        entries, way = np.zeros((2, room)), rng.normal(size=(2, LONG))
+        rows.entries_into(t, y, yp, *entries)
+        slope = np.zeros(size)
+        for places, values, v in zip((table.fy, table.fyp), entries, way, strict=True):
+            np.add.at(slope, places[0], values[: len(places[0])] * v[places[1]])
+        up, down = (np.asarray(fun(t, y + h * way[0], yp + h * way[1])) for h in (step, -step))
+        np.testing.assert_allclose(slope, (up - down) / (2 * step), rtol=1e-6, atol=1e-6)
+    assert np.isnan(rows.values(0.0, np.full(LONG, np.nan), np.ones(LONG))).any() == np.isnan(
+        fun(0.0, np.full(LONG, np.nan), np.ones(LONG))).any()
+
+
 REFUSED = {
+    "product of many": lambda t, y, yp: yp + np.prod(np.tile(y, 4)),
     "decides": lambda t, y, yp: yp + y if y[0] > 1.0 else yp - y,
     "value": lambda t, y, yp: yp + float(y[0]) * y,
     "index": lambda t, y, yp: yp + y[int(y[0])],

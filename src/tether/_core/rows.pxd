@@ -1,8 +1,6 @@
 from tether._core.arrays cimport address
-from tether._core.codes cimport OK
 from tether._core.row_operations cimport run_instruction
 from tether._core.runner cimport addresses_of, keep
-from tether._core.state cimport State
 
 cdef enum:
     BLOCK = 128
@@ -43,6 +41,7 @@ cdef class Rows:
     cdef int* entry_slot
     cdef int* entry_kind
     cdef int* entry_table
+    cdef int* entry_sets              # whether nothing was written there before
     cdef int* index
     cdef int* sum_start
     cdef int* sum_end
@@ -53,6 +52,9 @@ cdef class Rows:
     cdef int* through
     cdef int* fy_position
     cdef int* fyp_position
+    cdef int n_fy_zeros, n_fyp_zeros  # entries that are sums of several
+    cdef int* fy_zero
+    cdef int* fyp_zero
     # --- memory
     cdef double* memory
     cdef double* slots
@@ -67,6 +69,8 @@ cdef double* pointer_to(double* array, long long place) noexcept nogil
 cdef void run_block(Rows m, int begin, int end, int count) noexcept nogil
 cdef void run_template(Rows m, int step, double t, double* y, double* yp, double* out, double* fy,
                        double* fyp) noexcept nogil
+cdef void put(double* matrix, int* position, int* index, long long place, double* found,
+              int count, bint sets) noexcept nogil
 cdef void run_sums(Rows m, int step, double* y, double* yp) noexcept nogil
 cdef void run_steps(Rows m, double t, double* y, double* yp, double* out, double* fy,
                     double* fyp) noexcept nogil
@@ -76,6 +80,3 @@ cdef void row_entries(Rows m, double t, double* y, double* yp, double* fy,
 cdef void rows_constraint(double t, double* y, double* g, void* rows) noexcept nogil
 cdef void rows_constraint_jacobian(double t, double* y, double* gy, void* rows) noexcept nogil
 cdef void row_slopes(Rows m, double t, double* y, double* gy) noexcept nogil
-cdef void at_jacobian(Rows m, State s, double t, double* y, double* yp) noexcept nogil
-cdef int rows_residual(State s, double t, double* y, double* yp, double* out) noexcept nogil
-cdef int rows_jacobian(State s, double t, double* y, double* yp) noexcept nogil

@@ -12,14 +12,12 @@ products of entries; a list of them (`target`, `factor`, `through`) says which.
 import cython
 import numpy as np
 
-from tether._core.runner import check_fit, check_reach, reach_of, vector
+from tether._core.runner import check_reach, reach_of, vector
 
 if not cython.compiled:
     from tether._core.arrays import address
-    from tether._core.codes import OK
     from tether._core.row_operations import run_instruction
     from tether._core.runner import addresses_of, keep
-    from tether._core.state import State
 
 if not cython.compiled:
     BLOCK = 128
@@ -85,6 +83,7 @@ class Rows:
         self.entry_slot = keep_table(self, table.entry_slot)
         self.entry_kind = keep_table(self, table.entry_kind)
         self.entry_table = keep_table(self, table.entry_table)
+        self.entry_sets = keep_table(self, table.entry_sets)
         self.index = keep_table(self, table.index)
         # --- sums
         self.sum_start = keep_table(self, table.sum_start)
@@ -138,6 +137,10 @@ class Rows:
         self.arrays = self.arrays.copy()           # a twin has the list of its model
         self.fy_position = keep_table(self, fy)
         self.fyp_position = keep_table(self, fyp)
+        zeros = [both[chosen] for both, chosen in zip((fy, fyp), self.table.added, strict=True)]
+        self.n_fy_zeros, self.n_fyp_zeros = len(zeros[0]), len(zeros[1])
+        self.fy_zero = keep_table(self, zeros[0])
+        self.fyp_zero = keep_table(self, zeros[1])
         self.reach = reach_of(fy, fyp)
 
     def twin(self, args):
@@ -205,7 +208,9 @@ def copy_plan(a: Rows, b: Rows):
     b.sum_start, b.sum_end = a.sum_start, a.sum_end
     b.n_products, b.n_totals, b.copies_point = a.n_products, a.n_totals, a.copies_point
     b.target, b.factor, b.through = a.target, a.factor, a.through
-    b.fy_position, b.fyp_position = a.fy_position, a.fyp_position
+    b.fy_position, b.fyp_position, b.entry_sets = a.fy_position, a.fyp_position, a.entry_sets
+    b.n_fy_zeros, b.n_fyp_zeros = a.n_fy_zeros, a.n_fyp_zeros
+    b.fy_zero, b.fyp_zero = a.fy_zero, a.fyp_zero
 
 
 def pointer_to(array, place):
@@ -300,15 +305,24 @@ def run_template(m, step, t, y, yp, out, fy, fyp):
                 found = m.at[m.entry_slot[k]]
                 place = m.entry_table[k] + first
                 if m.entry_kind[k] == TO_FY:
-                    for i in range(count):
-                        fy[m.fy_position[index[place + i]]] += found[i]
+                    put(fy, m.fy_position, index, place, found, count, m.entry_sets[k])
                 elif m.entry_kind[k] == TO_FYP and fyp is not cython.NULL:
-                    for i in range(count):
-                        fyp[m.fyp_position[index[place + i]]] += found[i]
+                    put(fyp, m.fyp_position, index, place, found, count, m.entry_sets[k])
                 elif m.entry_kind[k] == TO_FACTORS:
                     for i in range(count):
                         m.factors[place + i] = found[i]
         first += BLOCK
+
+
+def put(matrix, position, index, place, found, count, sets):
+    """Write the entries of a block into a matrix, where nobody has, or add them to others."""
+    i: cython.int
+    if sets:
+        for i in range(count):
+            matrix[position[index[place + i]]] = found[i]
+    else:
+        for i in range(count):
+            matrix[position[index[place + i]]] += found[i]
 
 
 def run_sums(m, step, y, yp):
@@ -363,11 +377,11 @@ def row_entries(m, t, y, yp, fy, fyp):
     i: cython.int
     k: cython.int
     value: cython.double
-    for i in range(m.n_fy):
-        fy[m.fy_position[i]] = 0.0
+    for i in range(m.n_fy_zeros):              # entries that others are added to
+        fy[m.fy_zero[i]] = 0.0
     if fyp is not cython.NULL:
-        for i in range(m.n_fyp):
-            fyp[m.fyp_position[i]] = 0.0
+        for i in range(m.n_fyp_zeros):
+            fyp[m.fyp_zero[i]] = 0.0
     run_steps(m, t, y, yp, cython.NULL, fy, fyp)
     for i in range(m.n_totals):
         m.totals[i] = 0.0
@@ -384,27 +398,7 @@ def row_entries(m, t, y, yp, fy, fyp):
             fyp[m.fyp_position[k - m.n_totals - m.n_fy]] += value
 
 
-# --- behind the seams of the core ---------------------------------------------------------
-
-
-def rows_residual(s, t, y, yp, out):
-    """Residual by the templates in `s.residual_adapter`."""
-    row_values(cython.cast(Rows, s.residual_adapter), t, y, yp, out)
-    return OK
-
-
-def rows_jacobian(s, t, y, yp):
-    """F_y and F_y' by the templates in `s.jacobian_adapter`."""
-    at_jacobian(cython.cast(Rows, s.jacobian_adapter), s, t, y, yp)
-    return OK
-
-
-def at_jacobian(m, s, t, y, yp):
-    """Write the entries that change into the matrices of a state."""
-    fyp: cython.p_double = s.matrix.fyp
-    if m.fyp_is_static:
-        fyp = cython.NULL
-    row_entries(m, t, y, yp, s.matrix.fy, fyp)
+# --- as C functions -----------------------------------------------------------------------
 
 
 def rows_constraint(t, y, g, rows):
@@ -424,20 +418,6 @@ def row_slopes(m, t, y, gy):
         for i in range(cython.cast(cython.longlong, m.n_values) * m.n):
             gy[i] = 0.0
     row_entries(m, t, y, y, gy, cython.NULL)
-
-
-def use_rows(s: State, rows: Rows):
-    """Let the state compute its residual and its Jacobian by templates."""
-    check_fit(s, rows, s.n)
-    s.residual_adapter = s.jacobian_adapter = rows
-    s.residual = rows_residual
-    s.jacobian = rows_jacobian
-    s.python_residual = not cython.compiled
-    s.matrix.clear()
-    if rows.fyp_is_static:             # then it is the same everywhere
-        anywhere = np.zeros(s.n)
-        row_entries(rows, 0.0, address(anywhere), address(anywhere), s.matrix.fy, s.matrix.fyp)
-    s.fyp_known = s.fyp_exists = s.fyp_constant = rows.fyp_is_static
 
 
 if not cython.compiled:

@@ -30,9 +30,10 @@ def check_reach(reach, fy, fyp):
         raise ValueError(f"the entries need room for {reach} numbers, got {len(fy)}, {len(fyp)}")
 
 
-def check_fit(s: State, runner, n_values):
+def check_fit(s: State, runner, n_values, writes_entries=True):
     """Refuse a program that was made for another number of unknowns or values."""
-    if runner.n != s.n or runner.n_values != n_values or runner.reach > s.matrix.room:
+    reach = runner.reach if writes_entries else 0
+    if runner.n != s.n or runner.n_values != n_values or reach > s.matrix.room:
         raise ValueError(
             f"a program of {runner.n} unknowns and {runner.n_values} values does not fit a state "
             f"that asks for {s.n} and {n_values}"

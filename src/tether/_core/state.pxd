@@ -272,6 +272,7 @@ cdef class State:
     # --- conditions that are frozen while a step is taken
     cdef public int n_surfaces        # where they change
     cdef public object heights_adapter
+    cdef public bint heights_of_rows  # whether templates compute the heights
     cdef double* heights              # of the last accepted point above them
     cdef double* sides                # on which it is to lie: 1, -1, or 0 on the surface itself
     cdef double* bands                # heights that count as zero

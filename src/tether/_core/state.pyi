@@ -149,6 +149,7 @@ class State:
     most_branches: int
     n_surfaces: int
     heights_adapter: Any
+    heights_of_rows: bool
     def __init__(self, matrix: Any, rtol: Any, atol: Any) -> None: ...
     def array(self, name: Any) -> np.ndarray: ...
     @property

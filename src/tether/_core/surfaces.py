@@ -9,13 +9,17 @@ import numpy as np
 
 if not cython.compiled:
     from tether._core.machine import Machine, values_at
+    from tether._core.rows import Rows, row_values
     from tether._core.state import State, doubles
 
 
 def passed_surface(s):
     """Tell whether the accepted point lies on another side of a surface, or off one it was on."""
     i: cython.int
-    values_at(cython.cast(Machine, s.heights_adapter), s.t, s.phi, s.yp_n, s.heights)
+    if s.heights_of_rows:
+        row_values(cython.cast(Rows, s.heights_adapter), s.t, s.phi, s.yp_n, s.heights)
+    else:
+        values_at(cython.cast(Machine, s.heights_adapter), s.t, s.phi, s.yp_n, s.heights)
     for i in range(s.n_surfaces):
         if s.sides[i] == 0.0:
             if s.heights[i] > s.bands[i] or s.heights[i] < -s.bands[i]:
@@ -25,16 +29,17 @@ def passed_surface(s):
     return False
 
 
-def watch_surfaces(s: State, machine: Machine, sides, bands):
-    """Look at the heights that a machine computes after every step.
+def watch_surfaces(s: State, runner, sides, bands):
+    """Look at the heights that a machine or templates compute after every step.
 
     `sides` are 1 above a surface, -1 below, 0 on it; up to its band a height counts as zero.
     """
-    s.heights_adapter = machine
-    s.heights = doubles(s, "heights", np.zeros(machine.n_values))
+    s.heights_adapter = runner
+    s.heights_of_rows = isinstance(runner, Rows)
+    s.heights = doubles(s, "heights", np.zeros(runner.n_values))
     s.sides = doubles(s, "sides", np.array(sides, float))
     s.bands = doubles(s, "bands", np.array(bands, float))
-    s.n_surfaces = machine.n_values
+    s.n_surfaces = runner.n_values
 
 
 def watch_no_surfaces(s: State):

@@ -33,7 +33,7 @@ from tether.run.pace import LOOKS_IN_A_ROW, STEPS_PER_LOOK
 from tether.run.watch import check_events
 from tether.start.consistent import time_scale
 from tether.structure.scaling import Units
-from tether.trace.verify import Pair
+from tether.trace.verify import ArrayPair, Pair
 
 __all__ = ["MembersInCore", "NotInCoreError", "determined"]
 
@@ -219,7 +219,7 @@ class MembersInCore:
         """Compare the programs with the functions that they were traced from."""
         args = members.args_of(i)
         problem = self.task.problem_of(members, i)
-        pairs: list[Pair] = [self._inputs[0].plan.pair(
+        pairs: list[Pair | ArrayPair] = [self._inputs[0].plan.pair(
             prepared(problem, self.task.t0, self.y0).fun, args, problem.fills,
             self._inputs[0].hidden,
         )]
@@ -271,7 +271,9 @@ def _events_of(
         raise NotInCoreError("an event changes the state")
     slopes = np.zeros_like(y0) if yp0 is None else yp0
     functions = [event.fun for event in events]
-    program = traced_events(functions, len(y0), task.t0, y0, slopes, problem.args)
+    program = traced_events(
+        functions, len(y0), task.t0, y0, slopes, problem.args, by_numbers=True
+    )
     if program is None:
         raise NotInCoreError("events are called")
     if program.times_of_signs() is not None:

@@ -52,6 +52,7 @@ from tether.gallery.machines import (
     stick_slip,
 )
 from tether.gallery.mechanisms import car_axis, pendulum, pendulum_ggl
+from tether.gallery.netlists import clamped_line, common_emitter
 from tether.gallery.oscillators import van_der_pol
 from tether.gallery.plants import (
     battery,
@@ -77,6 +78,8 @@ __all__ = [
     "car_axis",
     "chain",
     "charge_pump",
+    "clamped_line",
+    "common_emitter",
     "compile_residual",
     "diode_bridge",
     "distillation",
@@ -148,6 +151,8 @@ _GROUPS: dict[str, dict[str, _Factory]] = {
         "nand-gate": nand_gate,
         "ring-modulator": ring_modulator,
         "adding-unit": adding_unit,
+        "common-emitter": common_emitter,
+        "clamped-line": clamped_line,
     },
     "machines": {
         "slider-crank": slider_crank,

@@ -145,21 +145,26 @@ def _plan_on_arrays(
 ) -> tuple[Plan | None, bool]:
     """Make a plan of a function of whole arrays; None where it is better traced by numbers.
 
-    Numbers tell more: switches are found, and any index is reduced. That takes too long where
-    there are too many of them. Tell also whether the index is high.
+    Numbers tell more: solutions are held where they slide, and any index is reduced. That takes
+    too long where there are too many of them. Tell also whether the index is high.
     """
-    from tether.structure.row_reduction import reduce_rows  # late, to save time
+    # late, to save time
+    from tether.structure.frozen_rows import freeze_rows, is_smooth_on_all_sides
+    from tether.structure.row_reduction import reduce_rows
 
     fun, args, fills = problem.fun, problem.args, problem.fills
     slopes = np.zeros(n) if yp is None else yp
     try:
         found = trace_arrays(fun, n, args, fills, reading.places())
         is_high = form == "auto" and not has_regular_structure(found.table)
-        if found.turns and n < MANY:
+        inputs = found.args.flatten(args, reading.hidden)
+        frozen = freeze_rows(found) if found.turns and not is_high else None
+        if found.turns and n < MANY and not (
+            frozen and is_smooth_on_all_sides(found, frozen, t, y, slopes, inputs)
+        ):
             return None, is_high
         reduction = None
         if is_high:
-            inputs = found.args.flatten(args, reading.hidden)
             reduction = reduce_rows(found, t, y, slopes, inputs, units)
             if reduction is None and found.operations < MOST_NODES:
                 return None, is_high
@@ -167,9 +172,9 @@ def _plan_on_arrays(
         verify_arrays(found, fun, t, y, slopes, args, fills, reading.hidden)
     except TraceFailure:
         return None, False
-    plan = Plan(arrays=found, row_reduction=reduction)
+    plan = Plan(arrays=found, row_reduction=reduction, frozen_rows=frozen)
     if reduction is None:
-        plan.system = prepare_rows(found.table)
+        plan.system = prepare_rows(found.table if frozen is None else frozen.table)
     else:
         plan.system = prepare_rows(reduction.system)
         plan.constraints = prepare_rows(reduction.constraints)

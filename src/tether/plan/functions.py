@@ -131,17 +131,28 @@ class TracedEvents:
     functions: Sequence[Callable[..., Any]]
     together: Callable[..., Any]               # all of them in one
 
-    def pair(self, args: Sequence[Any]) -> Pair:
+    def pair(self, args: Sequence[Any]) -> Pair | ArrayPair:
         """Set the program beside the functions."""
+        if self.plan.arrays is not None:
+            assert self.plan.system is not None
+            return ArrayPair(self.plan.system.new(self.values), self.together, args)
         return self.plan.pair(self.together, args, hidden=self.reading.hidden)
 
     def unknowns(self, n: int) -> np.ndarray:
         """Mark the first n unknowns on which some of the functions depend."""
+        if self.plan.arrays is not None:
+            found = np.zeros(self.plan.arrays.n, bool)
+            for _, columns in (self.plan.arrays.table.fy, self.plan.arrays.table.fyp):
+                found[columns] = True
+            return found[:n]
         assert self.plan.traced is not None
         return self.plan.traced.depends_on(self.plan.traced.outputs, n)
 
     def times_of_signs(self) -> SwitchTimes | None:
         """When those of the functions that depend on time alone change their signs."""
+        if self.plan.arrays is not None:
+            by_time = self.plan.arrays.timed
+            return None if by_time is None else SwitchTimes.of(by_time)
         traced = self.plan.traced
         assert traced is not None
         graph = traced.graph
@@ -157,20 +168,27 @@ class TracedEvents:
     def attach(self, state: State, backend: str) -> None:
         """Put the program behind the core's seam."""
         wanted = "c" if backend == "c" else "machine"          # too little work to pay for more
-        self.plan.backend(wanted).attach_events(state, self.values)
+        program = self.plan.system if self.plan.arrays is not None else self.plan.backend(wanted)
+        assert program is not None
+        program.attach_events(state, self.values)
 
 
 def traced_events(
     functions: Sequence[Callable[..., Any]], n_user: int, t: float, y: np.ndarray,
-    yp: np.ndarray, args: Sequence[Any],
+    yp: np.ndarray, args: Sequence[Any], by_numbers: bool = False,
 ) -> TracedEvents | None:
     """Make a program of event functions (t, y, yp, *args) of the first n_user unknowns.
 
-    None where one of them cannot be traced.
+    None where one of them cannot be traced. Those of many unknowns stay arrays, unless they are
+    wanted `by_numbers`.
     """
     together = _in_one(functions, n_user)
 
     def make(reading: Reading) -> Plan:
+        if len(y) >= ENOUGH and not by_numbers:
+            on_arrays = _events_on_arrays(together, (t, y, yp), len(functions), args, reading)
+            if on_arrays is not None:
+                return on_arrays
         made = _program(together, (t, y, yp), len(functions), args, reading)
         if isinstance(made, Plan):
             return made
@@ -181,10 +199,25 @@ def traced_events(
 
         return Plan(traced, make_system=values, system=values("machine"))
 
-    plan, reading = shelf.find_for(partial(read_function, together, len(y), args), "events", make)
+    kind = "events by numbers" if by_numbers else "events"
+    plan, reading = shelf.find_for(partial(read_function, together, len(y), args), kind, make)
     if plan is None or reading is None or plan.system is None or plan.only_here:
         return None
     return TracedEvents(plan, reading, plan.args(args, reading.hidden), functions, together)
+
+
+def _events_on_arrays(
+    together: Callable[..., Any], point: tuple[float, np.ndarray, np.ndarray], size: int,
+    args: Sequence[Any], reading: Reading,
+) -> Plan | None:
+    """Make a plan of event functions of whole arrays; None where they are traced by numbers."""
+    try:
+        found = trace_arrays(together, len(point[1]), args, hidden=reading.places(), size=size)
+        verify_arrays(found, together, *point, args, hidden=reading.hidden)
+    except TraceFailure:
+        return None
+    found.timed, found.source = found.signs_by_time(), None
+    return Plan(arrays=found, system=prepare_rows(found.table))
 
 
 def read_events(
@@ -207,8 +240,8 @@ def _single(value: Any) -> Any:
     """Take the one number out of an array or a list; what has more is left for others to refuse."""
     while isinstance(value, (list, tuple)) and len(value) == 1:
         value = value[0]
-    is_array = isinstance(value, np.ndarray) and value.ndim > 0
-    return value.reshape(-1)[0] if is_array and value.size == 1 else value
+    is_array = np.ndim(value) > 0 and np.size(value) == 1
+    return value.reshape(-1)[0] if is_array else value
 
 
 def _as_residual(fun: Callable[..., Any], single: bool) -> Callable[..., Any]:

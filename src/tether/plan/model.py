@@ -35,6 +35,7 @@ from tether.trace.reading import Reading, read_function
 from tether.trace.verify import ArrayPair, Pair
 
 if TYPE_CHECKING:
+    from tether.structure.frozen_rows import FrozenRows
     from tether.structure.row_reduction import LeadingMatrix, RowReduction
 
 __all__ = [
@@ -88,6 +89,7 @@ class Model:
     modes: Modes | None = None
     sides: Sides = ()
     frozen: Frozen | None = None               # conditions that can be frozen, if there are any
+    frozen_rows: FrozenRows | None = None      # the same of a function of whole arrays
     slides: tuple[int, ...] = ()               # surfaces that the solution stays on, as numbers
     shares = 0                                 # so many; as many unknowns follow the user's
     ledger: Ledger | None = None               # what comparisons with the function may cost
@@ -244,7 +246,12 @@ class Model:
     @property
     def is_switched(self) -> bool:
         """Whether it has conditions on unknowns that a run looks out for."""
-        return self.modes is not None or self.frozen is not None
+        return self.modes is not None or self.freezes
+
+    @property
+    def freezes(self) -> bool:
+        """Whether it has conditions on unknowns that are frozen while a step is taken."""
+        return self.frozen is not None or self.frozen_rows is not None
 
     def freeze(self, sides: np.ndarray, state: State) -> None:
         """Let what a state runs freeze its conditions; here there are none."""

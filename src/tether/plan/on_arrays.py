@@ -40,7 +40,8 @@ class OnArrays(AsWritten):
     ) -> None:
         super().__init__(problem, n, point)
         self._plan, self.reading, self.ledger = plan, reading, plan.ledger
-        self.inputs = self.values = plan.args(problem.args, reading.hidden)
+        self.inputs = plan.args(problem.args, reading.hidden)
+        self.values, self.frozen_rows = plan.with_shifts(self.inputs), plan.frozen_rows
 
     @cached_property
     def sparsity(self) -> Sparsity | None:
@@ -78,6 +79,12 @@ class OnArrays(AsWritten):
         runner.place(np.arange(len(backend.fy[0])), np.arange(len(backend.fyp[0])))
         return runner, (backend.fy, backend.fyp)
 
+    def freeze(self, sides: np.ndarray, state: State) -> None:
+        """Let the templates that a state runs freeze their conditions on sides of surfaces."""
+        assert self.frozen_rows is not None
+        self.values = np.append(self.inputs, self.frozen_rows.shifts(sides))
+        state.residual_adapter.set_args(self.values)
+
     @property
     def how(self) -> str:
         """How the equations are run, in words."""
@@ -111,8 +118,8 @@ class OnArrays(AsWritten):
         return ArrayPair(self._as_written(), problem.fun, problem.args, problem.fills)
 
     def _as_written(self) -> Rows:
-        """Make what runs the user's equations."""
-        return self._backend.new(self.values)
+        """Make what runs the user's equations, with no condition frozen."""
+        return self._backend.new(self._plan.with_shifts(self.inputs))
 
 
 class ReducedOnArrays(OnArrays):

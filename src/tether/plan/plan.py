@@ -27,6 +27,7 @@ from tether.trace.tracer import Trace
 from tether.trace.verify import Pair
 
 if TYPE_CHECKING:
+    from tether.structure.frozen_rows import FrozenRows
     from tether.structure.row_reduction import RowReduction
 
 __all__ = ["Plan", "with_rows"]
@@ -54,7 +55,8 @@ class Plan:
     slides: tuple[int, ...] = ()     # surfaces of the plan without that the solution stays on
     source: Trace | None = None      # the function, where other equations were made of it
     arrays: ArrayTrace | None = None  # of a function of whole arrays, in place of `traced`
-    row_reduction: RowReduction | None = None  # ... and what is integrated in its place
+    row_reduction: RowReduction | None = None  # ... what is integrated in its place ...
+    frozen_rows: FrozenRows | None = None      # ... and its conditions on unknowns
     make_system: Callable[[str, Backend | None], Backend] | None = None
     system: Backend | None = None
     constraints: Backend | None = None
@@ -144,6 +146,8 @@ class Plan:
 
     def with_shifts(self, inputs: np.ndarray) -> np.ndarray:
         """Add the inputs that freeze conditions: they are left free."""
+        if self.frozen_rows is not None:
+            return np.append(inputs, np.zeros(len(self.frozen_rows.groups)))
         if self.frozen is None:
             return inputs
         return np.append(inputs, np.zeros(len(self.frozen.surfaces)))

@@ -60,8 +60,6 @@ PLAN_MAY_DIFFER = (
     *INDEX_MAY_DIFFER, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
     Status.CONTRADICTION,
 )
-# Starts until the sides of all surfaces are those that the start was found for.
-MOST_STARTS = 4
 # Codes with which the core returns while all is well.
 GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
 # Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
@@ -360,25 +358,19 @@ class Integration:
 
     def _find_start(self, mode: str) -> None:
         """Find consistent values, with conditions frozen on the sides they lie on."""
-        if self._switching is None and self.model.frozen is None:
+        if self._switching is None and not self.model.freezes:
             self.start = self.find_start(mode)
-            return
-        self.switching.prepare_start()
-        for _ in range(MOST_STARTS):
-            self.start = self.find_start(mode)
-            if not self.switching.settle_start():
-                self.switching.search_sides(mode)
-                return
-            self.switching.prepare_start()
-        self.switching.leave_surfaces()
-        self.switching.prepare_start()
-        self.start = self.find_start(mode)
-        self.switching.settle_start()
+        else:
+            self.switching.find_start(mode)
 
     @property
     def switching(self) -> Switching:
         """The conditions of the run that are frozen in a step; most runs have none."""
-        if self._switching is None:
+        if self._switching is None and self.model.frozen_rows is not None:
+            from tether.run.array_switching import ArraySwitching  # late, to save time
+
+            self._switching = ArraySwitching(self)
+        elif self._switching is None:
             self._switching = Switching(self)
         return self._switching
 

@@ -40,6 +40,8 @@ ROUND_OFF = 64.0
 AT_REST = 1e-9
 # How often a solution may turn at one time.
 MOST_TURNS = 12
+# Starts until the sides of all surfaces are those that the start was found for.
+MOST_STARTS = 4
 # How many sets of sides are tried where no start is found with the conditions free.
 MOST_SETS = 100
 # In units of the rounding errors of an equation: what its two sides may differ by on a surface
@@ -143,6 +145,21 @@ class Switching(Part):
         self._expected, self._forced = {}, set()
 
     # --- starts ---------------------------------------------------------------------------------
+
+    def find_start(self, mode: str) -> None:
+        """Find consistent values for the run, with conditions frozen on the sides they lie on."""
+        run = self.run
+        self.prepare_start()
+        for _ in range(MOST_STARTS):
+            run.start = run.find_start(mode)
+            if not self.settle_start():
+                self.search_sides(mode)
+                return
+            self.prepare_start()
+        self.leave_surfaces()
+        self.prepare_start()
+        run.start = run.find_start(mode)
+        self.settle_start()
 
     def prepare_start(self) -> None:
         """Freeze conditions where it is known on which sides the start will be; free the others."""

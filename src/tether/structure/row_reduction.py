@@ -3,9 +3,10 @@
 Equations in which no unknown has its highest derivative are constraints between others that have
 slopes. Differentiated, as arrays, they determine these slopes. Where an equation says that a slope
 is another unknown, p' = v, that is put in: constraints on positions become constraints on
-velocities first, and are differentiated once more. Where the system that they make with the other
-equations is regular it has index 1 (Pryce's offsets are the numbers of differentiations). The
-constraints of all levels are what its solutions are kept on.
+velocities first, and are differentiated once more. If that does not help, so is what other
+equations say about a single slope, m p' = f(t, y), where nothing in f is a multiplier. Where the
+system that they make with the other equations is regular it has index 1 (Pryce's offsets are the
+numbers of differentiations). The constraints of all levels are what its solutions are kept on.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tether.structure.row_structure import has_regular_structure, leading_entrie
 from tether.structure.scaling import Units
 from tether.trace import opcodes as op
 from tether.trace.array_tracer import ArrayTrace
-from tether.trace.batches import Batches, picked
+from tether.trace.batches import LINEAR, Batches, as_index, picked
 from tether.trace.element_rates import rates
 from tether.trace.refusal import Untraceable
 from tether.trace.row_table import RowTable
@@ -49,7 +50,7 @@ class RowReduction:
     index : int
         Index of the system as it was written.
     multipliers, positions : ndarray of bool
-        Unknowns that have no slope in the equations, and those whose slope is another unknown.
+        Unknowns that have no slope in the equations, and those whose slope an equation tells.
     """
 
     system: RowTable
@@ -144,8 +145,23 @@ def reduce_rows(
     """
     assert found.source is not None
     batches, outputs = found.source
-    slopes, tops = _kinematic(batches, outputs), outputs.copy()
-    first = _without_lead(found.table)
+    plain = _kinematic(batches, outputs)
+    reduction = _reduced(found, plain, t, y, yp, args, units)
+    if reduction is None:
+        other = _explicit(batches, outputs, found.table)
+        if not np.array_equal(other, plain):
+            reduction = _reduced(found, other, t, y, yp, args, units)
+    return reduction
+
+
+def _reduced(
+    found: ArrayTrace, slopes: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray,
+    args: np.ndarray, units: Units,
+) -> RowReduction | None:
+    """Reduce a system, with elements that stand for slopes."""
+    assert found.source is not None
+    batches, outputs = found.source
+    tops, first = outputs.copy(), _without_lead(found.table)
     rows, last = first, np.arange(len(first))
     levels: list[np.ndarray] = []
     try:
@@ -164,7 +180,7 @@ def reduce_rows(
         return None
     multipliers = np.ones(batches.n, bool)
     multipliers[found.table.fyp[1]] = False
-    positions = slopes < batches.n
+    positions = slopes != np.arange(batches.n, 2 * batches.n)
     matrix, points = LeadingMatrix(system, args), general_points(t, y, yp, units)
     for k, time in enumerate(points.t):
         entries = matrix.at(time, *np.ascontiguousarray(points.jets[:, :, k]))
@@ -196,3 +212,77 @@ def _kinematic(batches: Batches, outputs: np.ndarray) -> np.ndarray:
             chosen = (slope >= n) & (slope < 2 * n) & (value < n)
             slopes[slope[chosen] - n] = value[chosen]
     return slopes
+
+
+def _explicit(batches: Batches, outputs: np.ndarray, table: RowTable) -> np.ndarray:
+    """Elements that stand for slopes: f / m where an equation is m p' - f, or another such form.
+
+    f depends neither on slopes nor on multipliers, and m is a number.
+    """
+    n, slopes = batches.n, np.arange(batches.n, 2 * batches.n)
+    varies = _reached_from(batches, np.ones(batches.first, bool))
+    starts = np.ones(batches.first, bool)
+    starts[table.fyp[1]] = False               # unknowns that have slopes
+    starts[2 * n :] = False
+    implicit = _reached_from(batches, starts)
+    for batch in list(batches.batches):
+        mine = outputs[(outputs >= batch.start) & (outputs < batch.stop)] - batch.start
+        if batch.code not in (op.ADD, op.SUB) or not len(mine):
+            continue
+        one, other = (picked(operand, mine) for operand in batch.operands)
+        for part, rest in ((one, other), (other, one)):
+            slope, factor = _scaled_slopes(batches, part, varies)
+            chosen = np.flatnonzero((slope >= 0) & ~implicit[rest])
+            chosen = chosen[slopes[slope[chosen] - n] == slope[chosen]]        # not known as yet
+            if len(chosen):
+                value = batches.add(op.DIV, rest[chosen], factor[chosen])
+                if batch.code == op.ADD:
+                    value = batches.add(op.NEG, value)
+                slopes[slope[chosen] - n] = value
+    return slopes
+
+
+def _scaled_slopes(
+    batches: Batches, elements: np.ndarray, varies: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of elements that are multiples of one slope, the slope and the factor; -1 for others."""
+    n = batches.n
+    is_slope = (elements >= n) & (elements < 2 * n)
+    slope = np.where(is_slope, elements, -1)
+    factor = np.where(is_slope, batches.constant(1.0), -1)
+    for batch in list(batches.batches):
+        mine = np.flatnonzero((elements >= batch.start) & (elements < batch.stop))
+        if batch.code not in (op.MUL, op.DIV, op.NEG) or not len(mine):
+            continue
+        operands = [picked(operand, elements[mine] - batch.start) for operand in batch.operands]
+        if batch.code == op.NEG:
+            operands.append(np.full(len(mine), batches.constant(-1.0)))
+        ways = [operands] if batch.code == op.DIV else [operands, operands[::-1]]
+        for one, other in ways:
+            known = other < len(varies)        # all but numbers that were made here
+            is_multiple = (one >= n) & (one < 2 * n)
+            is_multiple[known] &= ~varies[other[known]]
+            fits = np.flatnonzero(is_multiple)
+            if len(fits):
+                number = other[fits]
+                if batch.code == op.DIV:
+                    number = batches.add(op.DIV, np.array([batches.constant(1.0)]), number)
+                slope[mine[fits]], factor[mine[fits]] = one[fits], number
+    return slope, factor
+
+
+def _reached_from(batches: Batches, starts: np.ndarray) -> np.ndarray:
+    """Mark all elements that depend on some of the unknowns, slopes, time and arguments."""
+    found = np.zeros(batches.size, bool)
+    found[: batches.first] = starts
+    for batch in batches.batches:
+        part = found[batch.start : batch.stop]
+        if batch.code == LINEAR:
+            assert batch.ends is not None
+            terms = np.append(0, np.cumsum(found[as_index(batch.operands[0])]))
+            ends = np.append(0, batch.ends)
+            part[:] = np.diff(terms[ends]) > 0
+            continue
+        for operand in batch.operands:
+            part |= found[as_index(operand)]
+    return found

@@ -27,11 +27,13 @@ def leading_entries(table: RowTable) -> tuple[np.ndarray, np.ndarray]:
     return ~has_slope[table.fy[1]], np.ones(len(table.fyp[0]), bool)
 
 
-def has_regular_structure(table: RowTable) -> bool:
+def has_regular_structure(
+    table: RowTable, kept: tuple[np.ndarray, np.ndarray] | None = None
+) -> bool:
     """Tell whether the highest derivatives of all unknowns can be matched to equations.
 
     Then the index is 0 or 1, unless entries cancel: Pantelides' algorithm would differentiate
-    nothing.
+    nothing. Only the entries of F_y and F_y' that are `kept` count.
 
     Examples
     --------
@@ -46,6 +48,8 @@ def has_regular_structure(table: RowTable) -> bool:
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
     n, (of_y, of_slopes) = table.n, leading_entries(table)
+    if kept is not None:
+        of_y, of_slopes = of_y & kept[0], of_slopes & kept[1]
     rows, columns = (
         np.concatenate([table.fy[k][of_y], table.fyp[k][of_slopes]]) for k in (0, 1)
     )

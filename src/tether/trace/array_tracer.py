@@ -25,7 +25,7 @@ from tether.trace.private import PrivateCopy
 from tether.trace.refusal import Untraceable, refusals, refuse
 from tether.trace.row_table import RowTable
 from tether.trace.templates import fold
-from tether.trace.timed_elements import TimedElements
+from tether.trace.timed_elements import OF_TIME, TimedElements, levels
 from tether.trace.tracer import Trace, Write, failure_of, read_call
 from tether.trace.watch import Watch
 from tether.trace.whole_arrays import boxed, elements_of, whole
@@ -68,6 +68,18 @@ class ArrayTrace:
         self.left_out, self.turns, self.timed = left_out, turns, timed
         self.operations = source[0].size - source[0].first
         self.source: tuple[Batches, np.ndarray] | None = source
+
+    def signs_by_time(self) -> Trace | None:
+        """Give the signs of values that depend on time alone, as expressions; None: no such."""
+        assert self.source is not None
+        batches, outputs = self.source
+        timed, level = TimedElements(batches), levels(batches)
+        graph = timed.graph
+        signs = [
+            graph.binary(op.LT, timed.node(element), graph.zero)
+            for element in outputs[level[outputs] == OF_TIME].tolist()
+        ]
+        return Trace(graph, signs, self.n, None, self.args) if signs else None
 
 
 def trace_arrays(

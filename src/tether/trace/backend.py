@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tether._core import machine, native, rows
+from tether._core import machine, native, row_seams, rows
 from tether._core.matrix import Matrix
 from tether._core.schedule import schedule
 from tether._core.sparse import Sparse
@@ -72,7 +72,7 @@ class Backend:
         if self.name == "c":
             native.use_native(state, runner)
         elif self.name == "rows":
-            rows.use_rows(state, runner)
+            row_seams.use_rows(state, runner)
         else:
             machine.use_machine(state, runner)
 
@@ -92,6 +92,8 @@ class Backend:
         """Let a state compute its event functions with it."""
         if self.name == "c":
             native.use_native_events(state, self.new(args))
+        elif self.name == "rows":
+            row_seams.use_row_events(state, self.new(args))
         else:
             machine.use_machine_events(state, self.new(args))
 

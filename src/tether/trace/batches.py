@@ -18,7 +18,10 @@ from tether.trace import opcodes as op
 from tether.trace.piecewise import Piecewise
 from tether.trace.refusal import refuse
 
-__all__ = ["LINEAR", "Batch", "Batches", "Elements", "as_index", "current", "picked"]
+__all__ = [
+    "LINEAR", "Batch", "Batches", "Elements", "as_index", "current", "picked",
+    "same",
+]
 
 # Sums of multiples of elements; stands beside the operations and leaves of a graph.
 LINEAR = -6
@@ -39,7 +42,8 @@ def _shortened(elements: Elements) -> Elements:
     return np.asarray(elements, np.intc)
 
 
-def _same(first: Any, second: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
+    """Tell whether elements, numbers or nothing are equal to others."""
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         return first.tobytes() == second.tobytes()
     return type(first) is type(second) and first == second
@@ -109,7 +113,7 @@ class Batch:
     def equals(self, other: Batch) -> bool:
         """Tell whether another batch of the same key is the same."""
         mine, theirs = ((*b.operands, b.values, b.ends) for b in (self, other))
-        return len(mine) == len(theirs) and all(map(_same, mine, theirs))
+        return len(mine) == len(theirs) and all(map(same, mine, theirs))
 
 
 class Batches:

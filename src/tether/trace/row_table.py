@@ -62,6 +62,8 @@ class RowTable:
     entry_slot: Any = field(default_factory=list)
     entry_kind: Any = field(default_factory=list)
     entry_table: Any = field(default_factory=list)
+    entry_sets: Any = field(default_factory=list)               # nothing was written there before
+    added: Any = ()                                             # entries that begin with zero
     index: Any = field(default_factory=list)
     sum_start: Any = field(default_factory=list)
     sum_end: Any = field(default_factory=list)
@@ -131,6 +133,13 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
     is_new = np.ones(len(keys), bool)
     np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
     return keys[is_new]
+
+
+def _are_distinct(places: np.ndarray, count: int) -> bool:
+    """Tell whether no place occurs twice."""
+    last = np.zeros(count, np.intc)
+    last[places] = np.arange(len(places), dtype=np.intc)
+    return bool((last[places] == np.arange(len(places))).all())
 
 
 def joined(n: int, n_args: int, count: int, steps: list[Step], size: int) -> RowTable:
@@ -419,6 +428,7 @@ class _Joining:
         table.pieces = np.concatenate([np.zeros(1), *table.pieces])[1:] if any(
             map(len, table.pieces)
         ) else np.zeros(1)
+        self._find_first_writers()
         memory = np.zeros(max(self.memory_size, 1))
         if self.numbers:
             joined = np.concatenate(self.numbers)
@@ -432,3 +442,29 @@ class _Joining:
         joined_products = [np.concatenate([np.zeros(0, np.int64), *x]) for x in zip(
             *self.listed, strict=True)] if self.listed else [np.zeros(0, np.int64)] * 3
         table.target, table.factor, table.through = joined_products
+
+    def _find_first_writers(self) -> None:
+        """Find out which entries are written before anything is added to them.
+
+        The rest are zero at first: those that are sums of products, or of several entries. Where
+        entries are results of their own there are none of either kind.
+        """
+        table = self.row_table
+        written, begun = (
+            (np.zeros(len(table.fy[0]), bool), np.zeros(len(table.fyp[0]), bool)) for _ in range(2)
+        )
+        for step in range(len(table.count)):
+            for k in range(table.entry_start[step], table.entry_start[step + 1]):
+                kind, first = table.entry_kind[k], table.entry_table[k]
+                if kind not in (TO_FY, TO_FYP):
+                    table.entry_sets.append(0)
+                    continue
+                places = table.index[first : first + table.count[step]]
+                is_first = not begun[kind][places].any() and _are_distinct(
+                    places, len(begun[kind])
+                )
+                table.entry_sets.append(int(is_first))
+                begun[kind][places] = True
+                if is_first:
+                    written[kind][places] = True
+        table.added = tuple(np.flatnonzero(~marks).astype(np.intc) for marks in written)

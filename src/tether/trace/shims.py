@@ -489,9 +489,15 @@ def _refuse_if_element(value: Any) -> None:
         refuse("asks what kind of number an element of an array is")
 
 
+# Whatever kind of number it is, it is none of these.
+_NO_NUMBERS = (list, tuple, dict, set, str)
+
+
 def _isinstance(value: Any, types_asked: Any) -> bool:
-    _refuse_if_element(value)
     types_asked = _real_types(types_asked)
+    asked = types_asked if isinstance(types_asked, tuple) else (types_asked,)
+    if not all(cls in _NO_NUMBERS for cls in asked):
+        _refuse_if_element(value)
     if type(value) in (Scalar, TracedArray):
         return issubclass(type_of(value), types_asked)
     return isinstance(value, types_asked)

@@ -10,6 +10,7 @@ many terms, they are computed once, as intermediate results that other templates
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from tether._core.schedule import levels_of_each, schedule
 from tether.trace import opcodes as op
-from tether.trace.batches import LINEAR, Batch, Batches, Elements, as_index, picked
+from tether.trace.batches import LINEAR, Batch, Batches, Elements, as_index, picked, same
 from tether.trace.derive import jacobian
 from tether.trace.emit import Program, emit
 from tether.trace.graph import STATIC, Graph
@@ -201,8 +202,9 @@ class _Folding:
         sources = [self._sources(b) for b in all_batches]
         for k, batch in enumerate(all_batches):
             inner = [j for j in set().union(*(s.keys() for s in sources[k])) if not kept[j]]
+            written = _times_written(batch, sources[k])
             cost[k] = _COST.get(batch.code, 1.0) + sum(cost[j] for j in inner)
-            size[k] = 1.0 + sum(size[j] for j in inner)
+            size[k] = 1.0 + sum(written[j] * size[j] for j in inner)
             if size[k] > _LONGEST and batch.code != op.CONST:
                 kept[k], cost[k], size[k] = True, 0.0, 0.0
         times = np.zeros(len(all_batches))
@@ -391,6 +393,15 @@ class _Folding:
                 number = int(shape[rows[0]])
                 template = _Template(self, elements[rows], number)
                 yield rows, template.step
+
+
+def _times_written(batch: Batch, sources: list[dict[int, int]]) -> dict[int, int]:
+    """Count how often a row writes out an expression of other batches: other elements of one."""
+    different: list[tuple[Elements, dict[int, int]]] = []
+    for operand, source in zip(batch.operands, sources, strict=True):
+        if not any(same(operand, known) for known, _ in different):
+            different.append((operand, source))
+    return Counter(j for _, source in different for j in source)
 
 
 _LOAD, _NUMBER, _NUMBERS = -1, -2, -3          # shapes that are no operations

@@ -15,10 +15,12 @@ from tether.trace.graph import Graph
 from tether.trace.operations import OPERATIONS
 from tether.trace.refusal import refuse
 
-__all__ = ["TimedElements"]
+__all__ = ["OF_TIME", "OF_UNKNOWNS", "TimedElements", "levels"]
 
 # Choices are not among them: they turn by their conditions.
 _TURNING = frozenset(code for code, o in OPERATIONS.items() if o.turns)
+# What elements depend on, at most: arguments, time, unknowns.
+OF_ARGUMENTS, OF_TIME, OF_UNKNOWNS = range(3)
 # More of them than this are not single numbers any longer.
 MOST = 5000
 
@@ -75,11 +77,7 @@ class TimedElements:
         if batch.code != LINEAR:
             return [int(picked(x, place)[0]) for x in batch.operands]
         assert batch.ends is not None
-        return picked(batch.operands[0])[self._terms(batch, int(place[0]))].tolist()
-
-    def _terms(self, batch: Batch, place: int) -> slice:
-        assert batch.ends is not None
-        return slice(int(batch.ends[place - 1]) if place else 0, int(batch.ends[place]))
+        return picked(batch.operands[0])[_terms(batch, int(place[0]))].tolist()
 
     def _made(self, element: int) -> int:
         graph, batch = self.graph, self._batch(element)
@@ -96,7 +94,7 @@ class TimedElements:
         if batch.code == LINEAR:
             assert batch.values is not None
             total = graph.zero
-            factors = batch.values[self._terms(batch, place)]
+            factors = batch.values[_terms(batch, place)]
             for node, factor in zip(nodes, factors, strict=True):
                 total = graph.add(total, graph.mul(graph.constant(float(factor)), node))
             return total
@@ -106,7 +104,7 @@ class TimedElements:
 
     def turning(self, outputs: np.ndarray) -> tuple[list[int], bool]:
         """Find what turns with time alone, as expressions, and whether anything else turns."""
-        level = self._levels()
+        level = levels(self.batches)
         needed = np.zeros(self.batches.size, bool)
         needed[outputs] = True
         timed: list[int] = []
@@ -121,28 +119,33 @@ class TimedElements:
                 needed[as_index(operand) if whole else picked(operand, places)] = True
             if batch.code in _TURNING or batch.code == op.TABLE:       # which has knots
                 found = level[batch.start : batch.stop][mine]
-                others |= batch.code != op.TABLE and bool((found == 2).any())
-                timed += (batch.start + np.flatnonzero(mine)[found == 1]).tolist()
+                others |= batch.code != op.TABLE and bool((found == OF_UNKNOWNS).any())
+                timed += (batch.start + np.flatnonzero(mine)[found == OF_TIME]).tolist()
         if len(timed) > MOST:
             return [], True
         return list(dict.fromkeys(map(self.node, reversed(timed)))), others
 
-    def _levels(self) -> np.ndarray:
-        """Tell of each element whether it depends on arguments (0), time (1) or unknowns (2)."""
-        batches = self.batches
-        level = np.zeros(batches.size, np.int8)
-        level[: batches.time] = 2
-        level[batches.time] = 1
-        for batch in batches.batches:
-            part = level[batch.start : batch.stop]
-            if batch.code == LINEAR:
-                assert batch.ends is not None
-                terms = level[as_index(batch.operands[0])]
-                for k in range(batch.size) if len(terms) < MOST else ():
-                    part[k] = terms[self._terms(batch, k)].max(initial=0)
-                if len(terms) >= MOST:         # of so many, one will be an unknown
-                    part[:] = 2
-                continue
-            for operand in batch.operands:
-                np.maximum(part, level[as_index(operand)], out=part)
-        return level
+
+def levels(batches: Batches) -> np.ndarray:
+    """Tell of each element whether it depends on arguments, time or unknowns."""
+    level = np.full(batches.size, OF_ARGUMENTS, np.int8)
+    level[: batches.time] = OF_UNKNOWNS
+    level[batches.time] = OF_TIME
+    for batch in batches.batches:
+        part = level[batch.start : batch.stop]
+        if batch.code == LINEAR:
+            assert batch.ends is not None
+            terms = level[as_index(batch.operands[0])]
+            for k in range(batch.size) if len(terms) < MOST else ():
+                part[k] = terms[_terms(batch, k)].max(initial=OF_ARGUMENTS)
+            if len(terms) >= MOST:             # of so many, one will be an unknown
+                part[:] = OF_UNKNOWNS
+            continue
+        for operand in batch.operands:
+            np.maximum(part, level[as_index(operand)], out=part)
+    return level
+
+
+def _terms(batch: Batch, place: int) -> slice:
+    assert batch.ends is not None
+    return slice(int(batch.ends[place - 1]) if place else 0, int(batch.ends[place]))

@@ -196,16 +196,20 @@ class ArrayPair:
     def _rounding(
         self, t: float, y: np.ndarray, yp: np.ndarray, values: np.ndarray
     ) -> np.ndarray:
-        """Estimate what rounding errors change: as much as many of them in every input."""
+        """Estimate what rounding errors change: as much as many of them in every input.
+
+        Those of a sum grow with the root of the number of its terms.
+        """
         table = self.runner.table
         runner = self.runner.twin(self.runner.args)
         fy, fyp = np.zeros(runner.reach), np.zeros(runner.reach)
         runner.entries_into(t, y, yp, fy, fyp)
-        total = np.abs(values)
+        total, count = np.abs(values), np.zeros(len(values))
         for (rows, columns), entries, x in ((table.fy, fy, y), (table.fyp, fyp, yp)):
             terms = np.abs(entries[: len(rows)] * x[columns])
             total += np.bincount(rows, terms, len(values))
-        return _ROUNDINGS * np.finfo(float).eps * (total + 1e-290)
+            count += np.bincount(rows, minlength=len(values))
+        return (_ROUNDINGS + np.sqrt(count)) * np.finfo(float).eps * (total + 1e-290)
 
 
 def verify_arrays(

@@ -175,12 +175,12 @@ def _replayed(graph: Graph, node: int, given: list[np.ndarray]) -> np.ndarray:
 def _reduce(
     ufunc: Any, values: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **more: Any
 ) -> Any:
-    if {k: v for k, v in more.items() if v is not np._NoValue} or dtype not in (
-        None, np.dtype(float), float
-    ):
+    of_conditions = ufunc in (np.logical_and, np.logical_or)
+    known = (np.dtype(bool), bool) if of_conditions else (np.dtype(float), float)
+    if {k: v for k, v in more.items() if v is not np._NoValue} or dtype not in (None, *known):
         refuse(f"np.{ufunc.__name__}.reduce with these options is not known to tracing")
     values = values if isinstance(values, WholeArray) else whole(np.asarray(values, float))
-    if values.is_condition and ufunc not in (np.logical_and, np.logical_or):
+    if values.is_condition and not of_conditions:
         refuse("counts traced conditions")
     axes = range(values.ndim) if axis is None else np.atleast_1d(axis) % max(values.ndim, 1)
     kept = [k for k in range(values.ndim) if k not in set(axes)]
@@ -192,13 +192,28 @@ def _reduce(
         result = _summed(flat)
     elif not len(flat):
         refuse("reduces an array that is empty")
+    elif len(flat) > _LONGEST_REDUCTION:
+        result = _by_halves(ufunc, flat)
     else:
-        if len(flat) > _LONGEST_REDUCTION:
-            refuse(f"np.{ufunc.__name__} of {len(flat)} elements is not known to tracing")
         result = flat[0]
         for part in list(flat)[1:]:
             result = ufunc(result, part)
     return np.reshape(result, shape) if keepdims else result
+
+
+# Whatever the order in which they combine elements, the result is the same.
+_IN_ANY_ORDER = (np.maximum, np.minimum, np.fmax, np.fmin, np.logical_and, np.logical_or)
+
+
+def _by_halves(ufunc: Any, flat: Any) -> Any:
+    """Combine many elements: those of one half with those of the other, until one is left."""
+    if ufunc not in _IN_ANY_ORDER:
+        refuse(f"np.{ufunc.__name__} of {len(flat)} elements is not known to tracing")
+    while len(flat) > 1:
+        half = len(flat) // 2
+        joined = ufunc(flat[:half], flat[half : 2 * half])
+        flat = np.concatenate([joined, flat[2 * half :]])
+    return flat[0]
 
 
 def _summed(flat: WholeArray) -> Any:
