@@ -13,6 +13,7 @@ cdef class Dense(Matrix):
     cdef bint all_change              # any entry of F_y may change; else these, by columns:
     cdef int* change_start
     cdef int* change_row
+    cdef void list_changes(self) noexcept nogil
     cdef signed char* stands
 
 cdef double* storage(Dense d, int which) noexcept nogil

@@ -204,19 +204,31 @@ class Dense(Matrix):
         i: cython.int
         j: cython.int
         p: cython.longlong
+        others: cython.bint = first
+        for p in range(self.room if first else 0):
+            self.changing[p] = 0
+        for j in range(n):
+            for i in range(n):
+                p = j * n + i
+                if self.fy[p] != self.lu[p] and not self.changing[p] and has_changed(
+                    self.fy[p], self.lu[p], size[j], noise[i]
+                ):
+                    self.changing[p] = 1
+                    others = True
+        if others:
+            self.list_changes()
+
+    def list_changes(self):
+        """List the places of the entries that change."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
         count: cython.int = 0
         self.all_change = False
         for j in range(n):
             self.change_start[j] = count
             for i in range(n):
-                p = j * n + i
-                if self.fy[p] != self.lu[p] and has_changed(
-                    self.fy[p], self.lu[p], size[j], noise[i]
-                ):
-                    self.changing[p] = 1
-                elif first:
-                    self.changing[p] = 0
-                if self.changing[p]:
+                if self.changing[j * n + i]:
                     self.change_row[count] = i
                     count += 1
         self.change_start[n] = count

@@ -8,6 +8,7 @@ from tether._core.outdated cimport (
     is_suspicious,
     keep_residual,
     last_step_tells,
+    leave_lost,
     note_changes,
     stays_behind,
 )

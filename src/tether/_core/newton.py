@@ -14,6 +14,7 @@ if not cython.compiled:
         is_suspicious,
         keep_residual,
         last_step_tells,
+        leave_lost,
         note_changes,
         stays_behind,
     )
@@ -207,7 +208,7 @@ def iterate(s):
             return NON_FINITE if s.linear_error == 0.0 else NO_CONVERGENCE
         take_increment(s, 1.0)
         if m == 1 and suspicious:
-            outdated = stays_behind(s)
+            outdated = (s.guesses or leave_lost(s, size)) and stays_behind(s)
         if m == 0:
             first = size
             s.first_increment = measure(s, s.correction) if s.guessed else size

@@ -8,6 +8,7 @@ cdef bint is_suspicious(State s, double damping) noexcept nogil
 cdef bint is_between(double x, double low, double high) noexcept nogil
 cdef bint stands_out(State s) noexcept nogil
 cdef bint stays_behind(State s) noexcept nogil
+cdef bint leave_lost(State s, double size) noexcept nogil
 cdef bint stays_in_two(State s) noexcept nogil
 cdef bint matters(State s, double size, double kept) noexcept nogil
 cdef double respond(State s, int i) noexcept nogil
