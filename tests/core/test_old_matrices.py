@@ -147,6 +147,19 @@ def test_steps_of_called_functions_seldom_ask_in_vain(name, most):
     assert sol.nfev < most
 
 
+@pytest.mark.parametrize(("name", "most"), [
+    # 153, 221 and 29 Jacobians if increments of any size are reason for a new one
+    ("andrews-i1", 130), ("water-tubes", 180), ("distillation", 24),
+])
+def test_smooth_runs_keep_their_matrices(name, most):
+    problem = gallery.get(name)
+    sol = solve_dae(
+        problem.fun, problem.t_span, problem.y0, problem.yp0, rtol=1e-6, atol=problem.atol(1e-6)
+    )
+    assert sol.success
+    assert sol.stats.njev < most
+
+
 def test_a_floating_bridge_takes_few_residuals():
     sol = solve_dae(
         floating_bridge(1e-6, 1.0, 1.0, range(4)), (0, 0.05), np.zeros(4), rtol=1e-6, atol=1e-6,

@@ -141,6 +141,12 @@ def test_a_turning_point(trace):
     assert sol.diagnosis.cause == Cause.FOLD
 
 
+@pytest.mark.parametrize("rtol", [5e-4, 8e-4, 1.05e-3, 1.5e-3, 2e-3])
+def test_a_turning_point_is_told_wherever_the_run_ends(rtol):
+    sol = solve_dae(lambda t, y, yp: [y[0] ** 2 - 1.0 + t], (0, 2), [1.0], rtol=rtol, trace="never")
+    assert sol.diagnosis.cause == Cause.FOLD
+
+
 def test_a_jump_that_no_step_is_small_enough_for():
     sol = solve_dae(lambda t, y, yp: [y[0] - (t > 0.5)], (0, 1), [0.0], trace="never")
     assert not sol.success

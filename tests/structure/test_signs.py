@@ -19,6 +19,8 @@ LAWS = {
     "factor": lambda v: 0.3 * v / abs(v) / 0.3,
     "inside": lambda v: 2 * v / abs(2 * v),
     "root": lambda v: v / np.sqrt(v**2),
+    "length": lambda v: v / np.hypot(v, 0),
+    "other length": lambda v: v / math.hypot(0.0, v),
 }
 
 

@@ -1,6 +1,7 @@
 from tether._core.codes cimport COLUMNS
 from tether._core.interpolate cimport difference_table
 from tether._core.norms cimport set_weights, weighted_norm
+from tether._core.outdated cimport forget_alarms
 from tether._core.state cimport State
 
 cpdef int begin(State s, double t, double[::1] y, double[::1] yp, double first_step)

@@ -8,6 +8,7 @@ if not cython.compiled:
     from tether._core.codes import COLUMNS
     from tether._core.interpolate import difference_table
     from tether._core.norms import set_weights, weighted_norm
+    from tether._core.outdated import forget_alarms
 
 
 def begin(s, t, y, yp, first_step):
@@ -56,7 +57,7 @@ def begin_at(s, t, y, yp, first_step):
     s.extra = 1
     s.seen_step = -1
     s.compared = 0
-    s.alarms = s.look_from = 0
+    forget_alarms(s)
     s.matrix.forget_changes()
     return status
 

@@ -26,16 +26,15 @@ class Dense(Matrix):
     """The n-by-n arrays of a state: F_y, F_y', and the iteration matrix, which LU overwrites."""
 
     def __init__(self, n):
-        i: cython.longlong
+        count: cython.int = n
         size: cython.longlong = n * n
         self.n, self.room = n, size
         self.memory = np.zeros(3 * size + n)
-        self.pivots = np.zeros(n, np.intc)
+        self.pivots, self.changing_places = np.zeros(n, np.intc), np.zeros(n + 1 + size, np.intc)
+        self.pivot = integer_address(self.pivots)
         self.changing_owner, self.changes = np.empty(size, np.int8), True
         self.changing = byte_address(self.changing_owner)
-        for i in range(size):
-            self.changing[i] = 1
-        self.pivot = integer_address(self.pivots)
+        self.forget_changes()
         self.arrays = {
             "fy": (self.memory, 0, size), "fyp": (self.memory, size, 2 * size),
             "lu": (self.memory, 2 * size, 3 * size),
@@ -44,7 +43,10 @@ class Dense(Matrix):
             block: cython.p_double = address(self.memory)
             self.fy, self.fyp, self.lu = block, block + size, block + 2 * size
             self.pivot_inverse = block + 3 * size
+            self.change_start = integer_address(self.changing_places)
+            self.change_row = self.change_start + count + 1
         else:
+            self.change_start, self.change_row = np.split(self.changing_places, [count + 1])
             self.fy, self.fyp, self.lu, self.pivot_inverse = np.split(
                 self.memory, (size, 2 * size, 3 * size)
             )
@@ -190,28 +192,49 @@ class Dense(Matrix):
         i: cython.int
         j: cython.int
         p: cython.longlong
-        some: cython.bint = False
+        others: cython.bint = first
+        for p in range(self.room if first else 0):
+            self.changing[p] = 0
         for j in range(n):
             for i in range(n):
                 p = j * n + i
-                if self.fy[p] != self.lu[p] and has_changed(
+                if self.fy[p] != self.lu[p] and not self.changing[p] and has_changed(
                     self.fy[p], self.lu[p], size[j], noise[i]
                 ):
                     self.changing[p] = 1
-                elif first:
-                    self.changing[p] = 0
-                some = some or self.changing[p]
-        self.changes = some
+                    others = True
+        if others:
+            self.list_changes()
+
+    def list_changes(self):
+        """List the places of the entries that change."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        count: cython.int = 0
+        self.all_change = False
+        for j in range(n):
+            self.change_start[j] = count
+            for i in range(n):
+                if self.changing[j * n + i]:
+                    self.change_row[count] = i
+                    count += 1
+        self.change_start[n] = count
+        self.changes = count > 0
 
     def add_changing(self, x, out):
         """Add the entries that change, times x, to `out`."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
+        k: cython.int
+        if self.all_change:
+            self.add_product(OF_Y, x, out)
+            return
         for j in range(n):
-            for i in range(n):
-                if self.changing[j * n + i]:
-                    out[i] += self.fy[j * n + i] * x[j]
+            for k in range(self.change_start[j], self.change_start[j + 1]):
+                i = self.change_row[k]
+                out[i] += self.fy[j * n + i] * x[j]
 
     def changing_in_row(self, i, x):
         """Row i of F_y times x, of the entries that change."""

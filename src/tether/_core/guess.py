@@ -18,7 +18,7 @@ SWEEPS = cython.declare(cython.int, 2)
 
 def use_guesses(s):
     """Make the memory for the points that the guesses are made from."""
-    open_block(s, (2 * s.n + 1) * POINTS + 5 * s.n)
+    open_block(s, (2 * s.n + 1) * POINTS + 8 * s.n)
     s.past_t = take(s, "past_t", POINTS)
     s.past_y = take(s, "past_y", POINTS * s.n)
     s.past_yp = take(s, "past_yp", POINTS * s.n)
@@ -27,6 +27,9 @@ def use_guesses(s):
     s.beside_y = take(s, "beside_y", s.n)
     s.beside_yp = take(s, "beside_yp", s.n)
     s.sizes = take(s, "sizes", s.n)
+    s.wild = take(s, "wild", s.n)
+    s.alarms = take(s, "alarms", s.n)
+    s.listen_from = take(s, "listen_from", s.n)
     s.past = 0
     s.extra = s.trial = 1
     s.guesses = True

@@ -15,6 +15,7 @@ cdef class Matrix:
     cdef signed char* changing        # 1: an entry of F_y that changes
     cdef object changing_owner
     cdef public bint changes          # whether there is one
+    cdef bint all_change              # whether all do, as far as is known
     cdef double put_column(self, int which, int j, int* rows, double* values,
                            int count) noexcept nogil
     cdef void put_entries(self, int which, int j, int* rows, double* values,

@@ -127,7 +127,7 @@ class Matrix:
     def forget_changes(self):
         """Let every entry that is stored be one that may change."""
         p: cython.longlong
-        self.changes = self.room > 0
+        self.changes = self.all_change = self.room > 0
         for p in range(self.room):
             self.changing[p] = 1
 

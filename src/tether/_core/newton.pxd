@@ -2,11 +2,13 @@ from tether._core.adapters cimport evaluate
 from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
 from tether._core.guess cimport begin_at_guess, compare_guesses, keep_point
 from tether._core.linear cimport assemble_and_factor, solve_scaled
-from tether._core.norms cimport weighted_norm
+from tether._core.norms cimport measure
 from tether._core.outdated cimport (
+    confirm,
     is_suspicious,
     keep_residual,
     last_step_tells,
+    leave_lost,
     note_changes,
     stays_behind,
 )
@@ -28,12 +30,10 @@ cdef bint is_enough(State s, double error) noexcept nogil
 cdef bint is_close(State s, double size) noexcept nogil
 cdef bint checks_matrix(State s) noexcept nogil
 cdef bint judges_matrix(State s) noexcept nogil
-cdef void note_alarm(State s, bint right) noexcept nogil
 cdef void keep_increment(State s) noexcept nogil
 cdef double seen_rate(State s) noexcept nogil
 cdef bint changes_sign(State s) noexcept nogil
 cdef double find_increment(State s, double damping) noexcept nogil
-cdef double measure(State s, double* v) noexcept nogil
 cdef void take_increment(State s, double length) noexcept nogil
 cdef bint stagnated(State s, double size) noexcept nogil
 cdef int correct_damped(State s) noexcept nogil

@@ -8,11 +8,13 @@ if not cython.compiled:
     from tether._core.codes import NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
     from tether._core.guess import begin_at_guess, compare_guesses, keep_point
     from tether._core.linear import assemble_and_factor, solve_scaled
-    from tether._core.norms import weighted_norm
+    from tether._core.norms import measure
     from tether._core.outdated import (
+        confirm,
         is_suspicious,
         keep_residual,
         last_step_tells,
+        leave_lost,
         note_changes,
         stays_behind,
     )
@@ -36,10 +38,6 @@ FAST = cython.declare(cython.double, 0.02)
 NEAR = cython.declare(cython.double, 2.0)
 # In every so many steps one increment is never enough: the second shows what the matrix is worth.
 CHECK_EVERY = cython.declare(cython.longlong, 5)
-# After k steps in a row that make the matrix look out of date when it is not, 2^k are not asked;
-# k is at most this, and more before it is known which entries change.
-MOST_ALARMS = cython.declare(cython.int, 3)
-MOST_BEFORE = cython.declare(cython.int, 6)
 # Renewals of the matrix within one iteration.
 MAX_RENEWALS = cython.declare(cython.int, 2)
 # What a rate seen in an earlier step may have become since then.
@@ -210,13 +208,13 @@ def iterate(s):
             return NON_FINITE if s.linear_error == 0.0 else NO_CONVERGENCE
         take_increment(s, 1.0)
         if m == 1 and suspicious:
-            outdated = stays_behind(s)
+            outdated = (s.guesses or leave_lost(s, size)) and stays_behind(s)
         if m == 0:
             first = size
             s.first_increment = measure(s, s.correction) if s.guessed else size
             s.rate = 0.0
             if s.guesses and judges:
-                judges = checks = s.steps >= s.look_from and last_step_tells(s)
+                judges = checks = last_step_tells(s)
             if is_close(s, size) and not (s.guesses and changes_sign(s)) and not checks:
                 return OK
         else:
@@ -252,7 +250,7 @@ def iterate(s):
         if m == 0 and judges:
             suspicious = is_suspicious(s, damping)
             if s.guesses:
-                note_alarm(s, suspicious)
+                confirm(s)
         if outdated:
             s.renewals += 1
             status = set_up(s, True)
@@ -309,18 +307,6 @@ def judges_matrix(s):
     return s.matrix.room > 0 and s.matrix.changes and not (s.guesses and s.highest_kind > 1)
 
 
-def note_alarm(s, right):
-    """Ask less often what a step tells about the matrix if that keeps being wrong.
-
-    A force that depends on time, in an equation with entries that change, makes it so.
-    """
-    if right:
-        s.alarms = 0
-    else:
-        s.alarms = min(s.alarms + 1, MOST_ALARMS if s.compared > 1 else MOST_BEFORE)
-        s.look_from = s.steps + (1 << s.alarms)
-
-
 def keep_increment(s):
     """Keep the increment in `s.r`, to compare the next with it."""
     i: cython.int
@@ -357,12 +343,6 @@ def find_increment(s, damping):
     else:
         solve_scaled(s, s.r)
     return measure(s, s.r)
-
-
-def measure(s, v):
-    """Size of an increment, P82 eq. 5.9 or 5.10."""
-    size: cython.double = weighted_norm(s, v, s.newton_weight, s.newton_norm)
-    return size / fabs(s.h) if s.newton_by_step else size
 
 
 def take_increment(s, length):

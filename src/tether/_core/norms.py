@@ -36,6 +36,12 @@ def set_weights(s):
     return OK
 
 
+def measure(s, v):
+    """Size of an increment, P82 eq. 5.9 or 5.10."""
+    size: cython.double = weighted_norm(s, v, s.newton_weight, s.newton_norm)
+    return size / fabs(s.h) if s.newton_by_step else size
+
+
 def largest_product(v, weight, n):
     """Largest |v weight|, in four maxima that do not wait for each other."""
     i: cython.int

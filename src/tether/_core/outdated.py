@@ -6,12 +6,12 @@ to nothing, and so is what is left of the residual, which stands for a voltage o
 """
 
 import cython
-from cython.cimports.libc.math import fabs, sqrt
+from cython.cimports.libc.math import fabs, pow, sqrt
 
 if not cython.compiled:
     from tether._core.codes import OF_Y, OF_YP
     from tether._core.linear import solve_scaled
-    from tether._core.norms import weighted_norm
+    from tether._core.norms import measure
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 # What is left of the change of an equation, as the matrix has it, may not be less than this.
@@ -19,10 +19,18 @@ LEAST = cython.declare(cython.double, 0.5)
 MOST = cython.declare(cython.double, 1.1)
 # An iteration whose increments become no less than by this is stuck.
 STUCK = cython.declare(cython.double, 0.5)
+# Next to one the sum of all further increments is not known.
+SURE = cython.declare(cython.double, 0.9)
 # So many increments are foreseen: others may hide what is left, until they have become less.
 FORESEEN = cython.declare(cython.int, 8)
 # What a step does to the changing terms of an equation counts if it is this share of their sizes.
 PLAIN = cython.declare(cython.double, 0.1)
+# The terms of an equation have changed much if their sizes have, by this factor.
+WILD = cython.declare(cython.double, 2.0)
+# After k steps that make an equation look out of date when it is not, 2^k are not listened to; k is
+# at most this, and more before it is known which entries change.
+MOST_ALARMS = cython.declare(cython.int, 3)
+MOST_BEFORE = cython.declare(cython.int, 6)
 # Terms below this share of their equation cannot be differenced.
 DROWNED = cython.declare(cython.double, 1e-6)
 # Round-off of an equation, in terms of its own.
@@ -47,6 +55,8 @@ def note_changes(s):
         for i in range(s.n):
             size = s.scratch[i] + fabs(s.r[i])
             s.scratch[i] = DROWNED * max(size, s.sizes[i])
+            if s.compared > 0 and not is_between(size, s.sizes[i] / WILD, s.sizes[i] * WILD):
+                s.wild[i] = 1.0
             s.sizes[i] = size
     if s.compared > 0:
         s.matrix.note_changes(s.compared == 1, s.increment, s.scratch)
@@ -78,9 +88,9 @@ def is_suspicious(s, damping):
 def last_step_tells(s):
     """Tell whether the step itself is reason to look at the matrix, by a second residual.
 
-    The equations held before the step and hold after it. Where the matrix says that they do not,
-    because of entries that change, these may be next to nothing by now. `s.before` is the residual
-    that the increment in `s.r` was found from; both stay.
+    The equations held before the step and hold after it, math (7f). Where the matrix says that
+    they do not, because of entries that change, these may be next to nothing by now. `s.before` is
+    the residual that the increment in `s.r` was found from; both stay.
     """
     i: cython.int
     found: cython.bint
@@ -94,6 +104,8 @@ def last_step_tells(s):
     for i in range(s.n):
         s.before[i] = -s.before[i]
     found = something_is_missing(s, s.increment) and leave_plain(s) and stays_behind(s)
+    if found:
+        doubt(s)
     for i in range(s.n):
         s.before[i] = s.beside_y[i]
         s.r[i] = s.beside_yp[i]
@@ -101,7 +113,11 @@ def last_step_tells(s):
 
 
 def leave_plain(s):
-    """Leave suspects in which the changing terms of the step do not cancel each other."""
+    """Leave suspects whose changing terms do not cancel in the step, or have changed much before.
+
+    Where they cancel, the matrix is right for terms that have kept their sizes. They also cancel
+    where all have fallen alike, as those of two diodes in series.
+    """
     i: cython.int
     k: cython.int
     found: cython.int = 0
@@ -112,11 +128,54 @@ def leave_plain(s):
         i = s.column_rows[k]
         size = s.matrix.size_of_row(i, s.increment, s.gap, 0.0)
         size -= s.matrix.size_of_row(i, s.increment, s.gap, 1.0)     # that of the other terms
-        if fabs(s.matrix.changing_in_row(i, s.increment)) > PLAIN * size:
+        if (
+            s.wild[i] or s.compared <= 1
+            or fabs(s.matrix.changing_in_row(i, s.increment)) > PLAIN * size
+        ):
             s.column_rows[found] = i
             found += 1
     s.suspects = found
-    return found > 0
+    return is_news(s)
+
+
+def is_news(s):
+    """Tell whether the steps of some suspect are listened to now."""
+    k: cython.int
+    for k in range(s.suspects):
+        if s.listen_from[s.column_rows[k]] <= s.steps:
+            return True
+    return False
+
+
+def doubt(s):
+    """Listen less often to the steps of the suspects, until a residual has confirmed them.
+
+    A force that depends on time, in an equation with entries that change, looks like an entry that
+    has fallen.
+    """
+    i: cython.int
+    k: cython.int
+    most: cython.int = MOST_ALARMS if s.compared > 1 else MOST_BEFORE
+    for k in range(s.suspects):
+        i = s.column_rows[k]
+        if s.listen_from[i] <= s.steps:
+            s.alarms[i] = min(s.alarms[i] + 1.0, most)
+            s.listen_from[i] = s.steps + pow(2.0, s.alarms[i])
+
+
+def confirm(s):
+    """Listen to the suspects that two residuals have shown, at every step."""
+    k: cython.int
+    for k in range(s.suspects):
+        s.alarms[s.column_rows[k]] = s.listen_from[s.column_rows[k]] = 0.0
+
+
+def forget_alarms(s):
+    """Listen to the steps of all equations."""
+    i: cython.int
+    if s.guesses:
+        for i in range(s.n):
+            s.alarms[i] = s.listen_from[i] = s.wild[i] = 0.0
 
 
 def something_is_missing(s, change):
@@ -163,27 +222,57 @@ def stands_out(s):
 
 
 def stays_behind(s):
-    """Tell whether increments after the one in `s.r` would go on for long.
+    """Tell whether increments after the one in `s.r` would go on for long, and matter.
 
     What these equations will be left with is known from the shares that are missing, without
     another residual. It comes to nothing where other equations hold the unknowns in question.
     """
     k: cython.int
     size: cython.double
-    last: cython.double = 0.0
+    last: cython.double
+    total: cython.double = 0.0
+    kept: cython.double = 0.0
+    if not leaves_something(s):
+        return False
     if s.suspects <= 2:
-        return leaves_something(s) and keeps_more_than_half(s)
+        return stays_in_two(s)
+    size = next_increment(s)
     for k in range(FORESEEN):
+        total += size
+        last = size
         if not leaves_something(s):
             return False
         size = next_increment(s)
-        if k > 0 and size > STUCK * last:
-            return True
-        last = size
-    return False
+        kept = size / last
+    return matters(s, total + size, kept)
 
 
-def keeps_more_than_half(s):
+def leave_lost(s, size):
+    """Leave suspects of which nearly all is missing if the increment is small, math (7e).
+
+    That saves looking ahead where the others would make up for so little in any case.
+    """
+    k: cython.int
+    found: cython.int = 0
+    if size > (1.0 - SURE) * s.newton_tolerance:
+        return True
+    for k in range(s.suspects):
+        if s.before[s.column_rows[k]] > SURE:
+            s.column_rows[found] = s.column_rows[k]
+            found += 1
+    s.suspects = found
+    return found > 0
+
+
+def matters(s, size, kept):
+    """Tell whether increments matter that begin with this size and keep this share, math (7e).
+
+    Their sum is size / (1 - kept), as in Newton's own test. Next to one it is anything.
+    """
+    return kept > SURE or (kept > STUCK and size > (1.0 - kept) * s.newton_tolerance)
+
+
+def stays_in_two(s):
     """Tell whether what one or two equations are left with, in `s.r`, would stay for long.
 
     What comes of it is a matrix of that size, Q V M^-1 of math (7d) in these rows: its largest
@@ -197,13 +286,14 @@ def keeps_more_than_half(s):
     ij: cython.double = 0.0
     ji: cython.double = 0.0
     jj: cython.double = 0.0
+    size: cython.double
     half: cython.double
     root: cython.double
-    respond(s, i)
+    size = fabs(left) * respond(s, i)
     ii = s.before[i] * s.matrix.changing_in_row(i, s.r)
     if j != i:
         ji = s.before[j] * s.matrix.changing_in_row(j, s.r)
-        respond(s, j)
+        size += fabs(other) * respond(s, j)
         ij = s.before[i] * s.matrix.changing_in_row(i, s.r)
         jj = s.before[j] * s.matrix.changing_in_row(j, s.r)
     if not (
@@ -213,17 +303,17 @@ def keeps_more_than_half(s):
     half = 0.5 * (ii + jj)
     root = half * half - (ii * jj - ij * ji)
     if root < 0.0:                     # a pair of complex ones
-        return ii * jj - ij * ji > STUCK * STUCK
-    return fabs(half) + sqrt(root) > STUCK
+        return matters(s, size, sqrt(ii * jj - ij * ji))
+    return matters(s, size, fabs(half) + sqrt(root))
 
 
 def respond(s, i):
-    """Let `s.r` be the increment that a residual of one in equation i leads to."""
+    """Let `s.r` be the increment that a residual of one in equation i leads to; return its size."""
     k: cython.int
     for k in range(s.n):
         s.r[k] = 0.0
     s.r[i] = 1.0
-    solve_scaled(s, s.r)
+    return next_increment(s)
 
 
 def leaves_something(s):
@@ -247,4 +337,4 @@ def leaves_something(s):
 def next_increment(s):
     """Turn what is left of the equations, in `s.r`, into the next increment; return its size."""
     solve_scaled(s, s.r)
-    return weighted_norm(s, s.r, s.newton_weight, s.newton_norm)
+    return measure(s, s.r)

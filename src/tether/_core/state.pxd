@@ -100,8 +100,6 @@ cdef class State:
     cdef public long long compared    # Jacobians that were compared with the one before
     cdef public int renewals          # ... in the iteration at hand
     cdef int suspects                 # equations in `column_rows` for which it may be out of date
-    cdef public int alarms            # steps in a row that made it look out of date, and it was not
-    cdef public long long look_from   # the next step in which that is asked
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
@@ -120,6 +118,9 @@ cdef class State:
     cdef double* beside_y             # the prediction, less what is extrapolated from them
     cdef double* beside_yp
     cdef double* sizes                # of the terms of each equation, at the last Jacobian
+    cdef double* wild                 # not zero if these have changed much from one to the next
+    cdef double* alarms               # steps that made it look out of date, and it was not ...
+    cdef double* listen_from          # ... and the next step that is believed to tell so
     cdef double* guess                # of the correction
     cdef double* gap                  # the residual of the linear model
     cdef public double seen_rate      # of convergence, last measured ...

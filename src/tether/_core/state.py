@@ -188,7 +188,6 @@ class State:
         self.misses = self.guess_from = 0
         self.seen_step = -1
         self.compared = self.renewals = self.suspects = 0
-        self.alarms = self.look_from = 0
         self.past = 0
 
         self.n_constraints = self.n_pieces = 0

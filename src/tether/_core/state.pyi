@@ -51,8 +51,6 @@ class State:
     jacobian_step: int
     compared: int
     renewals: int
-    alarms: int
-    look_from: int
     fyp_known: bool
     fyp_exists: bool
     fyp_constant: bool

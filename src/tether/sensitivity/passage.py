@@ -371,6 +371,8 @@ def _crossing_of(
         node = model.modes.surfaces[happening.turned[0]].function
         with model.modes.lock:
             return _crossing_of_height(model.modes.traced, node, moment, parameters)
+    if happening.passing and model.frozen is None:
+        return None                            # kinks of whole arrays, where no slope jumps
     if happening.passing:
         assert model.frozen is not None
         node = model.frozen.surfaces[happening.passing[0]].function

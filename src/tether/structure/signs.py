@@ -64,10 +64,12 @@ def _quotient(graph: Graph, a: int, b: int) -> int | None:
 
 
 def _in_size(graph: Graph, node: int) -> int | None:
-    """Return x for abs(x) and for the square root of its square."""
-    code, a, _, _ = graph.nodes[node]
+    """Return x for abs(x), for the square root of its square and for hypot(x, 0)."""
+    code, a, b, _ = graph.nodes[node]
     if code == op.ABS:
         return a
+    if code == op.HYPOT and graph.zero in (a, b):
+        return a if b == graph.zero else b
     if code != op.SQRT:
         return None
     square, x, y, _ = graph.nodes[a]

@@ -16,7 +16,7 @@ __all__ = ["growth", "singularity"]
 
 # A slope this many times the mean one, on steps that keep getting shorter, has no bound.
 UNBOUNDED = 30.0
-INFINITE = 1e5
+INFINITE = 1e4
 FEWEST_STEPS = 6
 TINY_STEP = 1e-6                     # share of the time so far
 SHRUNK_STEP = 0.7                    # the last step as a share of the longest of the last ones
