@@ -313,7 +313,7 @@ def hessian_product(
     if not np.isfinite(along).all():
         raise ValueError(f"direction must be finite, got {along}")
     starts = parameters.starts >= 0
-    sizes = np.array([parameters.size(p) for p in range(len(parameters))])
+    sizes = parameters.sizes.copy()
     own = np.abs(y[parameters.starts[starts]])
     sizes[starts] = np.where(own > 0.0, own, np.max(np.abs(y), initial=0.0) or 1.0)
     largest = np.max(np.abs(along) / sizes, initial=0.0)

@@ -18,13 +18,13 @@ def lower_order(s):
 
 
 def decreasing(s):
-    """Tell whether the terms decrease towards order k."""
+    """Tell whether the terms decrease towards order k; none at all are no reason to lower it."""
     k: cython.int = s.k
     if k == 1:
         return True
     if k == 2:
-        return s.order_term[1] > 0.5 * s.order_term[2]
-    return s.order_term[k - 1] > s.order_term[k] or s.order_term[k - 2] > s.order_term[k]
+        return s.order_term[1] >= 0.5 * s.order_term[2]
+    return s.order_term[k - 1] >= s.order_term[k] or s.order_term[k - 2] >= s.order_term[k]
 
 
 def next_order(s):

@@ -26,5 +26,6 @@ cdef void solve_transposed(double* a, int* pivot, int n, double* b) noexcept nog
 cdef void fill(Workplace w, double* values, Py_ssize_t first) noexcept nogil
 cdef void prepare(Workplace w, double c) noexcept nogil
 cdef void solve_projection(Workplace w, int lines) noexcept nogil
-cdef void take_step(Workplace w, double* new) noexcept nogil
+cdef void take_step(Workplace w, double* new, double* old, double c) noexcept nogil
+cdef void solve_well_transposed(Workplace w, double* b, double c) noexcept nogil
 cdef void take_back_projection(Workplace w, double* b) noexcept nogil

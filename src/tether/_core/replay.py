@@ -319,9 +319,11 @@ def forwards(slopes, c, s, first, predictor, changes):
                     w.past[i] -= x * old[i]
         if cython.compiled:
             new = cython.address(tangents[first + step, 0, 0])
+            old = cython.address(tangents[first + step - 1, 0, 0])
         else:
             new = tangents[first + step].reshape(-1)
-        take_step(w, new)
+            old = tangents[first + step - 1].reshape(-1)
+        take_step(w, new, old, cs[step, 0])
         if made.shape[0] == 0:                 # nobody wants to know
             continue
         for i in range(w.n * w.lines):
@@ -340,8 +342,12 @@ def forwards(slopes, c, s, first, predictor, changes):
                 made[step, i, k] = w.past[i * w.lines + k]
 
 
-def take_step(w, new):
-    """Solve for the tangents at the end of a step, and project them."""
+def take_step(w, new, old, c):
+    """Solve for the tangents at the end of a step, and project them.
+
+    What they change by is solved for: F_y + c F_y' has lost the digits of c F_y' where that is
+    next to nothing beside F_y, but F_y times the tangents before and c F_y' times them have not.
+    """
     n: cython.int = w.n
     m: cython.int = w.m
     lines: cython.int = w.lines
@@ -355,13 +361,23 @@ def take_step(w, new):
         new[i] = 0.0
     for e in range(w.begin[2], w.begin[3]):
         new[w.place[e] % n * lines + w.place[e] // n] = -w.fp[w.place[e]]
+    for i in range(n * lines):
+        w.past[i] -= c * old[i]
     for e in range(w.begin[1], w.begin[2]):
         x = w.fyp[w.place[e]]
         i = w.place[e] // n
         j = w.place[e] % n
         for p in range(lines):
             new[i * lines + p] += x * w.past[j * lines + p]
+    for e in range(w.begin[0], w.begin[1]):
+        x = w.fy[w.place[e]]
+        i = w.place[e] // n
+        j = w.place[e] % n
+        for p in range(lines):
+            new[i * lines + p] -= x * old[j * lines + p]
     solve(w.lu, w.pivot, n, new, lines)
+    for i in range(n * lines):
+        new[i] += old[i]
     if m == 0:
         return
     for i in range(m * lines):
@@ -429,7 +445,7 @@ def backwards(slopes, c, s, first, gradient, pull):
                 for e in range(w.begin[4], w.begin[5]):
                     place = w.place[e]
                     total[line, place // m] -= w.gp[place] * w.left[place % m]
-            solve_transposed(w.lu, w.pivot, n, b)
+            solve_well_transposed(w, b, cs[step, 0])
             for e in range(w.begin[2], w.begin[3]):
                 place = w.place[e]
                 total[line, place // n] -= w.fp[place] * b[place % n]
@@ -443,6 +459,26 @@ def backwards(slopes, c, s, first, gradient, pull):
                 if x != 0.0:
                     for i in range(n):
                         weights[row - k, line, i] -= x * w.past[i]
+
+
+def solve_well_transposed(w, b, c):
+    """Solve with the transposed matrix of a step, and once more for what is left.
+
+    That is found from F_y and c F_y' apart: their sum has lost digits, see `take_step`.
+    """
+    n: cython.int = w.n
+    e: cython.int
+    i: cython.int
+    for i in range(n):
+        w.past[i] = b[i]
+    solve_transposed(w.lu, w.pivot, n, b)
+    for e in range(w.begin[0], w.begin[1]):
+        w.past[w.place[e] % n] -= w.fy[w.place[e]] * b[w.place[e] // n]
+    for e in range(w.begin[1], w.begin[2]):
+        w.past[w.place[e] % n] -= c * w.fyp[w.place[e]] * b[w.place[e] // n]
+    solve_transposed(w.lu, w.pivot, n, w.past)
+    for i in range(n):
+        b[i] += w.past[i]
 
 
 def take_back_projection(w, b):

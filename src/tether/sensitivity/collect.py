@@ -83,9 +83,8 @@ class Derivatives(Tape):
     ) -> None:
         super().__init__()
         self.parameters, self.later = parameters, later
-        sizes = np.array([parameters.size(p) for p in range(len(parameters))])
         self._resolution = Resolution(
-            *settings.tolerances(n), sizes, tested=settings.sensitivity_test
+            *settings.tolerances(n), parameters.sizes, tested=settings.sensitivity_test
         )
         self._rounds = 0
         self._others = others                  # whether code of the user's runs on the way
@@ -104,6 +103,8 @@ class Derivatives(Tape):
         """Go through the run forwards and return the derivatives, unless that is done later."""
         assert self.record is not None
         assert self.run is not None
+        if not self.legs or not self.legs[0].begin.start.success:
+            return None                        # the run has not begun
         if self._reading is not None:
             check_not_changed(self._reading, reading_of(self.parameters, self.run.n))
         problem, n = self.parameters.problem, self.run.n

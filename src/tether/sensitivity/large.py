@@ -41,12 +41,13 @@ class _Steps:
         found = [self.matrix(which, step) for which in range(5)]
         factors = splu(csc_array(found[0] + c * found[1]))
         scale = self.slopes.scale[step] if self.slopes.m else None
-        return _Step(factors, found[1], found[2], found[3], found[4], scale)
+        return _Step(factors, *found, scale)
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
     factors: Any
+    fy: csr_array
     fyp: csr_array
     fp: csr_array
     gy: csr_array
@@ -92,7 +93,10 @@ def forwards(
     for step in range(len(slopes.values)):
         row, here = first + step, steps.at(step, c[step, 0])
         past = sum(x * s[row - k] for k, x in _coefficients(c[step]))
-        s[row] = here.project(here.factors.solve(-(here.fp.toarray().T + here.fyp @ past)))
+        # as in the core, what the tangents change by is solved for
+        c0, old = c[step, 0], s[row - 1]
+        right = here.fp.toarray().T + here.fyp @ (past + c0 * old) + here.fy @ old
+        s[row] = here.project(old - here.factors.solve(right))
         if len(changes):
             before = sum(x * s[row - k] for k, x in _coefficients(predictor[step]))
             changes[step] = s[row] - before
@@ -111,6 +115,8 @@ def backwards(
         if slopes.m:
             gradient -= (here.gp @ pulled).T
         w = here.factors.solve(np.ascontiguousarray(b), trans="T")
+        left = b - here.fy.T @ w - c[step, 0] * (here.fyp.T @ w)
+        w += here.factors.solve(np.ascontiguousarray(left), trans="T")
         gradient -= (here.fp @ w).T
         past = (here.fyp.T @ w).T
         for k, x in _coefficients(c[step]):

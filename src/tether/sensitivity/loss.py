@@ -11,14 +11,18 @@ import numpy as np
 
 from tether._core.plain import Plain
 from tether.sensitivity.differences import gradient_of
-from tether.trace import jacobian, trace
-from tether.trace.emit import NoProgram
+from tether.trace import cache_key, jacobian, trace
+from tether.trace.emit import NoProgram, Program
 from tether.trace.tracer import TraceFailure
 
 if TYPE_CHECKING:
     from tether.result.solution import DaeResult
 
 __all__ = ["LossSlopes", "SolutionValues", "slopes_of_loss"]
+
+# Losses whose programs are kept.
+MOST_KNOWN = 64
+_known: dict[Any, tuple[Program, list[int]] | None] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +91,8 @@ def slopes_of_loss(loss: Callable[..., Any], sol: DaeResult) -> LossSlopes:
         value, gradient = _number(found[0]), np.zeros(len(x))
         gradient[: by_y.size] = by_y.ravel()
     else:
-        value, gradient = _number(found), _gradient(loss, layout, x)
+        value = _number(found)
+        gradient = _gradient(loss, layout, x, value)
     if not np.isfinite(gradient).all():
         raise ValueError(f"the derivative of loss is not finite where loss = {value:.6g}")
     return layout.split(value, gradient)
@@ -102,29 +107,54 @@ def _number(found: Any) -> float:
     return value
 
 
-def _gradient(loss: Callable[..., Any], layout: _Layout, x: np.ndarray) -> np.ndarray:
+def _gradient(
+    loss: Callable[..., Any], layout: _Layout, x: np.ndarray, value: float
+) -> np.ndarray:
+    found = _traced(loss, layout, len(x))
+    if found is None:
+        return gradient_of(
+            lambda at: _number(loss(layout.view(at))), x, np.where(x == 0.0, 1.0, np.abs(x))
+        )
+    program, columns = found
+    values = Plain(program).values(0.0, x, x)
+    if not math.isclose(values[0], value, rel_tol=1e-9, abs_tol=1e-300):
+        raise ValueError(
+            f"loss gave {value:.6g}, and {values[0]:.6g} when it was traced: it depends on more "
+            "than the solution"
+        )
+    gradient = np.zeros(len(x))
+    gradient[columns] = values[1:]
+    return gradient
+
+
+def _traced(
+    loss: Callable[..., Any], layout: _Layout, size: int
+) -> tuple[Program, list[int]] | None:
+    """Program of a loss and its derivatives, and by which values these are; None if called.
+
+    It is kept for as long as nothing changes that the loss depends on.
+    """
+    key = cache_key(loss, size), layout.key
+    if key[0] is not None and key in _known:
+        return _known[key]
+
     def residual(t: float, y: Any, yp: Any) -> list[Any]:
         found = loss(layout.view(y))
         return [np.ravel(found)[0] if isinstance(found, np.ndarray) else found]
 
+    found = None
     try:
-        traced = trace(residual, len(x), size=1)
+        traced = trace(residual, size, size=1)
         slopes = jacobian(traced.graph, traced.outputs, traced.unknowns())
         program = traced.program([*traced.outputs, *slopes.nodes], opaque=True)
+        found = program, slopes.cols
     except (TraceFailure, NoProgram):
-        return gradient_of(
-            lambda at: _number(loss(layout.view(at))), x, np.where(x == 0.0, 1.0, np.abs(x))
-        )
-    values = Plain(program).values(0.0, x, x)
-    gradient = np.zeros(len(x))
-    gradient[slopes.cols] = values[1:]
-    expected = _number(loss(layout.view(x)))
-    if not math.isclose(values[0], expected, rel_tol=1e-9, abs_tol=1e-300):
-        raise ValueError(
-            f"loss gave {expected:.6g}, and {values[0]:.6g} when it was traced: it depends on more "
-            "than the solution"
-        )
-    return gradient
+        pass
+    if key[0] is not None:
+        if len(_known) == MOST_KNOWN:
+            _known.clear()
+        _known[key] = found
+    return found
 
 
 class _Layout:
@@ -135,6 +165,7 @@ class _Layout:
         rows = sol.y if sol.quadratures is None else np.concatenate([sol.y, sol.quadratures])
         self._shape = rows.shape
         self._has_events = sol.t_events is not None
+        self.key = sol.t.tobytes(), self._names, self._shape, self._has_events
         self._times = [len(t) for t in sol.t_events or ()]
         parts = [rows.ravel(), *(sol.t_events or ())]
         parts += [np.ravel(y) for y in sol.y_events or ()]

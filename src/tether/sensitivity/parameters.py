@@ -75,12 +75,17 @@ class Parameters:
         """Present values of the floats in the arguments."""
         return self.layout.flatten(self.problem.args)
 
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Sizes of the parameters: what small changes are compared with."""
+        found, values = np.ones(len(self)), np.abs(self.values)
+        own = self.of_args
+        found[own] = values[self.inputs[own]]
+        return np.where(found > 0.0, found, 1.0)
+
     def size(self, p: int) -> float:
-        """Return the size of a parameter in args: what small changes are compared with."""
-        if not 0 <= self.inputs[p] < self.layout.own:
-            return 1.0
-        value = abs(float(self.values[self.inputs[p]]))
-        return value if value > 0.0 else 1.0
+        """Return the size of one of them."""
+        return float(self.sizes[p])
 
     def args_with(self, p: int, change: float) -> tuple:
         """Return the arguments with one of the parameters changed."""
@@ -191,7 +196,7 @@ class _Finder:
     def _variables(self) -> dict[str, int]:
         """Numbers of the unknowns by name."""
         names = self._given or guess_names(code_of(self.problem.unpacks), self.n)
-        return {name: j for j, name in enumerate(names)}
+        return {name.split(" [")[0]: j for j, name in enumerate(names)}       # without units
 
     def find(self, name: str) -> list[Found]:
         """Return all parameters that a name stands for."""

@@ -18,8 +18,8 @@ __all__ = ["Resolution", "is_at_rest"]
 
 # Of the size of a tangent: a step that makes more of it than was predicted has not resolved it ...
 UNRESOLVED = 0.1
-# ... and once steps are limited for that, times rtol, so much is allowed.
-FINE = 100.0
+# ... and once steps are limited for that, so much is allowed, times rtol.
+FINE = 1.0
 # Of its largest value: a tangent below this has died away.
 DIED_AWAY = 1e-3
 # Of a run: so much of its time may pass in such steps, as where fast modes die away at first.
@@ -31,7 +31,7 @@ SHORTEST = 5e-5
 # Of the tolerance: where a step errs by less, something else than the error has made it so long.
 AT_REST = 1e-3
 # So many steps of a leg are looked at to tell whether its solution is at rest.
-LOOKS = 40
+LOOKS = 16
 
 
 @dataclass(eq=False)

@@ -76,8 +76,9 @@ class Slopes:
         fp, gp = np.zeros((len(self.values), n)), np.zeros((len(self.values), m))
         for target, at, width, first in ((fp, f_p, n, a), (gp, g_p, max(m, 1), c)):
             rows, columns = divmod(at, width)
-            for step, row in enumerate(self.values[:, first : first + len(at)]):
-                target[step] = np.bincount(columns, direction[rows] * row, len(target[0]))
+            own = self.values[:, first : first + len(at)] * direction[rows]
+            for j in np.unique(columns).tolist():
+                target[:, j] = own[:, columns == j].sum(axis=1)
         values = np.hstack([self.values[:, :a], fp, self.values[:, b:c], gp])
         places = f_y, f_yp, np.arange(n), g_y, np.arange(m)
         return Slopes(n, 1, m, values, places, self.scale)
@@ -152,13 +153,13 @@ class Linearised:
         assert self.arrays is not None
         runner, (fy, fyp) = self.arrays
         inputs, count, n = runner.args.copy(), len(t), self.n
-        n_fy, n_fyp = len(fy[0]), len(fyp[0])
-        values = np.empty((count, n_fy + n_fyp + self.n_parameters * n))
+        n_fy, n_fyp, chosen = len(fy[0]), len(fyp[0]), self.parameters.of_inputs
+        values = np.empty((count, n_fy + n_fyp + len(chosen) * n))
         for k in range(count):
             of_y, of_yp = np.zeros((2, max(n_fy, n_fyp)))
             runner.entries_into(t[k], y[k], yp[k], of_y, of_yp)
-            by_parameters = np.zeros((self.n_parameters, n))
-            for p in self.parameters.of_inputs:
+            by_parameters = np.zeros((len(chosen), n))
+            for place, p in enumerate(chosen):
                 number = self.parameters.inputs[p]
 
                 def along(change: float, number: int = number, k: int = k) -> np.ndarray:
@@ -167,12 +168,13 @@ class Linearised:
                     runner.set_args(changed)
                     return runner.values(t[k], y[k], yp[k])
 
-                by_parameters[p] = central(along, abs(inputs[number]) or 1.0)
+                by_parameters[place] = central(along, abs(inputs[number]) or 1.0)
             runner.set_args(inputs)
             values[k] = np.concatenate([of_y[:n_fy], of_yp[:n_fyp], by_parameters.ravel()])
         nothing = np.zeros(0, np.intp)
         return values, (
-            _place(*fy, n), _place(*fyp, n), np.arange(self.n_parameters * n), nothing, nothing
+            _place(*fy, n), _place(*fyp, n),
+            (chosen[:, None] * n + np.arange(n)).ravel(), nothing, nothing,
         )
 
     def _called(

@@ -166,7 +166,9 @@ def start_map(
     if reduced is not None:
         assert isinstance(begin.model, ReducedModel)
         if begin.start.jump is not None:
-            T, R, by_time = _by_differences(begin, reduced, begin.model, parameters)
+            T, R, by_time = _by_differences(
+                begin, reduced, begin.model, parameters, depends
+            )
         else:
             T, R = _onto_found(begin, reduced, begin.model, slopes, T, R)
     T, R = _onto_given(linear, slopes, begin.start.y, T, R)
@@ -447,7 +449,7 @@ def _by_law(
 
 
 def _by_differences(
-    begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters
+    begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters, depends: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Differentiate a start at which something jumps: the law itself depends on the values.
 
@@ -456,17 +458,19 @@ def _by_differences(
     """
     why, t = begin.happening, begin.t
     if why is None or not why.is_break:
-        return _differences_at(t, begin, reduced, model, parameters)
+        return _differences_at(t, begin, reduced, model, parameters, depends)
     step = BEHIND * max(abs(t), 1e-3) * (1.0 if begin.h >= 0.0 else -1.0)
     parts = [
-        _differences_at(t + k * step, begin, reduced, model, parameters) for k in (1.0, 2.0, 3.0)
+        _differences_at(t + k * step, begin, reduced, model, parameters, depends)
+        for k in (1.0, 2.0, 3.0)
     ]
     T, R, by_time = (3.0 * a - 3.0 * b + c for a, b, c in zip(*parts, strict=True))
     return T, R, by_time
 
 
 def _differences_at(
-    t: float, begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters
+    t: float, begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters,
+    depends: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Differentiate a start, as if it were made at some time."""
     units, why, y, values = model.units, begin.happening, begin.given, begin.values
@@ -477,8 +481,9 @@ def _differences_at(
             reduced, t, given, None if why is None else why.yp, values, units
         ).y
 
-    T = gradient_of(lambda x: found(t, x, values), y, np.abs(y) + units.y)
-    R = np.zeros((reduced.n, len(parameters)))
+    T, R = np.zeros((reduced.n, len(y))), np.zeros((reduced.n, len(parameters)))
+    if depends:
+        T = gradient_of(lambda x: found(t, x, values), y, np.abs(y) + units.y)
     for p in parameters.of_inputs:
         number = parameters.inputs[p]
 
@@ -489,6 +494,8 @@ def _differences_at(
 
         at = values[[number]]
         R[:, p] = gradient_of(along, at, np.where(at == 0.0, 1.0, np.abs(at)))[:, 0]
+    if why is None:                            # the time does not depend on anything
+        return T, R, -begin.start.yp
     size = np.array([max(abs(t), 1e-3)])
     by_time = gradient_of(lambda x: found(x[0], y, values), np.array([t]), size)[:, 0]
     return T, R, by_time - begin.start.yp

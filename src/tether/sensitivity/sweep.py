@@ -144,7 +144,7 @@ class Sweep:
     def chunks(self, path: Path) -> list[tuple[int, int]]:
         """Cut the steps of a leg into pieces whose slopes are looked at together."""
         linear = path.linear
-        size = linear.n * (linear.width + len(self.parameters))
+        size = linear.n * (linear.width + len(self.parameters.of_inputs))
         count = max(1, CHUNK // max(size, 1))
         return [(k, min(k + count, path.steps)) for k in range(0, path.steps, count)]
 
