@@ -33,6 +33,8 @@ __all__ = [
 ]
 
 ONE = np.ones(1)
+# Of the longest step: the first one, which is of order 1, where steps are limited for tangents.
+FIRST = 1e-2
 # So often a run is repeated with shorter steps, which aim at this share of the tolerance; the
 # tolerance is not made smaller by more than that at once.
 MOST_ROUNDS, AIM, LEAST_FACTOR, LEAST_RTOL = 4, 0.3, 1e-3, 1e-12
@@ -144,7 +146,8 @@ class Derivatives(Tape):
         self._rounds += 1
         if step is not None:                   # tolerances do not matter to a solution at rest
             look.limited = True
-            return replace(settings, max_step=min(step, settings.max_step))
+            step = min(step, settings.max_step)
+            return replace(settings, max_step=step, first_step=FIRST * step)
         factor = max(AIM / look.worst, LEAST_FACTOR)
         rtol, atol = (factor * x for x in settings.tolerances(len(look.rtol)))
         if rtol.min() < LEAST_RTOL:

@@ -38,10 +38,10 @@ class _Steps:
 
     def at(self, step: int, c: float) -> _Step:
         """Return what a step needs, with the factors of F_y + c F_y'."""
-        found = [self.matrix(which, step) for which in range(5)]
-        factors = splu(csc_array(found[0] + c * found[1]))
+        fy, fyp, fp, gy, gp = (self.matrix(which, step) for which in range(5))
+        factors = splu(csc_array(fy + c * fyp))
         scale = self.slopes.scale[step] if self.slopes.m else None
-        return _Step(factors, *found, scale)
+        return _Step(factors, fy, fyp, fp, gy, gp, scale)
 
 
 @dataclass(frozen=True, eq=False)
