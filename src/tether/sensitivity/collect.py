@@ -34,7 +34,7 @@ __all__ = [
 
 ONE = np.ones(1)
 # Of the longest step: the first one, which is of order 1, where steps are limited for tangents.
-FIRST = 1e-2
+FIRST = 0.3
 # So often a run is repeated with shorter steps, which aim at this share of the tolerance; the
 # tolerance is not made smaller by more than that at once.
 MOST_ROUNDS, AIM, LEAST_FACTOR, LEAST_RTOL = 4, 0.3, 1e-3, 1e-12
@@ -162,6 +162,12 @@ class Derivatives(Tape):
             return (
                 "the steps are too long for the derivatives, which change faster than the "
                 f"solution: pass max_step={look.wanted_step:.2g}",
+            )
+        if look.limited:
+            return (
+                "the solution hardly changes for a good part of the time, and says little about "
+                "how long steps may be: the run was repeated with shorter ones, with which the "
+                "derivatives are right to about 1e-3; a smaller max_step makes them better",
             )
         if look.worst > 1.0:
             return (
