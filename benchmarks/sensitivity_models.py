@@ -224,6 +224,14 @@ _wall.direction = -1  # type: ignore[attr-defined]
 _wall.apply = _bounce  # type: ignore[attr-defined]
 
 
+def pendulum() -> Model:
+    """Pendulum of index 3, without a wall."""
+    return Model(
+        "pendulum", _pendulum, (0.0, 1.0), np.array([1.0, 0.0, 0.0, 0.0, 0.0]),
+        np.array([0.0, 0.0, 0.0, -9.81, 29.43]), np.array([9.81, 1.0]), np.ones(5), (4,),
+    )
+
+
 def pendulum_with_impacts() -> Model:
     """Pendulum of index 3 against a wall: gravity, length, place of the wall, restitution."""
     return Model(
