@@ -341,8 +341,9 @@ def _differences(model: Model, j: int, h: float) -> np.ndarray:
 COST_WORDS = f"""\
 Ten parameters forward (`sensitivity="args"`), and the gradient of one end value by a hundred
 (`vjp`, `gradient`), each over a solution of the same equations with the same arguments. Limits:
-{FORWARD_LIMIT:g} and {ADJOINT_LIMIT:g}. Derivatives take the steps of the solution. The hundred are ten shares of each of the ten. Plans are known. All times here are
-the least processor times of interleaved rounds."""
+{FORWARD_LIMIT:g} and {ADJOINT_LIMIT:g}. Derivatives take the steps of the solution. The hundred are
+ten shares of each of the ten. Plans are known. All times here are the least processor times of
+interleaved rounds."""
 
 PEER_WORDS = """\
 All ten derivatives of all differential unknowns at the end (forward), and the gradient of the first
