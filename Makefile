@@ -57,6 +57,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.fitting
 	$(BIN)/python -m benchmarks.abilities
 	$(BIN)/python -m benchmarks.linear_solvers
+	$(BIN)/python -m benchmarks.sensitivity
 	$(BIN)/python -m benchmarks.page
 
 clean:
