@@ -32,6 +32,7 @@ SHORTEST = 5e-5
 AT_REST = 1e-3
 # So many steps of a leg are looked at to tell whether its solution is at rest.
 LOOKS = 16
+_BACK = np.arange(PAST)                        # from the last point before a step on
 
 
 @dataclass(eq=False)
@@ -131,17 +132,18 @@ def is_at_rest(paths: Sequence[Path], rtol: np.ndarray, atol: np.ndarray) -> boo
     for path in paths:
         time = abs(path.t[-1] - path.t[PAST])
         total += time
-        steps = np.unique(np.linspace(PAST, path.steps - 1, LOOKS).astype(int))
         if path.steps <= 2 * PAST:
             resting += time
             continue
-        h = np.abs(np.diff(np.append(path.t[PAST], path.t[PAST + 1 :][steps])))
-        y = path.y[:, :n]
-        foreseen = sum(
-            path.predictor[steps, k][:, None] * y[steps + 1 - k] for k in range(1, PAST + 1)
-        )
-        found = y[steps + 1]
-        error = np.abs(found - foreseen) / (path.order[steps] + 1.0)[:, None]
-        quiet = (error / (rtol * np.abs(found) + atol)).max(axis=1, initial=0.0) < AT_REST
-        resting += float(h[quiet].sum())
+        stride = max(1, (path.steps - PAST) // LOOKS)
+        steps = np.arange(path.steps - 1, PAST - 1, -stride)[::-1]
+        before = path.y[steps[:, None] - _BACK, :n]
+        foreseen = (path.predictor[steps, 1:, None] * before).sum(axis=1)
+        found = path.y[steps + 1, :n]
+        error = abs(found - foreseen) / (rtol * abs(found) + atol)
+        quiet = error.max(axis=1, initial=0.0) < AT_REST * (path.order[steps] + 1)
+        if quiet.any():
+            ends = path.t[PAST + 1 :][steps]
+            h = abs(np.diff(ends, prepend=path.t[PAST]))
+            resting += float(h[quiet].sum())
     return resting > MAY_PASS * total

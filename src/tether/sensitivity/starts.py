@@ -197,33 +197,41 @@ class _Completion:
 
     def __init__(self, slopes: Point, algebraic: np.ndarray | None) -> None:
         fy, fyp = slopes.fy, slopes.fyp
-        unit, determined = np.eye(len(fy)), ~fyp.any(axis=0) if algebraic is None else algebraic
         self.fy = fy
-        self.null, self.rest, self.is_axes = unit[:, determined], unit[:, ~determined], True
-        inverse = _inverse(np.hstack([fyp[:, ~determined], fy[:, determined]]))
+        found = (fyp == 0.0).all(axis=0) if algebraic is None else algebraic
+        self.determined = np.asarray(found)
+        inverse = _inverse(np.where(self.determined, fy, fyp))
+        self.is_axes = inverse is not None
         if inverse is None:
             size = np.abs(fyp).max(axis=1, initial=0.0)
             size[size == 0.0] = 1.0
             _, sizes, vt = np.linalg.svd(fyp / size[:, None])
-            rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
-            self.null, self.rest, self.is_axes = vt[rank:].T, vt[:rank].T, False
+            self.rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
+            self.null, self.rest = vt[self.rank :].T, vt[: self.rank].T
             matrix = np.hstack([fyp @ self.rest, fy @ self.null])
             inverse = _inverse(matrix)
             if inverse is None:
                 inverse = np.linalg.pinv(matrix)
-        self.inverse, self.split = inverse, self.rest.shape[1]
+        self.inverse = inverse
 
     def values(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Complete tangents of the values, where F_y s + F_y' s' = right.
 
         Guesses of single unknowns that are determined do not count.
         """
-        kept = values - self.null @ (self.null.T @ values) if self.is_axes else values
-        return kept + self.null @ (self.inverse[self.split :] @ (right - self.fy @ kept))
+        if not self.is_axes:
+            found = self.inverse[self.rank :] @ (right - self.fy @ values)
+            return values + self.null @ found
+        kept = np.where(self.determined[:, None], 0.0, values)
+        found = self.inverse @ (right - self.fy @ kept)
+        return np.where(self.determined[:, None], found, kept)
 
     def slopes(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Tangents of the slopes for those of the values."""
-        return self.rest @ (self.inverse[: self.split] @ (right - self.fy @ values))
+        found = self.inverse @ (right - self.fy @ values)
+        if not self.is_axes:
+            return self.rest @ found[: self.rank]
+        return np.where(self.determined[:, None], 0.0, found)
 
 
 def _has_moved(begin: Begin) -> bool:
@@ -260,7 +268,7 @@ def _along_combinations(
 
         at = begin.values[[number]]
         by_p[:, p] = gradient_of(along, at, np.where(at == 0.0, 1.0, np.abs(at)))[:, 0]
-    rank = first.split
+    rank = first.rank
     range_of = np.linalg.svd(slopes.fyp)[0][:, :rank]
     matrix = np.block([
         [slopes.fy, slopes.fyp @ first.rest],
