@@ -96,8 +96,6 @@ LAST = """## Where tether is not the fastest
 
 - pydiffsol, which compiles the formulas, is twice as fast on `heat1d`.
 - Ladders and networks of thousands of nodes written as loops: called, the loop takes all the time.
-- A function of some hundred unknowns that is called, not traced, takes one and a half to three
-  times as long as in IDA with the bandwidth given.
 - The first call costs some milliseconds of analysis. A single short run of a small problem may be
   over by then in another solver.
 """

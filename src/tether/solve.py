@@ -483,5 +483,5 @@ def _warn_if_moved(run: Integration, y0: ArrayLike) -> None:
             f"y0 does not satisfy the algebraic equations; y0[{worst}]{called} was changed, and "
             "sol.start.moved says by how much; start='quiet' takes guesses without a warning",
             ConsistencyWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
