@@ -18,13 +18,16 @@ def lower_order(s):
 
 
 def decreasing(s):
-    """Tell whether the terms decrease towards order k; none at all are no reason to lower it."""
+    """Tell whether the terms decrease towards order k.
+
+    Where there are none at all, a run whose derivatives are wanted keeps its order for these.
+    """
     k: cython.int = s.k
-    if k == 1:
+    if k == 1 or (s.keeps_order and s.order_term[k] == 0.0):
         return True
     if k == 2:
-        return s.order_term[1] >= 0.5 * s.order_term[2]
-    return s.order_term[k - 1] >= s.order_term[k] or s.order_term[k - 2] >= s.order_term[k]
+        return s.order_term[1] > 0.5 * s.order_term[2]
+    return s.order_term[k - 1] > s.order_term[k] or s.order_term[k - 2] > s.order_term[k]
 
 
 def next_order(s):

@@ -38,6 +38,7 @@ cdef class State:
     cdef double* unit                 # changes of the unknowns that are alike
     cdef public int max_order
     cdef public int lowest_order      # chosen, 2 at index 3 as written
+    cdef public bint keeps_order      # where nothing changes
     cdef public double max_step
     cdef public int controller
     cdef public int newton_norm

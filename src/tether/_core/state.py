@@ -146,6 +146,7 @@ class State:
             self.kind, self.wanted, self.column_rows = np.split(marks, 3)
         self.highest_kind = self.estimate = self.scaling_mode = 0
         self.lowest_order, self.shaken, self.t_began = 1, 0, UNKNOWN
+        self.keeps_order = False
         self.share = 1.0
         self.interpolated = self.exact_at_steps = self.jumped = False
         self.place = self.looked_at = 0.0

@@ -22,6 +22,7 @@ class State:
     outside_step: int
     max_order: int
     lowest_order: int
+    keeps_order: bool
     max_step: float
     controller: int
     newton_norm: int

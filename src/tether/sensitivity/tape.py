@@ -223,6 +223,7 @@ class TapedBdf(Bdf):
         code = begin.begin(
             state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
         )
+        state.keeps_order = True
         self._tape.begun(state, start)
         return code
 
