@@ -8,7 +8,10 @@ from tether.sensitivity.differences import central, gradient_of
 
 @pytest.mark.parametrize("size", [1.0, 1e-9, 1e9])
 def test_central(size):
-    found = central(lambda x: np.array([np.sin(1 + x / size), (x / size) ** 2 + 3 * x / size]), size)
+    def fun(x):
+        return np.array([np.sin(1 + x / size), (x / size) ** 2 + 3 * x / size])
+
+    found = central(fun, size)
     assert np.allclose(size * found, [np.cos(1.0), 3.0], rtol=1e-9)
 
 
