@@ -294,7 +294,8 @@ def test_jumps_at_a_time_that_is_a_parameter():
     """Index 2: a source that is switched on makes capacitors jump by the law of charge."""
     def fun(t, y, yp, ts):
         v, w, i = y
-        return [yp[0] * (1 + v * v) + v / 1.5 + i, 2 * yp[1] - i, v - w - (0.5 * t if t > ts else 0)]
+        charge = yp[0] * (1 + v * v) + v / 1.5 + i
+        return [charge, 2 * yp[1] - i, v - w - (0.5 * t if t > ts else 0)]
 
     options = {"t_eval": [1.0, 1.3, 2.0], "start": "quiet"}
     right = differences(
