@@ -135,7 +135,7 @@ def test_a_loss_with_a_memory():
         calls.append(1)
         return sol.y[0, -1] * len(calls)
 
-    with pytest.raises(ValueError, match="depends on more than|not the same in every call"):
+    with pytest.raises(ValueError, match=r"depends on more than|not the same in every call"):
         gradient(loss, decay, (0, 1), [1.0], args=(1.0,))
 
 

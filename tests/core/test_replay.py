@@ -10,10 +10,22 @@ from tether.sensitivity.slopes import Slopes
 WIDTH = 7
 
 
+def both(t, order, first):
+    """Coefficients of steps, and shares of points in what is predicted for them."""
+    found, predictor = np.full((2, len(order), WIDTH), np.nan)
+    replay.coefficients(t, np.array(order, np.intc), first, found, predictor)
+    return found, predictor
+
+
 def coefficients(t, order, first):
-    found = np.empty((len(order), WIDTH))
-    replay.coefficients(t, np.array(order, np.intc), first, found)
-    return found
+    return both(t, order, first)[0]
+
+
+def take(engine, slopes, c, s, first, predictor=None, changes=None):
+    """Take steps forwards; by default nobody wants to know what was predicted."""
+    predictor = np.zeros_like(c) if predictor is None else predictor
+    nothing = np.zeros((0, slopes.n, slopes.n_parameters))
+    engine.forwards(slopes, c, s, first, predictor, nothing if changes is None else changes)
 
 
 # --- coefficients and shares --------------------------------------------------------------------
@@ -36,6 +48,16 @@ def test_slopes_of_polynomials_are_exact(order):
         slope = c @ t[8 : 8 - WIDTH : -1] ** power
         exact = power * t[8] ** max(power - 1, 0)
         assert abs(slope - exact) < 1e-9 * np.abs(c).max() * t[8] ** power
+
+
+@pytest.mark.parametrize("order", [1, 3, 5])
+def test_predictions_of_polynomials_are_exact(order):
+    t = np.cumsum(np.random.default_rng(order).uniform(0.1, 1.0, 9))
+    _, predictor = both(t, [order], 8)
+    for power in range(order + 1):
+        foreseen = predictor[0] @ t[8 : 8 - WIDTH : -1] ** power
+        assert abs(foreseen - t[8] ** power) < 1e-9 * np.abs(predictor).max() * t[8] ** power
+    assert predictor[0, 0] == 0.0
 
 
 def test_coefficients_go_backwards_in_time():
@@ -105,7 +127,7 @@ def test_forwards(engine, n, p, m, rank):
     slopes, c = random_slopes(n + m, n, p, m, rank=rank)
     s = np.random.default_rng(5).standard_normal((7 + len(c), n, p))
     right = s.copy()
-    engine.forwards(slopes, c, s, 7)
+    take(engine, slopes, c, s, 7)
     plain_forwards(slopes, c, right, 7)
     assert np.allclose(s, right, rtol=1e-9, atol=1e-9 * np.abs(right).max())
 
@@ -118,7 +140,7 @@ def test_backwards_is_the_transposed_of_forwards(engine, n, p, m, rank):
     s = np.zeros((7 + count, n, p))
     s[:7] = rng.standard_normal((7, n, p))
     before = s.copy()
-    engine.forwards(slopes, c, s, 7)
+    take(engine, slopes, c, s, 7)
     weights = rng.standard_normal((7 + count, 2, n))           # two scalars of all points
     scalars = np.einsum("kln,knp->lp", weights, s)
     gradient, pull = np.zeros((2, p)), np.zeros((count, 2, m))
@@ -126,6 +148,18 @@ def test_backwards_is_the_transposed_of_forwards(engine, n, p, m, rank):
     engine.backwards(slopes, c, bar, 7, gradient, pull)
     found = gradient + np.einsum("kln,knp->lp", bar[:7], before[:7])
     assert np.allclose(found, scalars, rtol=1e-10, atol=1e-10 * np.abs(scalars).max())
+
+
+@pytest.mark.parametrize("engine", [replay, large])
+def test_changes_are_what_was_not_predicted(engine):
+    slopes, c = random_slopes(4, 4, 3, 1)
+    count, rng = len(c), np.random.default_rng(9)
+    s, predictor = rng.standard_normal((7 + count, 4, 3)), rng.standard_normal((count, WIDTH))
+    changes = np.full((count, 4, 3), np.nan)
+    take(engine, slopes, c, s, 7, predictor, changes)
+    for k in range(count):
+        foreseen = sum(predictor[k, j] * s[7 + k - j] for j in range(1, WIDTH))
+        assert np.allclose(changes[k], s[7 + k] - foreseen, atol=1e-11 * np.abs(s).max())
 
 
 @pytest.mark.parametrize("engine", [replay, large])
@@ -143,7 +177,7 @@ def test_pull_says_what_comes_from_the_constraints(engine):
     values = []
     for part in (slopes, changed):
         s = np.zeros((7 + count, 5, 3))
-        engine.forwards(part, c, s, 7)
+        take(engine, part, c, s, 7)
         values.append(np.einsum("kln,knp->lp", weights, s)[0, 0])
     assert abs((values[1] - values[0]) / shift + pull[step, 0, 0]) < 1e-8
 
@@ -151,7 +185,7 @@ def test_pull_says_what_comes_from_the_constraints(engine):
 def test_projected_tangents_satisfy_the_constraints():
     slopes, c = random_slopes(11, 6, 4, 3, rank=2)
     s = np.random.default_rng(8).standard_normal((7 + len(c), 6, 4))
-    replay.forwards(slopes, c, s, 7)
+    take(replay, slopes, c, s, 7)
     for k in range(len(c)):
         *_, gy, gp = slopes.matrices(k)
         assert np.abs(gy @ s[7 + k] + gp.T).max() < 1e-9 * np.abs(s[7 + k]).max()
@@ -164,7 +198,7 @@ def test_a_singular_step_gives_no_finite_values():
     slopes.values[0, -2:] = 1.0
     s = np.zeros((8, n, 1))
     with np.errstate(all="ignore"):
-        replay.forwards(slopes, np.ones((1, WIDTH)), s, 7)
+        take(replay, slopes, np.ones((1, WIDTH)), s, 7)
     assert not np.isfinite(s[7]).any()
 
 
@@ -172,6 +206,6 @@ def test_nothing_to_do():
     slopes, c = random_slopes(1, 2, 1, 0)
     slopes.values = slopes.values[:0]
     s = np.ones((7, 2, 1))
-    replay.forwards(slopes, c[:0], s, 7)
+    take(replay, slopes, c[:0], s, 7)
     replay.backwards(slopes, c[:0], s, 7, np.zeros((1, 1)), np.zeros((0, 1, 0)))
     assert (s == 1.0).all()
