@@ -25,7 +25,7 @@ class Case:
         self.a = rng.standard_normal((self.n, self.n)) - 1.5 * np.eye(self.n)
         self.b, self.c, self.force = rng.standard_normal((3, self.n))
         self.args = tuple(rng.uniform([0.5, 0.2, 0.4, -0.3], [1.5, 0.9, 1.6, 0.3]).tolist())
-        self.kinds = set(rng.permutation(["break", "kink", "switch", "event", "look"])[:2].tolist())
+        self.kinds = rng.permutation(["break", "kink", "switch", "event", "look"])[:2].tolist()
         self.unit = 10.0 ** rng.integers(-4, 5, size)
         self.order, self.rows = rng.permutation(size), rng.permutation(size)
         self.place = np.argsort(self.order)
