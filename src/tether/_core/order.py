@@ -5,9 +5,13 @@ filtered ones are asked.
 """
 
 import cython
+from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
     from tether._core.terms import filter_terms
+
+# Of the longest step: what counts as one.
+NEARLY = cython.declare(cython.double, 0.99)
 
 
 def lower_order(s):
@@ -20,10 +24,11 @@ def lower_order(s):
 def decreasing(s):
     """Tell whether the terms decrease towards order k.
 
-    Where there are none at all, a run whose derivatives are wanted keeps its order for these.
+    Where there are none at all, a run whose derivatives are wanted raises its order for these, but
+    not while its steps grow: at high order that would multiply what round-off there is.
     """
     k: cython.int = s.k
-    if k == 1 or (s.keeps_order and s.order_term[k] == 0.0):
+    if k == 1 or (s.keeps_order and s.order_term[k] == 0.0 and fabs(s.h) > NEARLY * s.max_step):
         return True
     if k == 2:
         return s.order_term[1] > 0.5 * s.order_term[2]

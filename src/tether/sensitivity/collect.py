@@ -33,8 +33,6 @@ __all__ = [
 ]
 
 ONE = np.ones(1)
-# Of the longest step: the first one, which is of order 1, where steps are limited for tangents.
-FIRST = 0.3
 # So often a run is repeated with shorter steps, which aim at this share of the tolerance; the
 # tolerance is not made smaller by more than that at once.
 MOST_ROUNDS, AIM, LEAST_FACTOR, LEAST_RTOL = 4, 0.3, 1e-3, 1e-12
@@ -106,7 +104,7 @@ class Derivatives(Tape):
         assert self.record is not None
         assert self.run is not None
         if not self.legs or not self.legs[0].begin.start.success:
-            return None                        # the run has not begun
+            return self._nothing()
         if self._reading is not None:
             check_not_changed(self._reading, reading_of(self.parameters, self.run.n))
         problem, n = self.parameters.problem, self.run.n
@@ -120,22 +118,31 @@ class Derivatives(Tape):
         sweep = Sweep(self, self.record, self.parameters, events)
         look = self._resolution
         look.begin()
-        doubtful = look.tested or look.limited or is_at_rest(sweep.paths, look.rtol, look.atol)
+        if look.limited or is_at_rest(sweep.paths, look.rtol, look.atol):
+            self._look_along(sweep)            # the same in both directions
         if self.later is None:
-            return collect(sweep, dense_output, look if doubtful else None)
+            return collect(sweep, dense_output, look if look.tested else None)
         self.later.sweep = sweep
-        if doubtful:
-            self._look_along(sweep)
         return None
+
+    def _nothing(self) -> Sensitivities | None:
+        """Return the derivatives of a run that has not begun: there are none."""
+        assert self.record is not None
+        assert self.run is not None
+        if self.later is not None:
+            return None
+        record = self.record
+        t = record.steps().t if record.t_eval is None else record.outputs()[0]
+        shape = len(self.parameters), self.run.n, len(t)
+        return Sensitivities(self.parameters.names, np.full(shape, np.nan), None, None, None)
 
     def _look_along(self, sweep: Sweep) -> None:
         """Look at the tangent by a combination of the parameters that none drops out of."""
         count = len(self.parameters)
         direction = self._resolution.sizes * np.where(np.arange(count) % 2, -1.0, 1.0)
         direction *= 1.0 + 0.5 * np.sin(np.arange(count))
-        look = replace(self._resolution, sizes=np.ones(1))
+        look = replace(self._resolution, sizes=np.ones(1), tested=False)
         forwards(Along(sweep, direction), [], resolution=look)
-        self._resolution = replace(self._resolution)
         self._resolution.take(look)
 
     def tightened(self, settings: Options) -> Options | None:
@@ -147,7 +154,7 @@ class Derivatives(Tape):
         if step is not None:                   # tolerances do not matter to a solution at rest
             look.limited = True
             step = min(step, settings.max_step)
-            return replace(settings, max_step=step, first_step=FIRST * step)
+            return replace(settings, max_step=step, first_step=step)
         factor = max(AIM / look.worst, LEAST_FACTOR)
         rtol, atol = (factor * x for x in settings.tolerances(len(look.rtol)))
         if rtol.min() < LEAST_RTOL:

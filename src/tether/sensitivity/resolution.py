@@ -70,8 +70,8 @@ class Resolution:
         self._largest = np.zeros((len(self.rtol), len(self.sizes)))
 
     def take(self, other: Resolution) -> None:
-        """Take over what another one has found, by other parameters."""
-        self.worst, self._time, self._coarse = other.worst, other._time, other._coarse
+        """Take over what another one has found about steps, by other parameters."""
+        self._time, self._coarse = other._time, other._coarse
 
     def look(
         self, path: Path, s: np.ndarray, changes: np.ndarray, first: int, last: int
@@ -98,12 +98,13 @@ class Resolution:
         allowed = FINE * float(self.rtol.min(initial=UNRESOLVED / FINE)) if self.limited else 1.0
         allowed = min(allowed, UNRESOLVED)
         coarse = ratio > allowed
-        self._time += float(h.sum())
-        share = (AIM * allowed / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
-        self._coarse.append(np.array([h[coarse], (h * share)[coarse]]))
         if self.tested:
             within = self.rtol[tested, None] * values + self.atol[tested, None] / self.sizes
             self.worst = max(self.worst, float((error / within).max(initial=0.0)))
+            return
+        self._time += float(h.sum())
+        share = (AIM * allowed / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
+        self._coarse.append(np.array([h[coarse], (h * share)[coarse]]))
 
     @property
     def wanted_step(self) -> float | None:
