@@ -7,6 +7,7 @@ determine follow from the linearised equations, math (37).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -166,8 +167,8 @@ def start_map(
     if reduced is not None:
         assert isinstance(begin.model, ReducedModel)
         if begin.start.jump is not None:
-            T, R, by_time = _by_differences(
-                begin, reduced, begin.model, parameters, depends
+            T, R, by_time = _of_jump(
+                begin, reduced, begin.model, parameters, slopes, (T, R), depends
             )
         else:
             T, R = _onto_found(begin, reduced, begin.model, slopes, T, R)
@@ -456,20 +457,72 @@ def _by_law(
     return along(0, start, ~early)
 
 
+def _of_jump(
+    begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters, slopes: Point,
+    given: tuple[np.ndarray, np.ndarray], depends: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Differentiate a start at which something jumps.
+
+    Where the law of the jump is the same for all values it is that of the tangents; a parameter
+    that the law depends on is looked at by differences, and all of it where the law depends on
+    the values.
+    """
+    t, n = _behind(begin, 2.0), reduced.n_user
+    after, before = begin.start.y.copy(), begin.start.y.copy()
+    before[:n] = begin.given
+
+    def law(t: float, values: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+        search = Search(reduced, t, values, model.units)
+        return [*search.law(begin.start.yp[:n])(y[:n]), search.constraint_jacobian(y)]
+
+    def is_same(t: float, values: np.ndarray, y: np.ndarray) -> bool:
+        pairs = zip(here, law(t, values, y), strict=True)
+        return all(np.allclose(one, other, 1e-9, 0.0) for one, other in pairs)
+
+    here = law(t, begin.values, after)
+    scale = Search(reduced, t, begin.values, model.units).scale(after)
+    beside = after + BESIDE * (np.abs(after) + scale)
+    later = t + BESIDE * max(abs(t), 1e-3)
+    constant = is_same(t, begin.values, before) and is_same(t, begin.values, beside)
+    if not (constant and is_same(later, begin.values, after)):
+        return _by_differences(
+            begin, reduced, model, parameters, parameters.of_inputs.tolist(), depends
+        )
+    T, R = _onto_found(begin, reduced, model, slopes, *given)
+    numbers: list[int] = []
+    for p in parameters.of_inputs:
+        values = begin.values.copy()
+        values[parameters.inputs[p]] += BESIDE * (abs(values[parameters.inputs[p]]) or 1.0)
+        if not is_same(t, values, after):
+            numbers.append(int(p))
+    if numbers:
+        _, own, _ = _by_differences(begin, reduced, model, parameters, numbers, False)
+        R[:, numbers] = own[:, numbers]
+    return T, R, None
+
+
+def _behind(begin: Begin, steps: float) -> float:
+    """Return a time some steps behind a break, where conditions on time are decided."""
+    if begin.happening is None or not begin.happening.is_break:
+        return begin.t
+    step = BEHIND * max(abs(begin.t), 1e-3)
+    return begin.t + steps * (step if begin.h >= 0.0 else -step)
+
+
 def _by_differences(
-    begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters, depends: bool
+    begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters,
+    numbers: Sequence[int], depends: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Differentiate a start at which something jumps: the law itself depends on the values.
+    """Differentiate a start by some of the parameters and, if wanted, by the values given.
 
     Behind a break conditions on time are what they will be for some time, but only there: the
     derivatives at three times behind it are extrapolated to the break.
     """
-    why, t = begin.happening, begin.t
+    why = begin.happening
     if why is None or not why.is_break:
-        return _differences_at(t, begin, reduced, model, parameters, depends)
-    step = BEHIND * max(abs(t), 1e-3) * (1.0 if begin.h >= 0.0 else -1.0)
+        return _differences_at(begin.t, begin, reduced, model, parameters, numbers, depends)
     parts = [
-        _differences_at(t + k * step, begin, reduced, model, parameters, depends)
+        _differences_at(_behind(begin, k), begin, reduced, model, parameters, numbers, depends)
         for k in (1.0, 2.0, 3.0)
     ]
     T, R, by_time = (3.0 * a - 3.0 * b + c for a, b, c in zip(*parts, strict=True))
@@ -478,7 +531,7 @@ def _by_differences(
 
 def _differences_at(
     t: float, begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters,
-    depends: bool,
+    numbers: Sequence[int], depends: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Differentiate a start, as if it were made at some time."""
     units, why, y, values = model.units, begin.happening, begin.given, begin.values
@@ -492,7 +545,7 @@ def _differences_at(
     T, R = np.zeros((reduced.n, len(y))), np.zeros((reduced.n, len(parameters)))
     if depends:
         T = gradient_of(lambda x: found(t, x, values), y, np.abs(y) + units.y)
-    for p in parameters.of_inputs:
+    for p in numbers:
         number = parameters.inputs[p]
 
         def along(x: np.ndarray, number: int = number) -> np.ndarray:
@@ -502,7 +555,7 @@ def _differences_at(
 
         at = values[[number]]
         R[:, p] = gradient_of(along, at, np.where(at == 0.0, 1.0, np.abs(at)))[:, 0]
-    if why is None:                            # the time does not depend on anything
+    if why is None or not depends:             # the time does not matter, or is not asked for
         return T, R, -begin.start.yp
     size = np.array([max(abs(t), 1e-3)])
     by_time = gradient_of(lambda x: found(x[0], y, values), np.array([t]), size)[:, 0]
