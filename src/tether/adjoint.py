@@ -14,10 +14,11 @@ from tether.result.solution import DaeResult
 from tether.sensitivity.backward import Seed, backwards
 from tether.sensitivity.collect import RowOutputs, occurrences, outputs_at
 from tether.sensitivity.differences import central
+from tether.sensitivity.forward import forwards
 from tether.sensitivity.later import Later
 from tether.sensitivity.loss import LossSlopes, slopes_of_loss
 from tether.sensitivity.parameters import find_parameters
-from tether.sensitivity.sweep import Output, Sweep
+from tether.sensitivity.sweep import Along, Output, Sweep
 from tether.solve import solve_dae
 
 __all__ = ["Gradient", "Pullback", "gradient", "hessian_product", "vjp"]
@@ -112,6 +113,39 @@ class Pullback:
         backwards(self._sweep, self._seeds(lines), found)
         return found[0] if given.ndim == 2 else found
 
+    def push(self, direction: ArrayLike) -> np.ndarray:
+        """Return how the solution changes along a direction in the space of the parameters.
+
+        Parameters
+        ----------
+        direction : array_like, shape (parameters,)
+            A change of each parameter.
+
+        Returns
+        -------
+        ndarray, shape (n, nt)
+            The change of ``sol.y``, to first order; one forward sweep, however many parameters.
+        """
+        along = _direction(direction, len(self.names))
+        found = forwards(Along(self._sweep, along), list(self._outputs))
+        return found[:, 0, : len(self._sol.y)].T
+
+    def gauss_newton(self, direction: ArrayLike, weights: ArrayLike = 1.0) -> np.ndarray:
+        """Return J^T W J v, with J = d sol.y / d parameters, the vector v and weights W.
+
+        That is the second derivative of half a weighted sum of squares, as far as it matters
+        where the squares are small.
+
+        Parameters
+        ----------
+        direction : array_like, shape (parameters,)
+            The vector v.
+        weights : array_like
+            Weights of the values, a number or as ``sol.y``.
+        """
+        change = self.push(direction)
+        return self(np.broadcast_to(np.asarray(weights, float), change.shape) * change)
+
     def _seeds(self, weights: np.ndarray) -> list[Seed]:
         seeds = []
         for k in np.flatnonzero(weights.any(axis=(0, 1))).tolist():
@@ -143,6 +177,19 @@ class Pullback:
                 of_state = bar * crossing.by_values[None]
                 seeds.append(Seed(occurrence.leg, moment.row, moment.shares, of_state))
         return backwards(sweep, seeds, found)[0]
+
+
+def _direction(direction: ArrayLike, count: int) -> np.ndarray:
+    """Check a change of the parameters."""
+    along = np.asarray(direction, float)
+    if along.shape != (count,):
+        raise ValueError(
+            f"direction must have one number for each of the {count} parameters, got shape "
+            f"{along.shape}"
+        )
+    if not np.isfinite(along).all():
+        raise ValueError(f"direction must be finite, got {along}")
+    return along
 
 
 def _weights(name: str, bar: ArrayLike, of: str, values: np.ndarray) -> np.ndarray:
@@ -304,14 +351,7 @@ def hessian_product(
     parameters = find_parameters(wrt, problem, len(y), options.get("names"))
     if parameters.hidden:
         raise ValueError(f"wrt: {parameters.hidden[0]} is not in args; pass it there")
-    along = np.asarray(direction, float)
-    if along.shape != (len(parameters),):
-        raise ValueError(
-            f"direction must have one number for each of the {len(parameters)} parameters, got "
-            f"shape {along.shape}"
-        )
-    if not np.isfinite(along).all():
-        raise ValueError(f"direction must be finite, got {along}")
+    along = _direction(direction, len(parameters))
     starts = parameters.starts >= 0
     sizes = parameters.sizes.copy()
     own = np.abs(y[parameters.starts[starts]])
