@@ -2,6 +2,7 @@ from tether._core.arrays cimport address, integer_address
 
 cdef class Workplace:
     cdef int n, m, lines
+    cdef bint loses_digits            # F_y + c F_y' does
     cdef list arrays, integers        # own the memory behind the pointers
     cdef double* fy                   # matrices of the step, stored by rows
     cdef double* fyp

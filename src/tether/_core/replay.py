@@ -19,6 +19,8 @@ if not cython.compiled:
 WIDTH = cython.declare(cython.int, 7)  # coefficients of a step of order 5
 # Of its length: what is left of a constraint that depends on others.
 DEPENDENT = cython.declare(cython.double, 1e-7)
+# Of F_y: beside it so much of c F_y' loses digits that matter.
+NEXT_TO_NOTHING = cython.declare(cython.double, 1e-4)
 
 
 def coefficients(t, order, first, out, predictor):
@@ -225,9 +227,16 @@ def prepare(w, c):
     k: cython.int
     e: cython.int
     x: cython.double
+    large: cython.double = 0.0
+    small: cython.double = 0.0
     for i in range(n * n):
         w.lu[i] = w.fy[i] + c * w.fyp[i]
     factor(w.lu, w.pivot, n)
+    for e in range(w.begin[0], w.begin[1]):
+        large = max(large, fabs(w.fy[w.place[e]]))
+    for e in range(w.begin[1], w.begin[2]):
+        small = max(small, fabs(w.fyp[w.place[e]]))
+    w.loses_digits = fabs(c) * small < NEXT_TO_NOTHING * large
     for k in range(m):
         x = 0.0
         for e in range(w.row_start[k], w.row_start[k + 1]):
@@ -345,8 +354,8 @@ def forwards(slopes, c, s, first, predictor, changes):
 def take_step(w, new, old, c):
     """Solve for the tangents at the end of a step, and project them.
 
-    What they change by is solved for: F_y + c F_y' has lost the digits of c F_y' where that is
-    next to nothing beside F_y, but F_y times the tangents before and c F_y' times them have not.
+    F_y + c F_y' has lost digits of c F_y' where that is next to nothing beside F_y, but F_y times
+    the tangents before and c F_y' times them have not: then what these change by is solved for.
     """
     n: cython.int = w.n
     m: cython.int = w.m
@@ -361,23 +370,25 @@ def take_step(w, new, old, c):
         new[i] = 0.0
     for e in range(w.begin[2], w.begin[3]):
         new[w.place[e] % n * lines + w.place[e] // n] = -w.fp[w.place[e]]
-    for i in range(n * lines):
-        w.past[i] -= c * old[i]
+    if w.loses_digits:
+        for i in range(n * lines):
+            w.past[i] -= c * old[i]
     for e in range(w.begin[1], w.begin[2]):
         x = w.fyp[w.place[e]]
         i = w.place[e] // n
         j = w.place[e] % n
         for p in range(lines):
             new[i * lines + p] += x * w.past[j * lines + p]
-    for e in range(w.begin[0], w.begin[1]):
+    for e in range(w.begin[0], w.begin[1] if w.loses_digits else w.begin[0]):
         x = w.fy[w.place[e]]
         i = w.place[e] // n
         j = w.place[e] % n
         for p in range(lines):
             new[i * lines + p] -= x * old[j * lines + p]
     solve(w.lu, w.pivot, n, new, lines)
-    for i in range(n * lines):
-        new[i] += old[i]
+    if w.loses_digits:
+        for i in range(n * lines):
+            new[i] += old[i]
     if m == 0:
         return
     for i in range(m * lines):
@@ -462,9 +473,9 @@ def backwards(slopes, c, s, first, gradient, pull):
 
 
 def solve_well_transposed(w, b, c):
-    """Solve with the transposed matrix of a step, and once more for what is left.
+    """Solve with the transposed matrix of a step, and once more for what is left if need be.
 
-    That is found from F_y and c F_y' apart: their sum has lost digits, see `take_step`.
+    That is found from F_y and c F_y' apart: their sum may have lost digits, see `take_step`.
     """
     n: cython.int = w.n
     e: cython.int
@@ -472,6 +483,8 @@ def solve_well_transposed(w, b, c):
     for i in range(n):
         w.past[i] = b[i]
     solve_transposed(w.lu, w.pivot, n, b)
+    if not w.loses_digits:
+        return
     for e in range(w.begin[0], w.begin[1]):
         w.past[w.place[e] % n] -= w.fy[w.place[e]] * b[w.place[e] // n]
     for e in range(w.begin[1], w.begin[2]):

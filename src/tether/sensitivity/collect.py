@@ -207,9 +207,14 @@ def collect(
         outputs += occurrence.outputs
     target, rows = None, None
     if record.t_eval is None or dense_output:
-        rows = RowOutputs(sweep)
-        outputs += rows.cuts.values()
-        target = RowTarget(np.zeros((len(rows), n, len(sweep.parameters))), rows.places)
+        if len(sweep.paths) == 1 and sweep.paths[0].leg.overshoot is None:
+            places = [np.arange(sweep.paths[0].steps + 1)]     # every point is a row
+        else:
+            rows = RowOutputs(sweep)
+            outputs += rows.cuts.values()
+            places = rows.places
+        height = len(places[0]) if rows is None else len(rows)
+        target = RowTarget(np.zeros((height, n, len(sweep.parameters))), places)
     found = forwards(sweep, outputs, target, resolution)
     if target is not None and rows is not None and rows.cuts:
         cut = found[len(outputs) - len(rows.cuts) :, :, :n]

@@ -183,10 +183,7 @@ def start_map(
         by_time = -T @ begin.start.yp[:n_user]
     else:
         by_time = first.values(by_time[:, None], np.zeros((n, 1)))[:, 0]
-    return StartMap(
-        T, R, by_time, first.slopes(np.eye(n), np.zeros((n, n))),
-        first.slopes(np.zeros_like(R), -slopes.fp.T),
-    )
+    return StartMap(T, R, by_time, *first.slope_maps(slopes.fp))
 
 
 class _Completion:
@@ -233,6 +230,14 @@ class _Completion:
         if not self.is_axes:
             return self.rest @ found[: self.rank]
         return np.where(self.determined[:, None], 0.0, found)
+
+    def slope_maps(self, fp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How tangents of slopes depend on those of values, and on the parameters, math (37)."""
+        by_values, by_parameters = -(self.inverse @ self.fy), -(self.inverse @ fp.T)
+        if self.is_axes:
+            by_values[self.determined] = by_parameters[self.determined] = 0.0
+            return by_values, by_parameters
+        return self.rest @ by_values[: self.rank], self.rest @ by_parameters[: self.rank]
 
 
 def _has_moved(begin: Begin) -> bool:
@@ -346,10 +351,7 @@ def motion_at(
     slopes = first.values(slopes[:, None], -f_t[:, None])[:, 0]
     curvature = first.slopes(slopes[:, None], -f_t[:, None])[:, 0]
     nothing = np.zeros((n, 0))
-    tangents = StartMap(
-        nothing, nothing, np.zeros(n), first.slopes(np.eye(n), np.zeros((n, n))),
-        first.slopes(np.zeros((n, len(point.fp))), -point.fp.T),
-    )
+    tangents = StartMap(nothing, nothing, np.zeros(n), *first.slope_maps(point.fp))
     return Motion(slopes, curvature, tangents)
 
 
