@@ -127,7 +127,8 @@ def test_a_start_that_fails():
         start="check", sensitivity="args",
     )
     assert not sol.success
-    assert sol.sens is None
+    assert sol.sens.shape == (1, *sol.y.shape)
+    assert np.isnan(sol.sens).all()
 
 
 def test_the_solution_is_that_of_a_run_without():

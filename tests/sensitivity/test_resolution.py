@@ -66,7 +66,7 @@ def test_legs_at_rest():
     )
     assert np.abs(np.diff(sol.y[0])).max() < 1e-12
     change = np.abs(np.diff(sol.sens[:, 0], axis=1)).max()
-    assert change < 1e-6 * np.abs(sol.sens).max()
+    assert change < 1e-9 * np.abs(sol.sens).max()
 
 
 def test_the_way_back_has_steps_that_are_short_enough_too():
