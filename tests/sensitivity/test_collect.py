@@ -128,6 +128,7 @@ def test_a_start_that_fails():
     )
     assert not sol.success
     assert sol.sens.shape == (1, *sol.y.shape)
+    assert np.isnan(sol.sens).all()
 
 
 def test_the_solution_is_that_of_a_run_without():

@@ -54,6 +54,21 @@ def test_a_pendulum_that_hangs_still():
     assert np.abs(sol.sens[0, 0] - np.sin(w * times) / w).max() < 1e-3
 
 
+def test_legs_at_rest():
+    """A pulse that is off leaves the solution, and its derivatives, as they are."""
+    def pulses(t, y, yp, k, period):
+        on = 1.0 if t % period < 0.4 * period else 0.0
+        return [yp[0] + on * (k * y[0] - 1.0)]
+
+    sol = solve_dae(
+        pulses, (0, 2), [0.3], args=(0.7, 0.31), sensitivity="all", t_eval=[1.985, 1.99, 2.0],
+        **FINE,
+    )
+    assert np.abs(np.diff(sol.y[0])).max() < 1e-12
+    change = np.abs(np.diff(sol.sens[:, 0], axis=1)).max()
+    assert change < 1e-9 * np.abs(sol.sens).max()
+
+
 def test_the_way_back_has_steps_that_are_short_enough_too():
     found = gradient(
         lambda sol: sol.y[0, -1], oscillator, (0, 3), [0.0, 0.0], args=(3.0,), wrt="y0",

@@ -36,10 +36,11 @@ def test_pieces_of_any_length_give_the_same(monkeypatch, name, times):
         weights = np.random.default_rng(1).standard_normal(sol.y.shape)
         found.append((sol.sens, pullback(weights)))
     whole, back = found[0]
-    assert np.allclose(np.einsum("nt,pnt->p", weights, whole), back, rtol=1e-9, atol=1e-8)
+    allowed = 1e-9
+    assert np.allclose(np.einsum("nt,pnt->p", weights, whole), back, rtol=allowed, atol=allowed)
     for sens, gradient in found[1:]:
-        assert np.allclose(sens, whole, rtol=1e-12, atol=1e-12 * np.abs(whole).max())
-        assert np.allclose(gradient, back, rtol=1e-10, atol=1e-10 * np.abs(back).max())
+        assert np.allclose(sens, whole, rtol=1e-12, atol=1e-3 * allowed * np.abs(whole).max())
+        assert np.allclose(gradient, back, rtol=1e-10, atol=0.1 * allowed * np.abs(back).max())
 
 
 def test_invariants_hold_for_derivatives():
