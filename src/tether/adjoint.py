@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,13 +77,22 @@ class Pullback:
         The parameters.
     """
 
-    def __init__(self, sweep: Sweep, sol: DaeResult) -> None:
-        self._sweep, self._sol = sweep, sol
-        self.names = sweep.parameters.names
-        timed = sweep.record.t_eval is not None
-        self._outputs: Sequence[Output] = (
-            outputs_at(sweep, sol.t) if timed else RowOutputs(sweep)
-        )
+    def __init__(self, sweep: Sweep | None, sol: DaeResult) -> None:
+        self._taped, self._sol = sweep, sol    # None where the run has not begun
+        self.names = () if sweep is None else sweep.parameters.names
+
+    @property
+    def _sweep(self) -> Sweep:
+        if self._taped is None:
+            raise ValueError(f"the run has not begun, and has no derivatives: {self._sol.message}")
+        return self._taped
+
+    @cached_property
+    def _outputs(self) -> Sequence[Output]:
+        sweep = self._sweep
+        if sweep.record.t_eval is None:
+            return RowOutputs(sweep)
+        return outputs_at(sweep, self._sol.t)
 
     def __call__(
         self, y_bar: ArrayLike, quadratures_bar: ArrayLike | None = None
@@ -244,7 +254,6 @@ def vjp(
     """
     later = Later(wrt)
     sol = solve_dae(fun, t_span, y0, yp0, sensitivity=later, **options)  # type: ignore[arg-type]
-    assert later.sweep is not None
     return sol, Pullback(later.sweep, sol)
 
 

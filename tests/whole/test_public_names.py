@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 
+import numpy as np
 import pytest
 
 import tether
@@ -21,8 +22,9 @@ def run_examples(thing, name):
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     finder = doctest.DocTestFinder(recurse=False)
     report = []
-    for test in finder.find(thing, name, globs={}):
-        runner.run(test, out=report.append)
+    with np.printoptions(precision=8):         # whatever a test before has left behind
+        for test in finder.find(thing, name, globs={}):
+            runner.run(test, out=report.append)
     assert not runner.failures, "".join(report)
     return runner.tries
 
