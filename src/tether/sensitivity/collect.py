@@ -123,6 +123,8 @@ class Derivatives(Tape):
         if self.later is None:
             return collect(sweep, dense_output, look if look.tested else None)
         self.later.sweep = sweep
+        if look.tested:
+            self._look_along(sweep, tested=True)
         return None
 
     def _nothing(self) -> Sensitivities | None:
@@ -136,14 +138,17 @@ class Derivatives(Tape):
         shape = len(self.parameters), self.run.n, len(t)
         return Sensitivities(self.parameters.names, np.full(shape, np.nan), None, None, None)
 
-    def _look_along(self, sweep: Sweep) -> None:
+    def _look_along(self, sweep: Sweep, tested: bool = False) -> None:
         """Look at the tangent by a combination of the parameters that none drops out of."""
         count = len(self.parameters)
         direction = self._resolution.sizes * np.where(np.arange(count) % 2, -1.0, 1.0)
         direction *= 1.0 + 0.5 * np.sin(np.arange(count))
-        look = replace(self._resolution, sizes=np.ones(1), tested=False)
+        look = replace(self._resolution, sizes=np.ones(1), tested=tested)
         forwards(Along(sweep, direction), [], resolution=look)
-        self._resolution.take(look)
+        if tested:
+            self._resolution.worst = look.worst
+        else:
+            self._resolution.take(look)
 
     def tightened(self, settings: Options) -> Options | None:
         """Return the settings for another run, if its steps are to be shorter."""
@@ -174,7 +179,7 @@ class Derivatives(Tape):
             return (
                 "the solution hardly changes for a good part of the time, and says little about "
                 "how long steps may be: the run was repeated with shorter ones, with which the "
-                "derivatives are right to about 1e-3; a smaller max_step makes them better",
+                "derivatives are right to some thousandths; a smaller max_step makes them better",
             )
         if look.worst > 1.0:
             return (
