@@ -19,6 +19,8 @@ cdef class Workplace:
     cdef int* pivot
     cdef int* place                   # of the entries: those of F_y, F_y', F_p, G_y and G_p ...
     cdef int* begin                   # ... begin here
+    cdef int* row                     # ... and stand in this row ...
+    cdef int* column                  # ... and this column
     cdef int* row_start               # of the constraints
 
 cdef void factor(double* a, int* pivot, int n) noexcept nogil

@@ -183,14 +183,19 @@ class Workplace:
         self.n, self.m, self.lines = n, m, lines
         ends = np.cumsum([0, *(len(part) for part in slopes.places)])
         starts = ends[3] + np.searchsorted(slopes.places[3], n * np.arange(m + 1))
+        whole = np.concatenate([*slopes.places, [0]])
+        width = np.full(len(whole), n)
+        width[ends[4] : ends[5]] = m           # rows of G_p have as many entries as there are G
         self.integers = [
-            np.concatenate([*slopes.places, [0]]).astype(np.intc), ends.astype(np.intc),
-            starts.astype(np.intc), np.zeros(n, np.intc),
+            whole.astype(np.intc), ends.astype(np.intc), starts.astype(np.intc),
+            np.zeros(n, np.intc), (whole // width).astype(np.intc), (whole % width).astype(np.intc),
         ]
         self.place = integer_address(self.integers[0])
         self.begin = integer_address(self.integers[1])
         self.row_start = integer_address(self.integers[2])
         self.pivot = integer_address(self.integers[3])
+        self.row = integer_address(self.integers[4])
+        self.column = integer_address(self.integers[5])
         # one more: an array without elements has no address
         self.arrays = [np.zeros(size + 1) for size in (
             n * n, n * n, p * n, m * n, p * m, n * n, m * n, m * m, m, m * lines, n * lines, n,
@@ -240,7 +245,7 @@ def prepare(w, c):
     for k in range(m):
         x = 0.0
         for e in range(w.row_start[k], w.row_start[k + 1]):
-            j = w.place[e] % n
+            j = w.column[e]
             w.rows[k * n + j] = w.gy[k * n + j] * w.scale[j]
             x += w.rows[k * n + j] * w.rows[k * n + j]
         x = sqrt(x)
@@ -251,7 +256,7 @@ def prepare(w, c):
         for k in range(i + 1):
             x = 0.0
             for e in range(w.row_start[i], w.row_start[i + 1]):
-                x += w.rows[w.place[e]] * w.rows[k * n + w.place[e] % n]
+                x += w.rows[w.place[e]] * w.rows[k * n + w.column[e]]
             for j in range(k):
                 x -= w.triangle[i * m + j] * w.triangle[k * m + j]
             if k < i:
@@ -369,20 +374,20 @@ def take_step(w, new, old, c):
     for i in range(n * lines):
         new[i] = 0.0
     for e in range(w.begin[2], w.begin[3]):
-        new[w.place[e] % n * lines + w.place[e] // n] = -w.fp[w.place[e]]
+        new[w.column[e] * lines + w.row[e]] = -w.fp[w.place[e]]
     if w.loses_digits:
         for i in range(n * lines):
             w.past[i] -= c * old[i]
     for e in range(w.begin[1], w.begin[2]):
         x = w.fyp[w.place[e]]
-        i = w.place[e] // n
-        j = w.place[e] % n
+        i = w.row[e]
+        j = w.column[e]
         for p in range(lines):
             new[i * lines + p] += x * w.past[j * lines + p]
     for e in range(w.begin[0], w.begin[1] if w.loses_digits else w.begin[0]):
         x = w.fy[w.place[e]]
-        i = w.place[e] // n
-        j = w.place[e] % n
+        i = w.row[e]
+        j = w.column[e]
         for p in range(lines):
             new[i * lines + p] -= x * old[j * lines + p]
     solve(w.lu, w.pivot, n, new, lines)
@@ -394,11 +399,11 @@ def take_step(w, new, old, c):
     for i in range(m * lines):
         w.left[i] = 0.0
     for e in range(w.begin[4], w.begin[5]):
-        w.left[w.place[e] % m * lines + w.place[e] // m] = w.gp[w.place[e]]
+        w.left[w.column[e] * lines + w.row[e]] = w.gp[w.place[e]]
     for k in range(m):
         for e in range(w.row_start[k], w.row_start[k + 1]):
             x = w.gy[w.place[e]]
-            j = w.place[e] % n
+            j = w.column[e]
             for p in range(lines):
                 w.left[k * lines + p] += x * new[j * lines + p]
         for p in range(lines):
@@ -406,7 +411,7 @@ def take_step(w, new, old, c):
     solve_projection(w, lines)
     for k in range(m):
         for e in range(w.row_start[k], w.row_start[k + 1]):
-            j = w.place[e] % n
+            j = w.column[e]
             x = w.scale[j] * w.rows[w.place[e]]
             for p in range(lines):
                 new[j * lines + p] -= x * w.left[k * lines + p]
@@ -433,7 +438,6 @@ def backwards(slopes, c, s, first, gradient, pull):
     step: cython.Py_ssize_t
     row: cython.Py_ssize_t
     e: cython.int
-    place: cython.int
     i: cython.int
     k: cython.int
     line: cython.int
@@ -454,17 +458,14 @@ def backwards(slopes, c, s, first, gradient, pull):
                 for k in range(m):
                     pulls[step, line, k] = w.left[k]
                 for e in range(w.begin[4], w.begin[5]):
-                    place = w.place[e]
-                    total[line, place // m] -= w.gp[place] * w.left[place % m]
+                    total[line, w.row[e]] -= w.gp[w.place[e]] * w.left[w.column[e]]
             solve_well_transposed(w, b, cs[step, 0])
             for e in range(w.begin[2], w.begin[3]):
-                place = w.place[e]
-                total[line, place // n] -= w.fp[place] * b[place % n]
+                total[line, w.row[e]] -= w.fp[w.place[e]] * b[w.column[e]]
             for i in range(n):
                 w.past[i] = 0.0
             for e in range(w.begin[1], w.begin[2]):
-                place = w.place[e]
-                w.past[place % n] += w.fyp[place] * b[place // n]
+                w.past[w.column[e]] += w.fyp[w.place[e]] * b[w.row[e]]
             for k in range(1, WIDTH):
                 x = cs[step, k]
                 if x != 0.0:
@@ -486,9 +487,9 @@ def solve_well_transposed(w, b, c):
     if not w.loses_digits:
         return
     for e in range(w.begin[0], w.begin[1]):
-        w.past[w.place[e] % n] -= w.fy[w.place[e]] * b[w.place[e] // n]
+        w.past[w.column[e]] -= w.fy[w.place[e]] * b[w.row[e]]
     for e in range(w.begin[1], w.begin[2]):
-        w.past[w.place[e] % n] -= c * w.fyp[w.place[e]] * b[w.place[e] // n]
+        w.past[w.column[e]] -= c * w.fyp[w.place[e]] * b[w.row[e]]
     solve_transposed(w.lu, w.pivot, n, w.past)
     for i in range(n):
         b[i] += w.past[i]
@@ -504,11 +505,11 @@ def take_back_projection(w, b):
     for k in range(w.m):
         x = 0.0
         for e in range(w.row_start[k], w.row_start[k + 1]):
-            j = w.place[e] % n
+            j = w.column[e]
             x += w.rows[w.place[e]] * w.scale[j] * b[j]
         w.left[k] = x
     solve_projection(w, 1)
     for k in range(w.m):
         w.left[k] /= w.length[k]
         for e in range(w.row_start[k], w.row_start[k + 1]):
-            b[w.place[e] % n] -= w.gy[w.place[e]] * w.left[k]
+            b[w.column[e]] -= w.gy[w.place[e]] * w.left[k]
