@@ -497,7 +497,6 @@ def solve_well_transposed(w, b, c):
 
 def take_back_projection(w, b):
     """Apply the transposed projection to `b`; what comes from the constraints is in `w.left`."""
-    n: cython.int = w.n
     e: cython.int
     j: cython.int
     k: cython.int
