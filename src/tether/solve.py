@@ -239,8 +239,9 @@ def solve_dae(
     if sensitivity is not None:
         from tether.sensitivity.collect import taped  # late, to save time
 
-        others = callback is not None or any(event.apply is not None for event in watched)
-        tape = taped(sensitivity, given.problem, np.size(y0), names, others, settings)
+        tape = taped(
+            sensitivity, given.problem, np.size(y0), names, watched, callback is not None, settings
+        )
     between = dense_output or (
         times is not None and bool(np.any((times != t0) & (times != t_end)))
     )

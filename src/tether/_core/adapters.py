@@ -8,6 +8,8 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import isfinite
 
+from tether.base.checks import WrongResult, as_vector
+
 if cython.compiled:
     from cython.cimports.cpython.pycapsule import (
         PyCapsule_GetContext,
@@ -27,10 +29,6 @@ if cython.compiled:
 REAL = "fiub"                          # kinds of NumPy's real types
 # What functions raise where they have no value; their subclasses count as well.
 DOMAIN_ERRORS = (ValueError, ZeroDivisionError, OverflowError, FloatingPointError)
-
-
-class WrongResult(ValueError):
-    """A function returned what cannot be used: no smaller step will change that."""
 
 
 def pass_or_refuse(s, error, t, y, yp):
@@ -264,26 +262,6 @@ def is_plain(result, n):
             and cnp.PyArray_DIM(result, 0) == n
         )
     return False
-
-
-def as_vector(name, result, n):
-    """Return the n values that a function returned; a single one need not stand in a list."""
-    try:
-        values = np.asarray(result)
-    except ValueError:
-        raise WrongResult(
-            f"{name} must return a vector of {n} values, but returned a list of parts of unequal "
-            "size: join them with np.concatenate"
-        ) from None
-    if values.shape == () and n == 1:
-        return values.reshape(1)
-    if values.shape != (n,):
-        hint = ": join its parts with np.concatenate" if values.ndim > 1 else ""
-        raise WrongResult(
-            f"{name} must return {n} values, one per unknown in y0, but returned "
-            f"an object of shape {values.shape}{hint}"
-        )
-    return values
 
 
 def read_values(result, out, n):

@@ -29,6 +29,8 @@ cdef void solve_transposed(double* a, int* pivot, int n, double* b) noexcept nog
 cdef void fill(Workplace w, double* values, Py_ssize_t first) noexcept nogil
 cdef void prepare(Workplace w, double c) noexcept nogil
 cdef void solve_projection(Workplace w, int lines) noexcept nogil
+cdef void take_out_past(Workplace w, double[:, :, ::1] tangents, Py_ssize_t row,
+                        double[:, ::1] shares, Py_ssize_t step) noexcept nogil
 cdef void take_step(Workplace w, double* new, double* old, double c) noexcept nogil
 cdef void solve_well_transposed(Workplace w, double* b, double c) noexcept nogil
 cdef void take_back_projection(Workplace w, double* b) noexcept nogil

@@ -310,7 +310,6 @@ def forwards(slopes, c, s, first, predictor, changes):
     step: cython.Py_ssize_t
     i: cython.int
     k: cython.int
-    x: cython.double
     new: cython.p_double
     old: cython.p_double
     if count == 0 or w.lines == 0:
@@ -322,15 +321,7 @@ def forwards(slopes, c, s, first, predictor, changes):
         prepare(w, cs[step, 0])
         for i in range(w.n * w.lines):
             w.past[i] = 0.0
-        for k in range(1, WIDTH):
-            x = cs[step, k]
-            if x != 0.0:
-                if cython.compiled:
-                    old = cython.address(tangents[first + step - k, 0, 0])
-                else:
-                    old = tangents[first + step - k].reshape(-1)
-                for i in range(w.n * w.lines):
-                    w.past[i] -= x * old[i]
+        take_out_past(w, tangents, first + step, cs, step)
         if cython.compiled:
             new = cython.address(tangents[first + step, 0, 0])
             old = cython.address(tangents[first + step - 1, 0, 0])
@@ -342,18 +333,27 @@ def forwards(slopes, c, s, first, predictor, changes):
             continue
         for i in range(w.n * w.lines):
             w.past[i] = new[i]
-        for k in range(1, WIDTH):
-            x = foreseen[step, k]
-            if x != 0.0:
-                if cython.compiled:
-                    old = cython.address(tangents[first + step - k, 0, 0])
-                else:
-                    old = tangents[first + step - k].reshape(-1)
-                for i in range(w.n * w.lines):
-                    w.past[i] -= x * old[i]
+        take_out_past(w, tangents, first + step, foreseen, step)
         for i in range(w.n):
             for k in range(w.lines):
                 made[step, i, k] = w.past[i * w.lines + k]
+
+
+def take_out_past(w, tangents, row, shares, step):
+    """Take shares of the points before a row out of `w.past`."""
+    i: cython.int
+    k: cython.int
+    x: cython.double
+    old: cython.p_double
+    for k in range(1, WIDTH):
+        x = shares[step, k]
+        if x != 0.0:
+            if cython.compiled:
+                old = cython.address(tangents[row - k, 0, 0])
+            else:
+                old = tangents[row - k].reshape(-1)
+            for i in range(w.n * w.lines):
+                w.past[i] -= x * old[i]
 
 
 def take_step(w, new, old, c):

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_numbers", "check_time", "check_vector"]
+__all__ = ["WrongResult", "as_numbers", "as_vector", "check_time", "check_vector"]
 
 LOOP_UP_TO = 32                # up to here a loop over numbers is faster than operations on arrays
+
+
+class WrongResult(ValueError):  # noqa: N818  (nothing has failed yet)
+    """A function returned what cannot be used: no smaller step will change that."""
 
 
 def as_numbers(name: str, value: Any) -> np.ndarray:
@@ -56,3 +60,23 @@ def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
         bad = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ValueError(f"{name} must be finite, but {name}[{bad}] is {array[bad]}")
     return array
+
+
+def as_vector(name: str, result: Any, n: int) -> np.ndarray:
+    """Return the n values that a function returned; a single one need not stand in a list."""
+    try:
+        values = np.asarray(result)
+    except ValueError:
+        raise WrongResult(
+            f"{name} must return a vector of {n} values, but returned a list of parts of unequal "
+            "size: join them with np.concatenate"
+        ) from None
+    if values.shape == () and n == 1:
+        return values.reshape(1)
+    if values.shape != (n,):
+        hint = ": join its parts with np.concatenate" if values.ndim > 1 else ""
+        raise WrongResult(
+            f"{name} must return {n} values, one per unknown in y0, but returned an object of "
+            f"shape {values.shape}{hint}"
+        )
+    return values

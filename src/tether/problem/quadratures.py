@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tether._core.adapters import DOMAIN_ERRORS, WrongResult
-from tether.base.checks import check_vector
+from tether._core.adapters import DOMAIN_ERRORS
+from tether.base.checks import WrongResult, as_vector, check_vector
 from tether.base.frozen import made
 from tether.problem.constraint import Constraint
 from tether.problem.given import Given
@@ -184,7 +184,7 @@ class WithQuadratures(Problem):
             self.fyp = _diagonal(written.fyp, m)
         if (terms := written.terms) is not None:
             self.terms = lambda t, y, yp, *args: np.concatenate(
-                [_as_vector("terms", terms(t, y[:n], yp[:n], *args), n), yp[n:]]
+                [as_vector("terms", terms(t, y[:n], yp[:n], *args), n), yp[n:]]
             )
 
     @property
@@ -209,7 +209,7 @@ def _residual(written: Problem, integrands: Integrands, n: int) -> Callable[...,
         if fills:
             fun(t, y[:n], yp[:n], out[:n], *args)
         else:
-            out[:n] = _as_vector("fun", fun(t, y[:n], yp[:n], *args), n)
+            out[:n] = as_vector("fun", fun(t, y[:n], yp[:n], *args), n)
         first = n
         for number, (function, end) in enumerate(zip(functions, ends, strict=True)):
             last = n + end
@@ -223,26 +223,6 @@ def _residual(written: Problem, integrands: Integrands, n: int) -> Callable[...,
             first = last
 
     return residual
-
-
-def _as_vector(name: str, result: Any, n: int) -> np.ndarray:
-    """Return the n values of a function; that of the core cannot be traced."""
-    try:
-        values = np.asarray(result)
-    except ValueError:
-        raise WrongResult(
-            f"{name} must return a vector of {n} values, but returned a list of parts of unequal "
-            "size: join them with np.concatenate"
-        ) from None
-    if values.shape == () and n == 1:
-        return values.reshape(1)
-    if values.shape != (n,):
-        hint = ": join its parts with np.concatenate" if values.ndim > 1 else ""
-        raise WrongResult(
-            f"{name} must return {n} values, one per unknown in y0, but returned an object of "
-            f"shape {values.shape}{hint}"
-        )
-    return values
 
 
 def _jacobian(jac: Callable[..., Any], integrands: Integrands, n: int) -> Callable[..., Any]:

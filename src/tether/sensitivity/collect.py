@@ -107,14 +107,6 @@ class Derivatives(Tape):
             return self._nothing()
         if self._reading is not None:
             check_not_changed(self._reading, reading_of(self.parameters, self.run.n))
-        problem, n = self.parameters.problem, self.run.n
-        check_outside(self.parameters, n, [
-            *((f"event {event.name}", event.fun, True) for event in events),
-            *((f"apply of event {event.name}", event.apply, True) for event in events
-              if event.apply is not None),
-            *(("a constraint or an invariant", item.fun, False)
-              for item in (*problem.constraints, *problem.invariants)),
-        ])
         sweep = Sweep(self, self.record, self.parameters, events)
         look = self._resolution
         look.begin()
@@ -190,13 +182,21 @@ class Derivatives(Tape):
 
 
 def taped(
-    sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None, others: bool,
-    settings: Options,
+    sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None,
+    events: Sequence[Event], called_back: bool, settings: Options,
 ) -> Derivatives:
-    """Make the tape of a run whose derivatives are wanted; `others` may change things on it."""
+    """Make the tape of a run whose derivatives are wanted; what has none is refused at once."""
     later = sensitivity if isinstance(sensitivity, Later) else None
     wanted = sensitivity if later is None else later.wanted
     parameters = find_parameters(wanted, problem, n, variables)
+    applies = [(event.name, event.apply) for event in events if event.apply is not None]
+    check_outside(parameters, n, [
+        *((f"event {event.name}", event.fun, True) for event in events),
+        *((f"apply of event {name}", apply, True) for name, apply in applies),
+        *(("a constraint or an invariant", item.fun, False)
+          for item in (*problem.constraints, *problem.invariants)),
+    ])
+    others = called_back or bool(applies)      # may change what the equations read
     return Derivatives(parameters, later, others, n + problem.n_quadratures, settings)
 
 

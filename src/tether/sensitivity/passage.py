@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tether._core import interpolate
 from tether._core.plain import Plain
 from tether.run.happening import Happening
 from tether.run.watch import Event
@@ -221,16 +222,15 @@ class Moment:
         return self.path.shares(self.t, self.row, self.degree)
 
     def _slope(self) -> np.ndarray:
-        """Slope of the polynomial, by those of Lagrange's."""
-        last = PAST + self.row
-        nodes = self.path.t[last - self.degree : last + 1][::-1]
-        scale = np.max(np.abs(nodes - self.t)) or 1.0
-        found = np.zeros_like(self.y)
-        for j, point in enumerate(self.points):
-            others = np.delete(nodes, j)
-            basis = np.poly((others - self.t) / scale) / np.prod((nodes[j] - others) / scale)
-            found += np.polyval(np.polyder(basis), 0.0) / scale * point
-        return found
+        """Slope of the polynomial."""
+        last, k = PAST + self.row, self.degree
+        nodes = np.ascontiguousarray(self.path.t[last - k : last + 1])
+        psi, phi = interpolate.polynomial_through(
+            nodes, np.ascontiguousarray(self.points[::-1]), k, k
+        )
+        y, yp = np.empty((2, 1, self.path.linear.n))
+        interpolate.evaluate_at(np.array([self.t]), nodes[-1], k, psi, phi, y, yp)
+        return yp[0]
 
     @cached_property
     def points(self) -> np.ndarray:
