@@ -175,7 +175,7 @@ def solve_dae(
         Size of the first step and largest size of any. Where a traced function has conditions on
         time and unknowns together no step is longer than a hundredth of the interval.
     max_order : int
-        Highest order, 1 to 5.
+        Highest order, 1 to 6.
     max_steps, max_seconds : optional
         Limits of accepted steps and of time, which includes that of tracing and of the start.
     progress : bool

@@ -26,7 +26,7 @@ cdef enum:
     AS_GIVEN = 30
 
 cdef enum:
-    MAX_ORDER = 5
+    MAX_ORDER = 6
     COLUMNS = MAX_ORDER + 3     # order k needs differences 0..k, and k+1, k+2 to judge order k+1
 
 cdef enum:

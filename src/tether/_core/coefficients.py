@@ -1,7 +1,6 @@
-"""Coefficients of the variable-step BDF with fixed leading coefficient."""
+"""Coefficients of the variable-step BDF."""
 
 import cython
-from cython.cimports.libc.math import fabs
 
 
 def set_coefficients(s):
@@ -10,12 +9,8 @@ def set_coefficients(s):
     Nothing of the history is overwritten: a failed attempt needs no undoing.
     """
     j: cython.int
-    q: cython.int
     k: cython.int = s.k
     h: cython.double = s.h
-    harmonic: cython.double = 0.0      # 1 + 1/2 + ... + 1/q = -alpha_s of order q
-    sum_alpha: cython.double = 0.0     # -alpha_0 of order q
-    constant: cython.double
     inverse: cython.double
 
     s.beta[0] = 1.0
@@ -28,11 +23,4 @@ def set_coefficients(s):
         s.gamma[j] = s.gamma[j - 1] + inverse
     for j in range(1, k + 2):
         s.beta[j] = s.beta[j - 1] * (s.psi_new[j] / s.psi[j])   # divisions need not wait
-    for q in range(1, k + 2):
-        harmonic += 1.0 / q
-        sum_alpha += s.alpha[q]
-        constant = fabs(s.alpha[q + 1] - harmonic + sum_alpha)
-        # The second term keeps the error of interpolation between the steps in view.
-        s.error_constant[q] = constant if constant > s.alpha[q + 1] else s.alpha[q + 1]
-        if q == k:
-            s.cj = harmonic / h
+    s.cj = s.gamma[k]

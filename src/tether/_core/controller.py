@@ -1,7 +1,7 @@
 """Step size: after a success, after a failure, and at the end of the interval."""
 
 import cython
-from cython.cimports.libc.math import fabs, pow, sqrt
+from cython.cimports.libc.math import fabs, sqrt
 
 if not cython.compiled:
     from tether._core.begin import find_curvature, follow_parabola
@@ -13,17 +13,14 @@ if not cython.compiled:
         PUZZLED,
         SMALLER_IS_WORSE,
     )
-    from tether._core.order import lower_order
+    from tether._core.order import lower_order, promised
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
-# The share of the tolerance that the next step aims at (DASSL's 2 err + 1e-4).
-TARGET = cython.declare(cython.double, 0.5)
-TINY_ERROR = cython.declare(cython.double, 1e-4)
 MAX_GROWTH = cython.declare(cython.double, 2.0)
 MIN_RATIO = cython.declare(cython.double, 0.5)
 # Dead band: a step that would change by less than this stays, and its factors with it.
 BAND_LOW = cython.declare(cython.double, 0.9)
-BAND_HIGH = cython.declare(cython.double, 1.3)
+BAND_HIGH = cython.declare(cython.double, 1.2)
 MAX_ERROR_FAILURES = cython.declare(cython.int, 20)
 MAX_NEWTON_FAILURES = cython.declare(cython.int, 20)
 # A quarter of the step should bring the prediction closer by more than this ...
@@ -36,17 +33,11 @@ MAX_IN_VAIN = cython.declare(cython.int, 4)
 def next_step(s):
     """Size of the next step after a success at the order chosen in `s.new_order`."""
     ratio: cython.double
-    control: cython.double
-    error: cython.double = s.order_error[s.new_order]
-    control = pow(error / TARGET + TINY_ERROR, -1.0 / (s.new_order + 1))
+    control: cython.double = promised(s, s.new_order)
     if s.controller == H211B:
         ratio = h211b_ratio(s, control)
     else:
         ratio = dassl_ratio(control)
-    # Where an algebraic unknown depends on y', every change of h makes it jump a little. Only
-    # k + 1 steps without a change of order or a failure show whether a longer one is safe.
-    if ratio > 1.0 and s.steps_at_order <= s.k:
-        ratio = 1.0
     s.last_control = control
     return s.h * ratio
 
@@ -96,7 +87,7 @@ def recover(s, status):
         s.error_test_failures += 1
         if s.error_failures == 1:
             s.k = max(lower_order(s), s.lowest_order)
-            ratio = 0.9 * pow(s.order_error[s.k] / TARGET + TINY_ERROR, -1.0 / (s.k + 1))
+            ratio = 0.9 * promised(s, s.k)
             ratio = 0.9 if ratio > 0.9 else (0.25 if ratio < 0.25 else ratio)
         else:
             s.k = max(lower_order(s) if s.error_failures == 2 else 1, s.lowest_order)

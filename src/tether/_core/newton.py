@@ -22,6 +22,8 @@ if not cython.compiled:
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_ITERATIONS = cython.declare(cython.int, 4)
+# Factors serve while cj stays within this share of theirs.
+CJ_DRIFT = cython.declare(cython.double, 0.25)
 # A Jacobian older than this many steps is renewed when the matrix is factored again anyway.
 OLD = cython.declare(cython.int, 50)
 # Rates of convergence that are too slow: with an old Jacobian a new one is worth its price.
@@ -153,7 +155,7 @@ def is_old(s):
 
 def needs_factor(s):
     """Tell whether the stored factors are too far from this step's matrix."""
-    return s.cj_factored == 0.0 or fabs(s.cj / s.cj_factored - 1.0) > s.cj_drift
+    return s.cj_factored == 0.0 or fabs(s.cj / s.cj_factored - 1.0) > CJ_DRIFT
 
 
 def set_up(s, fresh):

@@ -5,11 +5,16 @@ filtered ones are asked.
 """
 
 import cython
-from cython.cimports.libc.math import fabs
+from cython.cimports.libc.math import fabs, pow
 
 if not cython.compiled:
+    from tether._core.codes import H211B
     from tether._core.terms import filter_terms
 
+# The share of the tolerance that the next step aims at; DASSL's is 2 err + 1e-4.
+TARGET = cython.declare(cython.double, 0.1)
+TARGET_OF_DASSL = cython.declare(cython.double, 0.5)
+TINY_ERROR = cython.declare(cython.double, 1e-4)
 # Of the longest step: what counts as one.
 NEARLY = cython.declare(cython.double, 0.99)
 
@@ -46,13 +51,35 @@ def next_order(s):
     best: cython.int
     if lower_order(s) < k:
         return k - 1
-    if k == s.max_order or s.steps_at_order <= k:
+    if s.steps_at_order <= k:
         return k
+    if k == s.max_order:
+        return k - 1 if is_in_vain(s) else k
     best = best_neighbour(s)
     if best <= k and s.steps_at_order % (k + 1) == 0 and may_mislead(s):    # it has its price
         filter_terms(s, k - 1)
         best = best_neighbour(s)
     return best
+
+
+def is_in_vain(s):
+    """Tell whether the highest order gains nothing, math (9b).
+
+    Differences of one order more that grow are those of errors: of the iteration, or of a mode for
+    which the formula is not stable. They keep the step short, and at the order below less.
+    """
+    k: cython.int = s.k
+    return (
+        k > 1
+        and s.order_term[k + 1] > s.order_term[k]
+        and promised(s, k - 1) > promised(s, k)
+    )
+
+
+def promised(s, q):
+    """How many times longer than this one the next step could be at order q, math (11)."""
+    target: cython.double = TARGET if s.controller == H211B else TARGET_OF_DASSL
+    return pow(s.order_error[q] / target + TINY_ERROR, -1.0 / (q + 1))
 
 
 def may_mislead(s):

@@ -16,7 +16,7 @@ from cython.cimports.libc.math import fabs, sqrt
 if not cython.compiled:
     from tether._core.arrays import address, integer_address
 
-WIDTH = cython.declare(cython.int, 7)  # coefficients of a step of order 5
+WIDTH = cython.declare(cython.int, 8)  # coefficients of a step of order 6
 # Of its length: what is left of a constraint that depends on others.
 DEPENDENT = cython.declare(cython.double, 1e-7)
 # Of F_y: beside it so much of c F_y' loses digits that matter.
@@ -33,7 +33,6 @@ def coefficients(t, order, first, out, predictor):
     c: cython.double[:, ::1] = out
     predicted: cython.double[:, ::1] = predictor
     end: cython.double
-    harmonic: cython.double
     value: cython.double
     slope: cython.double
     inverse: cython.double
@@ -46,10 +45,9 @@ def coefficients(t, order, first, out, predictor):
         row = first + i
         end = times[row]
         points = orders[i] + 1
-        harmonic = 0.0
+        c[i, 0] = 0.0
         for j in range(1, points):
-            harmonic += 1.0 / j
-        c[i, 0] = harmonic / (end - times[row - 1])
+            c[i, 0] += 1.0 / (end - times[row - j])
         for j in range(WIDTH):
             predicted[i, j] = 0.0
         for j in range(1, WIDTH):

@@ -65,7 +65,6 @@ cdef class State:
     cdef double alpha[COLUMNS + 1]
     cdef double beta[COLUMNS + 1]
     cdef double gamma[COLUMNS + 1]
-    cdef double error_constant[COLUMNS]
     cdef public double cj
     cdef double* tolerance            # rtol |y_n| + atol
     cdef double* weight               # 1 / tolerance
@@ -94,7 +93,6 @@ cdef class State:
     cdef public double condition      # of the factored matrix, a lower estimate; -1: singular
     cdef public double cj_factored    # 0: nothing factored yet
     cdef public double linear_error   # the share of an increment that a solution may leave
-    cdef public double cj_drift       # the factors serve while cj stays within this share of it
     cdef public bint jacobian_exists
     cdef public bint jacobian_current  # evaluated during this step
     cdef public long long jacobian_step

@@ -113,7 +113,7 @@ class State:
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
                 setattr(self, name, np.zeros(COLUMNS + 1))
-            for name in ("error_constant", "difference_norm", "order_error", "order_term"):
+            for name in ("difference_norm", "order_error", "order_term"):
                 setattr(self, name, np.zeros(COLUMNS))
         self.rtol = take(self, "rtol", n)
         self.atol = take(self, "atol", n)
@@ -179,7 +179,6 @@ class State:
         self.ring = take(self, "ring", ring)
         self.attempts = 0
         self.rate = self.condition = 0.0
-        self.cj_drift = 0.1
         self.linear_error = 0.0
         self.jacobian_exists = self.jacobian_current = False
         self.fyp_exists = self.fyp_constant = False

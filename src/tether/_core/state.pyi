@@ -46,7 +46,6 @@ class State:
     condition: float
     cj_factored: float
     linear_error: float
-    cj_drift: float
     jacobian_exists: bool
     jacobian_current: bool
     jacobian_step: int

@@ -71,8 +71,6 @@ class Pattern:
         The entries of column j are in ``row[start[j]:start[j + 1]]``, in ascending order.
     way : str or None
         Which factors cost least, once that is known: "dense", "sparse" or "band".
-    effort : float
-        How many solutions cost as much as sparse factors, once that is known.
     groups : tuple of int and ndarray, or None
         How many groups of columns share no row, and the group of each, once that is known.
     given : dict
@@ -91,7 +89,6 @@ class Pattern:
     def __init__(self, n: int, *places: Places) -> None:
         self.n = n
         self.way: str | None = None
-        self.effort = 0.0
         self.groups: tuple[int, np.ndarray] | None = None
         self.given: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         keys = np.concatenate([np.zeros(0, np.int64), *(_keys(n, *pair) for pair in places)])

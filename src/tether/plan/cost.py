@@ -10,11 +10,9 @@ import numpy as np
 from tether._core.sparse_lu import SparseLU
 from tether.base.pattern import Pattern
 
-__all__ = ["cheapest_way", "drift_of"]
+__all__ = ["cheapest_way"]
 
 SOLUTIONS = 4               # with the same factors, on average
-# Factors serve while cj stays within this share of it; longer, where they cost so many solutions.
-DRIFT, DEAR_DRIFT, DEAR = 0.1, 0.25, 12.0
 # LAPACK's factors of a full matrix, by operation; its solutions, by entry.
 FULL, FULL_ENTRY = 0.2, 0.3
 # Factors that leave zeros out: by operation, by entry, and by column.
@@ -44,11 +42,6 @@ def dense_cost(n: int) -> float:
     return n**3 / 3 * FULL + SOLUTIONS * n**2 * FULL_ENTRY
 
 
-def drift_of(pattern: Pattern) -> float:
-    """How far cj may be from that of factors chosen by their cost: farther, if that is high."""
-    return DEAR_DRIFT if pattern.way == "sparse" and pattern.effort > DEAR else DRIFT
-
-
 def sparse_cost(pattern: Pattern) -> float:
     """Cost of factors that leave zeros out; they are made once to see how many there are."""
     factors = SparseLU(pattern)
@@ -58,7 +51,6 @@ def sparse_cost(pattern: Pattern) -> float:
         return 0.0          # structurally singular: this way says which equations are to blame
     once = SPARSE * factors.operations + SPARSE_ENTRY * factors.entries
     solution = SPARSE_SOLUTION * factors.entries + SPARSE_COLUMN * pattern.n
-    pattern.effort = once / solution
     return float(once + SOLUTIONS * solution)
 
 

@@ -52,11 +52,6 @@ def new_state(model: Model, options: Options) -> State:
         from tether._core.gmres import LEFT_OVER  # late, to save time
 
         state.linear_error = LEFT_OVER
-    chosen = isinstance(options.linear_solver, str) and options.linear_solver == "auto"
-    if chosen and isinstance(matrix, Sparse):
-        from tether.plan.cost import drift_of  # late, to save time
-
-        state.cj_drift = drift_of(matrix.pattern)
     if options.scaling != "none":
         if matrix.follows:
             raise ValueError(

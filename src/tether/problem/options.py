@@ -73,7 +73,7 @@ class Options:
     max_step : float
         No step is longer.
     max_order : int
-        Highest order of the BDF, 1 to 5.
+        Highest order of the BDF, 1 to 6.
     max_steps, max_seconds : optional
         Stop with a failure after so many accepted steps or so much time, which includes that of
         tracing and of the start.
@@ -152,14 +152,14 @@ class Options:
     --------
     >>> from tether import Options
     >>> Options(rtol=1e-8, controller="dassl").max_order
-    5
+    6
     """
 
     rtol: ArrayLike = 1e-6
     atol: ArrayLike = 1e-9
     first_step: float | None = None   # DASSL's rule when None
     max_step: float = math.inf        # SciPy
-    max_order: int = 5                # order 6 is not stable enough
+    max_order: int = 6                # from 7 on the BDF are unstable
     max_steps: int | None = None
     max_seconds: float | None = None
     controller: str = "h211b"         # Söderlind 2003; measured, docs/mathematics.md
@@ -189,8 +189,8 @@ class Options:
         if self.first_step is not None:
             _check_positive("first_step", self.first_step)
         _check_positive("max_step", self.max_step, finite=False)
-        if not _is_integer(self.max_order) or not 1 <= self.max_order <= 5:
-            raise ValueError(f"max_order must be an integer from 1 to 5, got {self.max_order!r}")
+        if not _is_integer(self.max_order) or not 1 <= self.max_order <= 6:
+            raise ValueError(f"max_order must be an integer from 1 to 6, got {self.max_order!r}")
         if self.max_steps is not None and (not _is_integer(self.max_steps) or self.max_steps < 1):
             raise ValueError(f"max_steps must be a positive integer, got {self.max_steps!r}")
         if self.max_seconds is not None:

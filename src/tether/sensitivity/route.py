@@ -13,7 +13,7 @@ from tether.sensitivity.tape import Leg
 
 __all__ = ["PAST", "Path", "path_of"]
 
-PAST = 6                                       # points before a step that it may depend on
+PAST = 7                                       # points before a step that it may depend on
 
 
 @dataclass(eq=False)
