@@ -13,7 +13,7 @@ if not cython.compiled:
 
 POINTS = cython.declare(cython.int, 10)    # one of them is being written
 # The model is solved with the factors of another cj by so many iterations.
-SWEEPS = cython.declare(cython.int, 2)
+SWEEPS = cython.declare(cython.int, 3)
 
 
 def use_guesses(s):

@@ -22,8 +22,11 @@ if not cython.compiled:
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_ITERATIONS = cython.declare(cython.int, 4)
-# Factors serve while cj stays within this share of theirs.
+# Factors serve while cj stays within this share of theirs; less, where every residual is dear and
+# the unknowns are so few that factors cost less than a second one.
 CJ_DRIFT = cython.declare(cython.double, 0.25)
+CJ_DRIFT_OF_GUESSES = cython.declare(cython.double, 0.02)
+FEW = cython.declare(cython.int, 100)
 # A Jacobian older than this many steps is renewed when the matrix is factored again anyway.
 OLD = cython.declare(cython.int, 50)
 # Rates of convergence that are too slow: with an old Jacobian a new one is worth its price.
@@ -155,7 +158,8 @@ def is_old(s):
 
 def needs_factor(s):
     """Tell whether the stored factors are too far from this step's matrix."""
-    return s.cj_factored == 0.0 or fabs(s.cj / s.cj_factored - 1.0) > CJ_DRIFT
+    drift: cython.double = CJ_DRIFT_OF_GUESSES if s.guesses and s.n <= FEW else CJ_DRIFT
+    return s.cj_factored == 0.0 or fabs(s.cj / s.cj_factored - 1.0) > drift
 
 
 def set_up(s, fresh):
