@@ -27,6 +27,8 @@ MAX_NEWTON_FAILURES = cython.declare(cython.int, 20)
 CLOSER = cython.declare(cython.double, 0.5)
 # ... and the error down, to which the longer steps before contribute at high order.
 SHRUNK = cython.declare(cython.double, 0.8)
+# No step is given up before one has been tried that is about as small as it can be.
+LAST_CHANCE = cython.declare(cython.double, 0.75)
 MAX_IN_VAIN = cython.declare(cython.int, 4)
 
 
@@ -38,6 +40,8 @@ def next_step(s):
         ratio = h211b_ratio(s, control)
     else:
         ratio = dassl_ratio(control)
+    if ratio > 1.0 and (s.error_failures > 0 or s.newton_failures > 0):
+        ratio = 1.0                    # what made an attempt fail has just been passed, or is ahead
     s.last_control = control
     return s.h * ratio
 
@@ -113,13 +117,15 @@ def recover(s, status):
         if status == NO_CONVERGENCE and smaller_is_worse(s):
             return -SMALLER_IS_WORSE
     s.steps_at_order = 0
+    if fabs(s.h) * ratio < smallest_step(s) < LAST_CHANCE * fabs(s.h):
+        ratio = smallest_step(s) / fabs(s.h)
     s.h *= ratio
     if s.error_failures >= 3 and s.lowest_order > 1:
         find_curvature(s, attempted)
         follow_parabola(s)
         puzzled = puzzled or s.t != s.t_began
     if (
-        fabs(s.h) > smallest_step(s)
+        fabs(s.h) >= smallest_step(s)
         and s.error_failures < MAX_ERROR_FAILURES
         and s.newton_failures < MAX_NEWTON_FAILURES
     ):

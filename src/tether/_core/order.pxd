@@ -1,4 +1,4 @@
-from tether._core.codes cimport H211B
+from tether._core.codes cimport H211B, MAX_ORDER
 from tether._core.state cimport State
 from tether._core.terms cimport filter_terms
 

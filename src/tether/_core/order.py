@@ -8,7 +8,7 @@ import cython
 from cython.cimports.libc.math import fabs, pow
 
 if not cython.compiled:
-    from tether._core.codes import H211B
+    from tether._core.codes import H211B, MAX_ORDER
     from tether._core.terms import filter_terms
 
 # The share of the tolerance that the next step aims at; DASSL's is 2 err + 1e-4.
@@ -53,8 +53,10 @@ def next_order(s):
         return k - 1
     if s.steps_at_order <= k:
         return k
+    if k == MAX_ORDER and is_in_vain(s):
+        return k - 1
     if k == s.max_order:
-        return k - 1 if is_in_vain(s) else k
+        return k
     best = best_neighbour(s)
     if best <= k and s.steps_at_order % (k + 1) == 0 and may_mislead(s):    # it has its price
         filter_terms(s, k - 1)
@@ -63,17 +65,13 @@ def next_order(s):
 
 
 def is_in_vain(s):
-    """Tell whether the highest order gains nothing, math (9b).
+    """Tell whether order 6 gains nothing, math (9b).
 
     Differences of one order more that grow are those of errors: of the iteration, or of a mode for
     which the formula is not stable. They keep the step short, and at the order below less.
     """
     k: cython.int = s.k
-    return (
-        k > 1
-        and s.order_term[k + 1] > s.order_term[k]
-        and promised(s, k - 1) > promised(s, k)
-    )
+    return s.order_term[k + 1] > s.order_term[k] and promised(s, k - 1) > promised(s, k)
 
 
 def promised(s, q):

@@ -184,7 +184,7 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
                        help="what to do with inconsistent starting values")
     group.add_argument("--first-step", type=float, metavar="H", help="size of the first step")
     group.add_argument("--max-step", type=float, metavar="H", help="largest size of a step")
-    group.add_argument("--max-order", type=values.count, metavar="K", help="highest order, 1 to 5")
+    group.add_argument("--max-order", type=values.count, metavar="K", help="highest order, 1 to 6")
     group.add_argument("--max-steps", type=values.count, metavar="N", help="limit of steps")
     group.add_argument("--max-seconds", type=float, metavar="S", help="limit of time")
     group.add_argument("-q", "--quiet", action="store_true",

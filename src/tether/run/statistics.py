@@ -48,7 +48,7 @@ class Statistics:
     >>> len(stats.h) == stats.steps
     True
     >>> int(max(stats.order))
-    5
+    6
     """
 
     steps: int
