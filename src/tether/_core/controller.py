@@ -40,8 +40,10 @@ def next_step(s):
         ratio = h211b_ratio(s, control)
     else:
         ratio = dassl_ratio(control)
-    if ratio > 1.0 and (s.error_failures > 0 or s.newton_failures > 0):
-        ratio = 1.0                    # what made an attempt fail has just been passed, or is ahead
+    # What made an attempt fail has just been passed, or is ahead. And a term of low order that is
+    # small may only be passing zero.
+    if ratio > 1.0 and (s.error_failures + s.newton_failures > 0 or s.new_order < s.k):
+        ratio = 1.0
     s.last_control = control
     return s.h * ratio
 
