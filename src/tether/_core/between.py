@@ -63,7 +63,7 @@ def only_between(s):
     for i in range(s.n):
         if s.kind[i] < 2:
             error = max(error, fabs(s.correction[i]) * s.error_weight[i])
-    return s.alpha[s.k + 1] * error <= 1.0
+    return s.error_constant[s.k] * error <= 1.0
 
 
 def measure_round_off(s):

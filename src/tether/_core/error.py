@@ -36,7 +36,7 @@ def judge_orders(s):
     measure_differences(s)
     set_terms(s)
     for q in range(max(s.k - 2, 1), s.k + 2):
-        s.order_error[q] = s.alpha[q + 1] * s.difference_norm[q]
+        s.order_error[q] = s.error_constant[q] * s.difference_norm[q]
     apply_estimate(s)
 
 

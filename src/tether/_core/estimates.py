@@ -72,7 +72,7 @@ def replace_error(s):
     for i in range(s.n):
         s.filtered[i] = s.correction[i]
     filter_error(s)
-    error = s.alpha[k + 1] * weighted_norm(s, s.filtered, s.filtered_weight, s.error_norm)
+    error = s.error_constant[k] * weighted_norm(s, s.filtered, s.filtered_weight, s.error_norm)
     if s.interpolated:
         error = max(error, interpolation_error(s))
     if s.starting:                     # too early to know what the filter may take away
@@ -190,7 +190,7 @@ def note_reactions(s):
         if s.kind[i] > 2 and s.reaction[i]:
             s.largest_reaction = max(s.largest_reaction, fabs(s.y[i]) / s.unit[i])
             error = max(error, fabs(s.filtered[i]) / s.unit[i])
-    error *= s.alpha[s.k + 1]
+    error *= s.error_constant[s.k]
     if error > s.reaction_error:
         s.reaction_error = error
         s.t_reaction_error = s.t_new

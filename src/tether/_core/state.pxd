@@ -65,6 +65,7 @@ cdef class State:
     cdef double alpha[COLUMNS + 1]
     cdef double beta[COLUMNS + 1]
     cdef double gamma[COLUMNS + 1]
+    cdef double error_constant[COLUMNS]
     cdef public double cj
     cdef double* tolerance            # rtol |y_n| + atol
     cdef double* weight               # 1 / tolerance

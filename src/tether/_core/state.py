@@ -113,7 +113,7 @@ class State:
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
                 setattr(self, name, np.zeros(COLUMNS + 1))
-            for name in ("difference_norm", "order_error", "order_term"):
+            for name in ("error_constant", "difference_norm", "order_error", "order_term"):
                 setattr(self, name, np.zeros(COLUMNS))
         self.rtol = take(self, "rtol", n)
         self.atol = take(self, "atol", n)
