@@ -61,7 +61,7 @@ def test_version(tether):
     (["solve", "robertson", "--points", "1"], "--points"),
     (["solve", "robertson", "--points", "5", "--at", "1,2"], "--at"),
     (["solve", "robertson", "--at", "5,1"], "t_eval"),
-    (["solve", "robertson", "--max-order", "6"], "max_order"),
+    (["solve", "robertson", "--max-order", "7"], "max_order"),
     (["solve", "robertson", "--form", "3"], "--form"),
     (["solve", "robertson", "--csv", "nowhere/out.csv"], "nowhere"),
     (["solve", "robertson", "--csv", "."], "folder"),

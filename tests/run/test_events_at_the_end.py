@@ -60,6 +60,16 @@ def test_output_times_have_the_value_before_the_event():
     assert len(sol.t_events[0]) == 5
 
 
+@pytest.mark.parametrize("max_step", [0.02, 0.025, 0.03, 1 / 30, 0.05, 0.1])
+@pytest.mark.parametrize("trace", ["auto", "never"])
+def test_steps_that_end_where_an_event_happens(max_step, trace):
+    """A value of next to nothing is that of an event ahead, not of the one before."""
+    tick = tick_every(0.1, apply=lambda t, y: [y[0], y[1] + 1.0])
+    sol = solve_dae(counter, (0.0, 1.05), [0.0, 0.0], events=tick, max_step=max_step, trace=trace)
+    np.testing.assert_allclose(sol.t_events[0], 0.1 * np.arange(11), atol=1e-12)
+    assert sol.y[1, -1] == 10.0
+
+
 @pytest.mark.parametrize("event", [
     lambda t, y: -1.0 if t <= 1.0 else 1.0,            # jumps behind the end
     lambda t, y: 1.0 + 1e-3 - t,                       # a little too late

@@ -131,7 +131,7 @@ BAD_OPTIONS = [
     ("first_step", "0.1"), ("first_step", [0.1]), ("first_step", 0.1j),
     ("max_step", 0), ("max_step", -1.0), ("max_step", NAN), ("max_step", "1"),
     ("max_step", None), ("max_step", [1.0, 2.0]),
-    ("max_order", 0), ("max_order", 6), ("max_order", 2.5), ("max_order", "5"),
+    ("max_order", 0), ("max_order", 7), ("max_order", 2.5), ("max_order", "5"),
     ("max_order", True), ("max_order", None),
     ("max_steps", 0), ("max_steps", -1), ("max_steps", 1.5), ("max_steps", "10"),
     ("max_steps", True),

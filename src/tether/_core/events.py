@@ -16,6 +16,11 @@ if not cython.compiled:
     from tether._core.zero import ZeroSearch
 
 
+INFINITE = cython.declare(cython.double, np.inf)
+# A function left at zero has moved away when it is this many times what counted as zero.
+FAR_AWAY = cython.declare(cython.double, 1e6)
+
+
 def crossed(old, new, direction):
     """Tell whether an event function passed zero in the wanted direction."""
     if direction > 0:
@@ -49,12 +54,17 @@ def rests(s, i):
 
 
 def look_on(s: State):
-    """Take the new values as those to change sign, but for functions that rest at zero."""
+    """Take the new values as those to change sign, but for functions that rest at zero.
+
+    What counted as zero for one that has left is kept, as a negative number, until it is far away.
+    """
     i: cython.int
+    rest: cython.double
     for i in range(s.n_events):
         if not rests(s, i):
             s.g_old[i] = s.g_new[i]
-            s.g_rest[i] = -1.0
+            rest = fabs(s.g_rest[i])
+            s.g_rest[i] = -rest if fabs(s.g_new[i]) <= FAR_AWAY * rest else -INFINITE
 
 
 def evaluate_events(s: State):

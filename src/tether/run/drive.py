@@ -47,8 +47,6 @@ NEGLIGIBLE_CHANGE = 1e-6
 ROOM = 4.0
 # Unknowns that are not projected onto a constraint may be off it by this many tolerances.
 HELD_WITHIN = 10.0
-# A function left at zero has moved away when it is this many times what counted as zero.
-FAR_AWAY = 1e6
 # How often one event may happen at one time.
 MOST_AT_ONCE = 100
 # Unknowns times steps of the first batch: a program takes these in next to no time.
@@ -376,8 +374,8 @@ class Driver:
             return False
         if not resting:
             return True
-        if abs(old) > FAR_AWAY * self.at_rest[number]:
-            del self.at_rest[number]           # it has left before this step
+        if s.event_rest[number] == -np.inf:    # it has moved away before this step
+            del self.at_rest[number]
             return True
         now, then = (Moment(t, *polynomial(t)) for t in (polynomial.t, polynomial.t_old))
         hold = self.held.get(number)
