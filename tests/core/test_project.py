@@ -77,8 +77,8 @@ def test_without_projection_the_index_1_form_leaves_the_circle(library):
 
 def test_work_of_the_projected_run(library):
     sol = hk(library, 1, 8, 1000.0)
-    assert sol.stats.steps < 250_000
-    assert sol.nfev < 2.75 * sol.stats.steps
+    assert sol.stats.steps < 160_000
+    assert sol.nfev < 3.0 * sol.stats.steps
     assert sol.stats.error_test_failures < 100
 
 
@@ -112,7 +112,7 @@ def test_projection_keeps_the_order_of_the_tolerance():
 
 
 @called_or_traced
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6])
 def test_projection_keeps_the_order_of_the_formula(k, trace):
     """Harmonic oscillator held on its circle: order k in the phase, by step refinement."""
     def exact(t):

@@ -125,7 +125,7 @@ BROKEN = [
     (jump_in_a_forcing, Cause.DISCONTINUITY, {1}, {"z"}, 0.37),
     (jump_in_a_callback, Cause.DISCONTINUITY, {1}, {"z"}, 1 / 3),
     (jump_in_a_state, Cause.DISCONTINUITY, {1}, {"force"}, 0.5),
-    (kink_that_is_differentiated_as_written, Cause.DISCONTINUITY, {1}, {"slope"}, 0.25),
+    (kink_that_is_differentiated_as_written, Cause.DISCONTINUITY, {1}, {"slope"}, 0.52),
     (infinite_from_the_start, Cause.NON_FINITE, {0}, None, 0.0),
     (preconditioner_that_is_none, Cause.LINEAR_SOLVER, None, None, None),
     (pole, Cause.BLOW_UP, None, {"mass"}, 1.0),

@@ -45,9 +45,9 @@ def kink_that_is_differentiated():
 def kink_that_is_differentiated_as_written():
     def fun(t, y, yp):
         slope, ramp = y
-        return [yp[1] - slope, ramp - abs(t - 0.25)]
+        return [yp[1] - slope, ramp - abs(t - 0.52)]
 
-    return solve_dae(fun, (0, 1), [-1.0, 0.25], trace="never")
+    return solve_dae(fun, (0, 1), [-1.0, 0.52], trace="never")
 
 
 def kink_in_a_backward_run():
@@ -114,7 +114,7 @@ def wrong_sign_in_a_jacobian():
         return [yp[0] + z, z - x**3 - t]
 
     def jac(t, y, yp):
-        sign = 1.0 if t < 0.5 else -1.0
+        sign = 1.0 if t < 0.2 else -1.0
         return np.array([[0.0, 1.0], [-3.0 * y[0] ** 2, sign]]), np.diag([1.0, 0.0])
 
     return solve_dae(fun, (0, 1), [1.0, 1.0], jac=jac)

@@ -18,7 +18,7 @@ from tether.run.condition import unsolved_systems
 
 __all__ = [
     "discontinuity", "index", "noise", "not_finite", "not_solved", "single_precision", "singular",
-    "singular_configuration", "unknown", "vanishing_tolerance",
+    "singular_configuration", "singular_from_the_start", "unknown", "vanishing_tolerance",
 ]
 
 IN_ONE_POSITION = "where constraints depend on each other in one position"
@@ -303,6 +303,12 @@ def singular(case: Case) -> Diagnosis | None:
         Cause.SINGULAR, dependence(case, rows, columns), (), case.t, rows, columns,
         alone(Cause.SINGULAR, rows),
     )
+
+
+def singular_from_the_start(case: Case) -> Diagnosis | None:
+    """Tell equations that never were independent: then no fold has made them so."""
+    began = case.pencil_of_start
+    return singular(case) if began is not None and began.singular else None
 
 
 def unknown(case: Case) -> Diagnosis:

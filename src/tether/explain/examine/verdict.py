@@ -21,6 +21,7 @@ from tether.explain.examine.failure import (
     single_precision,
     singular,
     singular_configuration,
+    singular_from_the_start,
     unknown,
     vanishing_tolerance,
 )
@@ -123,7 +124,9 @@ def _by_status(case: Case) -> Diagnosis:
         singular_configuration, single_precision, vanishing_tolerance,
     ]
     # at index 2 and 3 round-off in short steps looks like anything
-    looks += [index] if case.drowned else [discontinuity, singularity, index, singular]
+    looks += [index] if case.drowned else [
+        discontinuity, singular_from_the_start, singularity, index, singular,
+    ]
     looks += [round_off, condition, wrong_jacobian]
     found = (look(case) for look in looks)
     return next((verdict for verdict in found if verdict is not None), None) or unknown(case)
