@@ -223,8 +223,7 @@ def error_constant(alpha: np.ndarray) -> float:
     0.3333
     """
     k = len(alpha) - 1
-    harmonic = sum(1.0 / j for j in range(1, k + 1))
-    return max(float(alpha[-1]), abs(float(alpha.sum()) - harmonic))
+    return max(float(alpha[-1]), 1.0 / (k + 1)) if k > 1 else float(alpha[-1])
 
 
 def smooth_steps(order: int = 1, ratios: np.ndarray = RATIOS) -> list[OneStep]:
