@@ -3,8 +3,10 @@
     python -m benchmarks.steps before.json                 # with the build before
     python -m benchmarks.steps after.json before.json      # with the one after
 
-Every problem of the gallery is solved at 25 tolerances, and the counts of its work are kept beside
-the correct digits. With a second file the two builds are compared: steps, residuals, Jacobians and
+Every problem of the gallery is solved at eleven tolerances, and the counts of its work are kept
+beside the correct digits: those of the whole solution, at 400 times, against a run at 1e-11 that
+is written into the first file and taken from it by the second run. Unknowns are measured by their
+largest values. With a second file the two builds are compared: steps, residuals, Jacobians and
 factorisations at equal digits (`curves.py`), and at equal tolerances the steps and what becomes of
 the digits. A ratio below 1 means that the new build needs less. Counts do not depend on the load of
 the machine, so the two runs need not be interleaved.
@@ -24,30 +26,51 @@ import numpy as np
 from benchmarks.curves import common_levels, monotone_curve
 from tether.gallery import get, names
 
-TOLERANCES = [float(f"{10.0**-e:.4g}") for e in np.arange(3.0, 9.01, 0.25)]
+TOLERANCES = [float(f"{10.0**-e:.4g}") for e in np.arange(3.5, 8.51, 0.5)]
+REFERENCE = (1e-11, 1e-10)     # the first at which the problem is solved
+TIMES = 400
 COUNTS = ("steps", "nfev", "njev", "nlu")
-# Digits of the reference itself: what is closer to it than that is luck.
-MARGIN = 0.5
+# Of the largest unknown: by less none is measured.
+SMALLEST = 1e-3
+# Runs whose digits do not grow by this much from the loosest to the tightest say nothing.
+GROWTH = 1.5
 
 Run = dict[str, Any]
 
 
-def runs(name: str, options: dict[str, Any]) -> list[Run]:
-    """Solve a problem at all tolerances, from loose to tight; those that fail are left out."""
+def reference(name: str, options: dict[str, Any]) -> list[list[float]] | None:
+    """Return the unknowns at all times by a tight run; None if there is no such run."""
     problem = get(name)
+    for rtol in REFERENCE:
+        sol = problem.solve(rtol=rtol, t_eval=times(name), max_seconds=60, **options)
+        if sol.success:
+            return list(sol.y.tolist())
+    return None
+
+
+def times(name: str) -> np.ndarray:
+    """Return the times at which solutions are compared."""
+    return np.linspace(*get(name).t_span, TIMES)[1:]
+
+
+def runs(name: str, right: list[list[float]], options: dict[str, Any]) -> list[Run]:
+    """Solve a problem at all tolerances, from loose to tight; those that fail are left out."""
+    problem, exact = get(name), np.array(right)
+    size = np.abs(exact).max(axis=1, keepdims=True)
+    size = np.maximum(size, SMALLEST * size.max())
     found = []
     for rtol in TOLERANCES:
-        sol = problem.solve(rtol=rtol, max_seconds=60, **options)
+        sol = problem.solve(rtol=rtol, t_eval=times(name), max_seconds=60, **options)
         if not sol.success:
             continue
         counts = {count: int(getattr(sol.stats, count)) for count in COUNTS}
-        digits = min(problem.digits(sol.y[:, -1]), problem.reference_digits - MARGIN)
-        found.append({"rtol": rtol, "digits": digits, **counts})
+        error = np.sqrt(np.mean(np.max(np.abs(sol.y - exact) / size, axis=0) ** 2))
+        found.append({"rtol": rtol, "digits": -math.log10(max(error, 1e-14)), **counts})
     return found
 
 
 def at_equal_digits(new: list[Run], old: list[Run], count: str) -> float:
-    """Geometric mean of a ratio of counts over all digits that both reach; NaN if there are none."""
+    """Geometric mean of a ratio of counts over all digits that both reach; NaN for none."""
     curves = [
         monotone_curve([run["digits"] for run in each], [max(run[count], 1) for run in each])
         for each in (new, old)
@@ -63,11 +86,9 @@ def compare(new: dict[str, list[Run]], old: dict[str, list[Run]]) -> None:
     print("|---|" + "---|" * (len(COUNTS) + 3))
     rows = []
     for name in new:
-        if name not in old:
-            continue
         mine = {run["rtol"]: run for run in new[name]}
-        pairs = [(mine[run["rtol"]], run) for run in old[name] if run["rtol"] in mine]
-        if not pairs:
+        pairs = [(mine[run["rtol"]], run) for run in old.get(name, []) if run["rtol"] in mine]
+        if len(pairs) < 2 or pairs[-1][1]["digits"] - pairs[0][1]["digits"] < GROWTH:
             continue
         steps = math.exp(np.mean([math.log(a["steps"] / b["steps"]) for a, b in pairs]))
         gained = float(np.mean([a["digits"] - b["digits"] for a, b in pairs]))
@@ -91,11 +112,16 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     way = {"auto": {}, "given": {"form": "given"}, "called": {"trace": "never"}}[options.way]
-    chosen = options.problems.split(",") if options.problems else names()
-    found = {name: runs(name, way) for name in chosen}
-    options.output.write_text(json.dumps(found, indent=1))
-    if options.before is not None:
-        compare(found, json.loads(options.before.read_text()))
+    before = json.loads(options.before.read_text()) if options.before else None
+    right, found = before["right"] if before else {}, {}
+    for name in options.problems.split(",") if options.problems else names():
+        if name not in right:
+            right[name] = reference(name, way)
+        if right[name] is not None:
+            found[name] = runs(name, right[name], way)
+    options.output.write_text(json.dumps({"right": right, "runs": found}))
+    if before is not None:
+        compare(found, before["runs"])
 
 
 if __name__ == "__main__":
