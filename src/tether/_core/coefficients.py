@@ -24,7 +24,7 @@ def set_coefficients(s):
     for j in range(1, k + 2):
         s.beta[j] = s.beta[j - 1] * (s.psi_new[j] / s.psi[j])   # divisions need not wait
     s.cj = s.gamma[k]
-    # With short steps behind long ones alpha tends to zero, but kinks and jumps of slopes leave more.
+    # With short steps behind long ones alpha tends to zero, but kinks and jumps of y' leave more.
     # Only at order 1, which many failures lead to, a jump of an algebraic unknown may pass.
     s.error_constant[1] = s.alpha[2]
     for j in range(2, k + 2):
