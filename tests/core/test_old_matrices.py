@@ -134,8 +134,8 @@ def test_a_called_bridge_floats_where_its_leakage_holds_it(leak, rtol, share, un
 
 
 @pytest.mark.parametrize(("name", "most"), [
-    ("prothero-robinson", 150),         # 138 residuals if nobody asks, 248 if every step does
-    ("akzo", 440), ("caraxis-i1", 1680), ("nand-gate", 1850),
+    ("prothero-robinson", 150),         # 126 residuals if nobody asks, 224 if every step does
+    ("akzo", 450), ("caraxis-i1", 2100), ("nand-gate", 1800),
 ])
 def test_steps_of_called_functions_seldom_ask_in_vain(name, most):
     problem = gallery.get(name)
@@ -148,8 +148,8 @@ def test_steps_of_called_functions_seldom_ask_in_vain(name, most):
 
 
 @pytest.mark.parametrize(("name", "most"), [
-    # 153, 221 and 29 Jacobians if increments of any size are reason for a new one
-    ("andrews-i1", 130), ("water-tubes", 180), ("distillation", 24),
+    # 102, 208 and 36 Jacobians if increments of any size are reason for a new one
+    ("andrews-i1", 92), ("water-tubes", 120), ("distillation", 21),
 ])
 def test_smooth_runs_keep_their_matrices(name, most):
     problem = gallery.get(name)
@@ -165,7 +165,7 @@ def test_a_floating_bridge_takes_few_residuals():
         floating_bridge(1e-6, 1.0, 1.0, range(4)), (0, 0.05), np.zeros(4), rtol=1e-6, atol=1e-6,
         start="quiet",
     )
-    assert sol.nfev < 2000      # 1813 if its matrices are out of date
+    assert sol.nfev < 1930      # 1856 if its matrices are out of date
 
 
 # --- entries that do not change are not judged ----------------------------------------------------

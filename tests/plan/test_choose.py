@@ -28,11 +28,13 @@ pytestmark = pytest.mark.usefixtures("nothing_is_known")
 # --- the gallery --------------------------------------------------------------------------------
 
 LOW_INDEX = [name for name in gallery.names("classic") if gallery.get(name).index <= 1]
-# Share of the steps that may differ, beside a few per run. Those of Andrews' mechanism follow the
-# last digits: other roundings of the same equations make a quarter more or less at one tolerance.
+# Share of the steps that may differ, beside a few per run: iterations of called functions end at
+# other points, as their factors are newer. Those of Andrews' mechanism follow the last digits:
+# other roundings of the same equations make a quarter more or less at one tolerance.
 MORE_STEPS = {"andrews-i1": 0.15}
-# Digits at a loose tolerance: those of the transistor amplifier differ by more than one.
-SCATTER = {"transamp": 1.0}
+# Digits at a loose tolerance: those of the transistor amplifier differ by more than one. The
+# stiffness of Prothero and Robinson's equation damps all errors to a thousandth of the tolerance.
+SCATTER = {"transamp": 1.0, "prothero-robinson": 2.2}
 
 
 @pytest.mark.parametrize("name", LOW_INDEX)
@@ -58,7 +60,7 @@ def test_gallery_problems_are_solved_alike(name):
     digits = [np.mean([problem.digits(sol.y[:, -1]) for sol in run]) for run in (called, traced)]
     assert digits[1] == pytest.approx(digits[0], abs=SCATTER.get(name, 0.5))
     steps = [sum(sol.stats.steps for sol in run) for run in (called, traced)]
-    assert abs(steps[1] - steps[0]) <= 5 * len(rtols) + MORE_STEPS.get(name, 0.03) * steps[0]
+    assert abs(steps[1] - steps[0]) <= 5 * len(rtols) + MORE_STEPS.get(name, 0.07) * steps[0]
     beside = [sum(sol.nfev - sol.stats.iterations for sol in run) for run in (called, traced)]
     assert beside[1] <= beside[0]                      # nothing is differenced
 

@@ -330,7 +330,7 @@ def test_an_exception_passes_unchanged_and_nothing_is_lost(error, method, trace)
         class Breaks(Mine):
             def factor(self, matrix):
                 super().factor(matrix)
-                if self.factored > 8:
+                if self.factored > 12:
                     raise error
         solver = Breaks()
     with pytest.raises(type(error)) as caught:

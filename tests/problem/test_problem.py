@@ -22,7 +22,7 @@ def called():
 
 def test_reference_is_accurate(reference, called):
     for sol in (reference, called):
-        assert error_at_steps(sol, relax_exact) < 2e-5
+        assert error_at_steps(sol, relax_exact) < 2e-6
 
 
 def as_tuple(t, y, yp):
@@ -193,9 +193,9 @@ def test_one_problem_serves_many_runs(reference, called):
     ],
     ids=["function", "lists", "fortran", "sparse", "pair", "sparse pair"],
 )
-def test_forms_of_the_jacobian(jac, called, trace):
+def test_forms_of_the_jacobian(jac, reference, called, trace):
     sol = solve_dae(relax, SPAN, RELAX_START, jac=jac, trace=trace)
-    assert_same(sol, called, 1e-6)
+    assert_same(sol, called if trace == "never" else reference, 1e-6)
     assert beside_iterations(sol) < beside_iterations(called)
     assert sol.njev > 0
 

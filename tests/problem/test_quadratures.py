@@ -142,8 +142,9 @@ def test_whatever_the_user_passes(way, integrand, trace):
     assert not sol.warnings
     untested = solve_dae(fun, (0, 1), [1.0, 1.0], quadratures=integrand, trace=trace, **options,
                          options={"quadratures_tested": False})
-    np.testing.assert_allclose(untested.t, alone.t, rtol=1e-9)
-    np.testing.assert_allclose(untested.y, alone.y, rtol=1e-9)
+    # to what Jacobians by differences leave, where the integrand makes those necessary
+    np.testing.assert_allclose(untested.t, alone.t, rtol=1e-8)
+    np.testing.assert_allclose(untested.y, alone.y, rtol=1e-8)
     assert untested.quadratures[0, -1] == pytest.approx(EXACT, abs=1e-4)
 
 

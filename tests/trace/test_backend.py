@@ -183,6 +183,7 @@ def solve(problem, given, backend=None, rtol=1e-6):
     """Integrate a problem of the gallery."""
     options = {"rtol": rtol, "atol": rtol * given.atol_scale}
     run = RunOf(problem, given.y0, given.yp0, options, given.t_span[1], backend)
+    run.state.guesses = False      # a residual in Python is not dear: the same method for all
     while run.status == Status.RUNNING:
         run.advance(1000)
     assert run.status == Status.REACHED_END
@@ -206,9 +207,9 @@ def test_programs_integrate_as_callbacks_do(name):
     by_python = solve(Problem(given.fun, jac=jacobian), given)
     for backend in made:
         found = solve(Problem(given.fun), given, backend)
-        # a function that is called begins its iterations closer to the solution
-        assert abs(found.state.steps - by_runner.state.steps) <= 0.05 * by_runner.state.steps
-        assert abs(found.state.steps - by_python.state.steps) <= 0.04 * by_python.state.steps
+        assert found.counts == by_runner.counts
+        # other roundings of the same equations
+        assert abs(found.state.steps - by_python.state.steps) <= 0.09 * by_python.state.steps
         assert given.digits(found.y) > 3
 
 

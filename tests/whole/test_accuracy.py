@@ -18,42 +18,43 @@ def solve(problem, rtol, **options):
     return sol
 
 
-# name, rtol, digits at least, and at most: steps, residuals, Jacobians, factorisations; the digits
-# of transamp at 1e-4 are 4.3 to 6, by round-off
+# name, rtol, digits at least, and at most: steps, residuals, Jacobians, factorisations if the
+# function is called, so that a second residual is dearer than factors, and if it is traced; the
+# digits of transamp at 1e-4 are 4.3 to 7, by round-off
 CASES = [
-    ("robertson", 1e-4, 4.8, 670, 1500, 33, 190),
-    ("robertson", 1e-6, 6.0, 1300, 2600, 34, 190),
-    ("robertson", 1e-8, 7.7, 2500, 5000, 48, 200),
-    ("akzo", 1e-4, 4.6, 160, 420, 16, 48),
-    ("akzo", 1e-6, 6.2, 310, 700, 15, 56),
-    ("akzo", 1e-8, 7.7, 570, 1300, 19, 59),
-    ("transamp", 1e-4, 4.3, 2500, 9900, 510, 790),
-    ("transamp", 1e-6, 7.3, 4700, 16000, 630, 940),
-    ("transamp", 1e-8, 8.6, 9500, 28000, 820, 1100),
-    ("vdpol", 1e-4, 3.4, 860, 2300, 140, 280),
-    ("vdpol", 1e-6, 5.2, 1700, 4000, 180, 290),
-    ("vdpol", 1e-8, 6.8, 3600, 7900, 190, 320),
-    ("pend-i1", 1e-6, 3.2, 1300, 3300, 90, 110),
-    ("pend-i1", 1e-8, 5.2, 2900, 6900, 115, 130),
-    ("caraxis-i1", 1e-6, 3.2, 1600, 3500, 26, 42),
-    ("caraxis-i1", 1e-8, 4.9, 3300, 7000, 26, 42),
-    ("heat1d", 1e-6, 6.2, 160, 1200, 11, 37),
+    ("robertson", 1e-4, 5.2, 570, 1300, 22, 390, 120),
+    ("robertson", 1e-6, 6.5, 980, 2300, 24, 510, 125),
+    ("robertson", 1e-8, 8.2, 1750, 3900, 32, 550, 125),
+    ("akzo", 1e-4, 4.6, 145, 370, 10, 97, 31),
+    ("akzo", 1e-6, 6.3, 260, 600, 10, 115, 36),
+    ("akzo", 1e-8, 8.3, 430, 960, 11, 130, 40),
+    ("transamp", 1e-4, 4.3, 2100, 6200, 340, 1350, 510),
+    ("transamp", 1e-6, 7.5, 3700, 9700, 460, 1700, 660),
+    ("transamp", 1e-8, 8.8, 6800, 17000, 570, 2250, 800),
+    ("vdpol", 1e-4, 3.4, 660, 1650, 53, 520, 220),
+    ("vdpol", 1e-6, 5.5, 1250, 2900, 54, 730, 235),
+    ("vdpol", 1e-8, 7.0, 2300, 5300, 53, 1050, 250),
+    ("pend-i1", 1e-6, 3.6, 870, 2200, 110, 100, 125),
+    ("pend-i1", 1e-8, 5.6, 1700, 3800, 105, 92, 125),
+    ("caraxis-i1", 1e-6, 4.2, 1450, 3150, 6, 36, 16),
+    ("caraxis-i1", 1e-8, 5.8, 2600, 5700, 6, 45, 25),
+    ("heat1d", 1e-6, 7.0, 130, 290, 6, 80, 22),
 ]
 
 
 @pytest.mark.parametrize("trace", ["never", "always"])
 @pytest.mark.parametrize(
-    ("name", "rtol", "digits", "steps", "nfev", "njev", "nlu"), CASES,
+    ("name", "rtol", "digits", "steps", "nfev", "njev", "called", "traced"), CASES,
     ids=[f"{case[0]}-{case[1]:.0e}" for case in CASES],
 )
-def test_digits_and_work(name, rtol, digits, steps, nfev, njev, nlu, trace):
+def test_digits_and_work(name, rtol, digits, steps, nfev, njev, called, traced, trace):
     problem = gallery.get(name)
     sol = solve(problem, rtol, trace=trace)
     assert problem.digits(sol.y[:, -1]) >= digits
     assert sol.stats.steps <= steps
     assert sol.nfev <= nfev
     assert sol.njev <= njev
-    assert sol.nlu <= nlu
+    assert sol.nlu <= (called if trace == "never" else traced)
 
 
 def test_robertson_spans_thirteen_orders_of_magnitude_in_h():
@@ -97,7 +98,8 @@ def test_stiff_error_stays_below_the_tolerance():
 def test_every_variant_of_the_method_is_as_accurate(name, options):
     problem = gallery.get(name)
     default, variant = solve(problem, 1e-7), solve(problem, 1e-7, options=options)
-    assert variant.nfev != default.nfev                    # the option is not ignored
+    counts = [(run.stats.steps, run.nfev) for run in (default, variant)]
+    assert counts[0] != counts[1]                          # the option is not ignored
     assert (problem.digits(variant.y[:, -1])
             >= min(problem.digits(default.y[:, -1]), 7.0) - 0.9)
     assert variant.stats.steps < 1.7 * default.stats.steps
@@ -144,9 +146,9 @@ def test_order_rises_although_the_step_changes_every_time():
 
 def test_a_linear_problem_needs_few_jacobians():
     sol = solve(gallery.get("trivial"), 1e-6)
-    assert sol.njev < 0.01 * sol.stats.steps
-    assert sol.nlu < 0.02 * sol.stats.steps
-    assert sol.nfev < 2.1 * sol.stats.steps
+    assert sol.njev < 0.004 * sol.stats.steps
+    assert sol.nlu < 0.007 * sol.stats.steps
+    assert sol.nfev < 2.3 * sol.stats.steps
 
 
 def test_returned_slope_satisfies_the_residual():
