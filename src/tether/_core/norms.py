@@ -12,7 +12,10 @@ LEAST_RTOL = cython.declare(cython.double, 1e-12)
 
 
 def set_weights(s):
-    """Weights of this step from y_n, math (10)."""
+    """Weights of this step from y_n and y_n-1, math (10).
+
+    With y_n alone an unknown that is just passing zero would have next to no tolerance.
+    """
     i: cython.int
     size: cython.double
     scale: cython.double
@@ -20,7 +23,7 @@ def set_weights(s):
     largest: cython.double = 0.0
     s.y_norm = 0.0
     for i in range(s.n):
-        size = fabs(s.phi[i])
+        size = larger(fabs(s.phi[i]), fabs(s.phi[i] - s.phi[s.n + i]))
         scale = s.rtol[i] * size + s.atol[i]
         if scale <= 0.0:
             return ZERO_WEIGHT
