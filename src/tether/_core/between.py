@@ -48,7 +48,7 @@ MAX_TURNS = cython.declare(cython.int, 4)
 
 def allowed_between(s, i):
     """Tolerance of an unknown between the steps."""
-    return s.tolerance[i] + s.round_off[i]
+    return s.tolerance[i] + max(s.round_off[i], NOISE * s.own_noise[i])
 
 
 def weight_between(s, i):

@@ -15,6 +15,7 @@ cdef void note_reactions(State s) noexcept nogil
 cdef void note_untested(State s) noexcept nogil
 cdef void set_weights_of_determined(State s, double iteration) noexcept nogil
 cdef void find_noise(State s) noexcept nogil
+cdef void find_own_noise(State s) noexcept nogil
 cdef void find_noise_of_kind(State s, int v, double h) noexcept nogil
 cdef double change_of_step(State s) noexcept nogil
 cdef void filter_error(State s) noexcept nogil

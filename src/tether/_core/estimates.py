@@ -229,11 +229,13 @@ def find_noise(s):
             find_noise_of_kind(s, 2, 1.0)
             for j in range(s.n):
                 s.noise_share[j] = s.scratch[j]
+            if s.exact_at_steps:
+                find_own_noise(s)
             s.noise_jacobian = s.njev
         for j in range(s.n):
             s.scratch[j] = EPS * size * s.noise_share[j]
             if s.kind[j] > 1:
-                s.scratch[j] /= h
+                s.scratch[j] = s.own_noise[j] if s.own_noise[j] > 0.0 else s.scratch[j] / h
         return
     for j in range(s.n):
         s.scratch[j] = EPS * size * s.unit[j]
@@ -241,6 +243,37 @@ def find_noise(s):
             s.scratch[j] /= h
     for v in range(2, s.highest_kind + 1):
         find_noise_of_kind(s, v, h)
+
+
+def find_own_noise(s):
+    """Find the round-off of what equations without slopes determine, in `s.own_noise`.
+
+    The terms of such an equation have round-off of their own size, whatever the step is.
+    """
+    i: cython.int
+    j: cython.int
+    noise: cython.double
+    for j in range(s.n):
+        s.r[j] = 1.0
+    s.matrix.largest_in_rows(OF_YP, s.r, s.scratch)
+    for j in range(s.n):
+        s.r[j] = EPS * (fabs(s.phi[j]) + s.tolerance[j])
+    s.matrix.largest_in_rows(OF_Y, s.r, s.increment)
+    for i in range(s.n):
+        if s.scratch[i] > 0.0:
+            s.increment[i] = 0.0           # an equation with slopes says nothing
+    for j in range(s.n):
+        if s.kind[j] == 2:
+            noise = s.matrix.largest_in_column(OF_Y, j, s.increment)
+            s.own_noise[j] = 1.0 / noise if noise > 0.0 else 0.0
+    if s.cj_factored == 0.0:
+        return
+    for i in range(s.n):
+        s.r[i] = s.increment[i] if i % 2 == 0 else -s.increment[i]
+    solve_scaled(s, s.r)
+    for j in range(s.n):
+        if s.own_noise[j] > 0.0 and fabs(s.r[j]) < 1e300:
+            s.own_noise[j] = max(s.own_noise[j], fabs(s.r[j]))
 
 
 def find_noise_of_kind(s, v, h):

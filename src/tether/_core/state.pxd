@@ -154,6 +154,7 @@ cdef class State:
     cdef public bint exact_at_steps   # kind 2 is what the equations determine at every step
     cdef double* round_off            # of such unknowns, where it was seen to matter ...
     cdef double* noise_share          # round-off of an unknown of kind 2 in that of y / h ...
+    cdef double* own_noise            # ... or by itself, of equations without slopes; 0: it is not
     cdef public long long noise_jacobian    # ... by the Jacobian with this number
     cdef public long long round_off_step    # ... for the last time; 0: nowhere
     cdef public double place          # in the step, of the last look between the steps

@@ -338,13 +338,14 @@ class State:
             open_block(self, self.n)
             self.filtered = take(self, "filtered", self.n)
             return
-        open_block(self, 6 * self.n)
+        open_block(self, 7 * self.n)
         self.error_weight = take(self, "error_weight", self.n)
         self.filtered_weight = take(self, "filtered_weight", self.n)
         self.newton_weight = take(self, "newton_weight", self.n)
         self.filtered = take(self, "filtered", self.n)
         self.round_off = take(self, "round_off", self.n)
         self.noise_share = take(self, "noise_share", self.n)
+        self.own_noise = take(self, "own_noise", self.n)
         self.noise_jacobian = -1
         self.round_off_step = 0
 
