@@ -80,14 +80,13 @@ def _by_slope(case: Case) -> Diagnosis | None:
     exponent = _exponent(case, worst)
     # a matrix that has become singular on the way is sign enough of a fold, and so is a slope
     # that large after the solution has got to the other branch
-    folds = (
-        case.status == Status.SINGULAR_MATRIX or _trembles(case, worst) or ratio[worst] > INFINITE
-    )
+    trembles = _trembles(case, worst)
+    folds = case.status == Status.SINGULAR_MATRIX or trembles or ratio[worst] > INFINITE
     if exponent is None and not folds:
         return None
     name, last = case.names.variable(worst), np.median(slopes[:, worst])
     large = abs(case.y[worst]) > LARGE_GROWTH * max(abs(y0[worst]), 1.0, *np.abs(y0))
-    growing = case.y[worst] * last * case.state.direction > 0.0
+    growing = case.y[worst] * last * case.state.direction > 0.0 and not trembles
     unbounded = large or (growing and exponent is not None and exponent > LOGARITHM)
     evidence = [
         f"at t = {case.t:.10g} {name} = {case.y[worst]:.4g} with slope {last:.3g}, "
