@@ -11,9 +11,11 @@ if not cython.compiled:
     from tether._core.codes import H211B, MAX_ORDER
     from tether._core.terms import filter_terms
 
-# The share of the tolerance that the next step aims at; DASSL's is 2 err + 1e-4.
+# Shares of the tolerance: steps grow below the first and shrink beyond the second, which is
+# DASSL's for both (2 err + 1e-4).
 TARGET = cython.declare(cython.double, 0.1)
-TARGET_OF_DASSL = cython.declare(cython.double, 0.5)
+KEPT = cython.declare(cython.double, 0.5)
+LOW_ORDER = cython.declare(cython.int, 3)
 TINY_ERROR = cython.declare(cython.double, 1e-4)
 # Of the longest step: what counts as one.
 NEARLY = cython.declare(cython.double, 0.99)
@@ -75,9 +77,19 @@ def is_in_vain(s):
 
 
 def promised(s, q):
-    """How many times longer than this one the next step could be at order q, math (11)."""
-    target: cython.double = TARGET if s.controller == H211B else TARGET_OF_DASSL
-    return pow(s.order_error[q] / target + TINY_ERROR, -1.0 / (q + 1))
+    """How many times longer than this one the next step could be at order q, math (11).
+
+    Some tenths of the tolerance may be what no shorter step makes less: round-off, or a function
+    that is not exact. With such an error the step stays; beyond that it shrinks, but at low orders,
+    which such errors lead to, by no more than it must.
+    """
+    error: cython.double = s.order_error[q]
+    share: cython.double = error / TARGET
+    if s.controller != H211B or (error > KEPT and q <= LOW_ORDER):
+        share = error / KEPT
+    elif TARGET < error <= KEPT:
+        share = 1.0
+    return pow(share + TINY_ERROR, -1.0 / (q + 1))
 
 
 def may_mislead(s):

@@ -248,7 +248,7 @@ def boost_converter() -> GalleryProblem:
         compare=(0, 1),
         source="exact: matrix exponentials from edge to edge",
         reference_digits=12,
-        expected_digits=6,
+        expected_digits=5,
         atol_scale=np.ones(5),
         algebraic=(2, 3, 4),
     )
