@@ -4,6 +4,8 @@ Nothing is traced and no Jacobian is given, so that differences count, for both:
 
     python -m benchmarks.calls [--write]
 
+Both begin at the same values: where a problem has no slopes for its start, tether finds them.
+
 A ratio is the geometric mean over the whole and half digits that both solvers reach
 (`benchmarks/curves.py`); calls do not depend on the machine.
 """
@@ -23,7 +25,7 @@ import numpy as np
 from benchmarks.curves import common_levels, monotone_curve
 from benchmarks.measure import conditions, prepare
 from benchmarks.peers import Adapter, sksundae, tether
-from tether import gallery
+from tether import consistent_start, gallery
 from tether.gallery import GalleryProblem
 
 TOLERANCES = 10.0 ** -np.arange(3.0, 8.6, 0.5)
@@ -59,17 +61,33 @@ def curve_of(adapter: Adapter, problem: GalleryProblem) -> tuple[list[float], li
     return digits, calls
 
 
-def ratio(problem: GalleryProblem) -> float:
-    """Calls of tether over calls of IDA at equal digits; nan where they have none in common."""
-    curves = []
-    for adapter in (functools.partial(tether, trace="never"), sksundae):
-        digits, calls = curve_of(adapter, problem)
-        if len(digits) < 2:
-            return math.nan
-        curves.append(monotone_curve(digits, calls))
+def names() -> list[str]:
+    """Problems for IDA: of index 0 or 1 without events, and the car axis of index 2."""
+    problems = {name: gallery.get(name) for name in gallery.names()}
+    return [name for name, problem in problems.items()
+            if (problem.index <= 1 or name == "caraxis-i2") and not problem.events]
+
+
+def started(problem: GalleryProblem) -> GalleryProblem:
+    """Return the problem with consistent values and slopes at its start."""
+    if problem.yp0 is not None:
+        return problem
+    start = consistent_start(problem.fun, problem.t_span[0], problem.y0, rtol=1e-10)
+    return replace(problem, y0=start.y, yp0=start.yp) if start.success else problem
+
+
+def ratio(problem: GalleryProblem) -> float | str:
+    """Calls of tether over calls of IDA at equal digits, or why there is no such number."""
+    problem = started(problem)
+    points = {"tether": curve_of(functools.partial(tether, trace="never"), problem),
+              "IDA": curve_of(sksundae, problem)}
+    failed = [name for name, (digits, _) in points.items() if len(digits) < 2]
+    if failed:
+        return "solved by neither" if len(failed) == 2 else f"{failed[0]} does not solve it"
+    curves = [monotone_curve(*found) for found in points.values()]
     levels = common_levels(*curves)
     logs = [math.log(curves[0].seconds_at(x) / curves[1].seconds_at(x)) for x in levels]
-    return math.exp(sum(logs) / len(logs)) if logs else math.nan
+    return math.exp(sum(logs) / len(logs)) if logs else "no digits in common"
 
 
 def main() -> None:
@@ -79,11 +97,11 @@ def main() -> None:
     parser.add_argument("problems", nargs="*")
     options = parser.parse_args()
     rows, known = [], []
-    for name in options.problems or gallery.names("classic"):
+    for name in options.problems or names():
         value = ratio(gallery.get(name))
-        words = "IDA does not solve it" if math.isnan(value) else f"{value:.2f}"
+        words = value if isinstance(value, str) else f"{value:.2f}"
         rows.append(f"| {name} | {words} |")
-        known += [] if math.isnan(value) else [value]
+        known += [] if isinstance(value, str) else [value]
         print(rows[-1], flush=True)
     mean = math.exp(sum(map(math.log, known)) / len(known))
     text = "\n".join(["# Calls of a plain Python residual, tether over IDA, at equal digits", "",

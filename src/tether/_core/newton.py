@@ -25,7 +25,7 @@ MAX_ITERATIONS = cython.declare(cython.int, 4)
 # Factors serve while cj stays within this share of theirs; less, where every residual is dear and
 # the unknowns are so few that factors cost less than a second one.
 CJ_DRIFT = cython.declare(cython.double, 0.25)
-CJ_DRIFT_OF_GUESSES = cython.declare(cython.double, 0.02)
+CJ_DRIFT_OF_GUESSES = cython.declare(cython.double, 0.005)
 FEW = cython.declare(cython.int, 100)
 # A Jacobian older than this many steps is renewed when the matrix is factored again anyway.
 OLD = cython.declare(cython.int, 50)
