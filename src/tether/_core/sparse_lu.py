@@ -122,20 +122,24 @@ class SparseLU(Factors):
         p: cython.int
         value: cython.double
         x: cython.p_double = self.x
+        start: cython.p_int = self.l_start
+        row: cython.p_int = self.l_row
+        entry: cython.p_double = self.l_value
         for k in range(n):
             x[self.place[k]] = b[k] * self.scale[k]
         for k in range(n):
             value = x[k]
             if value != 0.0:
-                for p in range(self.l_start[k], self.l_start[k + 1]):
-                    x[self.l_row[p]] -= self.l_value[p] * value
+                for p in range(start[k], start[k + 1]):
+                    x[row[p]] -= entry[p] * value
+        start, row, entry = self.u_start, self.u_row, self.u_value
         for k in range(n - 1, -1, -1):
             value = x[k] * self.inverse[k]
             x[k] = 0.0
             b[self.order[k]] = value
             if value != 0.0:
-                for p in range(self.u_start[k], self.u_start[k + 1]):
-                    x[self.u_row[p]] -= self.u_value[p] * value
+                for p in range(start[k], start[k + 1]):
+                    x[row[p]] -= entry[p] * value
 
     def solve_transposed(self, b):
         """Solve A^T x = b in place."""
