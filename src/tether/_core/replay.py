@@ -33,9 +33,10 @@ def coefficients(t, order, first, out, predictor):
     c: cython.double[:, ::1] = out
     predicted: cython.double[:, ::1] = predictor
     end: cython.double
+    per_step: cython.double            # products of times may leave the range of numbers
+    above: cython.double
+    below: cython.double
     value: cython.double
-    slope: cython.double
-    inverse: cython.double
     i: cython.Py_ssize_t
     row: cython.Py_ssize_t
     j: cython.int
@@ -45,24 +46,57 @@ def coefficients(t, order, first, out, predictor):
         row = first + i
         end = times[row]
         points = orders[i] + 1
-        c[i, 0] = 0.0
+        for j in range(WIDTH):
+            predicted[i, j] = c[i, j] = 0.0
+        per_step = 1.0 / (end - times[row - 1])
+        above = end - times[row - points]
         for j in range(1, points):
             c[i, 0] += 1.0 / (end - times[row - j])
-        for j in range(WIDTH):
-            predicted[i, j] = 0.0
-        for j in range(1, WIDTH):
-            c[i, j] = 0.0
+            above *= (end - times[row - j]) * per_step
         for j in range(1, points + 1):
-            # the predictor as a sum of values at past points, and its slope
-            value = 1.0
-            slope = 0.0
+            # the predictor is a sum of values at past points; so is its slope, and y' of the step
+            below = end - times[row - j]
             for other in range(1, points + 1):
                 if other != j:
-                    inverse = 1.0 / (times[row - j] - times[row - other])
-                    slope = (slope * (end - times[row - other]) + value) * inverse
-                    value *= (end - times[row - other]) * inverse
-            c[i, j] = slope - c[i, 0] * value
-            predicted[i, j] = value
+                    below *= (times[row - j] - times[row - other]) * per_step
+            value = predicted[i, j] = above / below
+            c[i, j] = value * (1.0 / (end - times[row - points]) - 1.0 / (end - times[row - j]))
+
+
+def quiet_time(t, y, order, predictor, rtol, atol, stride, quiet):
+    """Time that passes in steps whose errors are next to nothing, of which some are looked at.
+
+    The error of a step is what its predictor has missed y by, over k + 1, in tolerances.
+    """
+    times: cython.double[::1] = t
+    values: cython.double[:, ::1] = y
+    orders: cython.int[::1] = order
+    predicted: cython.double[:, ::1] = predictor
+    relative: cython.double[::1] = rtol
+    absolute: cython.double[::1] = atol
+    found: cython.double = 0.0
+    miss: cython.double
+    allowed: cython.double
+    step: cython.Py_ssize_t
+    before: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.int
+    every: cython.Py_ssize_t = stride
+    first: cython.Py_ssize_t = times.shape[0] - orders.shape[0]      # the end of the first step
+    step = orders.shape[0] - 1
+    while step >= WIDTH - 1:
+        allowed = quiet * (orders[step] + 1.0)
+        for i in range(relative.shape[0]):
+            miss = values[step + 1, i]
+            for j in range(1, orders[step] + 2):
+                miss -= predicted[step, j] * values[step + 1 - j, i]
+            if not fabs(miss) < allowed * (relative[i] * fabs(values[step + 1, i]) + absolute[i]):
+                break
+        else:
+            before = first - 1 if step - every < WIDTH - 1 else first + step - every
+            found += fabs(times[first + step] - times[before])
+        step -= every
+    return found
 
 
 def shares(t, row, degree, at, out):

@@ -239,6 +239,9 @@ class Options:
     def tolerances(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return rtol and atol as one value per unknown."""
         both = np.empty((2, n))
+        if self.same_for_all:
+            both[0], both[1] = self.rtol, self.atol
+            return both[0], both[1]
         for place, (name, value) in enumerate((("rtol", self.rtol), ("atol", self.atol))):
             if not isinstance(value, float):
                 value = np.asarray(value, float)
@@ -248,7 +251,7 @@ class Options:
                         f"got {len(value)} values"
                     )
             both[place] = value
-        if not self.same_for_all and not both.any(axis=0).all():
+        if not both.any(axis=0).all():
             nothing = int(np.argmin(both.any(axis=0)))
             raise ValueError(
                 f"rtol and atol are both zero for component {nothing}; one must be positive"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tether._core import replay
 from tether.sensitivity.route import PAST, Path
 
 __all__ = ["Resolution", "is_at_rest"]
@@ -32,7 +33,6 @@ SHORTEST = 5e-5
 AT_REST = 1e-3
 # So many steps of a leg are looked at to tell whether its solution is at rest.
 LOOKS = 16
-_BACK = np.arange(PAST)                        # from the last point before a step on
 
 
 @dataclass(eq=False)
@@ -129,7 +129,7 @@ def is_at_rest(paths: Sequence[Path], rtol: np.ndarray, atol: np.ndarray) -> boo
     That is so where it hardly changes, or changes as its polynomials do, for a good part of the
     time; otherwise its steps do for the tangents, too.
     """
-    resting, total, n = 0.0, 0.0, len(rtol)
+    resting, total = 0.0, 0.0
     for path in paths:
         time = abs(path.t[-1] - path.t[PAST])
         total += time
@@ -137,14 +137,7 @@ def is_at_rest(paths: Sequence[Path], rtol: np.ndarray, atol: np.ndarray) -> boo
             resting += time
             continue
         stride = max(1, (path.steps - PAST) // LOOKS)
-        steps = np.arange(path.steps - 1, PAST - 1, -stride)[::-1]
-        before = path.y[steps[:, None] - _BACK, :n]
-        foreseen = (path.predictor[steps, 1:, None] * before).sum(axis=1)
-        found = path.y[steps + 1, :n]
-        error = abs(found - foreseen) / (rtol * abs(found) + atol)
-        quiet = error.max(axis=1, initial=0.0) < AT_REST * (path.order[steps] + 1)
-        if quiet.any():
-            ends = path.t[PAST + 1 :][steps]
-            h = abs(np.diff(ends, prepend=path.t[PAST]))
-            resting += float(h[quiet].sum())
+        resting += replay.quiet_time(
+            path.t, path.y, path.order, path.predictor, rtol, atol, stride, AT_REST
+        )
     return resting > MAY_PASS * total
