@@ -34,7 +34,8 @@ LOW_INDEX = [name for name in gallery.names("classic") if gallery.get(name).inde
 MORE_STEPS = {"andrews-i1": 0.15, "akzo": 0.1}
 # Digits at a loose tolerance: those of the transistor amplifier differ by more than one. The
 # stiffness of Prothero and Robinson's equation damps all errors to a thousandth of the tolerance.
-SCATTER = {"transamp": 1.0, "prothero-robinson": 2.2}
+# Called, the pendulum's scatter by 0.5 from one tolerance to the next, however often it factors.
+SCATTER = {"transamp": 1.0, "prothero-robinson": 2.2, "pend-i1": 0.7}
 
 
 @pytest.mark.parametrize("name", LOW_INDEX)
