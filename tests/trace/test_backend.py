@@ -168,11 +168,15 @@ class RunOf(Integration):
         self.backend = backend
         super().__init__(problem, 0.0, y0, yp0, {**options, "trace": "never"}, t_bound=t_end)
 
-    def _find_model(self, t, y, yp):
-        model = super()._find_model(t, y, yp)
+    @property
+    def model(self):
+        return self._model
+
+    @model.setter
+    def model(self, model):
+        self._model = model
         if self.backend is not None:
             model.attach = self.backend.attach
-        return model
 
     @property
     def counts(self):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -23,17 +22,15 @@ from tether._core.adapters import DOMAIN_ERRORS, raise_users, take_refusal
 from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.checks import check_time, check_vector
-from tether.base.reason import Kind, Reason
 from tether.base.status import Status
-from tether.plan.choose import find_model
-from tether.plan.memory import new_state
-from tether.plan.model import AsWritten, Model
+from tether.plan.model import Model
 from tether.problem.names import Names, check_names
 from tether.problem.options import Options, merge
 from tether.problem.problem import Problem, as_problem, prepared
 from tether.problem.units import check_units
 from tether.run import recover, replan
 from tether.run.bdf import BDF
+from tether.run.beginning import begin
 from tether.run.breaks import Breaks
 from tether.run.jumps import Jumped, jumped
 from tether.run.kinds import use_kinds
@@ -62,9 +59,6 @@ PLAN_MAY_DIFFER = (
 )
 # Codes with which the core returns while all is well.
 GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
-# Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
-# interval is stepped over.
-LOOKS = 100
 # Steps between looks at the rows that were chosen of a derivative array.
 LOOK_EVERY = 10
 
@@ -166,128 +160,11 @@ class Integration:
         self._switching: Switching | None = None
         self.references = References()
         self.jumps: list[Jumped] = []
-        self._begin(t0, y, yp, t_bound)
-        if not self.start.success and self.trust.starts_wrong(t0, y, yp):
-            self._begin(t0, y, yp, t_bound)
-        if not self.start.success and (error := self.model.exception_at(t0, y, yp)) is not None:
-            raise error                        # as it would be if the function were called
-        self.plans = 1
-        self.settle()
-        if self.state.highest_kind > 2 and self.state.n_constraints and self.start.success:
-            self._refuse_constraints(t0)
+        begin(self, t0, y, yp, t_bound)
         if history is not None:
             from tether.run.history import check_history  # late, to save time
 
             self.method.add_past(self.state, *check_history(history, self.state))
-
-    def _begin(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
-        """Choose what is integrated, and find a start for it, from a better guess if need be."""
-        began = time.perf_counter()
-        self._begin_near(t, y, yp, t_bound)
-        replan.follow_surfaces(self)
-        self.trust.spent(time.perf_counter() - began)
-
-    def _begin_near(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
-        self._begin_at(t, y, yp, t_bound)
-        if not self.start.success and self.options.repairs_start:
-            from tether.start.singular import LARGE  # late, to save time
-
-            if self.state.n > LARGE and self.start.status == Status.SINGULAR_SYSTEM:
-                return                         # no other values help, and to look for them is dear
-            from tether.start.rescue import better_guess  # late, to save time
-
-            slopes = np.zeros_like(y) if yp is None else yp
-            guess = better_guess(self.model, self.state, t, y, slopes, self.units)
-            if guess is None or not self._begin_from(guess, t, y, t_bound):
-                replan.try_another_plan(self, t, y, yp)
-            if not self.start.success and yp is None:
-                self._ask_for_slopes(t, y)
-            return
-        if yp is None:
-            replan.choose_by_slopes(self, t, y)
-        if self.start.reason.kind is Kind.CHANGED_ALGEBRAIC and self.options.repairs_start:
-            from tether.start.rescue import with_same_signs  # late, to save time
-
-            guess = with_same_signs(self.model, self.state, t, y, self.start.y, self.units)
-            if guess is not None:
-                self._begin_from(guess, t, y, t_bound)
-
-    def _ask_for_slopes(self, t: float, y: np.ndarray) -> None:
-        """Tell a start that is missing because nobody knows which y' is meant from others."""
-        from tether.start.nonlinear_slopes import nonlinear_slopes  # late, to save time
-
-        columns = nonlinear_slopes(self.model, self.state, t, y, self.units)
-        if columns:
-            self.status = Status.NO_CONSISTENT_START
-            self.start = replace(
-                self.start, reason=Reason(Kind.SLOPES_NOT_UNIQUE, columns=columns),
-                status=self.status,
-            )
-
-    def _begin_from(self, guess: np.ndarray, t: float, y: np.ndarray, t_bound: float) -> bool:
-        """Begin with other values than those given; tell whether that works."""
-        kept, residual_before = self.kept(), self.start.residual[0]
-        self._begin_at(t, guess, None, t_bound)
-        if not self.start.success:
-            self.go_back_to(kept)
-            return False
-        replan.choose_by_slopes(self, t, guess)
-        found = self.start
-        moved = {j: float(v - y[j]) for j, v in enumerate(found.y[: self.n]) if v != y[j]}
-        reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))
-        residual = residual_before, found.residual[1]
-        self.start = replace(found, moved=moved, reason=reason, residual=residual)
-        return True
-
-    def _begin_at(self, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float) -> None:
-        """Choose what is integrated at a point, and find a start near it."""
-        self.model = self._find_model(t, y, yp)
-        self.state = new_state(self.model, self.options)
-        self.state.given = t, y, np.zeros(len(y)) if yp is None else yp
-        self.state.t_end = t_bound
-        self.state.direction = math.copysign(1.0, t_bound - t)
-        if self.model.is_switched_by_time:
-            longest = abs(t_bound - t) / LOOKS
-            self.state.max_step = min(self.options.max_step, longest)
-        self._attach_constraints(t, y)
-        self._constraints_read = self.model.constraints.read(self.n, self.problem.args)
-        self.restart(t, y, yp, self.options.first_step, self.options.start)
-
-    def _attach_constraints(self, t: float, y: np.ndarray) -> None:
-        """Let the state hold the constraints: as programs where these can be trusted."""
-        constraints, args = self.model.constraints, self.problem.args
-        constraints.attach(self.state, t, y, args, self.options)
-        while self.trust.refuses_constraints(t, y):
-            constraints.attach(self.state, t, y, args, self.options)
-
-    def _refuse_constraints(self, t: float) -> None:
-        """Refuse to project what index 3 as written finds by differences of other unknowns."""
-        found = self.model.constraints.first_on(
-            self.state, t, self.start.y, self.state.kinds > 1
-        )
-        if found is not None:
-            raise ValueError(
-                f"{found[0]}: at index 3 as written nothing that depends on "
-                f"{self.names.variable(found[1])} can be kept: it is the difference of other "
-                "unknowns, and a projection would be undone. Pass form='auto' (with a function "
-                "that can be traced), or equations of a lower index"
-            )
-
-    def _find_model(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Model:
-        """Trace the problem where that is wanted and can be done."""
-        options = self.options
-        if options.trace == "never" or options.is_matrix_free:
-            return AsWritten(self.problem, self.n, (t, y, yp))
-        model, note = find_model(
-            self.problem, t, y, yp, options.form, options.backend, self.units
-        )
-        if difference := self.trust.refuses(model, t, y, yp):
-            model, note = AsWritten(self.problem, self.n, (t, y, yp)), difference
-            self.trust.adopt(model)
-        if note and options.trace == "always":
-            raise ValueError(f"trace='always', but fun cannot be traced: {note}")
-        self.note = note
-        return model
 
     def kept(self) -> Kept:
         """Keep where the run stands and with what, for `go_back_to`."""
@@ -303,8 +180,12 @@ class Integration:
         self.changed |= model.reading != self.model.reading
         self.model = model
         self.trust.adopt(model)
-        self._constraints_read = model.constraints.read(self.n, self.problem.args)
+        self.read_constraints()
         self.watched = None
+
+    def read_constraints(self) -> None:
+        """Note what the constraints have read, for `is_current`."""
+        self._constraints_read = self.model.constraints.read(self.n, self.problem.args)
 
     @property
     def is_current(self) -> bool:
