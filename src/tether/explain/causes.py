@@ -343,6 +343,8 @@ CAUSES = {
         (
             "check the constraint with the solution of the equations alone, solved without it",
             "check that the equations conserve what is called an invariant: friction does not",
+            "give the time derivative of a constraint too, where the equations do not keep it: "
+            "positions on a circle need velocities along it",
         ),
         example="invariants[0], value 0",
     ),
