@@ -53,6 +53,15 @@ def jacobian_at(s: State, t, y, yp, r=None):
     return status, full(fy), full(fyp)
 
 
+def forget_slopes(s: State):
+    """Let the next F_y' be found anew, even if those before were all the same.
+
+    Steps that fail show that it is no longer so; a query has none. What is known for certain stays.
+    """
+    if not s.fyp_known:
+        s.fyp_exists = s.fyp_constant = False
+
+
 def matrices_at(s: State, t, y, yp, r=None):
     """Evaluate the state's matrices and leave them there; return a status."""
     status: cython.int = OK

@@ -30,10 +30,13 @@ class NotSmooth(ValueError):  # noqa: N818  (it is the function that is not)
         )
 
 
-def central(fun: Callable[[float], np.ndarray | float], size: float) -> np.ndarray:
+def central(
+    fun: Callable[[float], np.ndarray | float], size: float, terms: np.ndarray | float = 0.0
+) -> np.ndarray:
     """Differentiate a function of one number at zero; `size` is what changes are compared with.
 
-    Raises `NotSmooth` where differences of two sizes disagree.
+    Raises `NotSmooth` where differences of two sizes disagree by more than round-off. That is
+    measured by the values, or by `terms`, the size of what is added up to them, where that cancels.
 
     Examples
     --------
@@ -45,21 +48,25 @@ def central(fun: Callable[[float], np.ndarray | float], size: float) -> np.ndarr
     h = CHANGE * size
     values = [np.asarray(fun(place * h), float) for place in PLACES]
     near, far = (values[0] - values[1]) / (2.0 * h), (values[2] - values[3]) / (4.0 * h)
-    noise = ROUND_OFF / h * np.maximum.reduce([np.abs(value) for value in values])
+    largest = np.maximum.reduce([np.abs(value) for value in values])
+    noise = ROUND_OFF / h * np.maximum(largest, terms)
     if np.any(np.abs(near - far) > NOT_SMOOTH * (np.abs(near) + np.abs(far)) + noise):
         raise NotSmooth
     return (4.0 * near - far) / 3.0
 
 
 def by_arguments(
-    fun: Callable[[tuple], np.ndarray], parameters: Parameters, p: int
+    fun: Callable[[tuple], np.ndarray], parameters: Parameters, p: int,
+    terms: np.ndarray | float = 0.0,
 ) -> np.ndarray:
     """Differentiate a function of the arguments by one of the parameters."""
-    return central(lambda change: fun(parameters.args_with(p, change)), parameters.size(p))
+    size = parameters.size(p)
+    return central(lambda change: fun(parameters.args_with(p, change)), size, terms)
 
 
 def gradient_of(
-    fun: Callable[[np.ndarray], np.ndarray | float], x: np.ndarray, size: np.ndarray
+    fun: Callable[[np.ndarray], np.ndarray | float], x: np.ndarray, size: np.ndarray,
+    terms: np.ndarray | float = 0.0,
 ) -> np.ndarray:
     """Differentiate a function of a vector; the last axis is that of the vector's components."""
     columns = []
@@ -69,5 +76,5 @@ def gradient_of(
             moved[j] += change
             return fun(moved)
 
-        columns.append(central(along, float(size[j])))
+        columns.append(central(along, float(size[j]), terms))
     return np.stack(columns, axis=-1) if columns else np.zeros((0,))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tether._core.plain import Plain
-from tether.sensitivity.differences import by_arguments, central, gradient_of
+from tether.sensitivity.differences import NotSmooth, by_arguments, central, gradient_of
 from tether.sensitivity.parameters import Parameters
 from tether.trace import Trace, jacobian, trace
 from tether.trace.emit import NoProgram, Program
@@ -103,17 +103,31 @@ class UserFunction:
         return np.array(self._fun(t, y.copy(), yp.copy(), *args), float).ravel()
 
     def _by_differences(self, t: float, y: np.ndarray, yp: np.ndarray) -> FunctionSlopes:
+        try:
+            return self._differences(t, y, yp, 0.0)
+        except NotSmooth:                      # or an event function, whose terms cancel
+            found = self._differences(t, y, yp, np.inf)
+            terms = (
+                np.abs(found.by_values) @ np.abs(y) + np.abs(found.by_slopes) @ np.abs(yp)
+                + np.abs(found.by_time * t)
+                + np.abs(found.by_parameters) @ self._parameters.sizes
+            )
+            return self._differences(t, y, yp, terms)
+
+    def _differences(
+        self, t: float, y: np.ndarray, yp: np.ndarray, terms: np.ndarray | float
+    ) -> FunctionSlopes:
         args = self._parameters.problem.args
         size = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
         by_parameters = np.zeros((self._size, len(self._parameters)))
         for p in self._parameters.of_args:
             by_parameters[:, p] = by_arguments(
-                lambda changed: self._called(t, y, yp, changed), self._parameters, int(p)
+                lambda changed: self._called(t, y, yp, changed), self._parameters, int(p), terms
             )
         return FunctionSlopes(
             self._called(t, y, yp, args),
-            gradient_of(lambda x: self._called(t, x, yp, args), y, size),
-            gradient_of(lambda x: self._called(t, y, x, args), yp, np.abs(yp) + size),
-            central(lambda dt: self._called(t + dt, y, yp, args), max(abs(t), 1e-3)),
+            gradient_of(lambda x: self._called(t, x, yp, args), y, size, terms),
+            gradient_of(lambda x: self._called(t, y, x, args), yp, np.abs(yp) + size, terms),
+            central(lambda dt: self._called(t + dt, y, yp, args), max(abs(t), 1e-3), terms),
             by_parameters,
         )

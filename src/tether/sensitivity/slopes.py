@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -66,6 +67,12 @@ class Slopes:
             first += len(place)
         return tuple(found)
 
+    def terms(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """Size of the terms of each equation at the first of the points, which may cancel."""
+        first = len(self.places[0])
+        ends = slice(0, first), slice(first, first + len(self.places[1]))
+        parts = [self.values[0, end] for end in ends]
+        return _terms(self.n, self.places, parts, (y, yp))
 
     def along(self, direction: np.ndarray) -> Slopes:
         """Return the same for one combination of the parameters."""
@@ -155,9 +162,11 @@ class Linearised:
         inputs, count, n = runner.args.copy(), len(t), self.n
         n_fy, n_fyp, chosen = len(fy[0]), len(fyp[0]), self.parameters.of_inputs
         values = np.empty((count, n_fy + n_fyp + len(chosen) * n))
+        where = _place(*fy, n), _place(*fyp, n)
         for k in range(count):
             of_y, of_yp = np.zeros((2, max(n_fy, n_fyp)))
             runner.entries_into(t[k], y[k], yp[k], of_y, of_yp)
+            terms = _terms(n, where, (of_y[:n_fy], of_yp[:n_fyp]), (y[k], yp[k]))
             by_parameters = np.zeros((len(chosen), n))
             for place, p in enumerate(chosen):
                 number = self.parameters.inputs[p]
@@ -168,13 +177,12 @@ class Linearised:
                     runner.set_args(changed)
                     return runner.values(t[k], y[k], yp[k])
 
-                by_parameters[place] = central(along, abs(inputs[number]) or 1.0)
+                by_parameters[place] = central(along, abs(inputs[number]) or 1.0, terms)
             runner.set_args(inputs)
             values[k] = np.concatenate([of_y[:n_fy], of_yp[:n_fyp], by_parameters.ravel()])
         nothing = np.zeros(0, np.intp)
         return values, (
-            _place(*fy, n), _place(*fyp, n),
-            (chosen[:, None] * n + np.arange(n)).ravel(), nothing, nothing,
+            *where, (chosen[:, None] * n + np.arange(n)).ravel(), nothing, nothing,
         )
 
     def _called(
@@ -182,11 +190,12 @@ class Linearised:
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Ask functions that are called: by their Jacobian, or by differences."""
         n, count, problem = self.n, len(t), self.model.problem
-        fy, fyp = np.empty((2, count, n, n))
+        fy, fyp = np.full((2, count, n, n), np.nan)
         fp = np.zeros((count, self.n_parameters, n))
 
         for k in range(count):
             probe.move_to(self.state, t[k], y[k], yp[k])
+            probe.forget_slopes(self.state)
             status, r = probe.residual_at(self.state, t[k], y[k], yp[k])
             raise_users(self.state)
             if status == 0:
@@ -194,9 +203,10 @@ class Linearised:
                 raise_users(self.state)
                 for matrix, part in zip((fy, fyp), pair, strict=True):
                     matrix[k] = part.toarray() if hasattr(part, "toarray") else part
+            terms = np.abs(fy[k]) @ np.abs(y[k]) + np.abs(fyp[k]) @ np.abs(yp[k])
             for p in self.parameters.of_args:
                 residual = partial(called_residual, problem, t=t[k], y=y[k], yp=yp[k])
-                fp[k, p] = by_arguments(residual, self.parameters, int(p))
+                fp[k, p] = by_arguments(residual, self.parameters, int(p), terms)
         values = np.hstack([part.reshape(count, -1) for part in (fy, fyp, fp)])
         sizes = n * n, n * n, self.n_parameters * n, 0, 0
         return values, tuple(np.arange(size) for size in sizes)
@@ -218,8 +228,9 @@ class Linearised:
             raise_users(s)
             whole = whole.toarray() if hasattr(whole, "toarray") else whole
             gy[k] = whole[self.found :]
+            terms = np.abs(gy[k]) @ np.abs(y[k])
             for p in self.parameters.of_args:
-                gp[k, p] = by_arguments(partial(given, at=k), self.parameters, int(p))
+                gp[k, p] = by_arguments(partial(given, at=k), self.parameters, int(p), terms)
         f_y, f_yp, f_p, g_y, g_p = places
         first = values.shape[1] - len(g_p)
         whole_g_p = g_p // max(self.found, 1) * m + g_p % max(self.found, 1)
@@ -325,6 +336,18 @@ def _make_programs(plan: Plan, parameters: Parameters) -> _Programs:
     )
     program: Program = emit(graph, nodes, n, size)
     return _Programs(prepare(program), n, places, len(nodes), m)
+
+
+def _terms(
+    n: int, places: Sequence[np.ndarray], matrices: Sequence[np.ndarray],
+    vectors: Sequence[np.ndarray],
+) -> np.ndarray:
+    """Add up the sizes of the products of matrices, given by entries, and vectors."""
+    found = np.zeros(n)
+    for place, entries, vector in zip(places, matrices, vectors, strict=False):
+        rows, columns = divmod(place, n)
+        found += np.bincount(rows, np.abs(entries * vector[columns]), n)
+    return found
 
 
 def _place(rows: Any, columns: Any, width: int) -> np.ndarray:

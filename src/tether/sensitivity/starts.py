@@ -262,7 +262,8 @@ def _along_combinations(
         return linear.leading(values, t, y, yp) @ change
 
     size = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
-    by_y = gradient_of(lambda x: moved(x, begin.values), y, size)
+    terms = np.abs(slopes.fyp) @ np.abs(change)        # they cancel, by what a start is
+    by_y = gradient_of(lambda x: moved(x, begin.values), y, size, terms)
     by_p = np.zeros((len(y), len(parameters)))
     for p in parameters.of_inputs:
         number = parameters.inputs[p]
@@ -273,7 +274,7 @@ def _along_combinations(
             return moved(y, values)
 
         at = begin.values[[number]]
-        by_p[:, p] = gradient_of(along, at, np.where(at == 0.0, 1.0, np.abs(at)))[:, 0]
+        by_p[:, p] = gradient_of(along, at, np.where(at == 0.0, 1.0, np.abs(at)), terms)[:, 0]
     rank = first.rank
     range_of = np.linalg.svd(slopes.fyp)[0][:, :rank]
     matrix = np.block([
@@ -332,8 +333,8 @@ def motion_at(
     found = linear.at(np.array([t]), y[None].copy(), yp[None].copy())
     r = linear.residual(values, t, y, yp)
     try:
-        span = max(abs(t), 1e-3)
-        f_t = central(lambda dt: linear.residual(values, t + dt, y, yp), span)
+        span, terms = max(abs(t), 1e-3), found.terms(y, yp)
+        f_t = central(lambda dt: linear.residual(values, t + dt, y, yp), span, terms)
     except NotSmooth:                          # right where something switches
         f_t = np.zeros_like(r)
     if not (np.isfinite(r).all() and np.isfinite(f_t).all()):
