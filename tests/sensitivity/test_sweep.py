@@ -6,6 +6,8 @@ from support.derivatives import FINE, at_wall, pendulum, stick_slip
 
 from tether import solve_dae, vjp
 from tether.sensitivity import sweep
+from tether.sensitivity.later import Later
+from tether.sensitivity.slopes import Linearised
 
 
 def swinging(t, y, yp, w, a):
@@ -41,6 +43,39 @@ def test_pieces_of_any_length_give_the_same(monkeypatch, name, times):
     for sens, gradient in found[1:]:
         assert np.allclose(sens, whole, rtol=1e-12, atol=1e-3 * allowed * np.abs(whole).max())
         assert np.allclose(gradient, back, rtol=1e-10, atol=0.1 * allowed * np.abs(back).max())
+
+
+def test_looking_twice_asks_for_slopes_once(monkeypatch):
+    """Invariants are compared with other values in one direction, which leaves the slopes alone."""
+    asked, at = [], Linearised.at
+
+    def counted(self, t, *points):
+        asked.append(len(t))
+        return at(self, t, *points)
+
+    monkeypatch.setattr(Linearised, "at", counted)
+    fun, t_span, y0, options = CASES["invariants"]
+    sol, pullback = vjp(fun, t_span, y0, wrt="all", **options, **FINE)
+    asked.clear()
+    direction, weights = np.array([1.0, -0.5, 0.3, 0.2]), np.ones_like(sol.y)
+    first = pullback(weights)
+    along = pullback.push(direction)
+    again = pullback(weights)
+    assert asked.count(max(asked)) == 1
+    assert np.array_equal(first, again)
+    assert abs(along.sum() - first @ direction) < 1e-9 * np.abs(first).max()
+
+
+def test_few_slopes_are_kept(monkeypatch):
+    monkeypatch.setattr(sweep, "CHUNK", 300)
+    fun, t_span, y0, options = CASES["sliding"]
+    later = Later("args")
+    solve_dae(fun, t_span, y0, sensitivity=later, **options, **FINE)
+    run = later.sweep
+    found = [run.slopes(path, *part) for path in run.paths for part in run.chunks(path)]
+    assert len(found) > 10
+    kept = sum(slopes.values.size for slopes in run._slopes.values())
+    assert 0 < kept <= 300
 
 
 def test_invariants_hold_for_derivatives():

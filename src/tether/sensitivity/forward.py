@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def forwards(
         for first, last in sweep.chunks(path):
             part = sweep.slopes(path, first, last)
             if path.linear.n_invariants:
-                _keep(part, references)
+                part = _compared(part, references)
             s = np.zeros((PAST + last - first, path.linear.n, n_parameters))
             s[:PAST] = window.s[-PAST:]
             looked = last - first if resolution is not None else 0
@@ -146,10 +146,12 @@ def _begin(sweep: Sweep | Along, number: int, path: Path, before: _Window | None
     return _Window(s, 0)
 
 
-def _keep(slopes: Slopes, references: np.ndarray) -> None:
-    """Let invariants be compared with values that depend on parameters themselves."""
+def _compared(slopes: Slopes, references: np.ndarray) -> Slopes:
+    """Compare invariants with values that depend on parameters themselves."""
     m, count = slopes.m, references.shape[1]
     rows, columns = divmod(slopes.places[4], max(m, 1))
     inside = columns >= m - count
     at = slopes.values.shape[1] - len(rows) + np.flatnonzero(inside)
-    slopes.values[:, at] -= references[rows[inside], columns[inside] - (m - count)]
+    values = slopes.values.copy()
+    values[:, at] -= references[rows[inside], columns[inside] - (m - count)]
+    return replace(slopes, values=values)

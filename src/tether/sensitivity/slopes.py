@@ -80,12 +80,14 @@ class Slopes:
         f_y, f_yp, f_p, g_y, g_p = self.places
         a = len(f_y) + len(f_yp)
         b, c = a + len(f_p), a + len(f_p) + len(g_y)
-        fp, gp = np.zeros((len(self.values), n)), np.zeros((len(self.values), m))
-        for target, at, width, first in ((fp, f_p, n, a), (gp, g_p, max(m, 1), c)):
-            rows, columns = divmod(at, width)
-            own = self.values[:, first : first + len(at)] * direction[rows]
-            for j in np.unique(columns).tolist():
-                target[:, j] = own[:, columns == j].sum(axis=1)
+
+        def combined(first: int, place: np.ndarray, width: int) -> np.ndarray:
+            rows, columns = divmod(place, max(width, 1))
+            weights = np.zeros((len(place), width))
+            weights[np.arange(len(place)), columns] = direction[rows]
+            return self.values[:, first : first + len(place)] @ weights
+
+        fp, gp = combined(a, f_p, n), combined(c, g_p, m)
         values = np.hstack([self.values[:, :a], fp, self.values[:, b:c], gp])
         places = f_y, f_yp, np.arange(n), g_y, np.arange(m)
         return Slopes(n, 1, m, values, places, self.scale)

@@ -60,6 +60,8 @@ class Sweep:
         self.parameters, self.events, self.record = parameters, events, record
         self._known: dict[Any, Linearised] = {}
         self._functions: dict[int, UserFunction] = {}
+        self._slopes: dict[tuple[Path, int], Slopes] = {}
+        self._kept = 0                         # numbers in them
         legs = tape.finish()
         self.paths = [path_of(leg, record, self._linear(leg.begin, leg.state)) for leg in legs]
         assert tape.run is not None
@@ -158,10 +160,18 @@ class Sweep:
         return large
 
     def slopes(self, path: Path, first: int, last: int) -> Slopes:
-        """Slopes at the ends of some steps."""
-        rows = slice(first + 1, last + 1)
-        times, before = path.ends[first:last], path.y[first:last]
-        return path.linear.at(times, path.y[rows], path.yp[rows], before)
+        """Slopes at the ends of some steps; the last ones are kept for another look."""
+        key = path, first
+        if key not in self._slopes:
+            rows = slice(first + 1, last + 1)
+            times, before = path.ends[first:last], path.y[first:last]
+            found = path.linear.at(times, path.y[rows], path.yp[rows], before)
+            if self._kept + found.values.size > CHUNK:
+                self._slopes.clear()
+                self._kept = 0
+            self._kept += found.values.size
+            self._slopes[key] = found
+        return self._slopes[key]
 
     def reference_rows(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
         """Slopes of the invariants at the begin of a leg."""
