@@ -1,13 +1,16 @@
 """Tape and route: the legs of a run, and its steps as formulas."""
 
+import gc
 from itertools import pairwise
+from weakref import ref
 
 import numpy as np
 import pytest
 from support.derivatives import FINE, at_wall, bouncing, decay, falling, pendulum, stick_slip
 
-from tether import vjp
+from tether import solve_dae, vjp
 from tether.sensitivity.route import PAST
+from tether.sensitivity.tape import Tape
 
 
 def paths_of(fun, t_span, y0, **options):
@@ -98,3 +101,30 @@ def test_shares_of_points():
     shares = path.shares(t, row, path.degree(row))
     value = shares @ path.y[row - len(shares) + 1 : row + 1][::-1]
     assert abs(value[0] - np.exp(-t)) < 1e-7
+
+
+@pytest.mark.parametrize("events", [None, bouncing()])
+def test_a_run_is_gone_as_soon_as_nobody_needs_it(monkeypatch, events):
+    """In a circle with its tape its memory would wait for Python's collector of garbage."""
+    runs, method = [], Tape.method
+
+    def noted(self, run):
+        runs.append(ref(run))
+        return method(self, run)
+
+    monkeypatch.setattr(Tape, "method", noted)
+    gc.disable()
+    try:
+        sol = solve_dae(falling, (0, 1), [1.0, 0.0], args=(9.81, 0.8), events=events,
+                        sensitivity="args")
+        assert sol.success
+        del sol
+        assert [run() for run in runs] == [None]
+        taped, pullback = vjp(falling, (0, 1), [1.0, 0.0], args=(9.81, 0.8), events=events,
+                              wrt="args")
+        legs = [ref(path.leg) for path in pullback._sweep.paths]
+        assert pullback(np.ones_like(taped.y)).shape == (2,)
+        del pullback, taped
+        assert {leg() for leg in legs} == {None}
+    finally:
+        gc.enable()

@@ -92,7 +92,6 @@ class Derivatives(Tape):
 
     def begun(self, state: State, start: Start) -> None:
         """Take notice of a begin, and refuse what cannot be differentiated."""
-        assert self.run is not None
         if not self.legs and (self._others or self.run.model.plan is None):
             self._reading = reading_of(self.parameters, self.run.n)
         if start.success:
@@ -102,7 +101,6 @@ class Derivatives(Tape):
     def differentiate(self, events: list[Event], dense_output: bool) -> Sensitivities | None:
         """Go through the run forwards and return the derivatives, unless that is done later."""
         assert self.record is not None
-        assert self.run is not None
         if not self.legs or not self.legs[0].begin.start.success:
             return self._nothing()
         if self._reading is not None:
@@ -122,7 +120,6 @@ class Derivatives(Tape):
     def _nothing(self) -> Sensitivities | None:
         """Return the derivatives of a run that has not begun: there are none."""
         assert self.record is not None
-        assert self.run is not None
         if self.later is not None:
             return None
         record = self.record

@@ -64,7 +64,6 @@ class Sweep:
         self._kept = 0                         # numbers in them
         legs = tape.finish()
         self.paths = [path_of(leg, record, self._linear(leg.begin, leg.state)) for leg in legs]
-        assert tape.run is not None
         self.n = tape.run.n
 
     def _linear(self, begin: Begin, state: Any) -> Linearised:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import numpy as np
 
@@ -113,16 +114,26 @@ class Leg:
 
 @dataclass(eq=False)
 class Tape:
-    """What a run did; `method` is what takes its steps."""
+    """What a run did; `method` is what takes its steps.
+
+    It does not keep the run alive, which keeps it (`run.part` says why).
+    """
 
     legs: list[Leg] = field(default_factory=list)
     record: Record | None = None
-    run: Integration | None = None
     happening: Happening | None = None         # what the next begin is due to
+    _run: ref[Integration] | None = None
+
+    @property
+    def run(self) -> Integration:
+        """The run that is taped."""
+        run = None if self._run is None else self._run()
+        assert run is not None
+        return run
 
     def method(self, run: Integration) -> TapedBdf:
         """Tape a run from its start on; return what takes its steps."""
-        self.run, self.legs, self.happening = run, [], None
+        self._run, self.legs, self.happening = ref(run), [], None
         return TapedBdf(self)
 
     def note(self, happening: Happening) -> None:
@@ -132,7 +143,6 @@ class Tape:
     def begun(self, state: State, start: Start) -> None:
         """Take notice of a begin; of several without a step only the last one counts."""
         run = self.run
-        assert run is not None
         n, why, (t, given, _) = run.n, self.happening, run.given
         if why is not None and not self._belongs_to(why, given[:n]):
             why = None                         # it goes on from what was found before
@@ -166,7 +176,6 @@ class Tape:
             assert self.record is not None
             leg.state, leg.part, leg.first = state, self.record.part_number, state.stored
             leg.last, self.happening = state.stored, None
-            assert self.run is not None
             # conditions may have been frozen after the begin
             values = self.run.model.values.copy()
             leg.begins[-1] = _with(leg.begins[-1], values, self.run.model)
