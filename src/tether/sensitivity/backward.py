@@ -43,7 +43,7 @@ def backwards(sweep: Sweep, seeds: Sequence[Seed], gradient: np.ndarray) -> np.n
     waiting: list[list[Seed]] = [[] for _ in sweep.paths]
     for seed in sorted(seeds, key=lambda seed: seed.row):
         waiting[seed.leg].append(seed)
-    of_references = np.zeros((lines, 0))
+    of_references, of_time = np.zeros((lines, 0)), np.zeros(lines)
     for number in range(len(sweep.paths) - 1, -1, -1):
         path = sweep.paths[number]
         count = path.linear.n_invariants
@@ -66,7 +66,7 @@ def backwards(sweep: Sweep, seeds: Sequence[Seed], gradient: np.ndarray) -> np.n
             bar[-1] += of_references @ gy
             gradient += of_references @ gp.T
             of_references = np.zeros((lines, 0))
-        _leave(sweep, number, path, bar, waiting, gradient)
+        of_time = _leave(sweep, number, path, bar, of_time, waiting, gradient)
     return gradient
 
 
@@ -80,10 +80,13 @@ def _sow(waiting: list[Seed], whole: np.ndarray, first: int, last: int) -> None:
 
 
 def _leave(
-    sweep: Sweep, number: int, path: Path, bar: np.ndarray, waiting: list[list[Seed]],
-    gradient: np.ndarray,
-) -> None:
-    """Take what depends on the begin of a leg back to the one before, or to the start."""
+    sweep: Sweep, number: int, path: Path, bar: np.ndarray, of_time: np.ndarray,
+    waiting: list[list[Seed]], gradient: np.ndarray,
+) -> np.ndarray:
+    """Take what depends on the begin of a leg back to the one before, or to the start.
+
+    `of_time` depends on the time of the begin; what depends on that of the one before is returned.
+    """
     past, before = bar[: PAST - 1].copy(), waiting[number - 1]
     if number > 0:
         through = sweep.passages[number - 1]
@@ -101,6 +104,7 @@ def _leave(
             of_start = np.zeros_like(of_values)
             of_start[:, : sweep.n] = of_given
         gradient += of_given @ sweep.seeds.T
-        return
-    of_state = through.backwards(of_values, of_slopes, gradient)
+        return np.zeros_like(of_time)
+    of_state, of_time = through.backwards(of_values, of_slopes, of_time, gradient)
     before.append(Seed(number - 1, through.row, through.shares, of_state))
+    return of_time

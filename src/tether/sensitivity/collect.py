@@ -19,7 +19,7 @@ from tether.sensitivity.checks import check_model, check_not_changed, check_outs
 from tether.sensitivity.forward import RowTarget, forwards
 from tether.sensitivity.later import Later
 from tether.sensitivity.parameters import Parameters, find_parameters
-from tether.sensitivity.passage import Crossing, Moment, crossing_of_event
+from tether.sensitivity.passage import AT_ONCE, Crossing, Moment, crossing_of_event
 from tether.sensitivity.resolution import Resolution, is_at_rest
 from tether.sensitivity.route import PAST
 from tether.sensitivity.sweep import Along, Output, Sweep
@@ -300,6 +300,7 @@ class RowOutputs(Sequence[Output]):
         self._leg, self._row = np.zeros((2, before[-1]), int)
         self.cuts: dict[int, Output] = {}
         self.places = [np.full(path.steps + 1, -1) for path in sweep.paths]
+        taken: set[int] = set()                # rows that are begins of legs before
         for number, path in enumerate(sweep.paths):
             leg = path.leg
             if leg.first < 0:
@@ -310,8 +311,9 @@ class RowOutputs(Sequence[Output]):
             begins, row = set(record.whole_steps(leg.part).begins), leg.first - 1
             if row in begins:
                 self.places[number][0] = before[leg.part] + row
-            while row >= 0 and row in begins:
+            while row in begins and before[leg.part] + row not in taken:
                 self._leg[before[leg.part] + row] = number
+                taken.add(before[leg.part] + row)
                 row -= 1
             if leg.overshoot is not None and leg.last < counts[leg.part]:
                 t = float(record.times_of(leg.part)[leg.last])
@@ -372,11 +374,18 @@ class Occurrence:
         return [self.output, Output(self.leg, self.moment.row, self.moment.shares)]
 
 
+def _time_of_begin(sweep: Sweep, t: float) -> float:
+    """Return the time of the first leg that begins when an event happens, or that of the event."""
+    begins = (path.leg.begin.t for path in sweep.paths[1:])
+    return next((begin for begin in begins if abs(t - begin) <= AT_ONCE * abs(t)), t)
+
+
 def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
     """Differentiate the times at which an event happened."""
     found = []
-    outputs = outputs_at(sweep, np.array(event.t))
-    for time, y, output in zip(event.t, event.y, outputs, strict=True):
+    times = [_time_of_begin(sweep, t) for t in event.t]
+    outputs = outputs_at(sweep, np.array(times))
+    for time, y, output in zip(times, event.y, outputs, strict=True):
         leg = output.leg
         path = sweep.paths[leg]
         if not path.steps or time == sweep.paths[0].t[PAST]:

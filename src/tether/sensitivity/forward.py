@@ -37,6 +37,7 @@ class _Window:
 
     s: np.ndarray                              # (rows, n, parameters)
     last: int
+    shift: np.ndarray                          # tangents of the time at which the leg begins
 
     def points(self, row: int, count: int) -> np.ndarray:
         """Return the tangents from a row on backwards: (count, parameters, n)."""
@@ -96,7 +97,7 @@ def forwards(
             sweep.engine(path).forwards(
                 part, path.c[first:last], s, PAST, path.predictor[first:last], changes
             )
-            window = _Window(s, last)
+            window = _Window(s, last, window.shift)
             if resolution is not None:
                 resolution.look(path, s, changes, first, last)
             if target is not None and places is not None:
@@ -127,23 +128,24 @@ def _begin(sweep: Sweep | Along, number: int, path: Path, before: _Window | None
     n_parameters = len(sweep.parameters)
     s = np.zeros((PAST, path.linear.n, n_parameters))      # the begin, and PAST - 1 before
     past: list[np.ndarray] = []
+    shift = np.zeros(n_parameters)
     if before is None:
         w = sweep.seeds
         for start in sweep.starts[0]:
-            values = start.values(w, np.zeros(n_parameters))
+            values = start.values(w, shift)
             w = values[:, : sweep.n]
         slopes = start.slopes(values)
     else:
         through = sweep.passages[number - 1]
         points = before.points(through.row, len(through.shares))
-        values, slopes = through.forwards(points)
+        values, slopes, shift = through.forwards(points, before.shift)
         past = [np.tensordot(share, points, 1) for share in through.past[: PAST - 1]]
     distance = path.t[1 : PAST + 1] - path.t[PAST]
     s[:] = values.T + distance[:, None, None] * slopes.T
     for k, row in enumerate(past):
         n = min(row.shape[1], path.linear.n)
         s[PAST - 2 - k, :n] = row[:, :n].T
-    return _Window(s, 0)
+    return _Window(s, 0, shift)
 
 
 def _compared(slopes: Slopes, references: np.ndarray) -> Slopes:

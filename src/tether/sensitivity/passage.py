@@ -42,6 +42,12 @@ JUST_BEFORE = 1e-13
 EPS = float(np.finfo(float).eps)
 # Relative: what terms leave where they cancel.
 ROUND_OFF = 1e-6
+# Relative: the driver takes events for simultaneous whose times differ by half of this.
+AT_ONCE = 8 * EPS
+# Of its tolerance: a function that changes by less in a step rests where it is.
+AT_REST = 1e-3
+# Relative: what depends on the time of an event by less does not.
+NO_MATTER = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +162,9 @@ class Passage:
     past : list of ndarray
         Shares of the same points in the points that the next leg has for its past. None where
         the leg has no past, and where its tangents jump: then they have come along their slope.
+    at_once : bool
+        Whether it happens at the time of the passage before, whatever that depends on: its own
+        function may rest at zero there.
     """
 
     row: int
@@ -163,36 +172,54 @@ class Passage:
     crossing: Crossing | None
     links: list[Link]
     past: list[np.ndarray]
+    at_once: bool = False
 
-    def forwards(self, tangents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tangents of the values and of the slopes behind the last link.
+    @property
+    def time_varies(self) -> bool:
+        """Whether its time depends on anything."""
+        crossing = self.crossing
+        if crossing is None:
+            return self.at_once
+        return bool(crossing.by_values.any() or crossing.by_parameters.any())
 
-        `tangents` are those of the points of the last step, latest first, of all unknowns.
+    def forwards(
+        self, tangents: np.ndarray, before: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the tangents of values and slopes behind the last link, and that of the time.
+
+        `tangents` are those of the points of the last step, latest first, of all unknowns; `before`
+        is the tangent of the time of the passage before.
         """
         s = np.tensordot(self.shares, tangents, 1)
         shift = np.zeros(len(s)) if self.crossing is None else self.crossing.shift(s)
+        if self.at_once:
+            shift = before
         for link in self.links:
             s = link.forwards(s, shift)
-        return s, self.links[-1].start.slopes(s)
+        return s, self.links[-1].start.slopes(s), shift
 
     def backwards(
-        self, of_values: np.ndarray, of_slopes: np.ndarray, gradient: np.ndarray
-    ) -> np.ndarray:
+        self, of_values: np.ndarray, of_slopes: np.ndarray, of_time: np.ndarray,
+        gradient: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Take what depends on the begin back to the values just before.
 
-        `of_values` and `of_slopes` belong to the tangents behind the last link; what comes from
-        parameters is added to `gradient`.
+        `of_values` and `of_slopes` belong to the tangents behind the last link, `of_time` to what
+        happens later at the same time. What depends on the time of the passage before is returned
+        as well; what comes from parameters is added to `gradient`.
         """
         of_state = of_values + self.links[-1].start.take_slopes_back(of_slopes, gradient)
-        of_time = np.zeros(len(of_values))
+        of_time = of_time.copy()
         for link in reversed(self.links):
             of_state, more = link.backwards(of_state, gradient)
             of_time += more
+        if self.at_once:
+            return of_state, of_time
         if self.crossing is not None:
             gradient += np.outer(of_time, self.crossing.by_parameters)
             k = len(self.crossing.by_values)
             of_state[:, :k] += np.outer(of_time, self.crossing.by_values)
-        return of_state
+        return of_state, np.zeros_like(of_time)
 
     def along(self, direction: np.ndarray) -> Passage:
         """Return the same for one combination of the parameters."""
@@ -210,6 +237,11 @@ class Moment:
     t: float
     row: int
     at_break: bool = False
+
+    @property
+    def is_at_begin(self) -> bool:
+        """Whether no time has passed since the leg began."""
+        return abs(self.t - self.path.leg.begin.t) <= AT_ONCE * abs(self.t)
 
     @property
     def degree(self) -> int:
@@ -251,6 +283,12 @@ class Moment:
         """Values of all unknowns."""
         return self.shares @ self.points
 
+    @property
+    def tolerances(self) -> np.ndarray:
+        """What the errors of the values may be."""
+        state = self.path.leg.state
+        return state.array("rtol") * np.abs(self.y) + state.array("atol")
+
     @cached_property
     def motion(self) -> Motion:
         """How the solution moves there, by its equations."""
@@ -266,17 +304,31 @@ def crossing_of_event(function: UserFunction, moment: Moment, n: int) -> Crossin
     found = function.at(moment.t, y, yp)
     step = moment.path.t[PAST + moment.row] - moment.path.t[PAST + moment.row - 1]
     rate = found.by_time[0] + found.by_values[0] @ yp + found.by_slopes[0] @ ypp
-    allowed = LEFT_OVER * abs(step * rate) + ROUND_OFF * abs(found.by_values[0] @ y)
+    tolerance = np.abs(found.by_values[0]) @ moment.tolerances[:n]
+    allowed = LEFT_OVER * abs(step * rate) + ROUND_OFF * abs(found.by_values[0] @ y) + tolerance
     # slopes of the interpolant, by which events are located, are not those of the equations
-    if abs(found.value[0]) > allowed and not found.by_slopes.any():
+    left = abs(found.value[0])
+    is_zero = left <= allowed or found.by_slopes.any()
+    if not is_zero and left > LEFT_OVER * _span(function, moment, n):
         raise ValueError(
             f"sensitivity: the event function {function.name} is {found.value[0]:.3g} at t = "
             f"{moment.t:.6g}, where its event has happened: it depends on more than t, y, yp and "
             "args, and that has changed since"
         )
+    if abs(step * rate) < AT_REST * tolerance:         # it has crossed zero by round-off
+        return None
     return _crossing(
         found.by_values[0], found.by_slopes[0], float(found.by_time[0]), found.by_parameters[0],
         moment.motion,
+    )
+
+
+def _span(function: UserFunction, moment: Moment, n: int) -> float:
+    """Largest value of an event function at the ends of a step."""
+    path = moment.path
+    return max(
+        abs(float(function.at(path.t[PAST + row], path.y[row, :n], path.yp[row, :n]).value[0]))
+        for row in (moment.row - 1, moment.row)
     )
 
 
@@ -340,16 +392,36 @@ class Functions(Protocol):
 
 def passage(
     moment: Moment, happening: Happening | None, links: list[Link], slope: np.ndarray, past: Any,
-    functions: Functions,
+    functions: Functions, is_first: bool = True,
 ) -> Passage:
     """Differentiate what happens between two legs; `slope` is y' behind it."""
     n, crossing = moment.path.linear.model.n, None
-    if happening is not None:
+    at_once = (
+        happening is not None and happening.decides and not happening.is_break and not is_first
+        and moment.is_at_begin
+    )
+    if happening is not None and not at_once:
         crossing = _crossing_of(happening, moment, functions, n)
+        if happening.acting and happening.decides and crossing is None:
+            _refuse_if_it_matters(links, moment, functions.events[happening.acting[0]])
     shares = []
     if past is not None and (crossing is None or not _has_kink(moment.motion.yp[:n], slope)):
         shares = [moment.path.shares(x, moment.row, moment.degree) for x in past]
-    return Passage(moment.row, moment.shares, crossing, links, shares)
+    return Passage(moment.row, moment.shares, crossing, links, shares, at_once)
+
+
+def _refuse_if_it_matters(links: list[Link], moment: Moment, event: Event) -> None:
+    """Refuse an event whose time has no derivative, unless nothing depends on its time."""
+    s, unit = np.zeros((1, len(moment.motion.yp))), np.ones(1)
+    nothing = s
+    for link in links:
+        s, nothing = link.forwards(s, unit), link.forwards(nothing, np.zeros(1))
+    size = np.abs(moment.motion.yp).max(initial=0.0)
+    if np.abs(s - nothing).max(initial=0.0) > NO_MATTER * size:
+        raise ValueError(
+            f"sensitivity: event {event.name} changes the state at t = {moment.t:.6g}, where its "
+            "function rests at zero or only touches it: its time has no derivative"
+        )
 
 
 def _crossing_of(

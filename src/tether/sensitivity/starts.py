@@ -28,7 +28,7 @@ from tether.structure.scaling import Units
 if TYPE_CHECKING:
     from tether.sensitivity.large import LargeStart
 
-__all__ = ["GivenStart", "Motion", "StartMap", "motion_at", "start_map"]
+__all__ = ["GivenStart", "Motion", "StartMap", "is_undecided", "motion_at", "start_map"]
 
 # Relative: what is left of linearised constraints that hold.
 HOLDS = 1e-8
@@ -354,6 +354,27 @@ def motion_at(
     nothing = np.zeros((n, 0))
     tangents = StartMap(nothing, nothing, np.zeros(n), *first.slope_maps(point.fp))
     return Motion(slopes, curvature, tangents)
+
+
+def is_undecided(begin: Begin, linear: Linearised) -> bool:
+    """Whether a begin lies where conditions switch that were left free, and slopes jump there."""
+    frozen = begin.model.frozen
+    if frozen is None:
+        return False
+    t, y, yp, n = begin.t, begin.start.y, begin.start.yp, frozen.traced.n
+    first = len(begin.values) - len(frozen.surfaces)
+    heights = frozen.heights.new(begin.values).values(t, y[:n], yp[:n])
+    pairs = frozen.sizes.new(begin.values).values(t, y[:n], yp[:n]).reshape(-1, 2)
+    free = (begin.values[first:] == 0.0) & (np.abs(heights) <= HOLDS * np.abs(pairs).sum(axis=1))
+    if not free.any():
+        return False
+    sides = []
+    for side in (-np.inf, np.inf):
+        values = begin.values.copy()
+        values[first:][free] = side
+        sides.append(linear.residual(values, t, y, yp))
+    terms = linear.at(np.array([t]), y[None].copy(), yp[None].copy()).terms(y, yp)
+    return bool(np.any(np.abs(sides[1] - sides[0]) > HOLDS * terms))
 
 
 # --- constraints of the equations -----------------------------------------------------------------

@@ -21,7 +21,7 @@ from tether.sensitivity.parameters import Parameters
 from tether.sensitivity.passage import Moment, Passage, Start, link_of, passage
 from tether.sensitivity.route import Path, path_of
 from tether.sensitivity.slopes import Linearised, Slopes, linearised
-from tether.sensitivity.starts import motion_at, start_map
+from tether.sensitivity.starts import is_undecided, motion_at, start_map
 from tether.sensitivity.tape import Begin, Tape
 
 __all__ = ["Along", "Output", "Sweep"]
@@ -103,7 +103,16 @@ class Sweep:
                 motion = motion_at(
                     linear, begin.values, begin.t, begin.start.y, begin.start.yp
                 )
-        return passage(moment, why, links, leg.begin.start.yp[: self.n], leg.past, self)
+        found = passage(
+            moment, why, links, leg.begin.start.yp[: self.n], leg.past, self, number == 1
+        )
+        if found.time_varies and is_undecided(leg.begin, self._linear(leg.begin, leg.state)):
+            raise ValueError(
+                f"sensitivity: at t = {t:.6g} the run begins anew right where a condition "
+                "switches, and nothing says to which side the solution goes: there is no "
+                "derivative. Let no event change the state there"
+            )
+        return found
 
     def _changed(self, begin: Begin) -> FunctionSlopes | None:
         """Differentiate what events make of the state before a begin; None if they leave it."""
