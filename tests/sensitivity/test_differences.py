@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tether.sensitivity.differences import central, gradient_of
+from tether.sensitivity.differences import central, gradient_of, one_sided
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-9, 1e9])
@@ -33,3 +33,13 @@ def test_gradient_of():
     found = gradient_of(lambda x: np.array([x[0] * x[1], x[1] ** 3]), x, np.abs(x))
     assert np.allclose(found, [[2.0, 0.3], [0.0, 12.0]], rtol=1e-9)
     assert gradient_of(lambda x: 1.0, np.zeros(0), np.zeros(0)).shape == (0,)
+
+
+def test_one_side_of_a_jump():
+    def fun(x):
+        return np.array([np.exp(x), 2.0 * x]) + (5.0 if x > 0.0 else 0.0)
+
+    assert np.allclose(one_sided(fun, 1.0, -1.0), [1.0, 2.0], rtol=1e-9)
+    with pytest.raises(ValueError, match="kink or a jump"):
+        one_sided(fun, 1.0, 1.0)
+    assert np.allclose(one_sided(lambda x: fun(x + 1e-5), 1.0, 1.0), [1.0, 2.0], rtol=1e-4)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.derivatives import FINE, TIGHT, adjoint_error, differences, largest_error
 
-from tether import solve_dae
+from tether import solve_dae, vjp
 from tether.sensitivity import large, slopes
 from tether.sensitivity.slopes import MANY
 
@@ -171,3 +171,19 @@ def test_many_constraints():
     assert np.allclose(
         0.3 * second[: 2 * m], sol.y[: 2 * m, 0] - 9.81 * first[: 2 * m], atol=1e-4
     )
+
+
+def test_a_switch_of_whole_arrays_at_a_time_that_is_a_parameter():
+    """Right before the switch and behind it derivatives are those of one side."""
+    n, k, ts = 600, 1.3, 0.4
+
+    def fun(t, y, yp, k, ts):
+        return yp + k * y - np.where(t < ts, 1.0, 0.2)
+
+    run = {"args": (k, ts), "t_eval": [0.4, 0.9], **FINE}
+    sol = solve_dae(fun, (0, 1), np.linspace(0.0, 1.0, n), sensitivity="args", **run)
+    assert "arrays" in sol.how
+    assert np.allclose(sol.sens[1, :, 1], 0.8 * np.exp(-k * (0.9 - ts)), rtol=1e-6)
+    taped, pullback = vjp(fun, (0, 1), np.linspace(0.0, 1.0, n), wrt="args", **run)
+    weights = np.random.default_rng(0).standard_normal(taped.y.shape)
+    assert np.allclose(pullback(weights), np.einsum("nt,pnt->p", weights, sol.sens), rtol=1e-9)

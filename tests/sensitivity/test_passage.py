@@ -389,3 +389,25 @@ def test_switches(name):
     fun, y0, args, end = case[name]
     t_eval = np.linspace(0.07, 1.0, 6) * end
     assert compare(fun, (0, end), y0, args, t_eval, by_y0=False) < 1e-4
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-3, -1e-6])
+def test_events_shortly_before_and_behind_a_break(gap):
+    """What an algebraic unknown does there in time belongs to the side of the event."""
+    k, q = 0.7, 0.6
+    t_event = -np.log(q) / k
+    rate = 1.0 if gap > 0.0 else 0.5           # of x, where it passes q
+
+    def fun(t, y, yp, k, q, ts):
+        x, z = y
+        slow, more = np.where(t < ts, 1.0, 0.5), np.where(t < ts, 1.0, 2.0)
+        return [yp[0] + slow * k * x, z - np.sin(3 * t) - more * x]
+
+    sol = solve_dae(
+        fun, (0, 1.5), [1.0, 1.0], args=(k, q, t_event + gap), start="quiet", sensitivity=["q"],
+        events=lambda t, y, yp, k, q, ts: y[0] - q, rtol=1e-9, atol=1e-11,
+    )
+    by_time = -1.0 / (rate * k * q)
+    assert np.allclose(sol.sensitivities.t_events[0], by_time, rtol=1e-5)
+    by_z = 3 * np.cos(3 * t_event) * by_time + rate**-1.0
+    assert np.allclose(sol.sensitivities.y_events[0][0, 0], [1.0, by_z], rtol=1e-5)

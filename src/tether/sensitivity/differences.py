@@ -8,7 +8,7 @@ import numpy as np
 
 from tether.sensitivity.parameters import Parameters
 
-__all__ = ["NotSmooth", "by_arguments", "central", "gradient_of"]
+__all__ = ["NotSmooth", "by_arguments", "central", "gradient_of", "one_sided"]
 
 # Of the size of what is changed: round-off is about 1e-11 then, and a function that has made a
 # hundred oscillations by the change of its argument is still differentiated to 1e-8.
@@ -48,11 +48,41 @@ def central(
     h = CHANGE * size
     values = [np.asarray(fun(place * h), float) for place in PLACES]
     near, far = (values[0] - values[1]) / (2.0 * h), (values[2] - values[3]) / (4.0 * h)
+    _want_smooth(near, far, values, h, terms)
+    return (4.0 * near - far) / 3.0
+
+
+def one_sided(
+    fun: Callable[[float], np.ndarray | float], size: float, way: float,
+    terms: np.ndarray | float = 0.0,
+) -> np.ndarray:
+    """Do the same from zero upwards, or downwards if `way` is -1: the other side may differ.
+
+    Examples
+    --------
+    >>> from tether.sensitivity.differences import one_sided
+    >>> round(float(one_sided(lambda x: x * x + x if x >= 0 else 7.0, 1.0, 1.0)), 9)
+    1.0
+    """
+    h = CHANGE * size * way
+    values = [np.asarray(fun(place * h), float) for place in range(5)]
+    near = (4.0 * values[1] - 3.0 * values[0] - values[2]) / (2.0 * h)
+    far = (4.0 * values[2] - 3.0 * values[0] - values[4]) / (4.0 * h)
+    _want_smooth(near, far, values, h, terms)
+    weights = (-25.0, 48.0, -36.0, 16.0, -3.0)
+    total = sum(weight * value for weight, value in zip(weights, values, strict=True))
+    return np.asarray(total) / (12.0 * h)
+
+
+def _want_smooth(
+    near: np.ndarray, far: np.ndarray, values: list[np.ndarray], h: float,
+    terms: np.ndarray | float,
+) -> None:
+    """Raise `NotSmooth` where two differences disagree by more than round-off."""
     largest = np.maximum.reduce([np.abs(value) for value in values])
-    noise = ROUND_OFF / h * np.maximum(largest, terms)
+    noise = ROUND_OFF / abs(h) * np.maximum(largest, terms)
     if np.any(np.abs(near - far) > NOT_SMOOTH * (np.abs(near) + np.abs(far)) + noise):
         raise NotSmooth
-    return (4.0 * near - far) / 3.0
 
 
 def by_arguments(

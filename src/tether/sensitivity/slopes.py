@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from tether.plan.model import Model
 from tether.plan.on_arrays import OnArrays
 from tether.plan.plan import Plan
 from tether.problem.problem import Problem
-from tether.sensitivity.differences import by_arguments, central
+from tether.sensitivity.differences import NotSmooth, by_arguments, central, one_sided
 from tether.sensitivity.parameters import Parameters
 from tether.trace import Program, emit, jacobian
 from tether.trace.backend import Backend, prepare
@@ -179,7 +179,8 @@ class Linearised:
                     runner.set_args(changed)
                     return runner.values(t[k], y[k], yp[k])
 
-                by_parameters[place] = central(along, abs(inputs[number]) or 1.0, terms)
+                size = abs(inputs[number]) or 1.0
+                by_parameters[place] = _beside_jump(along, size, terms)
             runner.set_args(inputs)
             values[k] = np.concatenate([of_y[:n_fy], of_yp[:n_fyp], by_parameters.ravel()])
         nothing = np.zeros(0, np.intp)
@@ -338,6 +339,25 @@ def _make_programs(plan: Plan, parameters: Parameters) -> _Programs:
     )
     program: Program = emit(graph, nodes, n, size)
     return _Programs(prepare(program), n, places, len(nodes), m)
+
+
+def _beside_jump(
+    fun: Callable[[float], np.ndarray], size: float, terms: np.ndarray
+) -> np.ndarray:
+    """Differentiate by a parameter which a time may depend on at which something jumps.
+
+    Equations of whole arrays follow conditions on time; next to a jump one side of it counts.
+    """
+    try:
+        return central(fun, size, terms)
+    except NotSmooth:
+        sides = []
+        for way in (-1.0, 1.0):
+            with suppress(NotSmooth):
+                sides.append(one_sided(fun, size, way, terms))
+        if len(sides) != 1:                    # a kink, or nothing that has derivatives
+            raise
+        return sides[0]
 
 
 def _terms(

@@ -7,7 +7,8 @@ determine follow from the linearised equations, math (37).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from tether.base.reason import Kind
 from tether.plan.model import ReducedModel
-from tether.sensitivity.differences import NotSmooth, central, gradient_of
+from tether.sensitivity.differences import NotSmooth, central, gradient_of, one_sided
 from tether.sensitivity.parameters import Parameters
 from tether.sensitivity.slopes import Linearised
 from tether.sensitivity.tape import Begin
@@ -36,6 +37,8 @@ HOLDS = 1e-8
 RANK = 1e-10
 # Relative distance at which coefficients of the equations are compared.
 BESIDE = 1e-4
+# Of the time: differences by it are made in less, where something switches before and behind.
+CLOSE = 1e-3
 # Of the time: so far behind a break a start is differentiated, more than changes of arguments
 # move the break.
 BEHIND = 2e-4
@@ -332,11 +335,8 @@ def motion_at(
     """Find out how a solution moves at a point where its slopes are known about."""
     found = linear.at(np.array([t]), y[None].copy(), yp[None].copy())
     r = linear.residual(values, t, y, yp)
-    try:
-        span, terms = max(abs(t), 1e-3), found.terms(y, yp)
-        f_t = central(lambda dt: linear.residual(values, t + dt, y, yp), span, terms)
-    except NotSmooth:                          # right where something switches
-        f_t = np.zeros_like(r)
+    span, terms = max(abs(t), 1e-3), found.terms(y, yp)
+    f_t = _before(lambda dt: linear.residual(values, t + dt, y, yp), span, linear, terms)
     if not (np.isfinite(r).all() and np.isfinite(f_t).all()):
         r, f_t = np.zeros_like(r), np.zeros_like(r)
     if linear.is_large and not linear.m:
@@ -375,6 +375,23 @@ def is_undecided(begin: Begin, linear: Linearised) -> bool:
         sides.append(linear.residual(values, t, y, yp))
     terms = linear.at(np.array([t]), y[None].copy(), yp[None].copy()).terms(y, yp)
     return bool(np.any(np.abs(sides[1] - sides[0]) > HOLDS * terms))
+
+
+def _before(
+    fun: Callable[[float], np.ndarray], span: float, linear: Linearised, terms: np.ndarray
+) -> np.ndarray:
+    """Differentiate by time where something may switch at once: what was before counts.
+
+    Shortly behind a switch it is what is to come.
+    """
+    direction = linear.state.direction
+    for size in (span, CLOSE * span):
+        with suppress(NotSmooth):
+            return central(fun, size, terms)
+        for way in (-direction, direction):
+            with suppress(NotSmooth):
+                return one_sided(fun, size, way, terms)
+    return np.zeros(linear.n)
 
 
 # --- constraints of the equations -----------------------------------------------------------------
