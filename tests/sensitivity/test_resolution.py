@@ -113,3 +113,36 @@ def test_vjp_takes_the_request():
     right = -3.0 * np.sin(9.0)                 # d cos(w t) / dw
     assert abs(pullback([[1.0], [0.0]])[0] - right) < 5e-3
     assert sol.success
+
+
+def kinetics(t, y, yp, slow, fast, back):
+    """Robertson's: fast modes die away at first, and what is left goes on for very long."""
+    a, b, c = y
+    return [
+        yp[0] + slow * a - back * b * c, yp[1] - slow * a + back * b * c + fast * b * b,
+        a + b + c - 1.0,
+    ]
+
+
+def test_steps_are_shortened_where_derivatives_need_it():
+    """That is at the beginning, and takes few steps more."""
+    runs = [
+        solve_dae(
+            kinetics, (0, 1e6), [1.0, 0.0, 0.0], args=(0.04, 3e7, 1e4), sensitivity="args",
+            rtol=1e-6, atol=[1e-8, 1e-12, 1e-8], options={"sensitivity_test": test},
+        )
+        for test in (False, True)
+    ]
+    plain, tested = runs
+    assert plain.stats.steps < tested.stats.steps < 2 * plain.stats.steps
+    assert np.array_equal(plain.y[:, 0], tested.y[:, 0])
+
+
+def test_round_off_ends_the_search_for_shorter_steps():
+    """At the limit of what numbers can tell a run is not repeated for ever, and it is said."""
+    sol = solve_dae(
+        oscillator, (0, 3), [1.0, 0.0], args=(3.0,), sensitivity="args", t_eval=[3.0], rtol=1e-13,
+        atol=1e-15, options={"sensitivity_test": True}, max_steps=20000,
+    )
+    assert sol.success
+    assert abs(sol.sens[0, 0, 0] + 3.0 * np.sin(9.0)) < 1e-9

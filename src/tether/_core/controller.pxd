@@ -10,4 +10,5 @@ cdef int recover(State s, int status) noexcept nogil
 cdef bint smaller_is_worse(State s) noexcept nogil
 cdef void forget_jacobian(State s) noexcept nogil
 cdef double smallest_step(State s) noexcept nogil
+cdef double below_ceilings(State s, double h) noexcept nogil
 cdef void fit_to_end(State s) noexcept nogil

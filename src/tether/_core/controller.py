@@ -167,6 +167,8 @@ def fit_to_end(s):
     left: cython.double = s.t_end - s.t
     if fabs(s.h) > s.max_step:
         s.h = s.direction * s.max_step
+    if s.n_ceilings > 0:
+        s.h = s.direction * below_ceilings(s, fabs(s.h))
     if fabs(s.h) < smallest_step(s):
         s.h = s.direction * smallest_step(s)
     if fabs(s.h) >= fabs(left) * (1.0 - 100.0 * EPS):
@@ -176,6 +178,26 @@ def fit_to_end(s):
     else:
         s.t_new = s.t + s.h
     s.h = s.t_new - s.t
+
+
+def below_ceilings(s, h):
+    """Shorten a step to what is allowed where it begins, or let it end where less is allowed."""
+    k: cython.int = s.ceiling
+    ahead: cython.double
+    while k > 0 and s.direction * (s.ceiling_t[k] - s.t) > 0.0:      # a step was cut
+        k -= 1
+    while k + 1 < s.n_ceilings and s.direction * (s.ceiling_t[k + 1] - s.t) <= 0.0:
+        k += 1
+    s.ceiling = k
+    if h > s.ceiling_h[k]:
+        h = s.ceiling_h[k]
+    for k in range(k + 1, s.n_ceilings):
+        ahead = s.direction * (s.ceiling_t[k] - s.t)
+        if ahead >= h:
+            break
+        if h > s.ceiling_h[k]:
+            h = max(ahead, s.ceiling_h[k])
+    return h
 
 
 def smallest_step(s):

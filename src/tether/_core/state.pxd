@@ -40,6 +40,10 @@ cdef class State:
     cdef public int lowest_order      # chosen, 2 at index 3 as written
     cdef public bint keeps_order      # where nothing changes
     cdef public double max_step
+    cdef public int n_ceilings        # from some times on steps are held shorter, if not 0 ...
+    cdef public int ceiling           # ... now by this one
+    cdef double* ceiling_t
+    cdef double* ceiling_h
     cdef public int controller
     cdef public int newton_norm
     cdef public int error_norm

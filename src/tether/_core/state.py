@@ -160,6 +160,7 @@ class State:
         self.t_end, self.t_new = NEVER, 0.0
         self.direction = 1.0
         self.max_step = NEVER
+        self.n_ceilings = self.ceiling = 0
         self.fyp_known = False
         self.steps = self.nfev = self.njev = self.nlu = self.iterations = 0
         self.error_test_failures = self.convergence_failures = self.untested = 0
@@ -385,6 +386,12 @@ class State:
         self.eval_y = doubles(self, "eval_y", y)
         self.eval_yp = doubles(self, "eval_yp", yp)
         self.n_eval = len(t)
+
+    def hold_steps(self, t, h):
+        """Take no longer steps than `h` says from the times `t` on, in the order of the run."""
+        self.ceiling_t = doubles(self, "ceiling_t", t)
+        self.ceiling_h = doubles(self, "ceiling_h", h)
+        self.n_ceilings, self.ceiling = len(t), 0
 
     def constrain(self, pieces, starts, functions, jacobians, data, entries=None):
         """Hold G(t, y) = 0, given in pieces whose rows begin at `starts` (and end at the last).

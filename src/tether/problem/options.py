@@ -139,7 +139,7 @@ class Options:
     sensitivity_test : bool
         Whether the errors of ``sol.sens`` are kept within the tolerances too, those of dy/dp within
         ``rtol * abs(dy/dp) + atol / abs(p)``: a run whose steps were too long for them is repeated
-        with shorter ones.
+        with shorter ones there, unless somebody's code has changed its state.
     tape_memory : float
         Bytes of memory for the steps of a run that is differentiated; what is more goes to a
         temporary file.
@@ -179,7 +179,7 @@ class Options:
     projection_solver: str = "auto"         # HK
     projection_placement: str = "before"    # measured, docs/studies/projection-choices.md
     accept_projected_start: bool = False    # HK: refuse a start off the constraints
-    sensitivity_test: bool = False          # IDAS: off; it may double the steps
+    sensitivity_test: bool = False          # IDAS: off; the run is repeated for it
     tape_memory: float = 1e9
     quadratures_tested: bool = True         # IDAS: off; here results keep to the tolerances
 

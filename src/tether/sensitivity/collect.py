@@ -33,9 +33,10 @@ __all__ = [
 ]
 
 ONE = np.ones(1)
-# So often a run is repeated with shorter steps, which aim at this share of the tolerance; the
-# tolerance is not made smaller by more than that at once.
-MOST_ROUNDS, AIM, LEAST_FACTOR, LEAST_RTOL = 4, 0.3, 1e-3, 1e-12
+# So often a run is repeated with shorter steps.
+MOST_ROUNDS = 4
+# Of the largest error: what is left of it when the run has been repeated.
+FALLS = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ class Derivatives(Tape):
         self._resolution = Resolution(
             *settings.tolerances(n), parameters.sizes, tested=settings.sensitivity_test
         )
-        self._rounds = 0
+        self._rounds, self._worst = 0, np.inf  # the largest error of the run before
         self._others = others                  # whether code of the user's runs on the way
         self._reading: Reading | None = None
 
@@ -134,10 +135,7 @@ class Derivatives(Tape):
         direction *= 1.0 + 0.5 * np.sin(np.arange(count))
         look = replace(self._resolution, sizes=np.ones(1), tested=tested)
         forwards(Along(sweep, direction), [], resolution=look)
-        if tested:
-            self._resolution.worst = look.worst
-        else:
-            self._resolution.take(look)
+        self._resolution.take(look)
 
     def tightened(self, settings: Options) -> Options | None:
         """Return the settings for another run, if its steps are to be shorter."""
@@ -149,11 +147,10 @@ class Derivatives(Tape):
             look.limited = True
             step = min(step, settings.max_step)
             return replace(settings, max_step=step, first_step=step)
-        factor = max(AIM / look.worst, LEAST_FACTOR)
-        rtol, atol = (factor * x for x in settings.tolerances(len(look.rtol)))
-        if rtol.min() < LEAST_RTOL:
-            return None
-        return replace(settings, rtol=rtol, atol=atol)
+        if not look.worst < FALLS * self._worst:
+            return None                        # shorter steps are no use, as with round-off
+        self._worst, self.ceilings = look.worst, look.ceilings(self.ceilings)
+        return settings
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ DIED_AWAY = 1e-3
 MAY_PASS = 0.1
 # Of the error: what shorter steps aim at.
 AIM = 0.3
+# ... but a step becomes this share of itself at least, when the run is repeated.
+LEAST_SHARE = 0.03
 # Of the time of a run: steps are not limited to less.
 SHORTEST = 5e-5
 # Of the tolerance: where a step errs by less, something else than the error has made it so long.
@@ -67,11 +69,13 @@ class Resolution:
         """Look at another run."""
         self.worst, self._time = 0.0, 0.0
         self._coarse: list[np.ndarray] = []    # rows: lengths of steps, and what they should be
+        self._asked: list[np.ndarray] = []     # rows: where steps begin, and how long they may be
         self._largest = np.zeros((len(self.rtol), len(self.sizes)))
 
     def take(self, other: Resolution) -> None:
         """Take over what another one has found about steps, by other parameters."""
         self._time, self._coarse = other._time, other._coarse
+        self.worst, self._asked = other.worst, other._asked
 
     def look(
         self, path: Path, s: np.ndarray, changes: np.ndarray, first: int, last: int
@@ -100,11 +104,26 @@ class Resolution:
         coarse = ratio > allowed
         if self.tested:
             within = self.rtol[tested, None] * values + self.atol[tested, None] / self.sizes
-            self.worst = max(self.worst, float((error / within).max(initial=0.0)))
+            ratio = (error / within).max(axis=(1, 2), initial=0.0)
+            self.worst = max(self.worst, float(ratio.max(initial=0.0)))
+            share = (AIM / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
+            share = np.maximum(share, LEAST_SHARE)
+            self._asked.append(np.array([times[:-1], np.where(ratio > AIM, h * share, np.inf)]))
             return
         self._time += float(h.sum())
         share = (AIM * allowed / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
         self._coarse.append(np.array([h[coarse], (h * share)[coarse]]))
+
+    def ceilings(
+        self, before: tuple[np.ndarray, np.ndarray] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How long steps may be, and from which times on; `before` is what was so in this run."""
+        t, h = np.concatenate(self._asked, axis=1)
+        if before is not None:
+            direction = 1.0 if t[-1] >= t[0] else -1.0
+            rows = np.searchsorted(direction * before[0], direction * t, side="right") - 1
+            h = np.minimum(h, np.where(rows >= 0, before[1][np.maximum(rows, 0)], np.inf))
+        return np.ascontiguousarray(t), np.ascontiguousarray(h)
 
     @property
     def wanted_step(self) -> float | None:

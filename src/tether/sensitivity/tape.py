@@ -122,6 +122,7 @@ class Tape:
     legs: list[Leg] = field(default_factory=list)
     record: Record | None = None
     happening: Happening | None = None         # what the next begin is due to
+    ceilings: tuple[np.ndarray, np.ndarray] | None = None      # how long steps may be from when on
     _run: ref[Integration] | None = None
 
     @property
@@ -233,6 +234,7 @@ class TapedBdf(Bdf):
             state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
         )
         state.keeps_order = True
+        self._hold_steps(state)
         self._tape.begun(state, start)
         return code
 
@@ -252,5 +254,10 @@ class TapedBdf(Bdf):
     def go_on(self, state: State, t: float, start: Start, past: Polynomial) -> None:
         """Go on at the order of before, through points of the polynomial."""
         super().go_on(state, t, start, past)
+        self._hold_steps(state)
         times = t - (past.t - past.t_old) * np.arange(past.k, 0, -1)
         self._tape.went_on(times, past(times)[0].T)
+
+    def _hold_steps(self, state: State) -> None:
+        if self._tape.ceilings is not None:
+            state.hold_steps(*self._tape.ceilings)
