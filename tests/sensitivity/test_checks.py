@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.derivatives import decay
+from support.derivatives import FINE, decay
 
-from tether import solve_dae
+from tether import Constraint, solve_dae
 from tether.sensitivity import checks
 
 
@@ -124,3 +124,46 @@ def test_cancellation_in_apply_is_no_memory():
     hit = np.linalg.norm(start) / 2.0
     assert np.allclose(sol.sens[0, 2:, 0], 2.0 * normal, atol=1e-6)
     assert np.allclose(sol.sens[0, :2, 0], 2.0 * normal * (1.5 - hit), atol=1e-6)
+
+
+def plain(x):
+    """Return a number that a trace does not see through."""
+    return float(np.float64(str(float(x))))
+
+
+def growing(t, y, yp, k, c):
+    """Called, since a trace does not see through `plain`."""
+    x, z = (plain(value) for value in y)
+    return [plain(yp[0]) + k * x * z, z - c * x**2]
+
+
+@pytest.mark.parametrize("given", [0.0, 0.99, 1.0])
+def test_a_jacobian_that_is_an_approximation(given):
+    """It serves for the run, but derivatives made with it would be wrong."""
+    def jac(t, y, yp, k, c):
+        return [[k * y[1], given * k * y[0]], [-2 * c * y[0], 1.0]], [[1.0, 0.0], [0.0, 0.0]]
+
+    run = {"args": (0.7, 0.5), "jac": jac, **FINE}
+    assert solve_dae(growing, (0, 2), [1.0, 0.5], **run).success
+    if given < 1.0:
+        with pytest.raises(ValueError, match="jac is not the derivative of its function"):
+            solve_dae(growing, (0, 2), [1.0, 0.5], sensitivity="args", **run)
+        return
+    sol = solve_dae(growing, (0, 2), [1.0, 0.5], sensitivity="args", **run)
+    # x' = -k c x^3
+    x = 1.0 / np.sqrt(1.0 + 2.0 * 0.7 * 0.5 * sol.t)
+    assert np.allclose(sol.sens[0, 0], -0.5 * sol.t * x**3, atol=1e-6)
+
+
+def test_a_jacobian_of_a_constraint_that_is_an_approximation():
+    def circling(t, y, yp, w):
+        return [yp[0] - w * plain(y[1]), yp[1] + w * plain(y[0])]
+
+    circle = Constraint(
+        lambda t, y, w: plain(y[0]) ** 2 + y[1] ** 2 - 1, jac=lambda t, y, w: [2 * y[0], y[1]]
+    )
+    with pytest.raises(ValueError, match="jac of a constraint is not the derivative"):
+        solve_dae(
+            circling, (0, 1), [0.6, 0.8], args=(1.3,), constraints=circle, sensitivity="args",
+            **FINE,
+        )

@@ -19,6 +19,7 @@ from tether.plan.on_arrays import OnArrays
 from tether.plan.plan import Plan
 from tether.problem.problem import Problem
 from tether.sensitivity.differences import NotSmooth, by_arguments, central, one_sided
+from tether.sensitivity.exactness import EVERY, refuse_inexact
 from tether.sensitivity.parameters import Parameters
 from tether.trace import Program, emit, jacobian
 from tether.trace.backend import Backend, prepare
@@ -206,6 +207,9 @@ class Linearised:
                 raise_users(self.state)
                 for matrix, part in zip((fy, fyp), pair, strict=True):
                     matrix[k] = part.toarray() if hasattr(part, "toarray") else part
+            if status == 0 and problem.jac is not None and k % EVERY == 0:
+                fun = partial(called_residual, problem, problem.args, t[k])
+                refuse_inexact("jac", t[k], fun, [y[k], yp[k]], [fy[k], fyp[k]])
             terms = np.abs(fy[k]) @ np.abs(y[k]) + np.abs(fyp[k]) @ np.abs(yp[k])
             for p in self.parameters.of_args:
                 residual = partial(called_residual, problem, t=t[k], y=y[k], yp=yp[k])
@@ -222,15 +226,24 @@ class Linearised:
         more = m - self.found
         gy, gp = np.zeros((count, more, n)), np.zeros((count, self.n_parameters, more))
 
-        def given(args: tuple, at: int) -> np.ndarray:
-            parts = [np.ravel(item.fun(t[at], y[at, :n_user].copy(), *args)) for item in self.given]
+        def value(x: np.ndarray, at: int, args: tuple = self.model.problem.args) -> np.ndarray:
+            parts = [np.ravel(item.fun(t[at], x[:n_user].copy(), *args)) for item in self.given]
             return np.concatenate(parts).astype(float)
+
+        def given(args: tuple, at: int) -> np.ndarray:
+            return value(y[at], at, args)
+
+        is_given = any(item.jac is not None for item in self.given)
 
         for k in range(count):
             _, whole = jacobian_of_constraints_at(s, t[k], y[k])
             raise_users(s)
             whole = whole.toarray() if hasattr(whole, "toarray") else whole
             gy[k] = whole[self.found :]
+            if is_given and k % EVERY == 0:
+                refuse_inexact(
+                    "jac of a constraint", t[k], partial(value, at=k), [y[k]], [gy[k]]
+                )
             terms = np.abs(gy[k]) @ np.abs(y[k])
             for p in self.parameters.of_args:
                 gp[k, p] = by_arguments(partial(given, at=k), self.parameters, int(p), terms)
