@@ -367,7 +367,8 @@ ACCURACY_WORDS = f"""\
 Derivatives of all unknowns at the end, multipliers among them, by all parameters: place of a wall,
 time of a switch, restitution, friction and masses. For each parameter the largest error over the
 largest derivative; the worst parameter counts. atol is rtol times the scale of the unknowns.
-Tested runs (`options={{"sensitivity_test": True}}`) hold the derivatives to the tolerances as well.
+Tested runs (`options={{"sensitivity_test": True}}`) are repeated with shorter steps where
+derivatives need them, until all steps are within the tolerances or shorter ones are no use.
 Reference: differences of fourth order of runs at {TIGHT:g}, and by how much two step sizes of
 them differ. The last column compares the adjoint with the forward method at 1e-8, likewise."""
 

@@ -22,6 +22,8 @@ __all__ = ["Parameters", "find_parameters"]
 WORDS = ("args", "y0", "all")
 # Where a name has an index behind it: of y0, or of an array.
 INDEXED = re.compile(r"^(.*)\[(.+)\]$")
+# Of so many arguments it is said why they are no parameters.
+MOST_REASONS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,14 +138,33 @@ def find_parameters(
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"sensitivity names {twice!r} twice")
     if not found:
+        called = [*_called(problem), *(f"args[{k}]" for k in range(len(problem.args)))]
+        why = [_why_not(name, arg) for name, arg in zip(called, problem.args, strict=False)]
         raise ValueError(
             "sensitivity='args', but there is no float in args to differentiate by; pass the "
             "parameters as floats or arrays of floats in args, or ask for 'y0'"
+            + "".join(f"; {text}" for text in why[:MOST_REASONS])
         )
+    _refuse_shared(problem.args, [*_called(problem)])
     return Parameters(
         problem, layout, tuple(names), np.array([i for _, i, _ in found]),
         np.array([j for _, _, j in found]), tuple(finder.hidden),
     )
+
+
+def _refuse_shared(args: tuple, called: Sequence[str]) -> None:
+    """Refuse arguments that are one object, in which a number has no name of its own."""
+    known: dict[int, str] = {}
+    for k, arg in enumerate(args):
+        name = called[k] if k < len(called) else f"args[{k}]"
+        if not isinstance(arg, (np.ndarray, list, dict)):
+            continue
+        if id(arg) in known:
+            raise ValueError(
+                f"sensitivity: {known[id(arg)]} and {name} are one object, so that there is no "
+                "derivative by one of them alone; pass a copy for the other"
+            )
+        known[id(arg)] = name
 
 
 def _called(problem: Problem) -> list[str]:
@@ -255,6 +276,11 @@ class _Finder:
         found = [i for i, text in enumerate(names) if text == name or text.startswith(f"{name}[")]
         if not found:
             raise ValueError(self._unknown(name))
+        if len(found) > len({names[i] for i in found}):
+            raise ValueError(
+                f"sensitivity: the function reads several floats that are called {name!r}, and "
+                "which one is meant cannot be told; pass it in args"
+            )
         self.hidden += [names[i] for i in found]
         return [(names[i], self.layout.own + i, -1) for i in found]
 
@@ -285,6 +311,8 @@ def _why_not(name: str, value: Any) -> str:
         )
     if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
         return f"{name} is an array of integers; pass it as an array of floats"
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return f"{name} is an array of {value.dtype}; pass it as an array of float64"
     if isinstance(value, float) and not math.isfinite(value):
         return f"{name} is {value!r}"
     return f"{name} is a {type(value).__name__}, in which there are no floats to differentiate by"

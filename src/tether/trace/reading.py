@@ -12,11 +12,12 @@ family knows but the number of traces.
 
 from __future__ import annotations
 
+import functools
 import threading
 import types
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -307,6 +308,8 @@ class _Locator(Reader):
         super().__init__()
         self._places: list[tuple[Place, str]] = []
         self._names: dict[int, str] = {}
+        self._parameters: dict[int, Sequence[str]] = {}        # names of what tuples and dicts hold
+        self._replaced: dict[int, dict[str, Any]] = {}         # defaults that partial calls replace
 
     def hidden_inputs(self, inputs: list[int]) -> HiddenInputs:
         """Places of some of the floats that were read."""
@@ -323,12 +326,39 @@ class _Locator(Reader):
 
     def read(self, value: Any) -> Hashable:
         """Token of a value."""
+        if type(value) is types.FunctionType:
+            self._note_defaults(value)
+        elif type(value) is functools.partial:
+            self._note_partial(value)
         before = len(self.floats)
         token = super().read(value)
         if type(value) is np.ndarray and not value.dtype.hasobject:
             count = len(self.floats) - before
             self._places += [((id(value), i), "") for i in range(count)]
         return token
+
+    def _note_defaults(self, function: types.FunctionType) -> None:
+        """Call defaults as their parameters, but for those that a partial call replaces."""
+        code, given, named = function.__code__, function.__defaults__, function.__kwdefaults__
+        other = self._replaced.get(id(function), {})
+
+        def titles(names: Iterable[str]) -> list[str]:
+            return [f"default of {name}" if name in other else name for name in names]
+
+        if given:
+            self._parameters[id(given)] = titles(
+                code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
+            )
+        if named:
+            self._parameters[id(named)] = titles(named)
+
+    def _note_partial(self, value: functools.partial) -> None:
+        """Call arguments of a partial call as the parameters that they are given for."""
+        code = getattr(value.func, "__code__", None)
+        if code is not None:
+            self._parameters[id(value.args)] = code.co_varnames[: len(value.args)]
+        self._parameters[id(value.keywords)] = list(value.keywords)
+        self._replaced[id(value.func)] = value.keywords
 
     def part(self, holder: Any, place: int | str, value: Any) -> Hashable:
         """Token of what an object holds in a place of which the private copy has its own."""
@@ -342,7 +372,11 @@ class _Locator(Reader):
         return token
 
     def _name(self, holder: Any, place: int | str) -> str:
-        kind = type(holder)
+        kind, parameters = type(holder), self._parameters.get(id(holder))
+        if parameters is not None and not isinstance(place, str):
+            number = place // 2 if kind is dict else place
+            if number < len(parameters):
+                return parameters[number]
         if isinstance(place, str):
             if kind is types.CellType or kind is dict:         # of a function, of a module
                 return place
