@@ -113,3 +113,21 @@ def test_random_systems(seed):
     terms = np.einsum("nt,pnt->p", np.abs(weights), np.abs(sol.sens))
     back = np.abs(pullback(weights) - np.einsum("nt,pnt->p", weights, sol.sens))
     assert np.all(back < 1e-10 * terms + 1e-16 * terms.max())
+
+
+@pytest.mark.parametrize("seed", [52, 115, 116])
+def test_shorter_steps_through_kinks(seed):
+    """Where a kink is nothing for a short step of the solution, it is one for its derivatives."""
+    case = Case(seed)
+    names = [*(name.format(int(case.place[0])) for name in WANTED)]
+    unit = case.unit[case.order][:, None]
+
+    def sens(tolerance, **options):
+        sol = case.run(case.args, case.y0, tolerance, sensitivity=names, options=options)
+        assert sol.success
+        return sol.sens / unit
+
+    right = sens(1e-11)
+    size = np.abs(right).max(axis=(1, 2), keepdims=True) + 1e-3
+    for tested in (False, True):
+        assert np.max(np.abs(sens(1e-6, sensitivity_test=tested) - right) / size) < 3e-6

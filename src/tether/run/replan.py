@@ -62,6 +62,8 @@ MOST_TRIALS = 30
 SMOOTH = 1.0
 # ... and if h^2 times its second derivative changes by less than this.
 KINK = 0.25
+# Relative: second derivatives that differ by less go on smoothly, as far as differences tell.
+SAME_CURVATURE = 0.1
 # The share of a step over which the second derivative is taken.
 CURVATURE_SHARE = 1e-3
 
@@ -572,7 +574,12 @@ def keep_history(
         if start.ypp is None:
             return False
         before = (yp - polynomial(t - CURVATURE_SHARE * h)[1]) / (CURVATURE_SHARE * h)
-        if np.max(h**2 * np.abs(start.ypp - before) * s.weights) > KINK:
+        kink = np.abs(start.ypp - before)
+        if np.max(h**2 * kink * s.weights) > KINK:
+            return False
+        # derivatives of the solution have a kink of one order less, however short the step is
+        curvature = np.maximum(np.abs(start.ypp), np.abs(before))
+        if run.tape is not None and np.any(kink > SAME_CURVATURE * curvature):
             return False
     run.method.go_on(s, t, start, polynomial)
     return True

@@ -374,10 +374,15 @@ def link_of(
     return Link(start, size, by_state, by_shift, by_parameters)
 
 
-def _has_kink(before: np.ndarray, after: np.ndarray) -> bool:
-    """Whether slopes differ, by however little it may be for the steps at hand."""
-    size = np.maximum(np.abs(before), np.abs(after))
-    return bool(np.any(np.abs(after - before) > SAME_SLOPE * size.max(initial=0.0)))
+def _has_kink(moment: Moment, after: np.ndarray) -> bool:
+    """Whether slopes differ, by however little it may be for the steps at hand.
+
+    Each is compared with the largest that its unknown has had in the leg, in its own unit.
+    """
+    n = len(after)
+    size = np.abs(moment.path.yp[:, :n]).max(axis=0, initial=0.0)
+    size = np.maximum(size, np.abs(after))
+    return bool(np.any(np.abs(after - moment.motion.yp[:n]) > SAME_SLOPE * size))
 
 
 class Functions(Protocol):
@@ -405,7 +410,7 @@ def passage(
         if happening.acting and happening.decides and crossing is None:
             _refuse_if_it_matters(links, moment, functions.events[happening.acting[0]])
     shares = []
-    if past is not None and (crossing is None or not _has_kink(moment.motion.yp[:n], slope)):
+    if past is not None and (crossing is None or not _has_kink(moment, slope)):
         shares = [moment.path.shares(x, moment.row, moment.degree) for x in past]
     return Passage(moment.row, moment.shares, crossing, links, shares, at_once)
 
