@@ -9,7 +9,7 @@ if not cython.compiled:
     from tether._core.arrays import address
     from tether._core.codes import OK
     from tether._core.machine import finite_or_not
-    from tether._core.rows import Rows, row_entries, row_values
+    from tether._core.rows import Rows, row_changing, row_constants, row_entries, row_values
     from tether._core.state import State
 
 
@@ -26,11 +26,11 @@ def rows_jacobian(s, t, y, yp):
 
 
 def at_jacobian(m, s, t, y, yp):
-    """Write the entries that change into the matrices of a state."""
-    fyp: cython.p_double = s.matrix.fyp
-    if m.fyp_is_static:
-        fyp = cython.NULL
-    row_entries(m, t, y, yp, s.matrix.fy, fyp)
+    """Write the entries into the matrices of a state; those that never change only once."""
+    if m.constants_due:
+        row_constants(m, s.matrix.fy, s.matrix.fyp)
+        m.constants_due = False
+    row_changing(m, t, y, yp, s.matrix.fy, s.matrix.fyp)
 
 
 def rows_events(s, t, y, yp, g):

@@ -7,10 +7,11 @@ cdef enum:
 
 cdef class Rows:
     cdef public object table
-    cdef public object memory_array, slots_array, factors_array, totals_array
+    cdef public object memory_array, slots_array, factors_array, totals_array, bases_array
     cdef list arrays                  # owns the memory behind the pointers
     cdef public int n, n_args, n_values, n_fy, n_fyp
     cdef public bint fyp_is_static, copies_point
+    cdef public bint constants_due    # the args are others, or the places, than when written
     cdef public long long reach       # one more than the largest position
     cdef int n_steps
     cdef int* kind
@@ -23,7 +24,7 @@ cdef class Rows:
     cdef int* c
     cdef int* second                  # slot of b, where it is one
     cdef int* first
-    cdef int* first_of_entries
+    cdef int* runs_for                # values, entries that change, entries that do not
     cdef int* t_slot
     cdef double* pieces
     # --- inputs, results, entries: by tables in `index`, or first and stride
@@ -34,27 +35,32 @@ cdef class Rows:
     cdef int* load_blocks             # places of the first rows of blocks; -1: by the table
     cdef int* result_slot
     cdef int* result_to
-    cdef int* for_entries             # whether no value needs the step
     cdef int* result_table
     cdef int* result_first            # of rows that lie side by side; -1: by the table
     cdef int* entry_start
     cdef int* entry_slot
     cdef int* entry_kind
     cdef int* entry_table
-    cdef int* entry_sets              # whether nothing was written there before
+    cdef int* entry_sets              # whether nothing is added to what was written before
     cdef int* index
     cdef int* sum_start
     cdef int* sum_end
+    # --- where entries go: positions in F_y and F_y'; ~position where they are added
+    cdef int* fy_place
+    cdef int* fyp_place
+    cdef int n_based, n_based_slopes, n_zeros, n_zero_slopes
+    cdef int* based                   # entries that change, and begin with what does not
+    cdef int* based_slope
+    cdef int* zero                    # entries that do not change, and begin with zero
+    cdef int* zero_slope
     # --- products of entries
-    cdef int n_products, n_totals
     cdef int* target
     cdef int* factor
     cdef int* through
-    cdef int* fy_position
-    cdef int* fyp_position
-    cdef int n_fy_zeros, n_fyp_zeros  # entries that are sums of several
-    cdef int* fy_zero
-    cdef int* fyp_zero
+    cdef int* product_end
+    cdef int n_constant_totals, n_changing_totals
+    cdef int* constant_total
+    cdef int* changing_total
     # --- memory
     cdef double* memory
     cdef double* slots
@@ -62,6 +68,7 @@ cdef class Rows:
     cdef object addresses
     cdef double* factors
     cdef double* totals
+    cdef double* bases                # what `based` and `based_slope` begin with
 
 cdef int* keep_table(Rows rows, object array) except? NULL
 cdef int load_block(Rows m, int step, int block, double* y, double* yp) noexcept nogil
@@ -69,14 +76,24 @@ cdef double* pointer_to(double* array, long long place) noexcept nogil
 cdef void run_block(Rows m, int begin, int end, int count) noexcept nogil
 cdef void run_template(Rows m, int step, double t, double* y, double* yp, double* out, double* fy,
                        double* fyp) noexcept nogil
-cdef void put(double* matrix, int* position, int* index, long long place, double* found,
-              int count, bint sets) noexcept nogil
+cdef void put_results(Rows m, int step, long long first, int count, double* out, double* fy,
+                      double* fyp) noexcept nogil
+cdef void put_entries(Rows m, int k, long long first, int count, double* fy,
+                      double* fyp) noexcept nogil
+cdef void put(double* matrix, int* places, long long first, double* found, int count,
+              bint sets) noexcept nogil
 cdef void run_sums(Rows m, int step, double* y, double* yp) noexcept nogil
-cdef void run_steps(Rows m, double t, double* y, double* yp, double* out, double* fy,
+cdef void run_steps(Rows m, int wanted, double t, double* y, double* yp, double* out, double* fy,
                     double* fyp) noexcept nogil
 cdef void row_values(Rows m, double t, double* y, double* yp, double* out) noexcept nogil
 cdef void row_entries(Rows m, double t, double* y, double* yp, double* fy,
                       double* fyp) noexcept nogil
+cdef void row_constants(Rows m, double* fy, double* fyp) noexcept nogil
+cdef void row_changing(Rows m, double t, double* y, double* yp, double* fy,
+                       double* fyp) noexcept nogil
+cdef void set_zero(double* vector, int* places, int count) noexcept nogil
+cdef void add_products(Rows m, int group, double* fy, double* fyp) noexcept nogil
+cdef void add_group(Rows m, int begin, int end, double* sums) noexcept nogil
 cdef void rows_constraint(double t, double* y, double* g, void* rows) noexcept nogil
 cdef void rows_constraint_jacobian(double t, double* y, double* gy, void* rows) noexcept nogil
 cdef void row_slopes(Rows m, double t, double* y, double* gy) noexcept nogil

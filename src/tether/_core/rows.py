@@ -1,8 +1,13 @@
 """Rows of equal shape: one short program, run over many rows, without Python.
 
 A template is a program of a few inputs. Index tables say, for every row, which element of the
-memory each input is, and where the result and the entries of the Jacobian go. Rows are run in
+memory each input is, and where the result or the entries of the Jacobian go. Rows are run in
 blocks, so that every instruction is a loop over numbers that lie side by side in the cache.
+
+Values, entries that change from point to point and those that follow from constants and args alone
+are three passes over the steps that serve them. Entries that do not change are written once. Where
+they are terms of entries that do, their sums are kept, and the pass over the latter begins with
+them.
 
 The memory holds y, y', t, the args, numbers, and intermediate results, which templates or sums
 (`TEMPLATE`, `SUM` steps) compute for others. Derivatives by way of intermediate results are
@@ -23,12 +28,17 @@ if not cython.compiled:
     BLOCK = 128
 TEMPLATE, SUM = cython.declare(cython.int, 0), cython.declare(cython.int, 1)
 # Where the result or an entry of a step goes: to F_y, to F_y', to the list of entries that are
-# multiplied, to the memory, or to the values.
+# multiplied, to the memory, or to the values. A step for entries has no result.
 TO_FY = cython.declare(cython.int, 0)
 TO_FYP = cython.declare(cython.int, 1)
 TO_FACTORS = cython.declare(cython.int, 2)
 TO_MEMORY = cython.declare(cython.int, 3)
 TO_VALUES = cython.declare(cython.int, 4)
+TO_NOTHING = cython.declare(cython.int, 5)
+# What steps are run for, as bits.
+VALUES = cython.declare(cython.int, 1)
+CHANGING = cython.declare(cython.int, 2)
+CONSTANT = cython.declare(cython.int, 4)
 # Where an input comes from: y, y', or the memory of everything.
 OF_Y = cython.declare(cython.int, 0)
 OF_YP = cython.declare(cython.int, 1)
@@ -65,7 +75,7 @@ class Rows:
         self.c = keep_table(self, table.c)
         self.second = keep_table(self, table.second)
         self.first = keep_table(self, table.first)
-        self.first_of_entries = keep_table(self, table.first_of_entries)
+        self.runs_for = keep_table(self, table.runs_for)
         self.t_slot = keep_table(self, table.t_slot)
         self.pieces = address(table.pieces)
         # --- inputs, results, entries
@@ -76,7 +86,6 @@ class Rows:
         self.load_blocks = keep_table(self, table.load_blocks)
         self.result_slot = keep_table(self, table.result_slot)
         self.result_to = keep_table(self, table.result_to)
-        self.for_entries = keep_table(self, table.for_entries)
         self.result_table = keep_table(self, table.result_table)
         self.result_first = keep_table(self, table.result_first)
         self.entry_start = keep_table(self, table.entry_start)
@@ -89,15 +98,18 @@ class Rows:
         self.sum_start = keep_table(self, table.sum_start)
         self.sum_end = keep_table(self, table.sum_end)
         # --- products of entries
-        self.n_products = len(table.target)
-        self.target = keep_table(self, table.target)
         self.factor = keep_table(self, table.factor)
         self.through = keep_table(self, table.through)
-        self.n_totals = table.n_totals
+        self.product_end = keep_table(self, table.product_ends)
+        self.n_constant_totals, self.n_changing_totals = map(len, table.total_zeros)
+        self.constant_total = keep_table(self, table.total_zeros[0])
+        self.changing_total = keep_table(self, table.total_zeros[1])
+        self.n_based, self.n_based_slopes = map(len, table.based)
+        self.n_zeros, self.n_zero_slopes = map(len, table.zeros)
         self.fyp_is_static = table.fyp_is_static
         self.copies_point = table.copies_point
         self.own_memory()
-        self.place(np.arange(self.n_fy), np.arange(self.n_fyp))
+        self.keep_places(None, None)
         self.set_args(args)
 
     def own_memory(self):
@@ -112,6 +124,8 @@ class Rows:
         self.factors = address(self.factors_array)
         self.totals_array = np.zeros(max(table.n_totals, 1))
         self.totals = address(self.totals_array)
+        self.bases_array = np.zeros(max(self.n_based + self.n_based_slopes, 1))
+        self.bases = address(self.bases_array)
 
     def point_at_slots(self):
         """Let every slot be read in its own place."""
@@ -135,13 +149,25 @@ class Rows:
                 "positions"
             )
         self.arrays = self.arrays.copy()           # a twin has the list of its model
-        self.fy_position = keep_table(self, fy)
-        self.fyp_position = keep_table(self, fyp)
-        zeros = [both[chosen] for both, chosen in zip((fy, fyp), self.table.added, strict=True)]
-        self.n_fy_zeros, self.n_fyp_zeros = len(zeros[0]), len(zeros[1])
-        self.fy_zero = keep_table(self, zeros[0])
-        self.fyp_zero = keep_table(self, zeros[1])
-        self.reach = reach_of(fy, fyp)
+        self.keep_places(fy, fyp)
+
+    def keep_places(self, fy, fyp):
+        """Keep where entries go in the memory of F_y and F_y'; None: in their own order."""
+        table = self.table
+        targets = np.array(table.target, np.intc)
+        for which, first in ((fy, 1), (fyp, 2)):
+            for group in (first, first + 3):
+                part = slice(table.product_ends[group - 1], table.product_ends[group])
+                targets[part] = at_positions(which, targets[part])
+        self.target = keep_table(self, targets)
+        self.fy_place = keep_table(self, at_positions(fy, table.places[0]))
+        self.fyp_place = keep_table(self, at_positions(fyp, table.places[1]))
+        self.based = keep_table(self, at_positions(fy, table.based[0]))
+        self.based_slope = keep_table(self, at_positions(fyp, table.based[1]))
+        self.zero = keep_table(self, at_positions(fy, table.zeros[0]))
+        self.zero_slope = keep_table(self, at_positions(fyp, table.zeros[1]))
+        self.reach = max(self.n_fy, self.n_fyp) if fy is None else reach_of(fy, fyp)
+        self.constants_due = True
 
     def twin(self, args):
         """Make another memory for the same templates."""
@@ -156,6 +182,7 @@ class Rows:
         if len(args) != self.n_args:
             raise ValueError(f"the program has {self.n_args} args, got {len(args)}")
         self.memory_array[2 * self.n + 1:2 * self.n + 1 + self.n_args] = args
+        self.constants_due = True
 
     @property
     def args(self):
@@ -181,6 +208,13 @@ class Rows:
         check_reach(self.reach, fy, fyp)
         row_entries(self, t, address(y), address(yp), address(fy), address(fyp))
 
+    def changing_into(self, t, y, yp, fy, fyp):
+        """Write the entries that change from point to point to where all have been before."""
+        if min(len(y), len(yp)) < self.n:
+            raise ValueError(f"expected {self.n} and {self.n} numbers")
+        check_reach(self.reach, fy, fyp)
+        row_changing(self, t, address(y), address(yp), address(fy), address(fyp))
+
     def constraint_addresses(self):
         """Addresses of the C functions G(t, y), of its Jacobian, and of their user data."""
         return addresses_of(rows_constraint, rows_constraint_jacobian, self)
@@ -191,26 +225,38 @@ def keep_table(rows, array):
     return keep(rows.arrays, array)
 
 
+def at_positions(positions, numbers):
+    """Return where entries stand, by their numbers; ~number stays marked so."""
+    if positions is None:
+        return numbers
+    found = positions[np.where(numbers < 0, ~numbers, numbers)]
+    return np.where(numbers < 0, ~found, found)
+
+
 def copy_plan(a: Rows, b: Rows):
     """Let a runner do what another does, with memory that it will have."""
     b.table, b.arrays = a.table, a.arrays
     b.n, b.n_args, b.n_values, b.n_steps = a.n, a.n_args, a.n_values, a.n_steps
     b.n_fy, b.n_fyp, b.reach, b.fyp_is_static = a.n_fy, a.n_fyp, a.reach, a.fyp_is_static
     b.kind, b.count, b.code, b.to, b.a, b.b, b.c = a.kind, a.count, a.code, a.to, a.a, a.b, a.c
-    b.second = a.second
-    b.first, b.first_of_entries, b.t_slot = a.first, a.first_of_entries, a.t_slot
+    b.second, b.first, b.runs_for, b.t_slot = a.second, a.first, a.runs_for, a.t_slot
     b.pieces = a.pieces
     b.load_start, b.load_slot, b.load_table = a.load_start, a.load_slot, a.load_table
     b.load_of, b.load_blocks, b.result_first = a.load_of, a.load_blocks, a.result_first
-    b.result_slot, b.result_to, b.for_entries = a.result_slot, a.result_to, a.for_entries
-    b.result_table, b.entry_start, b.entry_slot = a.result_table, a.entry_start, a.entry_slot
-    b.entry_kind, b.entry_table, b.index = a.entry_kind, a.entry_table, a.index
-    b.sum_start, b.sum_end = a.sum_start, a.sum_end
-    b.n_products, b.n_totals, b.copies_point = a.n_products, a.n_totals, a.copies_point
-    b.target, b.factor, b.through = a.target, a.factor, a.through
-    b.fy_position, b.fyp_position, b.entry_sets = a.fy_position, a.fyp_position, a.entry_sets
-    b.n_fy_zeros, b.n_fyp_zeros = a.n_fy_zeros, a.n_fyp_zeros
-    b.fy_zero, b.fyp_zero = a.fy_zero, a.fyp_zero
+    b.result_slot, b.result_to, b.result_table = a.result_slot, a.result_to, a.result_table
+    b.entry_start, b.entry_slot, b.entry_kind = a.entry_start, a.entry_slot, a.entry_kind
+    b.entry_table, b.entry_sets, b.index = a.entry_table, a.entry_sets, a.index
+    b.fy_place, b.fyp_place = a.fy_place, a.fyp_place
+    b.sum_start, b.sum_end, b.copies_point = a.sum_start, a.sum_end, a.copies_point
+    b.target, b.factor, b.through, b.product_end = a.target, a.factor, a.through, a.product_end
+    b.n_constant_totals, b.n_changing_totals = a.n_constant_totals, a.n_changing_totals
+    b.constant_total, b.changing_total = a.constant_total, a.changing_total
+    b.n_based, b.n_based_slopes, b.based, b.based_slope = (
+        a.n_based, a.n_based_slopes, a.based, a.based_slope
+    )
+    b.n_zeros, b.n_zero_slopes, b.zero, b.zero_slope = (
+        a.n_zeros, a.n_zero_slopes, a.zero, a.zero_slope
+    )
 
 
 def pointer_to(array, place):
@@ -261,68 +307,79 @@ def run_block(m, begin, end, count):
 
 
 def run_template(m, step, t, y, yp, out, fy, fyp):
-    """Run a template on all of its rows: the results, and the entries where they are wanted.
-
-    Values, F_y and F_y' are wanted unless there is no room for them.
-    """
+    """Run a template on all of its rows: for its results, or for entries of the Jacobian."""
     i: cython.int
     k: cython.int
     count: cython.int
     block: cython.int
     first: cython.longlong = 0
-    place: cython.longlong
     found: cython.p_double
-    index: cython.p_int = m.index
     if m.t_slot[step] >= 0:
         found = m.at[m.t_slot[step]]
         for i in range(BLOCK):
             found[i] = t
     for block in range((m.count[step] + BLOCK - 1) // BLOCK):
         count = load_block(m, step, block, y, yp)
-        run_block(m, m.first[step], m.first_of_entries[step], count)
-        found = m.at[m.result_slot[step]]
-        place = m.result_table[step] + first
-        if m.result_to[step] == TO_MEMORY:
-            for i in range(count):
-                m.memory[place + i] = found[i]
-        elif m.result_to[step] == TO_FY:
-            for i in range(count):
-                fy[m.fy_position[index[place + i]]] = found[i]
-        elif m.result_to[step] == TO_FYP:
-            for i in range(count):
-                fyp[m.fyp_position[index[place + i]]] = found[i]
-        elif out is not cython.NULL:
-            if m.result_first[step] >= 0:
-                place = m.result_first[step] + first
-                for i in range(count):
-                    out[place + i] = found[i]
-            else:
-                for i in range(count):
-                    out[index[place + i]] = found[i]
-        if fy is not cython.NULL:
-            run_block(m, m.first_of_entries[step], m.first[step + 1], count)
-            for k in range(m.entry_start[step], m.entry_start[step + 1]):
-                found = m.at[m.entry_slot[k]]
-                place = m.entry_table[k] + first
-                if m.entry_kind[k] == TO_FY:
-                    put(fy, m.fy_position, index, place, found, count, m.entry_sets[k])
-                elif m.entry_kind[k] == TO_FYP and fyp is not cython.NULL:
-                    put(fyp, m.fyp_position, index, place, found, count, m.entry_sets[k])
-                elif m.entry_kind[k] == TO_FACTORS:
-                    for i in range(count):
-                        m.factors[place + i] = found[i]
+        run_block(m, m.first[step], m.first[step + 1], count)
+        if m.result_to[step] != TO_NOTHING:
+            put_results(m, step, first, count, out, fy, fyp)
+        for k in range(m.entry_start[step], m.entry_start[step + 1]):
+            put_entries(m, k, first, count, fy, fyp)
         first += BLOCK
 
 
-def put(matrix, position, index, place, found, count, sets):
-    """Write the entries of a block into a matrix, where nobody has, or add them to others."""
+def put_results(m, step, first, count, out, fy, fyp):
+    """Write the results of a block of rows to where they go."""
     i: cython.int
-    if sets:
+    index: cython.p_int = m.index
+    found: cython.p_double = m.at[m.result_slot[step]]
+    place: cython.longlong = m.result_table[step] + first
+    if m.result_to[step] == TO_MEMORY:
         for i in range(count):
-            matrix[position[index[place + i]]] = found[i]
+            m.memory[place + i] = found[i]
+    elif m.result_to[step] == TO_FY:
+        put(fy, m.fy_place, place, found, count, True)
+    elif m.result_to[step] == TO_FYP:
+        put(fyp, m.fyp_place, place, found, count, True)
+    elif m.result_first[step] >= 0:
+        place = m.result_first[step] + first
+        for i in range(count):
+            out[place + i] = found[i]
     else:
         for i in range(count):
-            matrix[position[index[place + i]]] += found[i]
+            out[index[place + i]] = found[i]
+
+
+def put_entries(m, k, first, count, fy, fyp):
+    """Write one entry in each row of a block to where it goes."""
+    i: cython.int
+    found: cython.p_double = m.at[m.entry_slot[k]]
+    place: cython.longlong = m.entry_table[k] + first
+    if m.entry_kind[k] == TO_FY:
+        put(fy, m.fy_place, place, found, count, m.entry_sets[k])
+    elif m.entry_kind[k] == TO_FYP:
+        put(fyp, m.fyp_place, place, found, count, m.entry_sets[k])
+    else:
+        for i in range(count):
+            m.factors[place + i] = found[i]
+
+
+def put(matrix, places, first, found, count, sets):
+    """Write the entries of a block into a matrix, or add them to others."""
+    i: cython.int
+    place: cython.int
+    if matrix is cython.NULL:          # not wanted
+        return
+    if sets:
+        for i in range(count):
+            matrix[places[first + i]] = found[i]
+    else:
+        for i in range(count):
+            place = places[first + i]
+            if place >= 0:
+                matrix[place] = found[i]
+            else:
+                matrix[~place] += found[i]
 
 
 def run_sums(m, step, y, yp):
@@ -347,55 +404,89 @@ def run_sums(m, step, y, yp):
         m.memory[place + i] = total
 
 
-def run_steps(m, t, y, yp, out, fy, fyp):
-    """Run all steps at a point that something wanted needs."""
+def run_steps(m, wanted, t, y, yp, out, fy, fyp):
+    """Run the steps that serve what is wanted."""
     step: cython.int
     i: cython.int
-    if m.copies_point:                 # something reads y and y' together, or with the rest
-        for i in range(m.n):
+    if m.copies_point and wanted != CONSTANT:
+        for i in range(m.n):           # something reads y and y' together, or with the rest
             m.memory[i] = y[i]
             m.memory[m.n + i] = yp[i]
         m.memory[2 * m.n] = t
     for step in range(m.n_steps):
-        if m.for_entries[step] and fy is cython.NULL:
-            continue
-        if m.result_to[step] == TO_FYP and fyp is cython.NULL:
-            continue
-        if m.kind[step] == TEMPLATE:
-            run_template(m, step, t, y, yp, out, fy, fyp)
-        else:
-            run_sums(m, step, y, yp)
+        if m.runs_for[step] & wanted:
+            if m.kind[step] == TEMPLATE:
+                run_template(m, step, t, y, yp, out, fy, fyp)
+            else:
+                run_sums(m, step, y, yp)
 
 
 def row_values(m, t, y, yp, out):
     """Values at a point."""
-    run_steps(m, t, y, yp, out, cython.NULL, cython.NULL)
+    run_steps(m, VALUES, t, y, yp, out, cython.NULL, cython.NULL)
 
 
 def row_entries(m, t, y, yp, fy, fyp):
-    """Write the entries at a point into F_y and, unless there is no room for it, F_y'."""
+    """Write all entries at a point into F_y and, unless there is no room for it, F_y'."""
+    row_constants(m, fy, fyp)
+    row_changing(m, t, y, yp, fy, fyp)
+
+
+def row_constants(m, fy, fyp):
+    """Write the entries that follow from constants and args; nothing else ever overwrites them."""
     i: cython.int
-    k: cython.int
-    value: cython.double
-    for i in range(m.n_fy_zeros):              # entries that others are added to
-        fy[m.fy_zero[i]] = 0.0
+    set_zero(fy, m.zero, m.n_zeros)
+    set_zero(fyp, m.zero_slope, m.n_zero_slopes)
+    set_zero(m.totals, m.constant_total, m.n_constant_totals)
+    # no such step reads y or y'
+    run_steps(m, CONSTANT, 0.0, m.memory, m.memory, cython.NULL, fy, fyp)
+    add_products(m, 0, fy, fyp)
+    for i in range(m.n_based):
+        m.bases[i] = fy[m.based[i]]
     if fyp is not cython.NULL:
-        for i in range(m.n_fyp_zeros):
-            fyp[m.fyp_zero[i]] = 0.0
-    run_steps(m, t, y, yp, cython.NULL, fy, fyp)
-    for i in range(m.n_totals):
-        m.totals[i] = 0.0
-    for i in range(m.n_products):
+        for i in range(m.n_based_slopes):
+            m.bases[m.n_based + i] = fyp[m.based_slope[i]]
+
+
+def row_changing(m, t, y, yp, fy, fyp):
+    """Write the entries that change from point to point, where the others are."""
+    i: cython.int
+    for i in range(m.n_based):
+        fy[m.based[i]] = m.bases[i]
+    if fyp is not cython.NULL:
+        for i in range(m.n_based_slopes):
+            fyp[m.based_slope[i]] = m.bases[m.n_based + i]
+    set_zero(m.totals, m.changing_total, m.n_changing_totals)
+    run_steps(m, CHANGING, t, y, yp, cython.NULL, fy, fyp)
+    add_products(m, 3, fy, fyp)
+
+
+def set_zero(vector, places, count):
+    """Make some elements zero."""
+    i: cython.int
+    if vector is not cython.NULL:
+        for i in range(count):
+            vector[places[i]] = 0.0
+
+
+def add_products(m, group, fy, fyp):
+    """Add up products for totals, F_y and F_y', which are three groups."""
+    begin: cython.int = m.product_end[group - 1] if group > 0 else 0
+    add_group(m, begin, m.product_end[group], m.totals)
+    add_group(m, m.product_end[group], m.product_end[group + 1], fy)
+    if fyp is not cython.NULL:
+        add_group(m, m.product_end[group + 1], m.product_end[group + 2], fyp)
+
+
+def add_group(m, begin, end, sums):
+    """Add products to where they belong."""
+    i: cython.int
+    value: cython.double
+    for i in range(begin, end):
         value = m.factors[m.factor[i]]
         if m.through[i] >= 0:
             value *= m.totals[m.through[i]]
-        k = m.target[i]
-        if k < m.n_totals:
-            m.totals[k] += value
-        elif k < m.n_totals + m.n_fy:
-            fy[m.fy_position[k - m.n_totals]] += value
-        elif fyp is not cython.NULL:
-            fyp[m.fyp_position[k - m.n_totals - m.n_fy]] += value
+        sums[m.target[i]] += value
 
 
 # --- as C functions -----------------------------------------------------------------------

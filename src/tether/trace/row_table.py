@@ -14,16 +14,13 @@ import numpy as np
 from tether._core.schedule import Schedule
 from tether.trace import opcodes as op
 from tether.trace.refusal import refuse
+from tether.trace.row_entries import find_entries
+from tether.trace.row_step import TO_FACTORS, TO_FY, TO_FYP, TO_MEMORY, TO_NOTHING, TO_VALUES, Step
 
-__all__ = ["TO_FY", "TO_FYP", "TO_MEMORY", "TO_VALUES", "RowTable", "Step", "joined"]
+__all__ = ["RowTable", "joined"]
 
-# Where a result or an entry goes; the numbers are those of `tether._core.rows`.
-TO_FY, TO_FYP, _TO_FACTORS, TO_MEMORY, TO_VALUES = range(5)
 # Rows that it runs at a time.
 BLOCK = 128
-# Of so many products of derivatives, or so many for each unknown, most of the work would be to
-# multiply them.
-_MOST_PRODUCTS, _MOST_PRODUCTS_EACH = 4_000_000, 200
 
 
 @dataclass(eq=False, repr=False)
@@ -45,7 +42,7 @@ class RowTable:
     second: Any = field(default_factory=list)
     c: Any = field(default_factory=list)
     first: Any = field(default_factory=lambda: [0])
-    first_of_entries: Any = field(default_factory=list)
+    runs_for: Any = field(default_factory=list)                 # values, entries, or both
     t_slot: Any = field(default_factory=list)
     pieces: Any = field(default_factory=list)
     load_start: Any = field(default_factory=lambda: [0])
@@ -55,22 +52,25 @@ class RowTable:
     load_blocks: Any = field(default_factory=list)
     result_slot: Any = field(default_factory=list)
     result_to: Any = field(default_factory=list)
-    for_entries: Any = field(default_factory=list)
     result_table: Any = field(default_factory=list)
     result_first: Any = field(default_factory=list)
     entry_start: Any = field(default_factory=lambda: [0])
     entry_slot: Any = field(default_factory=list)
     entry_kind: Any = field(default_factory=list)
     entry_table: Any = field(default_factory=list)
-    entry_sets: Any = field(default_factory=list)               # nothing was written there before
-    added: Any = ()                                             # entries that begin with zero
+    entry_sets: Any = field(default_factory=list)               # nothing is added to others
+    places: Any = ()                  # numbers of entries of F_y and F_y'; ~number: add to it
+    based: Any = ()                   # entries that change, and begin with what does not
+    zeros: Any = ()                   # entries that do not change, and begin with zero
     index: Any = field(default_factory=list)
     sum_start: Any = field(default_factory=list)
     sum_end: Any = field(default_factory=list)
     target: Any = field(default_factory=list)
     factor: Any = field(default_factory=list)
     through: Any = field(default_factory=list)
+    product_ends: Any = ()            # of those that do not change: totals, F_y, F_y'; of others
     n_totals: int = 0
+    total_zeros: Any = ()             # totals that do not change, and others
     copies_point: bool = False        # whether some input may be of y, y' or the rest
     memory: Any = None                # y, y', t, args, intermediate results, numbers
     slots: Any = field(default_factory=list)
@@ -79,67 +79,18 @@ class RowTable:
     @property
     def nbytes(self) -> int:
         """Memory of all tables, in bytes."""
-        return sum(x.nbytes for x in vars(self).values() if isinstance(x, np.ndarray))
+        fields = [x if isinstance(x, tuple) else (x,) for x in vars(self).values()]
+        return sum(x.nbytes for some in fields for x in some if isinstance(x, np.ndarray))
 
     @property
     def templates(self) -> int:
-        """Number of short programs."""
-        return int(np.sum(np.asarray(self.kind) == 0))
+        """Number of expressions: the programs, but for those of derivatives."""
+        to = np.asarray(self.result_to)
+        return int(np.sum((np.asarray(self.kind) == 0) & (to != TO_NOTHING)))
 
 
-@dataclass(eq=False)
-class Step:
-    """Rows that are computed together.
-
-    Attributes
-    ----------
-    results : ndarray
-        Numbers of the elements, or of the values or entries that they are.
-    to : int
-        Where the results go.
-    place : int
-        Where in the memory.
-    schedule : Schedule or None
-        The program; None for sums.
-    loads, numbers : list of ndarray
-        Places of the inputs by which derivatives are taken, and of other inputs, or these numbers.
-    sources, is_static : list
-        For each entry the input it belongs to, and whether it never changes.
-    ends, factors : ndarray or None
-        Where the terms of each sum end, and their factors.
-    for_entries : bool
-        Whether no value needs them.
-    """
-
-    results: np.ndarray
-    to: int = TO_VALUES
-    place: int = 0
-    schedule: Schedule | None = None
-    loads: list[np.ndarray] = field(default_factory=list)
-    numbers: list[np.ndarray] = field(default_factory=list)
-    sources: list[np.ndarray] = field(default_factory=list)
-    is_static: list[bool] = field(default_factory=list)
-    ends: np.ndarray | None = None
-    factors: np.ndarray | None = None
-    for_entries: bool = False
-
-
-def _distinct(keys: np.ndarray) -> np.ndarray:
-    """Give keys in order, each once, and leave them sorted.
-
-    They come in a few runs that are sorted already.
-    """
-    keys.sort(kind="stable")
-    is_new = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
-    return keys[is_new]
-
-
-def _are_distinct(places: np.ndarray, count: int) -> bool:
-    """Tell whether no place occurs twice."""
-    last = np.zeros(count, np.intc)
-    last[places] = np.arange(len(places), dtype=np.intc)
-    return bool((last[places] == np.arange(len(places))).all())
+# What a step is run for, as bits: values, entries that change from point to point, others.
+_VALUES, _CHANGING, _CONSTANT = 1, 2, 4
 
 
 def joined(n: int, n_args: int, count: int, steps: list[Step], size: int) -> RowTable:
@@ -165,147 +116,42 @@ class _Joining:
         self.row_table = RowTable(n, n_args, count)
         self.steps, self.index_size, self.memory_size = steps, 0, size
         self.numbers: list[np.ndarray] = []
+        self.tables_of: dict[tuple[int, bool], tuple[int, int, int]] = {}
+        self.number_places: dict[int, np.ndarray] = {}
+        self.places: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        self.places_size = [0, 0]
 
     def table(self) -> RowTable:
         """Join all steps."""
-        self._entries()
+        self.entries = found = find_entries(self.n, self.first, self.size, self.steps)
+        table = self.row_table
+        table.fy, table.fyp, table.fyp_is_static = found.fy, found.fyp, found.fyp_is_static
+        table.n_totals = found.n_totals
+        self._find_needed()
         for step in self.steps:
             self._join(step)
         self._finish()
         return self.row_table
 
-    # --- entries --------------------------------------------------------------------------
-
-    def _entries(self) -> None:
-        """Find the entries of F_y and F_y', and list the products that lead to them."""
-        inner = [s for s in self.steps if s.to == TO_MEMORY]
-        outer = [s for s in self.steps if s.to != TO_MEMORY]
-        self.factor_size = 0
-        self.factor_places: dict[tuple[int, int], int] = {}
-        self.kinds: dict[tuple[int, int], tuple[int, np.ndarray]] = {}
-        reads_inner = {
-            id(s): [bool((x >= self.first).any()) for x in s.sources] for s in self.steps
-        }
-        for step in inner:
-            for k in range(len(step.sources)):
-                self._place_factors(step, k)
-        for step in outer:
-            for k in range(len(step.sources)):
-                if reads_inner[id(step)][k]:
-                    self._place_factors(step, k)
-        self._derivatives_of_kept(inner)
-        pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
-        direct: list[tuple[Step, int, np.ndarray]] = []
-        static = True
-        for step in outer:
-            for k, source in enumerate(step.sources):
-                if not reads_inner[id(step)][k]:
-                    direct.append((step, k, source))
-                    static &= step.is_static[k] or source[0] < self.n
-                else:
-                    factors = self.factor_places[id(step), k]
-                    pieces.append(self._chained(step.results, source, factors))
-                    static &= not bool((pieces[-1][1] >= self.n).any())
-        places = [(s.results, source) for s, _, source in direct] + [p[:2] for p in pieces]
-        keys = np.empty(sum(len(rows) for rows, _ in places), np.int64)
-        end = 0
-        for rows, columns in places:
-            end += len(rows)
-            keys[end - len(rows) : end] = self._keys(rows, columns)
-        every = _distinct(keys)
-        del keys
-        of_slopes = every % (2 * self.n) >= self.n
-        number = np.empty(len(every), np.intc)
-        found = []
-        for chosen in (~of_slopes, of_slopes):
-            mine = every[chosen]
-            number[chosen] = np.arange(len(mine), dtype=np.intc)
-            rows = (mine // (2 * self.n)).astype(np.intc)
-            mine %= self.n                     # of columns of y', too
-            found.append((rows, mine.astype(np.intc)))
-        table = self.row_table
-        table.fy, table.fyp = found
-        table.fyp_is_static = static
-        for step, k, source in direct:
-            kind = int(source[0] >= self.n)
-            place = np.searchsorted(every, self._keys(step.results, source))
-            self.kinds[id(step), k] = kind, number[place]
-        offset = self.n_totals
-        for rows, columns, factor, through in pieces:
-            place = np.searchsorted(every, self._keys(rows, columns))
-            slopes = of_slopes[place]
-            target = number[place] + offset + np.where(slopes, len(table.fy[0]), 0)
-            self._products(target, factor, through)
-
-    def _keys(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        return rows.astype(np.int64) * (2 * self.n) + columns
-
-    def _place_factors(self, step: Step, k: int) -> None:
-        self.factor_places[id(step), k] = self.factor_size
-        self.kinds[id(step), k] = 2, np.zeros(0, np.intc)
-        self.factor_size += len(step.sources[k])
-
-    def _derivatives_of_kept(self, inner: list[Step]) -> None:
-        """Find the total derivatives of intermediate results, and list their products."""
-        count = self.size - self.first
-        self.total_start = np.zeros(count + 1, np.int64)       # of each result, once it is known
-        self.total_stop = np.zeros(count, np.int64)
-        self.total_column: list[np.ndarray] = []
-        self.columns = np.zeros(0, np.int64)
-        self.n_totals = 0
-        self.listed: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        for step in inner:
-            rows = step.place - self.first + np.arange(len(step.results))
-            parts = []
-            for k, source in enumerate(step.sources):
-                owner = rows if step.ends is None else np.repeat(
-                    rows, np.diff(step.ends, prepend=0)
-                )
-                parts.append(self._chained(owner, source, self.factor_places[id(step), k]))
-            if not parts:
-                continue
-            row, column, factor, through = (np.concatenate(x) for x in zip(*parts, strict=True))
-            key = self._keys(row, column)
-            every = _distinct(key.copy())
-            place = np.searchsorted(every, key)
-            self._products(self.n_totals + place, factor, through)
-            owners = every // (2 * self.n)
-            places = self.n_totals + np.arange(len(every))
-            self.total_start[rows] = self.n_totals + np.searchsorted(owners, rows)
-            self.total_stop[rows] = self.n_totals + np.searchsorted(owners, rows, side="right")
-            self.columns = np.concatenate([self.columns, every % (2 * self.n)])
-            self.n_totals += len(places)
-        self.row_table.n_totals = self.n_totals
-
-    def _chained(
-        self, rows: np.ndarray, source: np.ndarray, factors: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Rows, columns, factors and totals of derivatives, through what is kept or directly."""
-        factor = factors + np.arange(len(source), dtype=np.int64)
-        plain = source < 2 * self.n
-        inner = source >= self.first
-        chosen = np.flatnonzero(inner)
-        kept = source[chosen] - self.first
-        counts = self.total_stop[kept] - self.total_start[kept]
-        self._check(int(counts.sum()))
-        which = np.repeat(np.arange(len(chosen)), counts)
-        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-        totals = self.total_start[kept][which] + within
-        many = chosen[which]
-        return (
-            np.concatenate([rows[plain], rows[many]]),
-            np.concatenate([source[plain].astype(np.int64), self.columns[totals]]),
-            np.concatenate([factor[plain], factor[many]]),
-            np.concatenate([np.full(int(plain.sum()), -1, np.int64), totals]),
-        )
-
-    def _products(self, target: np.ndarray, factor: np.ndarray, through: np.ndarray) -> None:
-        self.listed.append((target, factor, through))
-        self._check(sum(len(x) for x, _, _ in self.listed))
-
-    def _check(self, products: int) -> None:
-        if products > max(_MOST_PRODUCTS, _MOST_PRODUCTS_EACH * self.n):
-            refuse("has rows that depend on too many unknowns")
+    def _find_needed(self) -> None:
+        """Find the steps whose results are read where entries are computed that change."""
+        needed = np.zeros(self.size - self.first, bool)
+        self.needed_for_entries = set()
+        for step in reversed(self.steps):
+            own = slice(step.place - self.first, step.place - self.first + len(step.results))
+            plans = [step.of_entries[0]]
+            if step.to == TO_MEMORY and needed[own].any():
+                self.needed_for_entries.add(id(step))
+            if id(step) in self.needed_for_entries or step.to in (TO_FY, TO_FYP):
+                plans.append(step.schedule)
+                if step.ends is not None:
+                    inner = step.loads[0][step.loads[0] >= self.first]
+                    needed[inner - self.first] = True
+            for plan in plans:
+                if plan is not None:
+                    for k in _inputs_read(plan, len(step.loads))[0]:
+                        inner = step.loads[k][step.loads[k] >= self.first]
+                        needed[inner - self.first] = True
 
     # --- steps ----------------------------------------------------------------------------
 
@@ -315,66 +161,100 @@ class _Joining:
         self.index_size += len(table)
         return place
 
+    def _add_places(self, kind: int, numbers: np.ndarray) -> int:
+        place = self.places_size[kind]
+        self.places[kind].append(np.asarray(numbers, np.intc))
+        self.places_size[kind] += len(numbers)
+        return place
+
     def _join(self, step: Step) -> None:
+        """Add the program of the results, and those of the entries."""
+        runs_for = self._runs_for(step)
+        if runs_for:
+            self._begin(step, runs_for, step.to)
+            if step.ends is None:
+                assert step.schedule is not None
+                values = self._join_program(step, step.schedule)
+                self.row_table.result_slot.append(int(values[0]))
+            else:
+                self._join_sums(step)
+            self._join_results(step)
+            self._end()
+        for plan, constant in zip(step.of_entries, (False, True), strict=True):
+            if plan is not None:
+                self._begin(step, _CONSTANT if constant else _CHANGING, TO_NOTHING)
+                slots = iter(self._join_program(step, plan))
+                for k, is_static in enumerate(step.is_static):
+                    if is_static == constant:
+                        self._join_entry(step, k, int(next(slots)))
+                self.row_table.result_slot.append(0)
+                self.row_table.result_table.append(0)
+                self.row_table.result_first.append(-1)
+                self._end()
+
+    def _runs_for(self, step: Step) -> int:
+        if step.to == TO_VALUES:
+            return _VALUES
+        if step.to != TO_MEMORY:
+            return _CONSTANT if step.is_constant else _CHANGING
+        for_entries = _CHANGING if id(step) in self.needed_for_entries else 0
+        return for_entries | (0 if step.for_entries else _VALUES)
+
+    def _begin(self, step: Step, runs_for: int, to: int) -> None:
         table = self.row_table
         table.count.append(len(step.results))
         table.kind.append(0 if step.ends is None else 1)
-        slots = len(table.slots)
-        if step.ends is None:
-            self._join_template(step, slots)
-        else:
-            self._join_sums(step)
+        table.runs_for.append(runs_for)
+        table.result_to.append(to)
+
+    def _end(self) -> None:
+        table = self.row_table
         table.first.append(len(table.code))
         table.load_start.append(len(table.load_slot))
         table.entry_start.append(len(table.entry_slot))
-        table.result_to.append(step.to)
-        table.for_entries.append(int(step.for_entries))
-        inside = step.to == TO_MEMORY
-        table.result_table.append(step.place if inside else self._add_index(step.results))
-        contiguous = not inside and bool((np.diff(step.results) == 1).all())
+
+    def _join_results(self, step: Step) -> None:
+        table, contiguous = self.row_table, False
+        if step.to == TO_MEMORY:
+            table.result_table.append(step.place)
+        elif step.to in (TO_FY, TO_FYP):
+            table.result_table.append(self._add_places(step.to, step.results))
+        else:
+            table.result_table.append(self._add_index(step.results))
+            contiguous = bool((np.diff(step.results) == 1).all())
         table.result_first.append(int(step.results[0]) if contiguous else -1)
 
     def _join_sums(self, step: Step) -> None:
         table = self.row_table
         assert step.ends is not None
         assert step.factors is not None
-        table.first_of_entries.append(len(table.code))
         table.t_slot.append(-1)
         table.result_slot.append(0)
         self._join_load(0, step.loads[0], always=True)
         table.sum_start.append(sum(map(len, table.sum_end)))
         table.sum_end.append(step.ends)
         self._join_entry(step, 0, 0)
-        place = self.factor_places[id(step), 0]
+        place = self.entries.factor_places[id(step), 0]
         table.factors.append((place, step.factors))
 
-    def _join_template(self, step: Step, slots: int) -> None:
-        table, plan = self.row_table, step.schedule
-        assert plan is not None
+    def _join_program(self, step: Step, plan: Schedule) -> np.ndarray:
+        """Add a program and the inputs that it reads; return the slots of its results."""
+        table, slots = self.row_table, len(self.row_table.slots)
         constants, loads = plan.n_constants, len(step.loads)
         table.slots.extend(plan.slots.tolist())
         table.t_slot.append(slots + constants if plan.takes_t else -1)
         table.sum_start.append(0)
-        for k, source in enumerate(step.loads):
-            self._join_load(slots + constants + 1 + k, source)
-        for k, source in enumerate(step.numbers):
-            slot = slots + constants + 1 + 2 * loads + k
-            if source.dtype == np.float64:
-                self.numbers.append(source)
-                places = self.memory_size + np.arange(len(source))
-                self.memory_size += len(source)
-                self._join_load(slot, places)
-            else:
-                self._join_load(slot, source)
+        read, numbers = _inputs_read(plan, loads)
+        for k in read:
+            self._join_load(slots + constants + 1 + k, step.loads[k])
+        for k in numbers:
+            self._join_load(slots + constants + 1 + 2 * loads + k, self._place_of(step.numbers[k]))
         pieces = sum(map(len, table.pieces))
         table.pieces.append(plan.tables)
         code = np.repeat(plan.run_op, np.diff(plan.run_start))
         count = len(code)
-        numbered = np.isin(code, (op.POWI, op.SPECIAL, op.TABLE))
+        numbered = np.isin(code, _NUMBERED)
         b = np.where(numbered, plan.b + np.where(code == op.TABLE, pieces, 0), plan.b + slots)
-        before = len(table.code)
-        split = int(plan.run_start[plan.segment_start[3]])
-        table.first_of_entries.append(before + split)
         table.code.extend(code.tolist())
         table.to.extend((slots + plan.base + np.arange(count)).tolist())
         table.a.extend((plan.a + slots).tolist())
@@ -382,89 +262,95 @@ class _Joining:
         # where there is no such operand, some slot
         table.second.extend(np.where(numbered | (plan.b < 0), slots, plan.b + slots).tolist())
         table.c.extend((np.maximum(plan.c, 0) + slots).tolist())
-        table.result_slot.append(slots + int(plan.values[0]))
-        for k, slot in enumerate(plan.entries):
-            self._join_entry(step, k, slots + int(slot))
+        return slots + plan.values
+
+    def _place_of(self, source: np.ndarray) -> np.ndarray:
+        """Return where an input is by which nobody differentiates; numbers go to the memory."""
+        if source.dtype != np.float64:
+            return source
+        if id(source) not in self.number_places:
+            self.numbers.append(source)
+            self.number_places[id(source)] = self.memory_size + np.arange(len(source))
+            self.memory_size += len(source)
+        return self.number_places[id(source)]
 
     def _join_load(self, slot: int, source: np.ndarray, always: bool = False) -> None:
-        """Say where an input is: in which of the vectors, and at which places there.
+        """Say where an input is: in which of the vectors, and at which places there."""
+        table = self.row_table
+        if (id(source), always) not in self.tables_of:
+            self.tables_of[id(source), always] = self._tables_of(source, always)
+        of, blocks, places = self.tables_of[id(source), always]
+        table.load_slot.append(slot)
+        table.load_of.append(of)
+        table.load_blocks.append(blocks)
+        table.load_table.append(places)
+
+    def _tables_of(self, source: np.ndarray, always: bool) -> tuple[int, int, int]:
+        """Return the vector of an input, and where its tables begin.
 
         Of blocks whose places lie side by side the first is enough.
         """
-        table = self.row_table
-        table.load_slot.append(slot)
         low, high = int(source.min(initial=self.size)), int(source.max(initial=0))
         of = 0 if high < self.n else 1 if self.n <= low and high < 2 * self.n else 2
         if of == 1:
             source = source - self.n
-        table.copies_point |= of == 2 and low <= 2 * self.n
-        table.load_of.append(of)
+        self.row_table.copies_point |= of == 2 and low <= 2 * self.n
         if len(source) > 1 and low == high:                    # the same for all rows
-            table.load_blocks.append(int(source[0]))
-            table.load_table.append(self._add_index(source) if always else -2)
-            return
+            return of, int(source[0]), self._add_index(source) if always else -2
         first = source[::BLOCK].astype(np.intc)
         jumps = np.diff(source) != 1
         inside = np.arange(1, len(source)) % BLOCK != 0        # others are between two blocks
         broken = np.unique((np.flatnonzero(jumps & inside) + 1) // BLOCK)
         first[broken] = -1
-        table.load_blocks.append(self._add_index(first))
-        table.load_table.append(self._add_index(source) if always or len(broken) else -1)
+        blocks = self._add_index(first)
+        return of, blocks, self._add_index(source) if always or len(broken) else -1
 
     def _join_entry(self, step: Step, k: int, slot: int) -> None:
-        kind, places = self.kinds[id(step), k]
+        kind, numbers = self.entries.destinations[id(step), k]
         table = self.row_table
         table.entry_slot.append(slot)
         table.entry_kind.append(kind)
-        place = self.factor_places[id(step), k] if kind == 2 else self._add_index(places)
-        table.entry_table.append(place)
+        if kind == TO_FACTORS:
+            table.entry_table.append(self.entries.factor_places[id(step), k])
+            table.entry_sets.append(1)
+        else:
+            table.entry_table.append(self._add_places(kind, numbers))
+            table.entry_sets.append(int((numbers >= 0).all()))
 
     def _finish(self) -> None:
-        table = self.row_table
-        if max(self.index_size, self.memory_size, self.factor_size) >= 2**31:
+        table, found = self.row_table, self.entries
+        sizes = self.index_size, self.memory_size, found.factor_size, *self.places_size
+        if max(sizes) >= 2**31:
             refuse("has tables that are too long to be counted")
-        table.index = np.concatenate([np.zeros(0, np.intc), *table.index])
-        table.sum_end = np.concatenate([np.zeros(0, np.intc), *table.sum_end])
+        none = np.zeros(0, np.intc)
+        table.index = np.concatenate([none, *table.index])
+        table.places = tuple(np.concatenate([none, *x]) for x in self.places)
+        table.sum_end = np.concatenate([none, *table.sum_end])
         table.pieces = np.concatenate([np.zeros(1), *table.pieces])[1:] if any(
             map(len, table.pieces)
         ) else np.zeros(1)
-        self._find_first_writers()
         memory = np.zeros(max(self.memory_size, 1))
         if self.numbers:
-            joined = np.concatenate(self.numbers)
-            memory[self.memory_size - len(joined) : self.memory_size] = joined
+            numbers = np.concatenate(self.numbers)
+            memory[self.memory_size - len(numbers) : self.memory_size] = numbers
         table.memory = memory
         table.slots = np.array(table.slots if len(table.slots) else [0.0])
-        factors = np.zeros(max(self.factor_size, 1))
+        factors = np.zeros(max(found.factor_size, 1))
         for place, values in table.factors:
             factors[place : place + len(values)] = values
         table.factors = factors
-        joined_products = [np.concatenate([np.zeros(0, np.int64), *x]) for x in zip(
-            *self.listed, strict=True)] if self.listed else [np.zeros(0, np.int64)] * 3
-        table.target, table.factor, table.through = joined_products
+        table.based, table.zeros, table.total_zeros = found.based, found.zeros, found.total_zeros
+        table.target, table.factor, table.through = found.target, found.factor, found.through
+        table.product_ends = found.product_ends
 
-    def _find_first_writers(self) -> None:
-        """Find out which entries are written before anything is added to them.
 
-        The rest are zero at first: those that are sums of products, or of several entries. Where
-        entries are results of their own there are none of either kind.
-        """
-        table = self.row_table
-        written, begun = (
-            (np.zeros(len(table.fy[0]), bool), np.zeros(len(table.fyp[0]), bool)) for _ in range(2)
-        )
-        for step in range(len(table.count)):
-            for k in range(table.entry_start[step], table.entry_start[step + 1]):
-                kind, first = table.entry_kind[k], table.entry_table[k]
-                if kind not in (TO_FY, TO_FYP):
-                    table.entry_sets.append(0)
-                    continue
-                places = table.index[first : first + table.count[step]]
-                is_first = not begun[kind][places].any() and _are_distinct(
-                    places, len(begun[kind])
-                )
-                table.entry_sets.append(int(is_first))
-                begun[kind][places] = True
-                if is_first:
-                    written[kind][places] = True
-        table.added = tuple(np.flatnonzero(~marks).astype(np.intc) for marks in written)
+def _inputs_read(plan: Schedule, loads: int) -> tuple[list[int], list[int]]:
+    """Which inputs a program reads, and which of its numbers."""
+    code = np.repeat(plan.run_op, np.diff(plan.run_start))
+    slots = np.concatenate([plan.a, plan.b[~np.isin(code, _NUMBERED)], plan.c, plan.values])
+    inputs = np.unique(slots) - plan.n_constants - 1
+    of_numbers = inputs[(inputs >= 2 * loads) & (inputs < plan.base - plan.n_constants - 1)]
+    return inputs[(inputs >= 0) & (inputs < loads)].tolist(), (of_numbers - 2 * loads).tolist()
+
+
+_NUMBERED = (op.POWI, op.SPECIAL, op.TABLE)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tether._core.schedule import levels_of_each, schedule
+from tether._core.schedule import Schedule, levels_of_each, schedule
 from tether.trace import opcodes as op
 from tether.trace.batches import LINEAR, Batch, Batches, Elements, as_index, picked, same
 from tether.trace.derive import jacobian
@@ -24,7 +24,8 @@ from tether.trace.emit import Program, emit
 from tether.trace.graph import STATIC, Graph
 from tether.trace.piecewise import piecewise_at
 from tether.trace.refusal import refuse
-from tether.trace.row_table import TO_FY, TO_FYP, TO_MEMORY, TO_VALUES, RowTable, Step, joined
+from tether.trace.row_step import TO_FY, TO_FYP, TO_MEMORY, TO_VALUES, Step
+from tether.trace.row_table import RowTable, joined
 
 __all__ = ["fold", "fold_program"]
 
@@ -419,21 +420,27 @@ class _Template:
         self._parameters: list[tuple[bool, int]] = []
         self._known: dict[tuple[int, bytes], int] = {}
         root = self._node(elements, shape)
-        inputs = [self.graph.y(k) for k in range(len(self.loads))]
-        derivatives = jacobian(self.graph, [root], inputs if folding.differentiates else [])
-        program = emit(
-            self.graph, [root, *derivatives.nodes], len(self.loads), len(self._parameters)
-        )
-        self.step = Step(
-            elements, schedule=schedule(program, 1), loads=self.loads,
-            numbers=[],
-            sources=[self.loads[k] for k in derivatives.cols],
-            is_static=[self.graph.level[node] <= STATIC for node in derivatives.nodes],
-        )
-        self.step.loads = [*self.loads]
-        self.step.numbers = [
+        graph, inputs = self.graph, [self.graph.y(k) for k in range(len(self.loads))]
+        derivatives = jacobian(graph, [root], inputs if folding.differentiates else [])
+        is_static = [graph.level[node] <= STATIC for node in derivatives.nodes]
+        of_each = list(zip(derivatives.nodes, is_static, strict=True))
+        changing, constant = ([x for x, never in of_each if never == y] for y in (False, True))
+        numbers = [
             self.fixed[k] if is_argument else self.numbers[k] for is_argument, k in self._parameters
         ]
+        self.step = Step(
+            elements, loads=[*self.loads], numbers=numbers,
+            schedule=self._program([root]), is_constant=graph.level[root] <= STATIC,
+            sources=[self.loads[k] for k in derivatives.cols], is_static=is_static,
+            of_entries=(self._program(changing), self._program(constant)),
+        )
+
+    def _program(self, nodes: list[int]) -> Schedule | None:
+        """Make a program of some nodes; None where there are none."""
+        if not nodes:
+            return None
+        program = emit(self.graph, nodes, len(self.loads), len(self._parameters))
+        return schedule(program, len(nodes))
 
     def _node(self, elements: np.ndarray, shape: int) -> int:
         """Node of elements of one shape; what a row uses twice is one node."""
