@@ -321,17 +321,20 @@ class Switching(Part):
         return runner.values_with_errors(run.given[0], run.start.y[:n], run.start.yp[:n])
 
     def passes(self, met: list[int]) -> bool:
-        """Whether the start has come to lie on one side of every surface met, and moves off it."""
+        """Whether the start has come to lie on one side of every surface met, and moves off it.
+
+        Or it stays on it, as before.
+        """
         assert self._of is not None
+        slid = {self._functions[k] for k in self.slides}
         here = {s.function: float(side)
                 for s, side in zip(self._of.surfaces, self._sides, strict=True)}
-        ways = {function: here.get(function, 0.0) for function in met}
-        return all(ways.values()) and self.better_ways(ways) == ways
+        ways = {f: 0.0 if f in slid else here.get(f, 0.0) for f in met}
+        return all(f in slid or ways[f] for f in met) and self.better_ways(ways) == ways
 
     def assume(self, ways: dict[int, float]) -> None:
         """Let the next start be found above or below surfaces, or sliding on them."""
         self._expect_sides(self._sides)
-        self._forced = set()
         for function, side in ways.items():
             self._go_to(function, side, self.run.given[0])
         slid = [k for k, function in enumerate(self._functions) if ways.get(function) == 0.0]
@@ -414,13 +417,17 @@ class Switching(Part):
         return True
 
     def _expect_sides(self, sides: np.ndarray) -> None:
-        """Let the next start be found on these sides of the surfaces, unless it lies on others."""
+        """Let the next start be found on these sides of the surfaces, unless it lies on others.
+
+        One that the solution has just come off is never exactly on its surface: its side is known.
+        """
         assert self._of is not None
+        t = self.run.given[0]
         self._expected = {
             surface.function: side
             for surface, side in zip(self._of.surfaces, sides, strict=True) if surface.conditions
         }
-        self._forced = set()
+        self._forced = {f for f in self._left & self._expected.keys() if self._is_back(f, t)}
 
     def _put(self, sides: np.ndarray | Sequence[float]) -> None:
         run, sides = self.run, np.array(sides, float)
