@@ -60,7 +60,11 @@ def apply_function(function: Any, args: tuple, options: dict) -> Any:
     args = tuple(map(_known_values, args))
     options = {k: as_dtype(_known_values(v)) for k, v in options.items()}
     if not any(_holds_traced(x) for x in (*args, *options.values())):
-        return promoted(function(*map(_demoted_deep, args), **options))
+        given = tuple(map(_demoted_deep, args))
+        result = function(*given, **options)
+        if not any(_is_part(result, x) for x in given if _is_new(x, args)):
+            return promoted(result)
+        # traced numbers may be written through it, or to what it is a part of
     handler = HANDLERS.get(function)
     if handler is not None:
         return _finished(function, wrapped(handler(*args, **options)))
@@ -109,6 +113,17 @@ def _holds_traced(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_holds_traced, value.values()))
     return has_traced(value)
+
+
+def _is_new(value: Any, args: tuple) -> bool:
+    return isinstance(value, np.ndarray) and not any(value is x for x in args)
+
+
+def _is_part(result: Any, array: np.ndarray) -> bool:
+    """Tell whether a result shows elements of an array, instead of copies."""
+    if isinstance(result, (list, tuple)):
+        return any(_is_part(x, array) for x in result)
+    return isinstance(result, np.ndarray) and np.may_share_memory(result, array)
 
 
 def _demoted_deep(value: Any) -> Any:

@@ -109,15 +109,23 @@ class TracedArray(np.ndarray):
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:  # type: ignore[override]
         """Copy; only to floats, or conditions to integers: the rest loses what is traced."""
-        if not has_traced(self):
-            return promoted(demoted(self).astype(as_dtype(dtype), *args, **options))
         wanted = np.dtype(as_dtype(dtype))
+        if not has_traced(self):
+            if options.get("copy") is False and wanted == np.float64:
+                refuse("np.ndarray.astype with these options is not known to tracing")
+            return promoted(demoted(self).astype(wanted, *args, **options))
         if asked_from_inside() and wanted.hasobject:
             return self.copy()
         own, is_float = class_of_array(self), is_float_dtype(wanted)
         if args or options or not (is_float or (wanted == np.int64 and own < FLOAT)):
             refuse(f"converts traced numbers to {wanted.name}")
-        return converted(self.copy(), FLOAT if is_float else INT)
+        return converted(self.copy("K"), FLOAT if is_float else INT)
+
+    def conjugate(self) -> Any:
+        """Give real numbers as they are: the array itself."""
+        return self
+
+    conj = conjugate
 
     def dot(self, other: Any, out: None = None) -> Any:  # type: ignore[override]
         """Multiply as `numpy.dot` does."""
@@ -424,7 +432,10 @@ def _unboxed(value: Any) -> list:
 def demoted(value: Any) -> Any:
     """Turn a traced array without traced numbers into one of ordinary numbers."""
     if isinstance(value, TracedArray) and not has_traced(value):
-        return np.array(value.tolist()).reshape(value.shape)
+        made = np.array(value.tolist()).reshape(value.shape)
+        placed = np.empty_like(np.ndarray.view(value, np.ndarray), made.dtype)  # the same layout
+        placed[...] = made
+        return placed
     return value
 
 

@@ -76,9 +76,20 @@ def _like(value: float) -> Callable[..., Any]:
     ) -> Any:
         prototype = lifted(prototype)
         chosen = _own_dtype(prototype) if dtype is None else dtype
-        return filled(np.shape(plain(prototype)) if shape is None else shape, value, chosen)
+        return _filled_like(prototype, value, chosen, order, shape)
 
     return make
+
+
+def _filled_like(prototype: Any, value: Any, dtype: Any, order: Any, shape: Any) -> Any:
+    """Make an array of one value that lies in memory as another one does."""
+    pattern = np.asarray(plain(prototype))
+    made = filled(pattern.shape if shape is None else shape, value, dtype)
+    if np.ndim(made) < 2:
+        return made
+    placed = np.empty_like(pattern, made.dtype, order, subok=False, shape=made.shape)
+    placed[...] = made.view(np.ndarray)
+    return placed.view(type(made))
 
 
 def _own_dtype(prototype: Any) -> np.dtype:
@@ -105,7 +116,7 @@ def full_like(
     value = value[()] if isinstance(value, np.ndarray) else value
     if is_traced(value) and not is_float_dtype(chosen):
         refuse("stores traced numbers as integers")
-    return filled(np.shape(plain(prototype)) if shape is None else shape, value, chosen)
+    return _filled_like(prototype, value, chosen, order, shape)
 
 
 # --- choices ----------------------------------------------------------------------------------

@@ -66,15 +66,16 @@ _EFFECTS = frozenset(_EFFECTS_TEXT.split())
 
 
 def _array(
-    value: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
+    value: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K",
     subok: bool = False, ndmin: int = 0,
 ) -> Any:
     if current.batches is not None and not ndmin and is_float_dtype(dtype):
-        made = numpy_protocol.answers["array"](value)
+        made = numpy_protocol.answers["array"](value, copy, order, dtype is not None)
         if made is not None:
             return made
     value = lifted(value)
-    if type(value) not in (Scalar, TracedArray) or not has_traced(value):
+    shares = type(value) is TracedArray and copy is not True and is_float_dtype(dtype)
+    if not shares and (type(value) not in (Scalar, TracedArray) or not has_traced(value)):
         value = demoted(value)
         options: dict[str, Any] = {"copy": copy, "order": order, "subok": subok, "ndmin": ndmin}
         return promoted(np.array(value, dtype=as_dtype(dtype), **options))
@@ -84,24 +85,29 @@ def _array(
         return of_kind((class_of(value.kind) if dtype is None else FLOAT) + BOXED, value)
     own = class_of_value(value)
     changes = dtype is not None and own != FLOAT
-    array = np.array(plain(value), dtype=object, copy=True if changes else copy, ndmin=ndmin)
+    array = np.array(
+        plain(value), dtype=object, copy=True if changes else copy, order=order, ndmin=ndmin
+    )
     return converted(array.view(TracedArray), FLOAT if changes else own)
 
 
-def _asarray(value: Any, dtype: Any = None, **options: Any) -> Any:
-    if current.batches is not None and is_float_dtype(dtype):
-        made = numpy_protocol.answers["array"](value, copy=False)
-        if made is not None:
-            return made
-    if isinstance(value, TracedArray) and (
-        dtype is None or (is_float_dtype(dtype) and class_of_value(value) == FLOAT)
-    ):
-        return value
-    if type(value) is np.ndarray and (dtype is None or value.dtype == as_dtype(dtype)):
-        return value
-    if options.pop("order", None) not in (None, "K", "C") or options.pop("copy", None) is False:
+def _asarray(
+    value: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, **options: Any
+) -> Any:
+    if options:
         refuse("np.asarray with these options is not known to tracing")
-    return _array(value, dtype, **options)
+    if isinstance(value, np.ndarray):
+        if type(value) is np.ndarray and current.batches is None:
+            return np.asarray(value, as_dtype(dtype), order, copy=copy)
+        return _array(value, dtype, copy=copy, order=order or "K")
+    if order not in (None, "K", "C") or copy is False:
+        refuse("np.asarray with these options is not known to tracing")
+    return _array(value, dtype)
+
+
+def _ascontiguousarray(value: Any, dtype: Any = None) -> Any:
+    made = _asarray(value, dtype, "C")
+    return made if made.ndim else made.reshape(1)
 
 
 def _eye(*args: Any, dtype: Any = float, **options: Any) -> Any:
@@ -124,7 +130,7 @@ _NUMPY: dict[str, Callable[..., Any]] = {
     "array": _array,
     "asarray": _asarray,
     "asanyarray": _asarray,
-    "ascontiguousarray": _asarray,
+    "ascontiguousarray": _ascontiguousarray,
     "float64": TracedFloat64,
     "double": TracedFloat64,
     "isscalar": lambda x: _is_scalar(x),

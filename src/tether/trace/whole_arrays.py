@@ -109,13 +109,22 @@ def new_array(shape: Any, value: Any, dtype: Any = None) -> Any:
 
 
 @numpy_protocol.by("array")
-def as_array(value: Any, copy: bool = True) -> Any:
-    """Make an array of nested lists and arrays that hold traced elements; None for others."""
+def as_array(
+    value: Any, copy: bool | None = True, order: Any = "K", to_floats: bool = False
+) -> Any:
+    """Make an array of nested lists and arrays that may hold traced elements; None for others.
+
+    It is the array itself where that is what NumPy gives.
+    """
+    if isinstance(value, WholeArray):
+        plain, converts = plain_array(value), to_floats and value.is_condition
+        made = np.array(plain, copy=True if converts else copy, order=order)
+        return value if made is plain else whole(made, value.is_condition and not converts)
     if not has_elements(value):
         return None
     if isinstance(value, (list, tuple)):
         return gathered(value)
-    return whole(np.array(plain_array(value)), value.is_condition) if copy else value
+    return whole(np.array(value))
 
 
 @numpy_protocol.by("promote")
@@ -220,7 +229,8 @@ class WholeArray(np.ndarray):
             return whole(result) if result.dtype == np.float64 else result
         if wanted != np.float64:
             refuse(f"converts traced numbers to {wanted.name}")
-        return whole(plain_array(self).copy())
+        order, copy = _how_to_convert(*args, **options)
+        return as_array(self, copy=True if copy else None, order=order, to_floats=True)
 
     def item(self, *args: Any) -> Any:
         """Give one element."""
@@ -243,6 +253,12 @@ class WholeArray(np.ndarray):
     def fill(self, value: Any) -> None:
         """Set all elements."""
         self[...] = value
+
+
+def _how_to_convert(
+    order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> tuple[str, bool]:
+    return order, copy
 
 
 _KNOWN_TEXT = """

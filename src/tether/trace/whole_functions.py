@@ -137,7 +137,20 @@ def _of_each_element(run: Callable[..., Any], operands: tuple | list) -> Any:
     elements = _replayed(recorder.graph, result.node, given)
     if len(elements) == 1:
         elements = np.full(int(np.prod(shape)), elements[0])
-    return boxed(elements.reshape(shape), kind == BOOL)
+    return boxed(_laid_out(elements.reshape(shape), arrays), kind == BOOL)
+
+
+def _laid_out(result: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
+    """Let a result lie in memory as NumPy has it: as its operands do.
+
+    Whether another shape of it is a copy or a view, through which it can be written, depends on it.
+    """
+    if result.ndim < 2 or all(x.ndim < 2 or x.flags.c_contiguous for x in operands):
+        return result
+    made = np.nditer([*(x.astype(float) for x in operands), None]).operands[-1]
+    placed = np.empty_like(made, result.dtype)
+    placed[...] = result
+    return placed
 
 
 def _only_number(x: np.ndarray) -> Any:
@@ -264,7 +277,9 @@ def _cumulative(values: Any, axis: int = 0, dtype: Any = None) -> Any:
     if count * (count + 1) // 2 * max(front[:1].size, 1) > _MOST_TERMS:
         refuse("has a cumulative sum of too many terms")
     found = _product(np.tril(np.ones((count, count))), front.reshape(count, -1))
-    return whole(np.moveaxis(plain_array(found).reshape(front.shape), 0, axis))
+    result = np.empty_like(plain_array(values))            # in memory as they are
+    result[...] = np.moveaxis(plain_array(found).reshape(front.shape), 0, axis)
+    return whole(result)
 
 
 def _product(matrix: np.ndarray, columns: np.ndarray) -> Any:
@@ -417,13 +432,27 @@ def _where(condition: Any, *choices: Any) -> Any:
 def _like(value: float) -> Callable[..., Any]:
     def make(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True,
              shape: Any = None) -> Any:  # fmt: skip
-        return new_array(np.shape(prototype) if shape is None else shape, value, dtype)
+        return _new_like(prototype, value, dtype, order, shape)
 
     return make
 
 
-def _full_like(prototype: Any, value: Any, dtype: Any = None, **options: Any) -> Any:
-    return new_array(np.shape(prototype), value, dtype)
+def _full_like(
+    prototype: Any, value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+    shape: Any = None,
+) -> Any:  # fmt: skip
+    return _new_like(prototype, value, dtype, order, shape)
+
+
+def _new_like(prototype: Any, value: Any, dtype: Any, order: Any, shape: Any) -> Any:
+    """Make an array of one value that lies in memory as another one does."""
+    made = new_array(np.shape(prototype) if shape is None else shape, value, dtype)
+    if np.ndim(made) < 2:
+        return made
+    pattern = plain_array(np.asanyarray(prototype))
+    placed = np.empty_like(pattern, made.dtype, order, subok=False, shape=made.shape)
+    placed[...] = plain_array(made)
+    return whole(placed) if isinstance(made, WholeArray) else placed
 
 
 def _select(conditions: Any, choices: Any, default: Any = 0.0) -> Any:
