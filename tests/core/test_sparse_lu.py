@@ -7,6 +7,7 @@ from scipy.sparse.linalg import splu
 
 from tether._core.codes import OF_Y
 from tether._core.sparse import Sparse
+from tether._core.sparse_lu import SparseLU
 from tether.base.pattern import Pattern
 
 
@@ -202,3 +203,54 @@ def test_matrices_that_runs_share_places_for_leave_nothing_behind():
     assert np.array_equal(first.get(OF_Y).toarray(), diagonal.toarray())
     first.put(OF_Y, with_more)
     assert np.array_equal(first.get(OF_Y).toarray(), with_more.toarray())
+
+
+def chains(count, length):
+    """Rods side by side that share nothing but the last unknown."""
+    line = diags_array([1.0, -3.0, 1.0], offsets=[-1, 0, 1], shape=(length, length))
+    matrix = kron(eye_array(count), line).tolil()
+    matrix.resize(count * length + 1, count * length + 1)
+    matrix[-1, ::length] = matrix[::length, -1] = 0.5
+    matrix[-1, -1] = -2.0 * count
+    return matrix
+
+
+def test_columns_that_do_not_wait_for_each_other_are_eliminated_side_by_side():
+    matrix = chains(20, 30)
+    sparse, matrix = factors_of(matrix)
+    before = SparseLU(Pattern(601, coo_array(matrix).coords), levelled=False)
+    assert sparse.lu.take(matrix.data)
+    assert before.take(matrix.data)
+    levels = sparse.lu.levels
+    assert np.all(np.diff(levels) >= 0)
+    assert sparse.lu.entries <= before.entries
+    assert np.bincount(levels).max() >= 20
+    b = np.arange(601.0)
+    assert backward_error(matrix, sparse.solution(b), b) < 1e-14
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_levels_leave_the_factors_as_sparse_as_they_are(seed):
+    draw = np.random.default_rng(seed)
+    n = int(draw.integers(2, 200))
+    matrix = random_array((n, n), density=1.5 / n, rng=draw) + eye_array(n).tocsr()[
+        draw.permutation(n)
+    ]
+    pattern = Pattern(n, coo_array(matrix).coords)
+    plain = SparseLU(pattern, levelled=False)
+    assert plain.take(pattern.regular_values)
+    level = plain.levels
+    levelled = SparseLU(pattern)
+    assert pattern.is_levelled
+    assert levelled.take(pattern.regular_values)
+    assert levelled.entries == plain.entries
+    assert levelled.operations == plain.operations
+    if plain.entries <= 8 * n:
+        assert np.array_equal(levelled.levels, np.sort(level))
+
+
+def test_full_factors_are_left_in_their_order():
+    pattern = Pattern(900, coo_array(laplacian(30)).coords)
+    order = pattern.elimination[0].copy()
+    SparseLU(pattern)
+    assert np.array_equal(pattern.elimination[0], order)

@@ -31,6 +31,7 @@ cdef class SparseLU(Factors):
     cdef int* child
     cdef long long l_room, u_room
 
+cdef object order_by_levels(object pattern)
 cdef void scale_rows(SparseLU f, double* values) noexcept nogil
 cdef int factor_anew(SparseLU f, double* values) noexcept nogil
 cdef int factor_again(SparseLU f, double* values) noexcept nogil

@@ -36,6 +36,8 @@ GROWTH = cython.declare(cython.double, 500.0)
 GROWTH_AGAIN = cython.declare(cython.double, 10.0)
 # Factors begin with room for so many times the entries of the matrix.
 FIRST_ROOM = 4
+# Up to so many columns, with so few entries each on average, are eliminated level by level.
+MOST_LEVELLED, SHORT = 10_000, 8
 
 
 class SparseLU(Factors):
@@ -45,6 +47,8 @@ class SparseLU(Factors):
     ----------
     pattern : Pattern
         Where the entries stand.
+    levelled : bool
+        Whether columns may be eliminated level by level, see `order_by_levels`.
 
     Attributes
     ----------
@@ -54,9 +58,9 @@ class SparseLU(Factors):
         Number of factorisations with pivots of their own, and with those of an earlier one.
     """
 
-    def __init__(self, pattern):
+    def __init__(self, pattern, levelled=True):
         n: cython.int = pattern.n
-        order, preferred = pattern.elimination
+        order, preferred = order_by_levels(pattern) if levelled else pattern.elimination
         self.n, self.column, self.factored, self.strict = n, -1, False, False
         self.full = self.again = 0
         self.l_room = self.u_room = FIRST_ROOM * pattern.size + n
@@ -100,6 +104,24 @@ class SparseLU(Factors):
                 for p in range(self.u_start[k], self.u_start[k + 1]):
                     total += self.l_start[self.u_row[p] + 1] - self.l_start[self.u_row[p]]
         return total
+
+    @property
+    def levels(self):
+        """How many columns are eliminated one after the other before each, in their order."""
+        k: cython.int
+        p: cython.int
+        level: cython.int
+        found = np.zeros(self.n + 1, np.intc)
+        levels: cython.p_int = indices(self, 0, found)
+        if self.factored:
+            for k in range(self.n):
+                level = levels[k]
+                for p in range(self.u_start[k], self.u_start[k + 1]):
+                    level = max(level, levels[self.u_row[p]] + 1)
+                levels[k] = level
+                for p in range(self.l_start[k], self.l_start[k + 1]):
+                    levels[self.l_row[p]] = max(levels[self.l_row[p]], level + 1)
+        return found[: self.n]
 
     def factor(self, values):
         """Factor the matrix with these entries; return OK or SINGULAR."""
@@ -166,6 +188,22 @@ class SparseLU(Factors):
     def pivot_ratio(self):
         """Ratio of the largest to the smallest pivot."""
         return range_of(self.inverse, self.n)
+
+
+def order_by_levels(pattern):
+    """Return the order of elimination of a pattern, and the row to prefer for each column.
+
+    Columns that do not wait for each other come side by side, if columns are short. Along a chain a
+    processor waits for each column before it can begin with the next; of several chains it works on
+    one in the meantime. The factors have the same entries.
+    """
+    if not pattern.is_levelled and pattern.n <= MOST_LEVELLED:
+        factors = SparseLU(pattern, levelled=False)
+        if factors.take(pattern.regular_values) and factors.entries <= SHORT * pattern.n:
+            order, preferred = pattern.elimination
+            pattern.elimination = order[np.argsort(factors.levels, kind="stable")], preferred
+        pattern.is_levelled = True
+    return pattern.elimination
 
 
 def scale_rows(f, values):

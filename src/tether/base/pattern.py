@@ -73,6 +73,8 @@ class Pattern:
         Which factors cost least, once that is known: "dense", "sparse" or "band".
     groups : tuple of int and ndarray, or None
         How many groups of columns share no row, and the group of each, once that is known.
+    is_levelled : bool
+        Whether it is known if columns that do not wait for each other are eliminated side by side.
     given : dict
         Of matrices of the user's, by what they are: where columns begin, rows, and their positions.
 
@@ -90,6 +92,7 @@ class Pattern:
         self.n = n
         self.way: str | None = None
         self.groups: tuple[int, np.ndarray] | None = None
+        self.is_levelled = False
         self.given: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         keys = np.concatenate([np.zeros(0, np.int64), *(_keys(n, *pair) for pair in places)])
         keys.sort()
@@ -228,6 +231,12 @@ class Pattern:
             rank = _topological(count, block[i[~inside]], block[j[~inside]])
             order = order[np.argsort(rank[block[order]], kind="stable")]
         return order.astype(np.intc), preferred
+
+
+    @property
+    def regular_values(self) -> np.ndarray:
+        """Values with which every pivot is where `elimination` prefers it, if there is one."""
+        return np.where(self.row == self.elimination[1][self.columns], 1.0, 0.1 / self.n)
 
 
 def _keys(n: int, rows: Numbers, columns: Numbers) -> np.ndarray:

@@ -5,8 +5,6 @@ The figures are nanoseconds; only their ratios matter (`benchmarks/linear_solver
 
 from __future__ import annotations
 
-import numpy as np
-
 from tether._core.sparse_lu import SparseLU
 from tether.base.pattern import Pattern
 
@@ -45,9 +43,7 @@ def dense_cost(n: int) -> float:
 def sparse_cost(pattern: Pattern) -> float:
     """Cost of factors that leave zeros out; they are made once to see how many there are."""
     factors = SparseLU(pattern)
-    # any values will do that let all pivots be where they are preferred
-    own = pattern.row == pattern.elimination[1][pattern.columns]
-    if not factors.take(np.where(own, 1.0, 0.1 / pattern.n)):
+    if not factors.take(pattern.regular_values):
         return 0.0          # structurally singular: this way says which equations are to blame
     once = SPARSE * factors.operations + SPARSE_ENTRY * factors.entries
     solution = SPARSE_SOLUTION * factors.entries + SPARSE_COLUMN * pattern.n
