@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from tether import gallery, solve_dae
+from tether import Bdf, gallery, solve_dae
 
 
 def harmonic(t, y, yp):
@@ -49,6 +49,50 @@ def test_where_the_model_is_of_no_use_it_does_little_harm():
     fine = solve_dae(varying, (0, 20), [1.0], rtol=1e-10, atol=1e-13)
     assert sol.nfev <= 1.1 * 695
     assert sol.y[0, -1] == pytest.approx(fine.y[0, -1], abs=1e-6)
+
+
+def front(t, y, yp):
+    """A flame that runs along a line: at every point the equations are linear before and after."""
+    u = np.concatenate([[1.0], y, y[-1:]])
+    return yp - 1e-3 * len(y) ** 2 * (u[2:] - 2 * u[1:-1] + u[:-2]) - 1e3 * y * y * (1 - y)
+
+
+def swing(t, y, yp):
+    return yp + np.linspace(1, 2, len(y)) * np.sinh(y - math.sin(20 * t))
+
+
+@pytest.mark.parametrize(("fun", "end", "y0", "calls"), [
+    (front, 0.3, np.exp(-np.arange(150) / 4), 4344), (swing, 3.0, np.zeros(150), 832),
+])
+def test_guesses_that_save_nothing_among_many_unknowns_are_left_off(fun, end, y0, calls):
+    """`calls` is what it takes with a guess in every step."""
+    run = Bdf(fun, 0.0, y0, t_bound=end,
+              options={"rtol": 1e-4, "atol": 1e-4, "trace": "never"})
+    while run.t < end:
+        run.step()
+    state = run._integration.state
+    assert state.guesses
+    assert state.pauses > 0 or state.guess_from > 0
+    assert run.stats.nfev < 0.85 * calls
+    fine = solve_dae(fun, (0, end), y0, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(run.y, fine.y[:, -1], atol=1e-2)
+
+
+def test_guesses_that_save_calls_among_many_unknowns_go_on():
+    n = 200
+    modes = np.sin(np.pi * np.arange(1, n + 1) / (n + 1))
+
+    def heat(t, y, yp):
+        u = np.concatenate([[0.0], y, [0.0]])
+        return yp - (n + 1) ** 2 * (u[2:] - 2 * u[1:-1] + u[:-2])
+
+    run = Bdf(heat, 0.0, modes, t_bound=0.1,
+              options={"rtol": 1e-6, "atol": 1e-9, "trace": "never"})
+    while run.t < 0.1:
+        run.step()
+    state = run._integration.state
+    assert state.pauses == state.guess_from == 0
+    assert state.saving > 0.2
 
 
 @pytest.mark.parametrize("name", ["caraxis-i1", "robertson", "vdpol", "implicit-oscillator"])

@@ -20,6 +20,8 @@ cdef int correct_with_factors(State s) noexcept nogil
 cdef bint may_guess(State s) noexcept nogil
 cdef int correct_guess(State s) noexcept nogil
 cdef void note_success(State s, int status) noexcept nogil
+cdef void note_saving(State s, long long taken) noexcept nogil
+cdef long long saved_by_guess(State s, long long taken) noexcept nogil
 cdef int correct_anew(State s, int status) noexcept nogil
 cdef bint is_old(State s) noexcept nogil
 cdef int set_up(State s, bint fresh) noexcept nogil

@@ -54,6 +54,13 @@ EARLY_RATE = cython.declare(cython.double, 0.5)
 # In every so many steps guesses from more and fewer points are compared.
 TRIAL = cython.declare(cython.int, 2)
 MOST_MISSES = cython.declare(cython.int, 24)
+# Guesses go on while they save residuals, over about so many steps; at first they are taken to
+# save this many in each.
+LOOKED_BACK = cython.declare(cython.double, 10.0)
+HOPED_FOR = cython.declare(cython.double, 0.5)
+# Else they are left off for 16 steps, then 32, 64, ... up to 1024.
+PAUSE = cython.declare(cython.int, 8)
+MOST_PAUSES = cython.declare(cython.int, 7)
 # The damped iteration: how long, how short its steps, and how small its last increment.
 MAX_DAMPED = cython.declare(cython.int, 20)
 SHORTEST = cython.declare(cython.double, 1e-3)
@@ -111,6 +118,7 @@ def may_guess(s):
 def correct_guess(s):
     """Iterate from a guess, with the Jacobian at hand."""
     status: cython.int = OK
+    before: cython.longlong = s.iterations
     if needs_factor(s):
         status = assemble_and_factor(s)
     if status == OK:
@@ -119,6 +127,8 @@ def correct_guess(s):
     if status == OK:
         status = iterate(s)
     note_success(s, status)
+    if status == OK and s.renewals == 0 and s.n > FEW:
+        note_saving(s, s.iterations - before)
     if status == OK and s.steps % TRIAL == 0:
         compare_guesses(s)
     return status
@@ -132,6 +142,35 @@ def note_success(s, status):
     s.misses = min(s.misses + 2, MOST_MISSES)
     if s.misses > 2:
         s.guess_from = s.steps + (1 << (s.misses // 2))
+
+
+def note_saving(s, taken):
+    """Where guesses save no residuals, leave them off for a while, math (7g).
+
+    Of many unknowns a guess costs as much as a residual may.
+    """
+    s.saving += (saved_by_guess(s, taken) - s.saving) / LOOKED_BACK
+    if s.saving > HOPED_FOR:
+        s.pauses = 0
+    if s.saving < 0.0:
+        s.pauses = min(s.pauses + 1, MOST_PAUSES)
+        s.guess_from = max(s.guess_from, s.steps + PAUSE * (1 << s.pauses))
+        s.saving = HOPED_FOR
+
+
+def saved_by_guess(s, taken):
+    """How many more iterations this step would have taken from the prediction, by the rate seen."""
+    m: cython.int = 2
+    size: cython.double = measure(s, s.correction)
+    rate: cython.double = s.rate if s.rate > 0.0 else min(seen_rate(s), TOO_SLOW)
+    if UNKNOWN_RATE * size <= s.newton_tolerance:
+        return 0
+    rate = max(rate, fabs((s.cj - s.cj_factored) / (s.cj + s.cj_factored)))
+    size *= rate / (1.0 - rate)
+    while m < MAX_ITERATIONS and size * rate > s.newton_tolerance:
+        size *= rate
+        m += 1
+    return m - taken
 
 
 def correct_anew(s, status):

@@ -116,6 +116,8 @@ cdef class State:
     cdef public int trial             # ... or, for comparison, one more or less
     cdef public int misses            # guesses that led nowhere weigh two, others minus one
     cdef public long long guess_from  # no guess before this step
+    cdef public double saving         # residuals that a guess has saved in a step, of late
+    cdef public int pauses            # how often it was too few
     cdef double* past_t
     cdef double* past_y
     cdef double* past_yp

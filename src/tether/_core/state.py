@@ -186,7 +186,8 @@ class State:
         self.correcting = False
         self.guesses = self.guessed = False
         self.seen_rate = 1.0
-        self.misses = self.guess_from = 0
+        self.misses = self.guess_from = self.pauses = 0
+        self.saving = 0.5
         self.seen_step = -1
         self.compared = self.renewals = self.suspects = 0
         self.past = 0

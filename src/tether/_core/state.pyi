@@ -63,6 +63,8 @@ class State:
     trial: int
     misses: int
     guess_from: int
+    saving: float
+    pauses: int
     seen_rate: float
     seen_step: int
     correcting: bool

@@ -125,8 +125,8 @@ def _has_moved_what_evolves(state: State, change: np.ndarray) -> bool:
     """
     if not np.any(np.abs(change) * state.weights > 1.0):
         return False
-    terms = state.matrix.get(codes.OF_YP) * change
-    return bool(np.any(np.abs(terms.sum(axis=1)) > EVOLVES * abs(terms).sum(axis=1)))
+    fyp = state.matrix.get(codes.OF_YP)
+    return bool(np.any(np.abs(fyp @ change) > EVOLVES * (abs(fyp) @ np.abs(change))))
 
 
 def _by_singular_vectors(search: Completion, state: State, t: float, known: bool) -> int:
