@@ -223,3 +223,57 @@ def test_a_large_function_without_a_pattern_takes_little_memory(monkeypatch):
     np.testing.assert_allclose(sol.y[:, -1], y0 * np.exp(-0.05 * rate), atol=3e-4)
     assert peak < 8 * 250 * k * k
     assert sol.nfev < 2500
+
+
+def mean_field(t, y, yp):
+    """Every unknown stands in every equation; half of the equations are algebraic."""
+    half = len(y) // 2
+    return np.concatenate([
+        yp[:half] + y[:half] - y[half:] * np.mean(y[half:]),
+        y[half:] - 1.0 - 0.1 * np.tanh(y[:half]) - 0.1 * np.mean(y[:half]),
+    ])
+
+
+def coupled(t, y, yp):
+    return yp + np.linspace(1, 1e3, len(y)) * (y - np.cos(t)) + np.mean(y) + 0.1 * y**3
+
+
+@pytest.mark.parametrize("fun", [mean_field, coupled])
+def test_equations_that_all_unknowns_stand_in_take_no_matrix(fun):
+    n, options = 300, {"rtol": 1e-6, "atol": 1e-9, "t_eval": [1.0], "start": "quiet"}
+    sol = solve_dae(fun, (0, 1), np.ones(n), trace="never",
+                    options={"linear_solver": "krylov"}, **options)
+    full = solve_dae(fun, (0, 1), np.ones(n), trace="never", **options)
+    assert sol.success
+    assert "no matrices" in sol.how
+    np.testing.assert_allclose(sol.y[:, -1], full.y[:, -1], atol=1e-6)
+
+
+def test_so_do_those_of_ten_thousand():
+    n = 10_000
+    sol = solve_dae(mean_field, (0, 1), np.ones(n), trace="never", start="quiet", t_eval=[1.0],
+                    options={"linear_solver": "krylov"})
+    assert sol.success
+    assert sol.nfev < 1000                      # a matrix by differences would take 10,000
+    # all are equal: the same equations with two unknowns
+    two = solve_dae(mean_field, (0, 1), np.ones(2), start="quiet", rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(sol.y[[0, -1], -1], two.y[:, -1], atol=2e-3)
+
+
+@pytest.mark.parametrize("solver", ["sparse", "band", "superlu"])
+def test_matrices_that_are_asked_for_are_full_at_once(solver):
+    """A pattern that grew column by column took ten times the time."""
+    n, options = 300, {"rtol": 1e-6, "atol": 1e-9, "t_eval": [1.0], "start": "quiet"}
+    sol = solve_dae(coupled, (0, 1), np.ones(n), trace="never",
+                    options={"linear_solver": solver}, **options)
+    full = solve_dae(coupled, (0, 1), np.ones(n), trace="never", **options)
+    assert "sparse matrices of 90000 entries" in sol.how
+    np.testing.assert_allclose(sol.y[:, -1], full.y[:, -1], atol=1e-7)
+
+
+def test_there_has_to_be_memory_for_them(monkeypatch):
+    monkeypatch.setattr("tether.base.capacity.ALWAYS_FITS", 0)
+    monkeypatch.setattr("tether.base.capacity.free_memory", lambda: 1e6)
+    with pytest.raises(MemoryError, match="300 unknowns need"):
+        solve_dae(coupled, (0, 1), np.ones(300), trace="never",
+                  options={"linear_solver": "sparse"})

@@ -23,6 +23,8 @@ __all__ = ["new_state"]
 SMALL = 20                  # up to here the core's own LU beats LAPACK
 # Of so many unknowns it takes a thousand calls to see where the entries of the matrices stand.
 MOST_SEEN = 20_000
+# Full matrices that fit into what a full pattern, its entries and their factors take.
+OF_A_FULL_PATTERN = 12
 SPARSE_FROM = 80            # below, loading SciPy's sparse matrices takes longer than they save
 
 
@@ -69,7 +71,7 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
     if not isinstance(solver, str) or solver not in OWN_SOLVERS:
         from tether.plan.libraries import with_solver  # late, to save time
 
-        return with_solver(model.pattern or Pattern(n), solver)
+        return with_solver(places_of(model), solver)
     if solver == "krylov":
         if is_matrix_free(model, preconditioner):
             from tether._core.matrix_free import MatrixFree  # late, to save time
@@ -77,9 +79,9 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
             return MatrixFree(n, preconditioner)
         from tether._core.krylov import Krylov  # late, to save time
 
-        return Sparse(model.pattern or Pattern(n), partial(Krylov, user=preconditioner), True)
+        return Sparse(places_of(model), partial(Krylov, user=preconditioner), True)
     if solver in WAYS:
-        return in_way(solver, model.pattern or Pattern(n))
+        return in_way(solver, places_of(model))
     # a pattern may take calls of the user's function: it is asked for where it matters
     if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
         from tether.plan.cost import cheapest_way  # late, to save time
@@ -95,15 +97,26 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
     return Lapack(n)
 
 
+def places_of(model: Model) -> Pattern:
+    """Return where entries may stand: those of a full matrix would be found one by one."""
+    n = model.size
+    if model.pattern is not None or not model.is_full:
+        return model.pattern or Pattern(n)
+    require_matrices(n, OF_A_FULL_PATTERN)
+    row = np.arange(n, dtype=np.intc)
+    return Pattern(n, (np.tile(row, n), np.repeat(row, n)))
+
+
 def is_matrix_free(model: Model, preconditioner: Any) -> bool:
-    """Tell whether GMRES does without entries: none are known, and too many calls would show them.
+    """Tell whether GMRES does without entries: too many calls would show them, or none are zero.
 
     A preconditioner may want none.
     """
     if preconditioner is not None:
         return not hasattr(preconditioner, "factor")
-    called = model.reading is None and model.problem.jac is None
-    return called and model.problem.sparsity is None and model.size > MOST_SEEN
+    if model.reading is not None or model.problem.jac is not None or model.problem.sparsity:
+        return False
+    return model.size > MOST_SEEN or model.is_full
 
 
 def band_factors(pattern: Pattern) -> Factors:

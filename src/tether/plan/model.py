@@ -106,6 +106,11 @@ class Model:
         """Where the entries of F_y and F_y' stand; None where nobody knows."""
         return None
 
+    @property
+    def is_full(self) -> bool:
+        """Whether it was looked where entries stand, and no place was seen to be empty."""
+        return False
+
     def attach(self, state: State) -> None:
         """Put the equations behind the core's seams."""
         raise NotImplementedError
@@ -301,6 +306,12 @@ class AsWritten(Model):
     def pattern(self) -> Pattern | None:
         """Where the entries of F_y and F_y' stand; None where nobody knows."""
         return None if self.sparsity is None else self.sparsity.both
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it was looked where entries stand, and no place was seen to be empty."""
+        looked = self.point is not None and self.n >= MANY and self.problem.capsule is None
+        return looked and self.sparsity is None
 
     def attach(self, state: State) -> None:
         """Put the problem's functions behind the core's seams."""
