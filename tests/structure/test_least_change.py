@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import block_diag, csr_array, random_array
 
 from tether import solve_dae
-from tether.structure.least_change import least_change, shortest
+from tether.structure import least_change as module
+from tether.structure.least_change import least_change, shortest, shortest_solution
 
 
 def bob(t, y, yp):
@@ -55,3 +57,49 @@ def test_the_shortest_solution_of_rows_that_depend_on_each_other(rows):
     A = np.array(rows)
     found = shortest(A, A @ [3.0, 1.0], np.ones(2))
     assert np.allclose(found, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sparse_equations_have_the_solution_of_full_ones(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n = 40
+    A = random_array((n, n), density=0.1, rng=rng).toarray() + np.diag(rng.uniform(1, 2, n))
+    A = 10.0 ** rng.uniform(-9, 9, n)[:, None] * A * 10.0 ** rng.uniform(-1, 1, n)
+    exact = rng.normal(size=n)
+    assert shortest_solution(A, A @ exact, np.ones(n)) == pytest.approx(exact, rel=1e-7)
+    monkeypatch.setattr(module, "_well_conditioned", None)          # nothing is made full
+    assert shortest_solution(csr_array(A), A @ exact, np.ones(n)) == pytest.approx(exact, rel=1e-7)
+
+
+def test_singular_sparse_equations_are_solved_as_full_ones():
+    A = np.diag([1.0, 2.0, 0.0]) + np.diag([1.0, 0.0], 1)
+    b = A @ [1.0, 2.0, 3.0]
+    expected = shortest_solution(A, b, np.ones(3))
+    assert shortest_solution(csr_array(A), b, np.ones(3)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_equations_that_share_no_unknowns_are_solved_apart(seed):
+    rng = np.random.default_rng(seed)
+    parts = [rng.normal(size=(rng.integers(1, 4), 5)) for _ in range(6)]
+    parts[2][-1] = parts[2][0]                                      # one that is repeated
+    A = block_diag(parts).toarray()
+    rows, columns = rng.permutation(A.shape[0]), rng.permutation(A.shape[1])
+    A = A[rows][:, columns]
+    solution, given = rng.normal(size=(2, 30))
+    free = rng.random(30) < 0.9
+
+    def values(x):
+        y = x - solution
+        return A @ y + 0.01 * (A @ y) ** 2
+
+    def slopes(x):
+        return A * (1 + 0.02 * (A @ (x - solution)))[:, None]
+
+    full, failure = least_change(values, slopes, given, np.ones(30), False, free)
+    assert failure is None
+    apart, failure = least_change(
+        values, lambda x: csr_array(slopes(x)), given, np.ones(30), False, free
+    )
+    assert failure is None
+    assert apart == pytest.approx(full, abs=1e-7)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.signatures import system_of
 
 from tether import gallery
-from tether.structure.sigma import Signature, Unmatched, find_signature
+from tether.structure.sigma import Signature, Unmatched, _smallest_offsets, find_signature
 
 
 def pattern(n):
@@ -109,3 +109,31 @@ def test_a_long_chain_needs_no_recursion():
 def test_structurally_singular_system_is_split():
     found = find_signature([{0: 1}, {0: 0}, {1: 1, 2: 0}])
     assert found == Unmatched(equations=(0, 1), variables=(1, 2))
+
+
+class Counting(dict):
+    """Orders of an equation that count how often they are gone through."""
+
+    seen = 0
+
+    def items(self):
+        Counting.seen += 1
+        return super().items()
+
+
+def test_offsets_that_rise_along_a_chain_take_work_in_proportion_to_it():
+    """Capacitors in a row on a source: its current is the last unknown, and d rises all along."""
+    n = 500
+    orders = [Counting({k: 1 for k in (i - 1, i, i + 1) if 0 <= k < n}) for i in range(n)]
+    orders[0][n] = 0
+    orders.append(Counting({0: 0}))
+    match = [n, *range(1, n), 0]
+    Counting.seen = 0
+    c, d = _smallest_offsets(orders, match)
+    assert Counting.seen <= 3 * n
+    assert (c, d) == ((*[0] * n, 1), (*[1] * n, 0))
+    # differentiated as often as the last unknown takes
+    c, d = _smallest_offsets(orders, match, 1)
+    assert c == (*[1] * n, 2)
+    assert d == (*[2] * n, 1)
+    assert Counting.seen <= 10 * n

@@ -121,12 +121,13 @@ def _is_exact(search: Completion, state: State) -> bool:
 def _has_moved_what_evolves(state: State, change: np.ndarray) -> bool:
     """Whether F_y' dy is not zero at the values found, as it is in a search for algebraic ones.
 
-    Beside huge terms far away no difference shows a derivative: it seems to occur nowhere.
+    Beside huge terms far away no difference shows a derivative: it seems to occur nowhere. What
+    changes within the tolerances may cancel by round-off alone, or not at all.
     """
     if not np.any(np.abs(change) * state.weights > 1.0):
         return False
-    fyp = state.matrix.get(codes.OF_YP)
-    return bool(np.any(np.abs(fyp @ change) > EVOLVES * (abs(fyp) @ np.abs(change))))
+    fyp, size = state.matrix.get(codes.OF_YP), np.maximum(np.abs(change), state.tolerances)
+    return bool(np.any(np.abs(fyp @ change) > EVOLVES * (abs(fyp) @ size)))
 
 
 def _by_singular_vectors(search: Completion, state: State, t: float, known: bool) -> int:

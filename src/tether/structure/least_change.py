@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tether.structure.scaling import Units, balanced, nonzero, ranges
+from tether.structure.scaling import Units, balanced, balanced_sparse, independent, nonzero
 
 __all__ = ["Failure", "jet_scale", "least_change", "movable", "shortest", "shortest_solution"]
 
@@ -47,7 +48,7 @@ class Failure:
 
 def least_change(
     values: Callable[[np.ndarray], np.ndarray],
-    slopes: Callable[[np.ndarray], np.ndarray],
+    slopes: Callable[[np.ndarray], Any],
     x: np.ndarray,
     scale: np.ndarray,
     determined: bool,
@@ -60,7 +61,8 @@ def least_change(
     Parameters
     ----------
     values, slopes : callable
-        The equations and their Jacobian as functions of the unknowns.
+        The equations and their Jacobian as functions of the unknowns. The Jacobian may be a sparse
+        matrix of SciPy's, which is made full only where `determined` ones are not well-conditioned.
     x : ndarray
         Where to begin.
     scale : ndarray
@@ -102,13 +104,14 @@ def least_change(
         if not np.isfinite(r).all():
             return x, Failure(int(np.argmin(np.isfinite(r))), float("nan"))
         A = slopes(x)
-        if not np.abs(A).max(initial=0.0) <= LARGEST:
+        sizes = abs(A)
+        if not (sizes.data if hasattr(A, "tocsc") else sizes).max(initial=0.0) <= LARGEST:
             break
-        terms = np.abs(A) @ (np.abs(x) + AS_GOOD_AS_ZERO * scale)
+        terms = sizes @ (np.abs(x) + AS_GOOD_AS_ZERO * scale)
         if np.all(np.abs(r) <= 2 * ROUND_OFF * terms):
             return x, None
         new, close = None, bool(np.all(np.abs(r) <= LEFT_OVER * terms))
-        weight = 1.0 / nonzero(np.abs(A) @ (np.abs(x) + scale))
+        weight = 1.0 / nonzero(sizes @ (np.abs(x) + scale))
         for step in _steps_along(A, -r, metric, determined, directions):
             candidate = _damped(values, x, r, step, weight, close)
             if candidate is not None and (new is None or candidate.ratio < new.ratio):
@@ -162,14 +165,14 @@ def jet_scale(
     return np.append(units.y, FREEDOM * np.maximum(higher, np.abs(x[len(units.y) :])))
 
 
-def shortest_solution(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def shortest_solution(A: Any, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Solve A x = b, square, by the x that is shortest in units of `scale` if A is singular."""
     *_, x = _steps(A, b, scale, determined=True)
     return x
 
 
 def _steps_along(
-    A: np.ndarray, b: np.ndarray, scale: np.ndarray, determined: bool,
+    A: Any, b: np.ndarray, scale: np.ndarray, determined: bool,
     directions: np.ndarray | None,
 ) -> Iterator[np.ndarray]:
     """Solutions of A x = b as in `_steps`, or those that are combinations of directions."""
@@ -181,7 +184,7 @@ def _steps_along(
 
 
 def _steps(
-    A: np.ndarray, b: np.ndarray, scale: np.ndarray, determined: bool
+    A: Any, b: np.ndarray, scale: np.ndarray, determined: bool
 ) -> Iterator[np.ndarray]:
     """Solutions of A x = b that are shortest in units of `scale`; where that is 0, x is too.
 
@@ -192,6 +195,17 @@ def _steps(
     """
     x, free = np.zeros(A.shape[1]), np.flatnonzero(scale)
     A, scale = A[:, free], scale[free]
+    if hasattr(A, "tocsc"):
+        if determined and (found := _sparse_solution(A, b)) is not None:
+            x[free] = found
+            yield x
+            return
+        if not determined:
+            for found in _steps_of_parts(A.tocsr(), b, scale):
+                x[free] = found
+                yield x.copy()
+            return
+        A = A.toarray()
     row, column = balanced(A)
     if determined and _well_conditioned(row[:, None] * A * column):
         x[free] = column * np.linalg.solve(row[:, None] * A * column, row * b)
@@ -200,9 +214,57 @@ def _steps(
     if (short := _above_gap(A * scale, b)) is not None:
         x[free] = scale * short
         yield x.copy()
-    found = ranges(A, column, RANK)
-    x[free] = shortest(found.reached.T @ A, found.reached.T @ b, scale)
+    rows = independent(A, column, RANK)
+    x[free] = shortest(rows @ A, rows @ b, scale)
     yield x
+
+
+def _steps_of_parts(A: Any, b: np.ndarray, scale: np.ndarray) -> Iterator[np.ndarray]:
+    """As `_steps`, each for equations that hang together: what shares no unknown is apart."""
+    from scipy.sparse import block_array  # late, to save time
+    from scipy.sparse.csgraph import connected_components
+
+    m = len(b)
+    A.eliminate_zeros()
+    count, group = connected_components(block_array([[None, A], [A.T, None]]), directed=False)
+    rows, columns = (np.argsort(part, kind="stable") for part in (group[:m], group[m:]))
+    row_ends = np.cumsum(np.bincount(group[:m], minlength=count))
+    column_ends = np.cumsum(np.bincount(group[m:], minlength=count))
+    steps = np.zeros((2, A.shape[1]))
+    several = False
+    for i, j in zip(np.split(rows, row_ends[:-1]), np.split(columns, column_ends[:-1]),
+                    strict=True):
+        if len(i) and len(j):
+            part = list(_steps(A[i][:, j].toarray(), b[i], scale[j], False))
+            steps[:, j] = part[0], part[-1]
+            several = several or len(part) > 1
+    if several:
+        yield steps[0]
+    yield steps[1]
+
+
+def _sparse_solution(A: Any, b: np.ndarray) -> np.ndarray | None:
+    """Solve A x = b with sparse factors; None if A is not square or not well-conditioned."""
+    from scipy.sparse import csc_array, diags_array  # late, to save time
+    from scipy.sparse.linalg import LinearOperator, onenormest, splu
+
+    n = len(b)
+    if A.shape != (n, n):
+        return None
+    row, column = balanced_sparse(A)
+    matrix = csc_array(diags_array(row) @ A @ diags_array(column))
+    try:
+        factors = splu(matrix)
+    except RuntimeError:                       # exactly singular
+        return None
+    inverse = LinearOperator(
+        (n, n), matvec=factors.solve, rmatvec=lambda x: factors.solve(x, "T"), dtype=float
+    )
+    with np.errstate(all="ignore"):
+        condition = abs(matrix).sum(axis=0).max() * onenormest(inverse)
+    if not condition < WELL_CONDITIONED:
+        return None
+    return np.asarray(column * factors.solve(row * b))
 
 
 def _above_gap(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:

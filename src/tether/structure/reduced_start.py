@@ -172,6 +172,11 @@ class Search:
         self.more: MoreRows | None = None
         self.places: list[int] = []
 
+    @property
+    def is_large(self) -> bool:
+        """Whether matrices of all equations are better sparse."""
+        return self.reduced.n >= LARGE
+
     def add(self, more: MoreRows, places: list[int]) -> None:
         """Let further constraints hold on the unknowns at some places."""
         self.more, self.places = more, places
@@ -354,7 +359,9 @@ class Search:
             own = self._constraints(x)[rows]
             return own if more is None else np.append(own, more.values(x[self.places]))
 
-        def slopes(x: np.ndarray) -> np.ndarray:
+        def slopes(x: np.ndarray) -> Any:
+            if more is None and directions is None and self.is_large:
+                return _sparse(self.programs.g_y, self._run("constraint_jacobian", x, x))[rows]
             own = self.constraint_jacobian(x)[rows]
             if more is None:
                 return own
@@ -396,9 +403,9 @@ class Search:
             y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
             return self._residual(y, yp)
 
-        def slopes(x: np.ndarray) -> np.ndarray:
+        def slopes(x: np.ndarray) -> Any:
             y[algebraic], yp[~algebraic] = x[algebraic], x[~algebraic]
-            return self.leading_matrix(y, yp)
+            return self._leading(*self._jacobians(y, yp, self.is_large))
 
         def rounding(x: np.ndarray) -> np.ndarray:
             return self._rounding(
@@ -425,14 +432,13 @@ class Search:
         algebraic = self.stages == 0
         if not algebraic.any():
             return
-        f_y, f_yp = self._jacobians(y, yp)
-        f_t = self._run("rate", y, yp)
-        f_yp[:, algebraic] = f_y[:, algebraic]
-        right = -(f_t + f_y[:, ~algebraic] @ yp[~algebraic])
+        f_y, f_yp = self._jacobians(y, yp, self.is_large)
+        right = -(self._run("rate", y, yp) + f_y[:, ~algebraic] @ yp[~algebraic])
         if np.isfinite(right).all():
             scale = self.scale(y) / self.units.t
             scale = np.where(algebraic, scale, scale / self.units.t)
-            yp[algebraic] = shortest_solution(f_yp, right, scale)[algebraic]
+            found = shortest_solution(self._leading(f_y, f_yp), right, scale)
+            yp[algebraic] = found[algebraic]
 
     def rates(self, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Differentiate equations and constraints by t alone."""
@@ -441,16 +447,25 @@ class Search:
 
     def leading_matrix(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         """Differentiate the equations by slopes and, where there are none, by values."""
-        f_y, matrix = self._jacobians(y, yp)
-        algebraic = self.stages == 0
-        matrix[:, algebraic] = f_y[:, algebraic]
-        return matrix
+        return np.asarray(self._leading(*self._jacobians(y, yp)))
 
-    def _jacobians(self, y: np.ndarray, yp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _leading(self, f_y: Any, f_yp: Any) -> Any:
+        """Take the columns of what has a slope from `f_yp`, the others from `f_y`."""
+        algebraic = self.stages == 0
+        if isinstance(f_y, np.ndarray):
+            return np.where(algebraic, f_y, f_yp)
+        from scipy.sparse import diags_array  # late, to save time
+
+        return f_y @ diags_array(1.0 * algebraic) + f_yp @ diags_array(1.0 * ~algebraic)
+
+    def _jacobians(
+        self, y: np.ndarray, yp: np.ndarray, sparse: bool = False
+    ) -> tuple[Any, Any]:
         programs = self.programs
         values = self._run("system", y, yp)[self.reduced.n :]
         count = len(programs.f_y.nodes)
-        return _dense(programs.f_y, values[:count]), _dense(programs.f_yp, values[count:])
+        make = _sparse if sparse else _dense
+        return make(programs.f_y, values[:count]), make(programs.f_yp, values[count:])
 
     def _residual(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         return self._run("residual", y, yp)
@@ -472,6 +487,13 @@ class Search:
 
 def _cannot_hold(equation: int, order: int, value: float) -> Reason:
     return Reason(Kind.CANNOT_HOLD, (Row(equation, order),), values=(value,))
+
+
+def _sparse(pattern: SparseJacobian, values: np.ndarray) -> Any:
+    from scipy.sparse import csr_array  # late, to save time
+
+    entries = values[: len(pattern.rows)]
+    return csr_array((entries, (pattern.rows, pattern.cols)), shape=pattern.shape)
 
 
 def _dense(pattern: SparseJacobian, values: np.ndarray) -> np.ndarray:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from tether.problem.options import Options
 
-__all__ = ["Ranges", "Units", "balanced", "nonzero", "ranges"]
+__all__ = ["Ranges", "Units", "balanced", "balanced_sparse", "independent", "nonzero", "ranges"]
 
 # With these tolerances all units are 1.
 RTOL, ATOL = 1e-6, 1e-9
@@ -121,6 +121,29 @@ def balanced(matrix: np.ndarray, sweeps: int = 8) -> tuple[np.ndarray, np.ndarra
     return row, column
 
 
+def balanced_sparse(matrix: Any, sweeps: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """As `balanced`, of one sparse matrix.
+
+    Examples
+    --------
+    >>> from scipy.sparse import diags_array
+    >>> from tether.structure.scaling import balanced_sparse
+    >>> row, column = balanced_sparse(diags_array([1e6, 1e-4]))
+    >>> row * column * [1e6, 1e-4]
+    array([1., 1.])
+    """
+    entries = matrix.tocoo()
+    (i, j), size = entries.coords, np.abs(entries.data)
+    row, column = (np.ones(count) for count in matrix.shape)
+    for _ in range(sweeps):
+        scaled = row[i] * size * column[j]
+        rows, columns = (np.zeros(count) for count in matrix.shape)
+        np.maximum.at(rows, i, scaled)
+        np.maximum.at(columns, j, scaled)
+        row, column = row / np.sqrt(nonzero(rows)), column / np.sqrt(nonzero(columns))
+    return row, column
+
+
 @dataclass(frozen=True, eq=False)
 class Ranges:
     """What a matrix reaches, and what it does not see.
@@ -165,6 +188,23 @@ def ranges(matrix: np.ndarray, unit: np.ndarray, tolerance: float) -> Ranges:
     u[np.abs(u) < PARTICIPATES] = 0.0
     combined, vectors = row[:, None] * u, column[:, None] * vt.T
     return Ranges(combined[:, :rank], combined[:, rank:], vectors[:, rank:])
+
+
+def independent(matrix: np.ndarray, unit: np.ndarray, tolerance: float) -> np.ndarray:
+    """Find combinations of the rows that are independent, a row each: what `ranges` reaches.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.scaling import independent
+    >>> independent(np.array([[1.0, 0.0], [2.0, 0.0]]), np.ones(2), 1e-7).shape
+    (1, 2)
+    """
+    row, column = balanced(matrix * unit)
+    u, values, _ = np.linalg.svd(row[:, None] * matrix * column * unit, full_matrices=False)
+    rank = int(np.sum(values > tolerance * values[0])) if len(values) and values[0] > 0 else 0
+    u[np.abs(u) < PARTICIPATES] = 0.0
+    return np.asarray((row[:, None] * u[:, :rank]).T)
 
 
 def nonzero(x: np.ndarray) -> np.ndarray:

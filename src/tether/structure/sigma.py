@@ -17,6 +17,7 @@ variables seen on the way are differentiated once more.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -160,17 +161,29 @@ def find_signature(orders: Orders) -> Signature | Unmatched:
 def _smallest_offsets(
     orders: Orders, match: Sequence[int], least: int = 0
 ) -> tuple[tuple[int, ...], ...]:
-    """Smallest offsets with d_j not below `least`."""
-    c = [0] * len(orders)
-    while True:
-        d = [least] * len(orders)
-        for i, row in enumerate(orders):
-            for j, order in row.items():
-                d[j] = max(d[j], order + c[i])
-        new = [d[j] - orders[i][j] for i, j in enumerate(match)]
-        if new == c:
-            return tuple(c), tuple(d)
-        c = new
+    """Smallest offsets with d_j not below `least`; those that rise let others rise in turn."""
+    n = len(orders)
+    c, d, owner = [0] * n, [least] * n, [0] * n
+    for i, row in enumerate(orders):
+        owner[match[i]] = i
+        for j, order in row.items():
+            d[j] = max(d[j], order)
+    waiting = deque(range(n))
+    waits = [True] * n
+    while waiting:
+        i = waiting.popleft()
+        waits[i] = False
+        offset = d[match[i]] - orders[i][match[i]]
+        if offset == c[i]:
+            continue
+        c[i] = offset
+        for j, order in orders[i].items():
+            if order + offset > d[j]:
+                d[j] = order + offset
+                if not waits[owner[j]]:
+                    waits[owner[j]] = True
+                    waiting.append(owner[j])
+    return tuple(c), tuple(d)
 
 
 class _Matching:
