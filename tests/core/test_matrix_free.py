@@ -239,8 +239,9 @@ def coupled(t, y, yp):
 
 
 @pytest.mark.parametrize("fun", [mean_field, coupled])
-def test_equations_that_all_unknowns_stand_in_take_no_matrix(fun):
+def test_equations_that_all_unknowns_stand_in_take_no_matrix(fun, monkeypatch):
     n, options = 300, {"rtol": 1e-6, "atol": 1e-9, "t_eval": [1.0], "start": "quiet"}
+    monkeypatch.setattr(memory, "MOST_FULL", 200)
     sol = solve_dae(fun, (0, 1), np.ones(n), trace="never",
                     options={"linear_solver": "krylov"}, **options)
     full = solve_dae(fun, (0, 1), np.ones(n), trace="never", **options)
@@ -260,7 +261,18 @@ def test_so_do_those_of_ten_thousand():
     np.testing.assert_allclose(sol.y[[0, -1], -1], two.y[:, -1], atol=2e-3)
 
 
-@pytest.mark.parametrize("solver", ["sparse", "band", "superlu"])
+def test_up_to_a_thousand_equations_that_depend_on_each_other_are_named():
+    def twice(t, y, yp):
+        total = np.sum(y) - 1.0
+        return np.append((yp + y + np.mean(y))[:-2], [total, 2.0 * total])
+
+    sol = solve_dae(twice, (0, 1), np.full(300, 1 / 300), trace="never",
+                    options={"linear_solver": "krylov"})
+    assert not sol.success
+    assert "equations 298, 299 depend on each other" in sol.message
+
+
+@pytest.mark.parametrize("solver", ["sparse", "band", "superlu", "krylov"])
 def test_matrices_that_are_asked_for_are_full_at_once(solver):
     """A pattern that grew column by column took ten times the time."""
     n, options = 300, {"rtol": 1e-6, "atol": 1e-9, "t_eval": [1.0], "start": "quiet"}

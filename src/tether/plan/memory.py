@@ -23,6 +23,9 @@ __all__ = ["new_state"]
 SMALL = 20                  # up to here the core's own LU beats LAPACK
 # Of so many unknowns it takes a thousand calls to see where the entries of the matrices stand.
 MOST_SEEN = 20_000
+# Of more unknowns a full matrix by differences is dearer than iterations that do without. Without
+# entries nobody sees that equations depend on each other while they do not contradict themselves.
+MOST_FULL = 1000
 # Full matrices that fit into what a full pattern, its entries and their factors take.
 OF_A_FULL_PATTERN = 12
 SPARSE_FROM = 80            # below, loading SciPy's sparse matrices takes longer than they save
@@ -116,7 +119,7 @@ def is_matrix_free(model: Model, preconditioner: Any) -> bool:
         return not hasattr(preconditioner, "factor")
     if model.reading is not None or model.problem.jac is not None or model.problem.sparsity:
         return False
-    return model.size > MOST_SEEN or model.is_full
+    return model.size > MOST_SEEN or (model.size > MOST_FULL and model.is_full)
 
 
 def band_factors(pattern: Pattern) -> Factors:

@@ -123,8 +123,9 @@ class Options:
         of your own, and ``solve(b)``, which returns something close to the solution. With
         ``setup(t, y, yp, c)`` in place of ``factor`` there is no matrix at all: `fun` is called,
         and what F_y + c F_y' makes of a vector is a difference of two residuals. That is also how
-        a function is treated whose sparsity is not given, if it has more than 20,000 unknowns or
-        nearly all of them stand in all equations; there are no incomplete factors then.
+        a function is treated whose sparsity is not given, if it has more than 20,000 unknowns, or
+        more than 1,000 of which nearly all stand in all equations; there are no incomplete factors
+        then, and equations that say the same twice are not noticed.
     projection_power : float
         The projection onto constraints is the shortest in ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.
