@@ -149,7 +149,7 @@ def test_steps_of_called_functions_seldom_ask_in_vain(name, most):
 
 @pytest.mark.parametrize(("name", "most"), [
     # 102, 208 and 36 Jacobians if increments of any size are reason for a new one
-    ("andrews-i1", 92), ("water-tubes", 120), ("distillation", 21),
+    ("andrews-i1", 92), ("water-tubes", 120), ("distillation", 24),
 ])
 def test_smooth_runs_keep_their_matrices(name, most):
     problem = gallery.get(name)
