@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tether import ConsistencyWarning, analyze, gallery, solve_dae
+from tether import ConsistencyWarning, Status, analyze, gallery, solve_dae
 from tether.gallery import raw_mechanisms as raw
+from tether.structure import implicit
 from tether.structure.array import DerivativeArray
 from tether.structure.equations import Equations, general_points, is_regular
 from tether.structure.implicit import reduce_by_array
@@ -381,6 +382,34 @@ def test_solutions_do_not_change_in_disguise(index, seed, mixed):
     sol = run(wrapped, Q.T @ plain.y[:, 0], 0.7)
     assert sol.success, sol.message
     assert Q @ sol.y[:, -1] == pytest.approx(plain.y[:, -1], abs=1e-4)
+
+
+@pytest.mark.parametrize("index", [3, 4])
+def test_an_index_that_linearised_equations_conceal_is_not_integrated_as_written(
+    index, monkeypatch, nothing_is_known
+):
+    monkeypatch.setattr(implicit, "reduce_by_array", lambda *_: None)
+    fun, y0, _ = PLAIN[index]
+    wrapped, Q = disguised(fun, len(y0), np.random.default_rng(99), mixed=True)
+    sol = run(wrapped, Q.T @ y0, 0.7)
+    assert sol.status == Status.INDEX_TOO_HIGH
+    assert f"it is {index}, which only derivatives of the equations show" in sol.message
+
+
+def test_points_where_the_array_does_not_hold_to_round_off_do_not_judge_ranks(monkeypatch):
+    fun, y0, dof = PLAIN[3]
+    wrapped, Q = disguised(fun, len(y0), np.random.default_rng(0), mixed=True)
+    consistent = DerivativeArray.consistent
+    points = general_points(0.0, Q.T @ y0, np.zeros(5))
+
+    def roughly(array, t, x, free=None):
+        found = consistent(array, t, x, free)
+        return found + 1e-7 if found is not None and t == points.t[0] else found
+
+    monkeypatch.setattr(DerivativeArray, "consistent", roughly)
+    found = find_ranks(DerivativeArray(Equations.of_trace(trace(wrapped, 5))), points)
+    assert (found.kind, found.index, found.dof) == ("regular", 3, dof)
+    assert points.t[0] not in [t for t, _ in found.jets]
 
 
 # --- singular systems ---------------------------------------------------------------------------

@@ -69,6 +69,7 @@ class Kind(Enum):
     SINGULAR = auto()
     INDEX_TOO_HIGH = auto()
     INDEX_OF_MANY = auto()             # above 1, among too many unknowns
+    CONCEALED_INDEX = auto()           # above 1, and another one in the linearised equations
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,10 @@ CAUSES = {
                 "differentiate the constraint that determines {variables} by hand",
                 "leave {variables} out of the system and compute it afterwards",
             ),
+            "where only derivatives show the index": (
+                "write the constraints as equations of their own, not combined with others",
+                "start from other values, where the equations are further from singular",
+            ),
         },
     ),
     Cause.START: Text(

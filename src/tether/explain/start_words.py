@@ -262,4 +262,9 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
         "shrink with the step when the step changes (nilpotency 3 and above). Differentiate the "
         "constraint that determines them, or leave them out and compute them afterwards"
     ),
+    Kind.CONCEALED_INDEX: (
+        "the index is {index}, which only derivatives of the equations show, and no derivatives "
+        "were found that make a regular system near these values. Write the constraints as "
+        "equations of their own, without combining them with others, or start elsewhere"
+    ),
 }

@@ -180,6 +180,18 @@ class Model:
         return self.reduced is not None and self.reduced.form == 1
 
     @property
+    def concealed_index(self) -> int | None:
+        """The index, if it is above 1 and the equations, not reduced, look as if it were another.
+
+        Their derivative array shows it. What is done for index 2 and 3 as written relies on the
+        local index, and would be done for the wrong unknowns or not at all.
+        """
+        found = None if self.plan is None else self.plan.analysis
+        if self.is_reduced or found is None or found.ranks is None or found.index is None:
+            return None
+        return found.index if found.index > 1 and found.index != found.local_index else None
+
+    @property
     def only_here(self) -> bool:
         """Whether it was made with the values at hand, not with the structure alone."""
         return self.plan is not None and self.plan.only_here

@@ -10,6 +10,7 @@ import numpy as np
 from tether._core import probe
 from tether._core.state import State
 from tether.base.reason import Kind, Reason
+from tether.base.status import Status
 from tether.plan.model import Model
 from tether.problem.options import Options
 from tether.start.consistent import make_consistent, merge_starts, refuse_changes
@@ -48,6 +49,10 @@ class StartFinder:
         y, yp = self.model.extended(y, yp)
         if self.model.reduced is not None:
             return self._find_reduced(self.model.reduced, t, y, yp, mode)
+        if (index := self.model.concealed_index) is not None:
+            reason = Reason(Kind.CONCEALED_INDEX, index=index)
+            given = np.zeros_like(y) if yp is None else yp
+            return Start(y, given, False, reason, status=Status.INDEX_TOO_HIGH)
         self.set_references(t, y)
         if self.model.row_reduction is not None and mode != "assume":
             return self._find_on_rows(self.model.row_reduction, t, y, yp, mode)

@@ -20,7 +20,7 @@ from tether._core.plain import Plain
 from tether.structure.equations import Equations
 from tether.structure.hidden import explicit_slopes, rates
 from tether.structure.least_change import jet_scale, least_change
-from tether.structure.scaling import Units
+from tether.structure.scaling import Units, nonzero
 from tether.trace import SparseJacobian, emit, jacobian, substitute
 from tether.trace.emit import Program
 
@@ -184,6 +184,11 @@ class DerivativeArray:
         E[range(n - q), list(self.slopes)] = 1.0
         E[n - q :, self.variables] = J[:q, n : n + q]
         return E
+
+    def left_over(self, t: float, x: np.ndarray) -> float:
+        """Return what is left of the worst row at a jet, as a share of its linearised terms."""
+        terms = np.abs(self.jacobian(t, x)) @ np.abs(x)
+        return float(np.max(np.abs(self.values(t, x)) / nonzero(terms), initial=0.0))
 
     def consistent(
         self, t: float, x: np.ndarray, free: np.ndarray | None = None

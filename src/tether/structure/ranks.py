@@ -37,6 +37,9 @@ ROUND_OFF = 1e-12
 RANK = 1e-9
 # Residuals below this, of those at points next to the start, are round-off.
 SATISFIED = 1e-11
+# The rows of the array hold at a point if no more than this is left of the sum of their terms:
+# far below RANK, since what is left makes singular values of its own size.
+HOLDS = 1e-12
 # Components of unit vectors below this do not take part.
 PARTICIPATES = 1e-6
 
@@ -203,11 +206,15 @@ def _last_is_a_solution(system: Equations, points: Points) -> bool:
 def _on_the_array(
     array: DerivativeArray, jets: Sequence[tuple[float, np.ndarray]]
 ) -> tuple[list[tuple[float, np.ndarray]], bool]:
-    """Move jets to where the array is satisfied; where that fails for all, keep the finite ones."""
+    """Move jets to where the array is satisfied; where that fails for all, keep the finite ones.
+
+    Where the array holds to round-off at some points, these alone are kept.
+    """
     moved = [(t, array.consistent(t, x)) for t, x in jets]
     found = [(t, x) for t, x in moved if x is not None]
     if found:
-        return found, True
+        exact = [(t, x) for t, x in found if array.left_over(t, x) <= HOLDS]
+        return exact or found, True
     return [(t, x) for t, x in jets if np.isfinite(array.jacobian(t, x)).all()], False
 
 
