@@ -384,6 +384,16 @@ def test_solutions_do_not_change_in_disguise(index, seed, mixed):
     assert Q @ sol.y[:, -1] == pytest.approx(plain.y[:, -1], abs=1e-4)
 
 
+def test_other_derivatives_are_chosen_where_those_of_the_start_have_worn_out():
+    fun, y0, _ = PLAIN[3]
+    plain = run(fun, y0, 0.7, rtol=1e-9, atol=1e-11)
+    wrapped, Q = disguised(fun, len(y0), np.random.default_rng(39), mixed=True)
+    sol = run(wrapped, Q.T @ plain.y[:, 0], 0.7, rtol=1e-6, atol=1e-8)
+    assert sol.success, sol.message
+    assert sol.stats.steps < 300           # with the same derivatives steps fall to 1e-5
+    assert Q @ sol.y[:, -1] == pytest.approx(plain.y[:, -1], abs=1e-3)
+
+
 @pytest.mark.parametrize("index", [3, 4])
 def test_an_index_that_linearised_equations_conceal_is_not_integrated_as_written(
     index, monkeypatch, nothing_is_known

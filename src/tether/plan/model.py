@@ -256,6 +256,17 @@ class Model:
             and len(mine.levels) == len(theirs.levels)
         )
 
+    def has_freedom_of(self, other: Model) -> bool:
+        """Whether it is reduced from the same index, with as many free values, as another."""
+        if self.reduced is None or other.reduced is None:
+            return False
+        assert self.plan is not None
+        assert other.plan is not None
+        mine, theirs = self.plan.analysis, other.plan.analysis
+        if mine is None or theirs is None:
+            return False
+        return (mine.index, mine.dof) == (theirs.index, theirs.dof)
+
     def pair(self) -> Pair | ArrayPair | None:
         """Set the program of the user's equations beside the function; None where it is called."""
         return None

@@ -275,9 +275,10 @@ def choose_again(run: Integration, failed: bool = False) -> bool:
         return False
     point, run.reduced_at = (s.t, run.y, run.yp), s.t
     other = _find_another(run, point, model.sides or None)
-    if other is None or not other.has_structure_of(model):
+    if other is None or not other.has_freedom_of(model):
         return False
-    _stay(run, other, *point[:2])
+    go_on = _stay if other.has_structure_of(model) else _move
+    go_on(run, other, *point[:2])
     run.restart(*point)
     run.settle()
     return run.status == Status.RUNNING

@@ -58,9 +58,9 @@ def at_the_start(case: Case) -> Diagnosis:
             "where tracing was forbidden" if case.run.options.trace == "never" else "",
         )
     if start.reason.kind is Kind.CONCEALED_INDEX:
-        index = start.reason.index
+        concealed = start.reason.index
         return case.say(
-            Cause.INDEX, f"it is {index}, which only derivatives of the equations show",
+            Cause.INDEX, f"it is {concealed}, which only derivatives of the equations show",
             [message], t, (), (), "where only derivatives show the index",
         )
     if start.status == Status.INDEX_TOO_HIGH:
