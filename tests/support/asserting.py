@@ -44,7 +44,7 @@ def many(t, y, yp):
 
 
 def nested(t, y, yp):
-    """Raise on many ways."""
+    """Raise on many paths."""
     rows = []
     for i in range(N):
         if y[i] > 0.5:

@@ -158,7 +158,7 @@ def joined_at_once(monkeypatch):
         ATTEMPTS.append(len(args) > 7)
         return follow(*args, **more)
 
-    monkeypatch.setattr(tracer, "FEW_WAYS", 1)
+    monkeypatch.setattr(tracer, "FEW_PATHS", 1)
     monkeypatch.setattr(tracer, "_follow", noted)
 
 

@@ -50,7 +50,7 @@ def test_the_slopes_are_those_of_the_branch():
     np.testing.assert_allclose(entries, np.where(y > 0.0, 2.0, 3.0 * y**2), rtol=1e-14)
 
 
-# --- idioms, each of them often enough to make thousands of ways ---------------------------------
+# --- idioms, each repeated often enough to make thousands of paths -------------------------------
 
 
 def early_return(v, w):
@@ -111,7 +111,7 @@ def chained(t, y, yp):
             for i in range(N)]
 
 
-def defined_on_one_way(t, y, yp):
+def defined_on_one_path(t, y, yp):
     result = []
     for i in range(N):
         if y[i] > 0.0:
@@ -202,7 +202,7 @@ def walrus(t, y, yp):
     return result
 
 
-def arrays_made_on_the_ways(t, y, yp):
+def arrays_made_on_the_paths(t, y, yp):
     total = np.zeros(3)
     for i in range(N):
         if y[i] > 0.0:
@@ -381,11 +381,11 @@ def around(t_break):
 
 JOINED = [
     read_by_an_inner_function, written_by_an_inner_function, generators, around(0.3),
-    filled_by_a_helper, filled_array, ternaries, chained, defined_on_one_way, one_condition_twice,
+    filled_by_a_helper, filled_array, ternaries, chained, defined_on_one_path, one_condition_twice,
     dependent, tuples, inner_functions, loops_that_are_left, early_end, walrus,
-    arrays_made_on_the_ways, two_names_for_one, Friction(0.7).residual,
+    arrays_made_on_the_paths, two_names_for_one, Friction(0.7).residual,
 ]
-# Those whose ways have nothing to join have too many of them.
+# Functions whose blocks cannot be joined have too many paths.
 HARD = [
     one_name_or_two, parts_of_an_array, grows, iterators, by_identity, sizes, words,
     Counting(0.7).residual,
@@ -406,7 +406,7 @@ def test_what_cannot_be_joined_is_refused_or_right(fun):
     try:
         agrees(fun)
     except TraceFailure as failure:
-        assert "more than 64 ways" in str(failure) or "is not known" in str(failure)  # noqa: PT017
+        assert "more than 64 paths" in str(failure) or "is not known" in str(failure)  # noqa: PT017
 
 
 def test_floats_among_the_arguments_stay_inputs():
@@ -434,7 +434,7 @@ def test_floats_among_the_arguments_stay_inputs():
 # --- what is left alone ---------------------------------------------------------------------------
 
 
-def test_writing_to_something_outside_on_one_way_is_refused():
+def test_writing_to_something_outside_on_one_path_is_refused():
     log = []
 
     def residual(t, y, yp):
@@ -467,8 +467,8 @@ def function_of(text, file):
     return space["residual"]
 
 
-def test_a_function_without_its_text_has_too_many_ways():
-    with pytest.raises(TraceFailure, match="more than 64 ways"):
+def test_a_function_without_its_text_has_too_many_paths():
+    with pytest.raises(TraceFailure, match="more than 64 paths"):
         trace(function_of(TEXT.format(1.0), "<nowhere>"), N)
 
 
@@ -482,7 +482,7 @@ def test_the_text_of_another_function_is_not_believed():
             if is_joined:
                 agrees(fun)
             else:
-                with pytest.raises(TraceFailure, match="more than 64 ways"):
+                with pytest.raises(TraceFailure, match="more than 64 paths"):
                     trace(fun, N)
         finally:
             del linecache.cache[file]

@@ -334,7 +334,7 @@ def returns_text(t, y, yp):
         (writes_to_y, "writes to y"),
         (swallows, "needs a number"),
         (exits, "SystemExit"),
-        (newton, "more than 64 ways"),
+        (newton, "more than 64 paths"),
         (attribute_of_the_function, "attribute of attribute_of_the_function"),
         (hysteresis, "list from outside"),
         (too_short, "2 values instead of 3"),

@@ -1,7 +1,7 @@
-"""Trace a residual that works on whole arrays: its private copy runs on arrays that stay arrays.
+"""Trace a residual that works on whole arrays without taking these apart into numbers.
 
-Branches on time and arguments alone are followed, and joined where they lead to other elements. A
-function that decides by unknowns, or that works on single numbers, is refused, and `tracer.py`
+Branches on time and arguments alone are followed, and joined where their results differ. A
+function that branches on unknowns, or that works on single numbers, is refused, and `tracer.py`
 traces it number by number.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from tether.trace import opcodes as op
 from tether.trace.arguments import ArgumentLayout, HiddenInputs, parameter_names
 from tether.trace.batches import Batches, current
-from tether.trace.branches import BranchRecorder, Path, joined_ways
+from tether.trace.branches import BranchRecorder, Path, joined_paths
 from tether.trace.cache import Reader
 from tether.trace.effects import effects
 from tether.trace.guards import guards, numpy_raises, raised_on_purpose
@@ -29,12 +29,12 @@ from tether.trace.timed_elements import OF_TIME, TimedElements, levels
 from tether.trace.tracer import Trace, Write, failure_of, read_call
 from tether.trace.watch import Watch
 from tether.trace.whole_arrays import boxed, elements_of, whole
-from tether.trace.whole_functions import run_function, run_ufunc  # noqa: F401  (answers of NumPy)
+from tether.trace.whole_functions import run_function, run_ufunc  # noqa: F401  (registers them)
 
 __all__ = ["ArrayTrace", "trace_arrays"]
 
-# Ways through branches on time and arguments that are followed.
-MOST_WAYS = 16
+# Paths through branches on time and arguments that are followed.
+MOST_PATHS = 16
 
 
 class ArrayTrace:
@@ -51,13 +51,13 @@ class ArrayTrace:
     left_out : tuple of str
         Calls of the function that are made for their effects alone, such as `print`.
     turns : bool
-        Whether it may have a kink or a jump, other than with time alone.
+        Whether it may have kinks or jumps at places that do not depend on time alone.
     timed : Trace or None
-        What turns with time alone, as expressions of single numbers.
+        The switches that depend on time alone, as expressions of single numbers.
     operations : int
-        How many operations on single numbers it is.
+        Number of operations on single numbers.
     source : (Batches, ndarray) or None
-        The elements that the templates were made of; to be dropped once nobody needs them.
+        The elements that the templates were made from; set it to None when they are not needed.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ArrayTrace:
         self.source: tuple[Batches, np.ndarray] | None = source
 
     def signs_by_time(self) -> Trace | None:
-        """Give the signs of values that depend on time alone, as expressions; None: no such."""
+        """Return the signs of the values that depend on time alone; None if there are none."""
         assert self.source is not None
         batches, outputs = self.source
         timed, level = TimedElements(batches), levels(batches)
@@ -92,7 +92,7 @@ def trace_arrays(
 ) -> ArrayTrace:
     """Trace a residual that works on whole arrays; see `tether.trace.tracer.trace`.
 
-    `size` is the number of values, where it is not that of the unknowns.
+    `size` is the number of values where it differs from the number of unknowns.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def trace_arrays(
             read_call(reader, fun, args)
             copy = private.copy(fun)
             constants = tuple(map(private.copy, args))
-            private.refuse_questions_about_memory()
+            private.refuse_memory_attributes()
             inputs = layout.replace(
                 constants, lambda i: boxed(np.array(batches.argument(i))),
                 lambda numbers: boxed(numbers + batches.argument(0)),
@@ -137,10 +137,10 @@ def trace_arrays(
             recorder = BranchRecorder(timed.graph, guards.has_raised)
             current.decide = lambda element: recorder.decide(timed.node(element))
             found = recorder.follow(
-                lambda: _run(copy, batches, inputs, fills, private.watch, size or n), MOST_WAYS
+                lambda: _run(copy, batches, inputs, fills, private.watch, size or n), MOST_PATHS
             )
             if recorder.raising:
-                refuse("raises exceptions on some of its ways")
+                refuse("raises exceptions on some of its paths")
             outputs = _merged(batches, timed, found)
             if refusals.last:
                 raise Untraceable(f"the function swallows an exception: {refusals.last}")
@@ -171,7 +171,7 @@ def _writing_to(batches: Batches) -> Iterator[None]:
 def _merged(
     batches: Batches, timed: TimedElements, found: list[tuple[Path, np.ndarray]]
 ) -> np.ndarray:
-    """Join the outputs of all ways where they are different elements."""
+    """Join the outputs of all paths where they are different elements."""
 
     def choose(condition: int, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
         differ = np.flatnonzero(yes != no)
@@ -181,14 +181,14 @@ def _merged(
             merged[differ] = batches.add(op.SELECT, chosen, yes[differ], no[differ])
         return merged
 
-    return joined_ways(found, choose)
+    return joined_paths(found, choose)
 
 
 def _run(
     copy: Callable[..., Any], batches: Batches, inputs: tuple, fills: bool, outside: Watch,
     size: int,
 ) -> np.ndarray:
-    """Run the private copy on symbols, and return the elements of what it gives."""
+    """Run the private copy on symbols, and return the elements of its result."""
     n = batches.n
     t = boxed(np.array(batches.time))
     y, yp = boxed(np.arange(n)), boxed(np.arange(n, 2 * n))
@@ -217,5 +217,5 @@ def _outputs(result: Any, size: int) -> np.ndarray:
         result = np.array([float(x) if not isinstance(x, np.ndarray) else np.ndarray.item(x)
                            for x in result])  # fmt: skip
     if not isinstance(result, np.ndarray) or result.shape != (size,):
-        refuse(f"returns something else than an array of {size} numbers")
+        refuse(f"returns something other than an array of {size} numbers")
     return elements_of(np.asarray(result, float))

@@ -1,6 +1,6 @@
-"""Mark the blocks of a function that can be joined: the same function from its own text.
+"""Mark the blocks of a function whose branches can be joined, by rewriting its text.
 
-Every `if` becomes a function of its own that is handed to `join` (`tether.trace.joins`),
+Every `if` becomes a function of its own that is passed to `join` (`tether.trace.joins`),
 
     if c:                      def block():
         x = 1                      nonlocal x
@@ -8,8 +8,8 @@ Every `if` becomes a function of its own that is handed to `join` (`tether.trace
         x = 2                      else: x = 2
                                join(block)
 
-and so do a `try`, the bodies of functions inside it and of helpers, in which a `return` may stand,
-and expressions that choose: ``a if c else b``, ``a and b``, ``0 < x < 1``.
+and so do every `try`, the bodies of inner functions and helpers (which may contain `return`), and
+conditional expressions: ``a if c else b``, ``a and b``, ``0 < x < 1``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tether.trace.rewritten import (
 __all__ = ["JOIN", "Blocks", "code_to_run"]
 
 JOIN = "<join>"            # no name that a program can have
-# What a part of a function cannot have if it is to become a function of its own.
+# What a part of a function must not contain if it is to become a function of its own.
 _NOT_IN_EXPRESSIONS = (ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr)
 _NOT_IN_BODIES = (ast.Yield, ast.YieldFrom, ast.Await)
 _NOT_IN_BLOCKS = (
@@ -45,7 +45,7 @@ _NOT_IN_BLOCKS = (
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NAMED = (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler)
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
-# Names with which a function asks about itself.
+# Names by which a function inspects its own variables or class.
 _FRAMES = frozenset(("super", "__class__", "locals", "vars", "dir", "eval", "exec", "globals"))
 
 
@@ -57,7 +57,7 @@ class Blocks:
     ordinary : dict
         Code of blocks that are not to be joined, by identity.
     branching : dict
-        Code of blocks that have branches of their own, as far as that has shown.
+        Code of blocks that are known to have branches of their own, by identity.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Blocks:
         self._marked: dict[int, tuple[types.CodeType, types.CodeType | None]] = {}
 
     def code_of(self, function: types.FunctionType) -> types.CodeType | None:
-        """Code of a function with its blocks marked; None where its text does not tell."""
+        """Code of a function with its blocks marked; None if its text cannot be used."""
         code = function.__code__
         if id(code) not in self._marked:
             self._marked[id(code)] = code, _with_blocks(function)
@@ -74,7 +74,7 @@ class Blocks:
 
 
 def code_to_run(function: types.FunctionType, blocks: Blocks | None) -> types.CodeType | str:
-    """Code of a function with its handlers and, if possible, its blocks marked; or why not."""
+    """Code of a function with handlers and, if possible, blocks marked; or the reason it fails."""
     marked = None if blocks is None else blocks.code_of(function)
     if marked is not None:
         return marked
@@ -96,10 +96,10 @@ def _with_blocks(function: types.FunctionType) -> types.CodeType | None:
 
 
 class _Marker(ast.NodeTransformer):
-    """Makes functions of blocks."""
+    """Turns blocks into functions."""
 
     def __init__(self) -> None:
-        self._global: list[set[str]] = []      # names declared so in the functions around
+        self._global: list[set[str]] = []      # names declared global in the enclosing functions
 
     def mark(self, node: Any) -> Any:
         """Mark a whole function."""
@@ -109,7 +109,7 @@ class _Marker(ast.NodeTransformer):
         return self.visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        """Mark the blocks of a function, and make one of its body."""
+        """Mark the blocks of a function, and make its body a block."""
         declared = [part for part in parts_of(node.body) if isinstance(part, ast.Global)]
         self._global.append({name for part in declared for name in part.names})
         node.body = self._statements(node.body)
@@ -126,7 +126,7 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def visit_AsyncFunctionDef(self, node: Any) -> Any:
-        """Leave what cannot be traced."""
+        """Leave a definition that cannot be traced as it is."""
         return node
 
     visit_ClassDef = visit_AsyncFunctionDef  # noqa: N815
@@ -139,11 +139,11 @@ class _Marker(ast.NodeTransformer):
         return found
 
     def visit_If(self, node: ast.If) -> Any:
-        """Make a block of an `if` with all its branches."""
+        """Make an `if` with all its branches a block."""
         return self._block(self._arms(node))
 
     def visit_Try(self, node: ast.Try) -> Any:
-        """Make a block of a `try` with its handlers."""
+        """Make a `try` with its handlers a block."""
         return self._block(self.generic_visit(node))
 
     def _block(self, node: Any) -> Any:
@@ -157,7 +157,7 @@ class _Marker(ast.NodeTransformer):
         return [block, placed(ast.Expr(_join()), node)]
 
     def _arms(self, node: ast.If) -> ast.If:
-        """Mark what stands in the branches of an `if`; its conditions are its own."""
+        """Mark the blocks inside the branches of an `if`, but not in its conditions."""
         node.body = self._statements(node.body)
         if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
             node.orelse = [self._arms(node.orelse[0])]
@@ -166,33 +166,33 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def visit_While(self, node: ast.While) -> Any:
-        """Leave the condition of a loop."""
+        """Mark the blocks inside a loop, but not in its condition."""
         node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> Any:
-        """Make a block of a condition that must hold: one way ends there, the other goes on."""
+        """Make an `assert` a block: one path ends there, the other continues."""
         if _has(parts_of([node]), (*_NOT_IN_BLOCKS, *_NOT_IN_EXPRESSIONS)):
             return node
         return [_definition(node, set(), [node]), placed(ast.Expr(_join()), node)]
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        """Make a block of a choice between expressions; its condition is its own."""
+        """Make a conditional expression a block, but mark nothing in its condition."""
         node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
         return self._expression(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        """Make a block of `and` and `or`."""
+        """Make an `and` or `or` a block."""
         return self._expression(node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """Make a block of a comparison with several parts."""
+        """Make a chained comparison a block."""
         if len(node.ops) == 1:
             return self.generic_visit(node)
         return self._expression(node)
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:
-        """Leave the conditions of a comprehension."""
+        """Mark the blocks in what a comprehension iterates over, but not in its conditions."""
         node.iter = self.visit(node.iter)
         return node
 
@@ -204,13 +204,13 @@ class _Marker(ast.NodeTransformer):
 
 
 def _definition(node: Any, written: set[str], body: list[Any]) -> ast.FunctionDef:
-    """Make a function without arguments of some statements that write to variables around it."""
+    """Make a function of some statements; `written` are the outer variables they assign to."""
     declared: list[Any] = [ast.Nonlocal(sorted(written))] if written else []
     return placed(definition(BLOCK, [], [*declared, *body]), node)
 
 
 def _bindings(node: ast.FunctionDef, parts: list[Any]) -> list[Any]:
-    """Statements, never run, by which variables that only blocks assign to belong to a function."""
+    """Make a statement, never run, by which variables that only blocks assign to are local."""
     names = sorted({name for part in parts if is_block(part)
                     for first in part.body[:1] if isinstance(first, ast.Nonlocal)
                     for name in first.names})
@@ -231,7 +231,7 @@ def _has(parts: list[Any], kinds: tuple[type, ...]) -> bool:
 
 
 def _assigned(parts: list[Any]) -> set[str]:
-    """Names of the variables that the statements assign to of which these are the parts."""
+    """Names of the variables to which statements assign, given all parts of these."""
     hidden = {
         id(name) for part in parts if isinstance(part, ast.comprehension)
         for name in parts_of([part.target])
@@ -244,7 +244,7 @@ def _assigned(parts: list[Any]) -> set[str]:
 
 
 def _leaves(node: Any) -> bool:
-    """Tell whether a `break` or `continue` belongs to a loop around a statement."""
+    """Tell whether a statement contains a `break` or `continue` of a loop around it."""
     stack: list[Any] = [node]
     while stack:
         part = stack.pop()

@@ -1,4 +1,4 @@
-"""Branches on traced values: every way through the function, merged into select nodes."""
+"""Branches on traced values: every path through the function, merged into select nodes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _LONGEST_PATH = 100
 T = TypeVar("T")
 
 
-class TooManyWays(Untraceable):
-    """The function has more ways through it than are followed."""
+class TooManyPaths(Untraceable):
+    """The function has more paths than are followed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -33,42 +33,44 @@ class Unexpected(Untraceable):
     """A block that was run as if it had no branches of its own has one."""
 
     def __init__(self, block: types.CodeType) -> None:
-        super().__init__("branches where no branch was known")
+        super().__init__("branches in a block that had no branches before")
         refusals.last = str(self)
         self.block = block
 
 
 class BranchRecorder:
-    """Decides branches on one run as a list says, and notes those that the list does not have.
+    """Decides branches in one run as a given path says, and notes those that go beyond it.
 
     Attributes
     ----------
     graph : Graph
-        Where the conditions live.
+        The graph of the conditions.
+    raising : dict
+        Nodes that are NaN where the function raises an exception of its own, else zero.
     path : Path
         Decisions so far.
     inside : list of code or None
-        Blocks that are being run, the innermost one last: None for one whose ways are followed, its
-        code for one that is believed to have no branches.
+        Blocks that are being run, the innermost one last: None for one whose paths are followed,
+        its code for one that is believed to have no branches.
     """
 
     def __init__(
         self, graph: Graph, is_raised: Callable[[Exception], bool] = lambda _: False
     ) -> None:
         self.graph = graph
-        self.raising: dict[int, None] = {}     # NaN where the function raises, else zero
-        self._is_raised = is_raised            # on purpose, by the function itself
+        self.raising: dict[int, None] = {}
+        self._is_raised = is_raised            # whether the function itself raised an exception
         self._around: list[Path] = []          # decisions outside the block that is run
         self.path: Path = []
         self.inside: list[types.CodeType | None] = []
         self._given: Path = []
         self._known: dict[int, bool] = {}
-        self._too_many = 0                     # ways, if the next decision makes more than that
-        self._straight: str | None = None
+        self._too_many = 0                     # paths followed, if no more are allowed; else 0
+        self._straight: str | None = None      # what must not branch at present
 
     @contextmanager
     def without_branches(self, what: str) -> Iterator[None]:
-        """Refuse whatever asks for a decision meanwhile."""
+        """Refuse a function that branches inside this context."""
         before, self._straight = self._straight, what
         try:
             yield
@@ -76,10 +78,10 @@ class BranchRecorder:
             self._straight = before
 
     def follow(self, run: Callable[[], T], most: int) -> list[tuple[Path, T]]:
-        """Run along every way through a function or a block of it, those that are true first.
+        """Run a function or a block along each of its paths, true conditions first.
 
-        What is known before a block is known in it; its decisions are its own affair. A way on
-        which the function raises an exception of its own is left out, and noted in `raising`.
+        Decisions made before a block hold inside it; its own do not outlive it. A path on which
+        the function raises an exception of its own is left out, and noted in `raising`.
         """
         outside = self.path, self._given, self._known, self._too_many
         found: list[tuple[Path, T]] = []
@@ -115,7 +117,7 @@ class BranchRecorder:
         self.raising[value] = None
 
     def decide(self, condition: int) -> bool:
-        """Say which way a branch goes: as given, as before, as it must, or else as if true."""
+        """Decide a branch: as the given path or earlier decisions say, else as true."""
         if self.graph.is_constant(condition):
             return self.graph.value(condition) != 0.0
         if self._straight:
@@ -132,10 +134,10 @@ class BranchRecorder:
             if expected != condition:
                 refuse("branches differently when it is called again")
             if self._too_many and len(self.path) == len(self._given) - 1:
-                raise TooManyWays("is one of the branches on traced values that make more than "
-                                  f"{self._too_many} ways")  # fmt: skip
+                raise TooManyPaths("is one of the branches on traced values that make more than "
+                                  f"{self._too_many} paths")  # fmt: skip
         elif len(self.path) >= _LONGEST_PATH:
-            raise TooManyWays(f"branches more than {_LONGEST_PATH} times on traced values; a loop "
+            raise TooManyPaths(f"branches more than {_LONGEST_PATH} times on traced values; a loop "
                               "that ends by such a value cannot be traced")  # fmt: skip
         self.path.append((condition, answer))
         self._learn(condition, answer)
@@ -156,7 +158,7 @@ class BranchRecorder:
 
 
 def _next(path: Path) -> Path | None:
-    """Decisions that lead to the first way not yet taken."""
+    """Decisions that lead to the next path; None after the last one."""
     for i in reversed(range(len(path))):
         condition, answer = path[i]
         if answer:
@@ -165,7 +167,7 @@ def _next(path: Path) -> Path | None:
 
 
 def conjunction(graph: Graph, path: Path) -> int:
-    """Condition under which a way is taken."""
+    """Condition under which a path is taken."""
     node = graph.constant(1.0)
     for condition, answer in path:
         node = graph.logical_and(node, condition if answer else graph.logical_not(condition))
@@ -173,24 +175,24 @@ def conjunction(graph: Graph, path: Path) -> int:
 
 
 def merge(graph: Graph, found: list[tuple[Path, list[int]]]) -> list[int]:
-    """Join the outputs of all ways, which stand in the order they were found."""
+    """Join the outputs of all paths, given in the order in which they were found."""
 
     def choose(condition: int, yes: list[int], no: list[int]) -> list[int]:
         return [graph.select(condition, a, b) for a, b in zip(yes, no, strict=True)]
 
-    return joined_ways(found, choose)
+    return joined_paths(found, choose)
 
 
-def joined_ways(
+def joined_paths(
     found: list[tuple[Path, T]], choose: Callable[[int, T, T], T], depth: int = 0
 ) -> T:
-    """Join what all ways lead to, in the order they were found, by choices between two."""
+    """Join the results of all paths, in the order they were found, by choices between two."""
     first_path, first = found[0]
     if len(found) == 1:
         return first
     condition = first_path[depth][0]
     end = next((i for i, (path, _) in enumerate(found) if not path[depth][1]), len(found))
-    if end == 0 or end == len(found):          # the function raises on the other ways
-        return joined_ways(found, choose, depth + 1)
-    yes, no = (joined_ways(part, choose, depth + 1) for part in (found[:end], found[end:]))
+    if end == 0 or end == len(found):          # the function raises on the other paths
+        return joined_paths(found, choose, depth + 1)
+    yes, no = (joined_paths(part, choose, depth + 1) for part in (found[:end], found[end:]))
     return choose(condition, yes, no)

@@ -2,9 +2,9 @@
 
 None of it changes what the function returns. `sol.how` names what was left out.
 
-Text of a traced number cannot be made, and a function might compute with it. In a statement that
-prints, logs or raises it goes nowhere else, and there something stands for it. That is seen in
-the text of the function, where there is one.
+A traced number has no text, and a function that makes text of one might compute with it, so it is
+refused. Only a statement that prints, logs or raises uses the text for nothing else; there a
+placeholder takes its place. Such statements are found in the source text of the function.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Effects(threading.local):
         self.has_text = False
 
     def leave_out(self, name: str, frame: types.FrameType) -> None:
-        """Note what is left out, and where it is written."""
+        """Note what is left out, and in which line."""
         file = os.path.basename(frame.f_code.co_filename)
         self.left_out[f"{name} ({file}, line {frame.f_lineno})"] = None
         self.has_text = False
@@ -63,7 +63,7 @@ class LeftOut:
         object.__setattr__(self, "_name", name)
 
     def __call__(self, *args: Any, **options: Any) -> None:
-        """Do nothing but take a note."""
+        """Do nothing but note the call."""
         if options.get("file") is not None:
             refuse("prints to a file")
         effects.leave_out(self._name, sys._getframe(1))
@@ -90,9 +90,9 @@ class QuietLogger:
 
 
 def left_out(value: Any, is_known: Callable[[Any], bool]) -> Any:
-    """Give what stands for a function or an object that only has effects; None for others.
+    """Return the stand-in for a function or an object that only has effects; None for others.
 
-    A logger is none if the traced function knows what one of its handlers writes to.
+    A logger is not one of them if the traced function can see what one of its handlers writes to.
     """
     if type(value) in (logging.Logger, logging.RootLogger):
         return None if any(map(is_known, _handlers(value))) else QuietLogger(value)
@@ -121,7 +121,7 @@ def _handlers(logger: logging.Logger) -> list[Any]:
 
 
 def text_of_traced(what: str) -> str:
-    """Give something for the text of a traced value where it goes into a message; or refuse."""
+    """Return a placeholder for the text of a traced value in a message; refuse it elsewhere."""
     frame: types.FrameType | None = sys._getframe(2)
     while frame is not None and (frame.f_globals.get("__name__") or "").startswith("tether."):
         frame = frame.f_back
@@ -132,7 +132,7 @@ def text_of_traced(what: str) -> str:
 
 
 def _is_in_message(frame: types.FrameType) -> bool:
-    """Tell whether a frame is at an expression that is a message, or what prints or logs one."""
+    """Tell whether a frame is inside a message, or a statement that prints or logs one."""
     code = frame.f_code
     line, _, column, _ = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None))
     if line is None or column is None:
@@ -143,7 +143,7 @@ def _is_in_message(frame: types.FrameType) -> bool:
 
 @functools.lru_cache(8)
 def _messages(text: str) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
-    """Where in a text there are messages: from line and column to line and column."""
+    """Where messages begin and end in a text, each by line and column."""
     try:
         found = [_message(node) for node in ast.walk(ast.parse(text))]
     except (SyntaxError, ValueError, RecursionError):
@@ -155,7 +155,7 @@ def _messages(text: str) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
 
 
 def _message(node: ast.AST) -> Any:
-    """Part of a statement that becomes a message; None where there is none."""
+    """Part of a statement that makes a message; None if there is none."""
     if isinstance(node, ast.Assert):
         return node.msg
     if isinstance(node, ast.Raise):

@@ -1,9 +1,9 @@
 """Exceptions that a traced function handles.
 
-Arithmetic on traced numbers that is run in a `try` decides whether it raises, like an `if` whose
-condition is that of the exception (`tether.trace.raising`), and raises it: the way through the
-handler is then one of the ways through the function. A handler may not catch anything else but what
-the function itself would have met there.
+Arithmetic on traced numbers inside a `try` decides whether it raises, like an `if` whose condition
+is that of the exception (`tether.trace.raising`), and raises it: the path through the handler is
+then one of the paths through the function. A handler must catch only exceptions that the function
+itself would raise there.
 """
 
 from __future__ import annotations
@@ -23,29 +23,32 @@ from tether.trace.refusal import Untraceable, refuse
 
 __all__ = ["guards", "numpy_raises", "raised_on_purpose"]
 
-# What Python raises for values that are no traced numbers, in a line of the function itself.
+# Exceptions of operations on values that are not traced, in a line of the function itself.
 _OF_CONSTANTS = (ArithmeticError, KeyError, StopIteration)
 _RAISING = ("raise", "call")
 
 
 class _Guards(threading.local):
-    """What the handlers around the present line of a traced function catch, in this thread."""
+    """The exceptions that handlers around the current line of a traced function catch.
+
+    There is one object per thread.
+    """
 
     def __init__(self) -> None:
         self.begin({}, False)
 
     def begin(self, own: dict[str, Any], numpy_raises: bool) -> None:
-        """Begin with a function whose copy has these builtins."""
+        """Begin with a function whose private copy has these builtins."""
         self._caught: list[tuple[type, ...]] = []
         self._certain: list[BaseException] = []
         self._own, self._numpy_raises = own, numpy_raises
 
     def guard(self, ask: Callable[[], tuple] | None = None) -> _Guard:
-        """Stand around the body of a `try` that catches what `ask` says, by default everything."""
+        """Return the context for the body of a `try` that catches what `ask` returns, or all."""
         return _Guard(self._caught, _types_of(ask))
 
     def enter(self, caught: tuple[type, ...]) -> None:
-        """Take notice of what will be caught from now on."""
+        """Note what is caught from now on."""
         if _catch((caught,), FloatingPointError) or _catch((caught,), RuntimeWarning):
             if self._numpy_raises:
                 refuse("handles what NumPy has been told to raise")
@@ -57,17 +60,17 @@ class _Guards(threading.local):
             refuse("handles what np.errstate makes NumPy raise")
 
     def enter_errstate(self) -> None:
-        """Take notice that NumPy has been told what to do about errors."""
+        """Check the error modes of NumPy that `np.errstate` has just set."""
         if self.catch(FloatingPointError) or self.catch(RuntimeWarning):
             self._refuse_if_numpy_raises()
 
     def end(self) -> None:
-        """Forget the function and all that belongs to it."""
+        """Forget the function."""
         self.begin({}, False)
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
-        """Raise nothing meanwhile."""
+        """Let no arithmetic raise inside this context."""
         before, self._caught = self._caught, []
         try:
             yield
@@ -82,12 +85,12 @@ class _Guards(threading.local):
         return _catch(self._caught, error)
 
     def refuse_if_caught(self, error: type) -> None:
-        """Give up where something might raise a handled exception, nobody knows when."""
+        """Refuse an operation that may raise a handled exception on an unknown condition."""
         if self.catch(error):
             refuse(f"may raise {error.__name__} in a try, which is not known to tracing")
 
     def raised_by(self, run: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Run what raises the same exceptions as the function itself would."""
+        """Run something that raises exactly the exceptions that the function itself would."""
         try:
             return run(*args, **options)
         except Exception as problem:
@@ -95,11 +98,11 @@ class _Guards(threading.local):
             raise
 
     def has_raised(self, problem: BaseException) -> bool:
-        """Tell whether traced arithmetic has raised an exception, or an index beyond the end."""
-        return _is_beyond(problem) or any(problem is known for known in self._certain)
+        """Tell whether an exception comes from traced arithmetic or an index out of range."""
+        return _is_out_of_range(problem) or any(problem is known for known in self._certain)
 
     def is_certain(self, problem: BaseException) -> bool:
-        """Tell whether the function itself would raise this exception, with the same numbers."""
+        """Tell whether the function itself would raise this exception for the same values."""
         if self.has_raised(problem):
             return True
         frame = _last_frame(problem)
@@ -107,11 +110,11 @@ class _Guards(threading.local):
             return False
         if isinstance(problem, AttributeError):
             return _is_plain(getattr(problem, "obj", None))
-        known = isinstance(problem, _OF_CONSTANTS) or _is_beyond(problem)
+        known = isinstance(problem, _OF_CONSTANTS) or _is_out_of_range(problem)
         return known or raised_on_purpose(problem)
 
     def check_caught(self) -> None:
-        """Look at the exception that a handler has caught."""
+        """Check the exception that a handler has caught, and refuse one that is not certain."""
         problem = sys.exception()
         if isinstance(problem, Untraceable):
             raise problem
@@ -123,7 +126,7 @@ guards = _Guards()
 
 
 class _Guard:
-    """Stands around the body of a `try`."""
+    """Context for the body of a `try`."""
 
     def __init__(self, stack: list[tuple[type, ...]], caught: tuple[type, ...]) -> None:
         self._stack, self._caught = stack, caught
@@ -140,7 +143,7 @@ def _catch(stack: Iterable[tuple[type, ...]], error: type) -> bool:
 
 
 def _types_of(ask: Callable[[], tuple] | None) -> tuple[type, ...]:
-    """Find out what is caught; everything, where that cannot be found out."""
+    """Types that are caught; everything if that cannot be found out."""
     try:
         found = (BaseException,) if ask is None else tuple(_flat(ask()))
     except Exception:
@@ -157,14 +160,14 @@ def _flat(kinds: tuple) -> Iterator[Any]:
             yield kind
 
 
-def _is_beyond(problem: BaseException) -> bool:
-    """Tell whether an index was beyond the end; indices are never traced."""
+def _is_out_of_range(problem: BaseException) -> bool:
+    """Tell whether an index was out of range; indices are never traced."""
     words = str(problem) if isinstance(problem, IndexError) else ""
     return "out of range" in words or "is out of bounds" in words
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell whether a value is itself in a traced function, or has the same attributes."""
+    """Tell whether a value is not a stand-in, so that it has the attributes of the original."""
     return not (type(value).__module__ or "").startswith("tether.")
 
 
@@ -176,7 +179,7 @@ def _last_frame(problem: BaseException) -> types.FrameType | None:
 
 
 def raised_on_purpose(problem: BaseException) -> bool:
-    """Tell a `raise` that is written in the function from a real Ctrl-C."""
+    """Tell whether a `raise` statement raised an exception, rather than an operation or Ctrl-C."""
     place = problem.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -187,7 +190,7 @@ def raised_on_purpose(problem: BaseException) -> bool:
 
 
 def numpy_raises() -> bool:
-    """Tell whether NumPy raises an exception instead of giving NaN or infinity."""
+    """Tell whether NumPy is set to raise exceptions instead of returning NaN or infinity."""
     modes = set(np.geterr().values())
     if modes.intersection(_RAISING):
         return True

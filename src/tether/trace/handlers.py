@@ -1,8 +1,8 @@
-"""Mark what handles exceptions in a function: the same function from its own text.
+"""Mark the exception handlers of a function by rewriting its text.
 
 A program raises nothing, so where arithmetic in a `try` would raise, that is a branch of the traced
-function (`tether.trace.guards`). What may be caught is known while the body runs, and what was
-caught is looked at:
+function (`tether.trace.guards`). The rewritten function declares what it catches while the body of
+a `try` runs, and has each caught exception checked:
 
     try:                           try:
         x = exp(u)                     with guard(lambda: (OverflowError,)):
@@ -28,19 +28,19 @@ _LEAVES = (ast.Return, ast.Break, ast.Continue)
 
 
 def code_with_guards(function: types.FunctionType) -> types.CodeType | None:
-    """Code of a function with its handlers marked; None where its text does not tell."""
+    """Code of a function with its handlers marked; None if its text cannot be used."""
     return rewritten(function, guarded)
 
 
 def guarded(node: Any) -> Any:
-    """Mark the handlers of a function; None if it stops inside a `try`, to go on later."""
+    """Mark the handlers of a function; None if it yields or awaits inside a `try`."""
     marker = _Marker()
     made = marker.visit(node)
     return made if marker.is_whole else None
 
 
 def is_guard(node: Any) -> bool:
-    """Tell whether a statement stands around the body of a `try`."""
+    """Tell whether a statement is the `with` that was put around the body of a `try`."""
     if not isinstance(node, ast.With) or not isinstance(node.items[0].context_expr, ast.Call):
         return False
     called = node.items[0].context_expr.func
@@ -66,7 +66,7 @@ class _Marker(ast.NodeTransformer):
 
 
 def _guard(types: list[Any], body: list[Any]) -> ast.With:
-    """Make what stands around the body of a `try`; it catches all, if there are no types."""
+    """Make the `with` around the body of a `try`; without types everything is caught."""
     known = [kind for kind in types if kind is not None]
     ask = ast.Lambda(parameters([]), ast.Tuple(known, ast.Load()))
     given: list[Any] = [ask] if known and len(known) == len(types) else []

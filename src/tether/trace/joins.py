@@ -1,15 +1,15 @@
-"""Blocks of a function whose ways are followed by themselves and joined where the block ends.
+"""Follow the paths of each block of a function separately and join them where the block ends.
 
-Followed from beginning to end, independent `if`s multiply: ten of them are 1024 ways through a
+Followed from beginning to end, independent `if`s multiply: ten of them make 1024 paths through a
 function. In a copy whose blocks are marked (`tether.trace.blocks`) each block is run once for each
-of its own ways, from the same state. Where it ends, what the ways have left in variables, lists and
-arrays becomes one value each, chosen by the conditions; the function goes on with those. A block
-for which that cannot be done is run as ordinary code: its branches are then those of the block
+of its own paths, from the same state. At its end the values that the paths have left in a variable,
+list or array are merged into one, chosen by the conditions, and the function continues with that. A
+block for which this is impossible is run as ordinary code: its branches then belong to the block
 around it.
 
 Most blocks have no branches on traced values, and the state of a function may be large. So a block
-is run as it is until a branch shows up in it; then the block around it that is followed begins
-anew, or the whole function does.
+is run as ordinary code until it branches for the first time; then the innermost enclosing block
+whose paths are followed, or else the whole function, starts again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from tether.trace.watch import Watch, held_by, parts_of
 
 __all__ = ["Joins", "NoJoin"]
 
-_MOST_WAYS = 64            # of one block
+_MOST_PATHS = 64           # of one block
 _ABSENT = object()
 _SIMPLE = IMMUTABLE | {Scalar}
-_SAFE = float(2**53)       # integers beyond it are not the same as floats
+_LARGEST_EXACT = float(2**53)              # larger integers are not exact as floats
 
 
 class NoJoin(Untraceable):
-    """What the ways of a block have made cannot be one value."""
+    """The values that the paths of a block have made cannot be merged into one."""
 
     def __init__(self, block: types.CodeType, reason: str) -> None:
         super().__init__(reason)
@@ -53,9 +53,9 @@ class Joins:
     Parameters
     ----------
     recorder : BranchRecorder
-        Who decides.
+        Decides the branches.
     blocks : Blocks
-        Which of them are run as ordinary code, and which have branches.
+        Which blocks are run as ordinary code, and which have branches.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Joins:
         self._unbound: dict[str, list[types.CodeType]] = {}
 
     def __call__(self, block: types.FunctionType) -> Any:
-        """Run a block along all of its ways, and return one value for what they return."""
+        """Run a block along all of its paths, and return the merged value."""
         code, inside = block.__code__, self._recorder.inside
         if id(code) in self._blocks.ordinary:
             return block()
@@ -88,32 +88,32 @@ class Joins:
             return block()
         inside.append(None)
         try:
-            ways = self._follow(block, before)
+            runs = self._follow(block, before)
         finally:
             inside.pop()
-        ways = self._without_raising(ways)
-        if len(ways) == 1 and not ways[0].path:
-            return ways[0].result
-        return self._join(code, before, ways)
+        runs = self._without_raising(runs)
+        if len(runs) == 1 and not runs[0].path:
+            return runs[0].result
+        return self._join(code, before, runs)
 
-    def _without_raising(self, ways: list[_Way]) -> list[_Way]:
-        """Decide whether a block raises an exception that is handled outside, and do so."""
-        graph, ended = self._recorder.graph, [way for way in ways if way.problem is None]
-        raising = [way for way in ways if way.problem is not None]
-        for way in raising:
-            is_last = not ended and way is raising[-1]
-            if is_last or self._recorder.decide(conjunction(graph, way.path)):
-                assert way.problem is not None
-                way.state.restore()
-                raise way.problem
+    def _without_raising(self, runs: list[_Run]) -> list[_Run]:
+        """Decide whether a block raises an exception that is handled outside; if so, raise it."""
+        graph, ended = self._recorder.graph, [run for run in runs if run.problem is None]
+        raising = [run for run in runs if run.problem is not None]
+        for run in raising:
+            is_last = not ended and run is raising[-1]
+            if is_last or self._recorder.decide(conjunction(graph, run.path)):
+                assert run.problem is not None
+                run.state.restore()
+                raise run.problem
         return ended
 
-    def _follow(self, block: types.FunctionType, before: _State) -> list[_Way]:
-        """Run a block along all of its ways."""
+    def _follow(self, block: types.FunctionType, before: _State) -> list[_Run]:
+        """Run a block along all of its paths."""
         code, refusal = block.__code__, refusals.last
         count = 0
 
-        def run() -> _Way:
+        def run() -> _Run:
             nonlocal count
             if count:
                 before.restore()
@@ -128,23 +128,23 @@ class Joins:
                 problem = raised
             if self._recorder.path:
                 check()
-            return _Way(before, self._recorder.path, result, problem)
+            return _Run(before, self._recorder.path, result, problem)
 
         def check() -> None:
             if before.watch.changed() or self.changed():
-                raise NoJoin(code, "writes to something on one of its ways")
+                raise NoJoin(code, "writes to something on one of its paths")
 
         while True:
             try:
-                return [way for _, way in self._recorder.follow(run, _MOST_WAYS)]
-            except Unexpected:                 # by now it is known that this block has branches
+                return [one for _, one in self._recorder.follow(run, _MOST_PATHS)]
+            except Unexpected:                 # a block inside this one has turned out to branch
                 if before.watch.changed() or self.changed():
                     raise
                 before.restore()
                 count, refusals.last = 0, refusal
 
     def blocks_behind(self, problem: BaseException) -> list[types.CodeType]:
-        """Blocks which a failure comes from: those without a join, or that unbound a name."""
+        """Blocks that cause a failure: the one that has no join, or those that unbound a name."""
         if isinstance(problem, NoJoin):
             return [problem.block]
         if isinstance(problem, NameError):
@@ -152,11 +152,11 @@ class Joins:
             return self._unbound.get(found[1], []) if found else []
         return []
 
-    def _join(self, code: types.CodeType, before: _State, ways: list[_Way]) -> Any:
-        states = [way.state for way in ways]
-        merger = _Merger(self._recorder, [way.path for way in ways], before)
+    def _join(self, code: types.CodeType, before: _State, runs: list[_Run]) -> Any:
+        states = [run.state for run in runs]
+        merger = _Merger(self._recorder, [run.path for run in runs], before)
         try:
-            returned = merger.plan([way.result for way in ways])
+            returned = merger.plan([run.result for run in runs])
             held = [merger.plan(list(versions)) for versions in _contents(states)]
         except _NotOne as problem:
             raise NoJoin(code, str(problem)) from None
@@ -166,7 +166,7 @@ class Joins:
         ):
             try:
                 cells.append(merger.plan(list(versions)))
-            except _NotOne:        # whoever reads it later finds out
+            except _NotOne:        # the variable becomes unbound: reading it later is an error
                 cells.append(None)
                 self._unbound.setdefault(name, []).append(code)
         merger.merge()
@@ -174,15 +174,15 @@ class Joins:
         return merger.make(returned)
 
 
-class _Way:
-    """A way through a block, with what it has left behind.
+class _Run:
+    """One run of a block along one of its paths.
 
     Attributes
     ----------
     path : Path
         Its decisions.
     state : _State
-        What variables, lists and arrays were at its end.
+        Variables, lists and arrays at its end.
     result : object
         What the block returned.
     problem : Exception or None
@@ -209,7 +209,7 @@ class _State:
         self.is_known = all(map(self._look, self.contents))
 
     def _look(self, value: Any) -> bool:
-        """Take notice of a value and of all that it holds; tell whether all of it is known."""
+        """Register a value and everything it holds; tell whether all of it is known."""
         kind = type(value)
         if kind is Scalar or kind in IMMUTABLE or value is _ABSENT or id(value) in self.seen:
             return True
@@ -239,7 +239,7 @@ class _State:
         return self._look_at_all(parts_of(value))
 
     def _look_at_all(self, values: list[Any]) -> bool:
-        """Look at many values, most of which are often numbers."""
+        """Register many values, which are often all numbers."""
         if _SIMPLE.issuperset(map(type, values)):
             return True
         return all(map(self._look, values))
@@ -254,7 +254,7 @@ class _State:
         return self._look_at_all(plain.ravel().tolist())
 
     def now(self) -> _State:
-        """Return the same variables, lists and arrays as they are now."""
+        """Return the current state of the same variables, lists and arrays."""
         state = object.__new__(_State)
         state.cells, state.contents = self.cells, [_content(cell) for cell in self.cells]
         state.lists = [(value, value.copy()) for value, _ in self.lists]
@@ -262,7 +262,7 @@ class _State:
         return state
 
     def restore(self) -> None:
-        """Make everything what it was."""
+        """Set everything back to this state."""
         for cell, value in zip(self.cells, self.contents, strict=True):
             _set(cell, value)
         for items, before in self.lists:
@@ -271,7 +271,7 @@ class _State:
             array[...] = content
 
     def put(self, cells: list[Any], held: list[Any], make: Callable[[Any], Any]) -> None:
-        """Make everything what was planned; a variable without a plan becomes unbound."""
+        """Set everything to what was planned; a variable without a plan becomes unbound."""
         for cell, plan in zip(self.cells, cells, strict=True):
             _set(cell, _ABSENT if plan is None else make(plan))
         new = list(map(make, held))
@@ -283,18 +283,18 @@ class _State:
 
 
 def _contents(states: list[_State]) -> list[tuple]:
-    """Contents of lists and arrays on all ways."""
+    """Contents of each list and array on all paths."""
     lists = [[copy for _, copy in state.lists] for state in states]
     arrays = [[copy for _, copy in state.arrays] for state in states]
     return [*zip(*lists, strict=True), *zip(*arrays, strict=True)]
 
 
 class _NotOne(Exception):  # noqa: N818
-    """Several values cannot be made one."""
+    """Several values cannot be merged into one."""
 
 
 class _Same:
-    """Plan: the same object on all ways."""
+    """Plan: the same object on all paths."""
 
     __slots__ = ("value",)
 
@@ -312,7 +312,7 @@ class _Number:
 
 
 class _Parts:
-    """Plan: a container of the same form on all ways."""
+    """Plan: a container of the same shape on all paths."""
 
     __slots__ = ("like", "made", "parts")
 
@@ -321,11 +321,11 @@ class _Parts:
 
 
 class _Merger:
-    """Makes one value of several, one for each way through a block."""
+    """Merges several values, one for each path through a block, into one."""
 
     def __init__(self, recorder: BranchRecorder, paths: list[Path], before: _State) -> None:
         self._recorder, self._paths, self._before = recorder, paths, before
-        self._columns: list[list[int]] = []    # nodes of a number on all ways
+        self._columns: list[list[int]] = []    # nodes of a number on all paths
         self._nodes: list[int] = []
         self._known: dict[tuple[int, ...], _Parts] = {}
         self._used: dict[int, tuple[int, ...]] = {}
@@ -341,14 +341,14 @@ class _Merger:
         if None not in kinds:
             return self._number(values, kinds)
         if len({type(value) for value in values}) > 1:
-            raise _NotOne("has values of different types on its ways")
+            raise _NotOne("has values of different types on its paths")
         if type(first) is tuple or type(first) is list:
             return self._sequence(values)
         if issubclass(type(first), np.ndarray) and first.dtype == object:
             return self._array(values)
         if type(first) in IMMUTABLE and all(value == first for value in values):
             return _Same(first)
-        raise _NotOne("has different values on its ways")
+        raise _NotOne("has different values on its paths")
 
     def _number(self, values: list[Any], kinds: list[Any]) -> Any:
         if len(set(kinds)) == 1:
@@ -361,7 +361,7 @@ class _Merger:
         else:
             classes = {class_of(kind) for kind in kinds}
             if len(classes) > 1 and BOOL in classes:
-                raise _NotOne("is a bool on one way and a number on another")
+                raise _NotOne("is a bool on one path and a number on another")
             boxed = any(origin_of(kind) in (BOXED, UNSURE) for kind in kinds)
             found = MIXED if len(classes) > 1 else max(classes)
             kind = found + (UNSURE if boxed else EITHER)
@@ -374,18 +374,18 @@ class _Merger:
 
     def _sequence(self, values: list[Any]) -> Any:
         if len({len(value) for value in values}) > 1:
-            raise _NotOne("has sequences of different lengths on its ways")
+            raise _NotOne("has sequences of different lengths on its paths")
         return self._new(values, lambda: [
             self.plan(list(versions)) for versions in zip(*values, strict=True)
         ])
 
     def _array(self, values: list[Any]) -> Any:
         if any(value.dtype != object or value.shape != values[0].shape for value in values):
-            raise _NotOne("has arrays of different forms on its ways")
+            raise _NotOne("has arrays of different shapes on its paths")
         if tuple(map(id, values)) not in self._known:
-            for way, value in enumerate(values):
+            for number, value in enumerate(values):
                 others = [array for array, _ in self._before.arrays]
-                others += [arrays[way].view(np.ndarray) for arrays in self._arrays]
+                others += [arrays[number].view(np.ndarray) for arrays in self._arrays]
                 own = value.view(np.ndarray)
                 if any(np.may_share_memory(own, other) for other in others):
                     raise _NotOne("has an array that is part of another")
@@ -396,14 +396,14 @@ class _Merger:
         ])
 
     def _new(self, values: list[Any], parts: Callable[[], list[Any]]) -> Any:
-        """Plan a container; two names for one stay two names for one."""
+        """Plan a container; if two names share it on every path, they will share the new one."""
         key = tuple(map(id, values))
         if key in self._known:
             return self._known[key]
         if type(values[0]) is not tuple:
             for number in key:
                 if number in self._before.seen or self._used.setdefault(number, key) != key:
-                    raise _NotOne("has one container under different names on its ways")
+                    raise _NotOne("has one container under different names on its paths")
         self._kept.append(values)
         plan = self._known[key] = _Parts(values[0], parts())
         return plan
@@ -415,7 +415,7 @@ class _Merger:
         self._nodes = merge(self._recorder.graph, found)
 
     def make(self, plan: Any) -> Any:
-        """Make what was planned."""
+        """Make the value that was planned."""
         if type(plan) is _Same:
             return plan.value
         if type(plan) is _Number:
@@ -437,7 +437,7 @@ def _kind_of(value: Any) -> int | None:
     if type(value) is Scalar:
         return value.kind
     kind = OF_TYPE.get(type(value))
-    return None if kind is None or (type(value) is int and abs(value) > _SAFE) else kind
+    return None if kind is None or (type(value) is int and abs(value) > _LARGEST_EXACT) else kind
 
 
 def _content(cell: types.CellType) -> Any:

@@ -1,10 +1,11 @@
 """A private copy of the user's function, for tracing.
 
-The copy finds shims under the names of NumPy, math and the builtins, in itself and in all that it
-reaches: helpers, closures, lambdas, partial functions, methods, classes, modules of the user. What
-it writes to is a copy too, so that tracing leaves no effects behind; a write is found afterwards.
-Only what is known (`known.py`) is copied; for everything else stands something that ends the
-tracing when it is used. And only what is part of the key (`cache.py`) can be reached at all.
+In the copy, NumPy, math and the builtins are replaced by shims, and so they are in everything it
+reaches: helpers, closures, lambdas, partial functions, methods, classes, modules of the user.
+Everything it can write to is a copy too, so that tracing has no effects; writes are found
+afterwards. Only what is known (`known.py`) is copied; everything else is replaced by a stand-in
+that ends the tracing when it is used. The copy cannot reach anything that is not part of the key
+(`cache.py`).
 """
 
 from __future__ import annotations
@@ -86,31 +87,31 @@ from tether.trace.standins import (
 )
 from tether.trace.watch import Watch, held_by
 
-_HEAP_TYPE = 1 << 9                # a class made by a class statement
+_HEAP_TYPE = 1 << 9                # flag of a class made by a class statement
 
 
 class PrivateCopy:
-    """Copies values for one tracing and remembers what it copied.
+    """Copies values for one trace and remembers what it copied.
 
     Parameters
     ----------
     reader : Reader
-        Has read all that may be copied.
+        Has read everything that may be copied.
     blocks : Blocks, optional
         Marks the blocks of all functions.
     marks : dict, optional
-        What functions find under the names that mark blocks and handlers of exceptions.
+        The functions behind the names that mark blocks and exception handlers.
     hidden, symbol : HiddenInputs, callable, optional
-        Floats that are inputs, and what stands for one of given number and kind.
+        Floats that are inputs, and the function that makes a symbol from a number and a kind.
 
     Attributes
     ----------
     codes : set
         Code objects that belong to the user, to find the line of a failure.
     watch : Watch
-        Knows what the traced function wrote to.
+        Finds what the traced function has written to.
     builtins : dict
-        What its functions find as builtins.
+        The builtins of the copied functions.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class PrivateCopy:
         self.builtins = {**private_builtins(), "__import__": self._import, **(marks or {})}
 
     def copy(self, value: Any) -> Any:
-        """Give what stands for a value in the traced function."""
+        """Return the copy of a value, or its stand-in, in the traced function."""
         kind = type(value)
         if kind in IMMUTABLE or kind is Scalar:
             return value
@@ -148,7 +149,7 @@ class PrivateCopy:
         return self._remember(value, self._other(value) if make is None else make(self, value))
 
     def part(self, holder: Any, place: int | str, value: Any) -> Any:
-        """Give what stands for a value that an object holds in some place."""
+        """Return the copy of a value that an object holds in some place, or a symbol for it."""
         if type(value) in FLOATS and self._symbol is not None:
             number = self._hidden.numbers.get((id(holder), place))
             if number is not None:
@@ -156,22 +157,22 @@ class PrivateCopy:
         return self.copy(value)
 
     def _parts(self, value: Any) -> list[Any]:
-        """Give what stands for the content of an object."""
+        """Copy the content of an object."""
         return [self.part(value, i, part) for i, part in enumerate(content(value))]
 
     def _is_read(self, value: Any) -> bool:
         return self._reader.has_read(value) or self._reader.members_read(value) is not None
 
-    def refuse_questions_about_memory(self) -> None:
-        """Refuse attributes that nothing but an array has: its copy lies elsewhere, read-only."""
-        for name in _OF_MEMORY.intersection(self._reader.names):
+    def refuse_memory_attributes(self) -> None:
+        """Refuse `base` and `flags` of arrays: copies lie elsewhere in memory and are read-only."""
+        for name in _MEMORY_ATTRIBUTES.intersection(self._reader.names):
             if not self._is_an_attribute(name):
                 places = ((code, line_of_name(code, name)) for code in self.codes)
                 found = next(((code, line) for code, line in places if line), None)
                 raise_refusal(Forbidden(f"asks an array for its {name}", found))
 
     def _is_an_attribute(self, name: str) -> bool:
-        """Tell whether an object, a class or a module of the user's has such an attribute."""
+        """Tell whether an object, class or module of the user's has an attribute of this name."""
         for original, _ in self._memo.values():
             kind = type(original)
             if kind in METACLASSES or kind is types.ModuleType:
@@ -192,7 +193,7 @@ class PrivateCopy:
 
     def _import(self, name: str, space: Any = None, local: Any = None, members: Any = (),
                 level: int = 0) -> Any:
-        """Stand for the statement `import`: a module that is not loaded is not loaded now."""
+        """Replace the statement `import`; modules that are not loaded yet are refused."""
         if level or name not in sys.modules:
             refuse(f"imports {'.' * level}{name}")
         return self.copy(sys.modules[name if members else name.partition(".")[0]])
@@ -228,10 +229,10 @@ class PrivateCopy:
             return Forbidden(f"{function.__name__} {facts.trouble}", (code, facts.line))
         tests = identity_tests(function)
         if tests != HARMLESS and self._symbol is not None:
-            return Forbidden(f"{function.__name__} tests by `is` what may be an input")
+            return Forbidden(f"{function.__name__} tests by `is` a value that may be an input")
         if tests == OF_CONDITIONS:
-            return Forbidden(f"{function.__name__} tests by `is` what may be a condition")
-        if tests == OF_NAMES:           # `min` gives an operand back, traced it does not
+            return Forbidden(f"{function.__name__} tests by `is` a value that may be a condition")
+        if tests == OF_NAMES:           # `min` returns one of its operands, but not when traced
             self.builtins |= {name: Forbidden(f"uses {name} in a function with tests by `is`")
                                for name in ("min", "max")}  # fmt: skip
         if getattr(function, "__builtins__", None) is not vars(builtins) and not all(
@@ -240,7 +241,7 @@ class PrivateCopy:
             return Forbidden(f"{function.__name__} has builtins of its own")
         namespace = self._namespace(function.__globals__)
         cells = tuple(map(self._cell, code.co_freevars, function.__closure__ or ()))
-        # what was joined is another object, which tests by `is` would notice
+        # a joined value is a new object, which tests by `is` would notice
         run = code_to_run(function, self._blocks if tests == HARMLESS else None)
         if type(run) is not types.CodeType:
             return Forbidden(f"{function.__name__} {run}", (code, facts.handles))
@@ -269,7 +270,7 @@ class PrivateCopy:
         return result
 
     def _namespace(self, original: dict) -> dict:
-        """Global variables for the functions of one module; only those they use."""
+        """Global variables of the copied functions of one module; only those they use."""
         if id(original) not in self._globals:
             namespace = {"__builtins__": self.builtins, "__name__": original.get("__name__")}
             self._globals[id(original)] = (original, namespace)
@@ -285,7 +286,7 @@ class PrivateCopy:
         self.watch.add(lambda: [namespace.get(name, _ABSENT)], f"the global variable {name!r}")
 
     def _cell(self, name: str, original: types.CellType) -> types.CellType:
-        """Cell that stands for another, shared as that one is."""
+        """Copy of a cell, shared by the same functions as the original."""
         if id(original) not in self._cells:
             self._cells[id(original)] = (original, types.CellType())
         return self._cells[id(original)][1]
@@ -318,7 +319,7 @@ class PrivateCopy:
         return result
 
     def _items(self, value: dict) -> dict:
-        """Copy a dictionary that nobody else can reach."""
+        """Copy a dictionary that nothing else refers to."""
         parts = self._parts(value)
         return dict(zip(parts[::2], parts[1::2], strict=True))
 
@@ -410,7 +411,7 @@ class PrivateCopy:
             return Forbidden(f"uses an array of {values.dtype}, which is not known to tracing")
         else:
             order: Literal["F", "C"] = "F" if values.flags.fnc else "C"
-            # nobody can make an array writeable that lives in an immutable object
+            # an array on the memory of an immutable object cannot be made writeable
             flat = np.frombuffer(values.tobytes(order), values.dtype)
             result = flat.reshape(values.shape, order=order)
         result.flags.writeable = False
@@ -444,7 +445,7 @@ class PrivateCopy:
         return self._library_class(cls)
 
     def _library_class(self, cls: type) -> type:
-        """Class of Python's library; one to which attributes can be assigned becomes another."""
+        """Return a library class, or a private subclass if attributes can be assigned to it."""
         if id(cls) in self._memo:
             return self._memo[id(cls)][1]
         abstract = cls.__module__ in ("collections.abc", "numbers", "abc")
@@ -498,9 +499,9 @@ class PrivateCopy:
         cls = self.copy(type(value))
         if type(cls) is Forbidden:
             return cls
-        if id(value) in self._memo:      # its class refers to it
+        if id(value) in self._memo:      # it was copied with its class, which refers to it
             return self._memo[id(value)][1]
-        first = self._parts(value) if issubclass(type(value), _MADE_WHOLE) else []
+        first = self._parts(value) if issubclass(type(value), _BUILT_WITH_PARTS) else []
         result = self._remember(value, build(cls, first))
         fill(result, self._parts(value))
         for name, part in slots(value).items():
@@ -544,7 +545,7 @@ class PrivateCopy:
         return Forbidden(f"uses a {type(value).__name__}, which is not known to tracing")
 
     def _holder(self, value: Any) -> Any:
-        """Copy an object of a library whose methods compute with its attributes."""
+        """Copy an object of a library class whose methods compute with its attributes."""
         kind = type(value)
         cls = self._library_class(kind) if is_holder(value) else kind
         result = self._remember(value, object.__new__(cls))
@@ -554,8 +555,8 @@ class PrivateCopy:
         return result
 
 
-_OF_MEMORY = frozenset(("base", "flags"))
-_MADE_WHOLE = (tuple, frozenset, float, int, BaseException)
+_MEMORY_ATTRIBUTES = frozenset(("base", "flags"))
+_BUILT_WITH_PARTS = (tuple, frozenset, float, int, BaseException)
 _ABSENT = object()
 
 
@@ -567,7 +568,7 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _in_order(values: Any, parts: list[Any]) -> Any:
-    """Return a copy of a set, unless it has another order than the original."""
+    """Return the copy of a set, or a refusal if its order differs from that of the original."""
     same = all(x is y for x, y in zip(values, parts, strict=True))
     return values if same else Forbidden("uses a set whose order a copy does not have")
 

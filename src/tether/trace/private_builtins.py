@@ -1,4 +1,4 @@
-"""Builtins that a traced function finds."""
+"""The builtins of a traced function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["private_builtins"]
 
 
 def private_builtins() -> dict[str, Any]:
-    """Give the builtins by name: themselves, what stands for them, or a refusal."""
+    """Return the builtins by name: themselves, their shims, or refusals."""
     own = vars(builtins)
     refused = {name: _refused(name) for name in own.keys() - _KNOWN - BUILTINS.keys()}
     return {**own, **BUILTINS, **refused, "hash": _hash}

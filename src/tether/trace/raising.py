@@ -1,7 +1,7 @@
-"""Where arithmetic with Python's numbers raises an exception, as conditions on traced numbers.
+"""When arithmetic with Python's numbers raises an exception, as conditions on traced numbers.
 
-Each of the exceptions of an operation is a triple: its type, the node of the condition under which
-it is raised, and something that raises it.
+Each possible exception of an operation is a triple: its type, the node of the condition under which
+it is raised, and a function that raises it.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ class _Decides(Protocol):
     graph: Graph
 
     def decide(self, condition: int) -> bool:
-        """Say which way a branch goes on this run."""
+        """Decide a branch in this run."""
 
 
 def check(recorder: _Decides, kind: int, errors: Errors) -> None:
-    """Raise what an operation raises on this way through the function, if that is handled.
+    """Raise the exception that an operation raises on this path, if a handler may catch it.
 
     Parameters
     ----------
     recorder : BranchRecorder
-        Who decides.
+        Decides the conditions.
     kind : int
-        Kind of the result: NumPy's numbers raise nothing.
+        Kind of the result: NumPy numbers raise nothing.
     errors : iterator
-        Exceptions of the operation, in the order in which it finds them.
+        Exceptions of the operation, in the order in which it checks for them.
     """
     origin = origin_of(kind)
     if origin != PYTHON and origin not in UNCERTAIN:
@@ -73,7 +73,7 @@ def _size(graph: Graph, x: int) -> int:
 
 
 def _is_finite(graph: Graph, *nodes: int) -> int:
-    """Node of the condition that expressions are finite; infinite ones overflow nothing."""
+    """Node of the condition that expressions are finite: infinite operands do not overflow."""
     limit = graph.constant(_LARGEST)
     found = [graph.binary(op.LE, _size(graph, x), limit) for x in nodes if not graph.is_total(x)]
     return functools.reduce(graph.logical_and, found, graph.constant(1.0))
@@ -95,7 +95,7 @@ def _overflows(graph: Graph, result: int, *operands: int) -> int:
 
 
 def _last_before(fails: Callable[[float], bool], good: float, bad: float) -> float:
-    """Find the last number between two at which something does not fail, by its own arithmetic."""
+    """Find by bisection the last float, going from `good` to `bad`, that does not fail."""
     while True:
         middle = good + (bad - good) / 2
         if middle in (good, bad):
@@ -135,7 +135,7 @@ def of_power(graph: Graph, a: int, b: int) -> Errors:
 
 
 def _power_overflows(graph: Graph, a: int, b: int) -> int:
-    """Node of the condition that a ** b overflows: a limit of what varies, where only one does."""
+    """Node of the condition that a ** b overflows: a bound on one operand if the other is fixed."""
     if graph.is_constant(b):
         return _base_overflows(graph, a, float(graph.value(b)))
     if graph.is_constant(a) and graph.value(a) > 0.0:
@@ -179,22 +179,25 @@ def _limit_of_exponent(base: float, sign: float) -> float:
 
 # --- functions of math ----------------------------------------------------------------------------
 
-_NEVER_TEXT = """
+_NEVER_RAISING_TEXT = """
     fabs asinh atan atan2 tanh erf erfc cbrt copysign degrees radians hypot dist prod
     isnan isinf isfinite
 """
-_NEVER = frozenset(_NEVER_TEXT.split())
-# Functions that overflow, and whether they do so on both sides.
+_NEVER_RAISING = frozenset(_NEVER_RAISING_TEXT.split())
+# Functions that overflow, and whether they do so for negative arguments too.
 _OVERFLOWING = {"exp": False, "expm1": False, "exp2": False, "sinh": True, "cosh": True}
 
 
 def never_raises(name: str) -> bool:
-    """Tell whether a function of math gives a result for all numbers."""
-    return name in _NEVER
+    """Tell whether a function of `math` returns a result for all numbers."""
+    return name in _NEVER_RAISING
 
 
 def check_math(name: str, args: list[Any]) -> None:
-    """Raise what a function of math raises on this way, with numbers some of which are traced."""
+    """Raise the exception that a function of `math` raises on this path, if a handler may catch it.
+
+    At least one of the arguments is traced.
+    """
     recorder = next(x.recorder for x in args if hasattr(x, "recorder"))
     graph = recorder.graph
     nodes = [x.node if hasattr(x, "recorder") else graph.constant(float(x)) for x in args]
@@ -222,7 +225,7 @@ def _outside(
     function: Callable[[float], float], sample: float, low: float, is_open: bool = False,
     high: float | None = None,
 ) -> Callable[[Graph, int], Errors]:
-    """Exceptions of a function that is defined from `low` on, or between `low` and `high`."""
+    """Exceptions of a function that is defined above `low`, or between `low` and `high`."""
 
     def errors(graph: Graph, x: int) -> Errors:
         code = op.LE if is_open else op.LT
@@ -235,7 +238,7 @@ def _outside(
     return errors
 
 
-def _of_wave(function: Callable[[float], float]) -> Callable[[Graph, int], Errors]:
+def _of_periodic(function: Callable[[float], float]) -> Callable[[Graph, int], Errors]:
     def errors(graph: Graph, x: int) -> Errors:
         yield ValueError, _is_infinite(graph, x), lambda: function(math.inf)
 
@@ -300,7 +303,7 @@ _OF_MATH: dict[str, Callable[..., Errors]] = {
     "acos": _outside(math.acos, 2.0, -1.0, high=1.0),
     "acosh": _outside(math.acosh, 0.0, 1.0),
     "atanh": _outside(math.atanh, 2.0, -1.0, is_open=True, high=1.0),
-    **{name: _of_wave(getattr(math, name)) for name in ("sin", "cos", "tan")},
+    **{name: _of_periodic(getattr(math, name)) for name in ("sin", "cos", "tan")},
     **{name: _of_rounding(getattr(math, name)) for name in ("floor", "ceil", "trunc")},
     "fmod": _of_fmod,
     "gamma": _of_gamma,

@@ -1,4 +1,4 @@
-"""Giving up on a function that cannot be traced."""
+"""Refusals: how tracing gives up on a function that cannot be traced."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import NoReturn
 
 
 class Untraceable(BaseException):
-    """The function did something that an expression cannot express.
+    """The function did something that cannot be written as an expression.
 
-    Not an `Exception`, lest a handler of the user's swallows it.
+    Not an `Exception`, so that a handler of the user's does not swallow it.
 
     Attributes
     ----------
     place : tuple or None
-        Code object and line that are to blame, where the traceback does not tell.
+        Code object and line that are to blame, if the traceback does not show them.
     """
 
     place: tuple[CodeType, int] | None = None
@@ -25,11 +25,11 @@ class _Refusals(threading.local):
     last: str | None = None
 
 
-# The reason for which tracing was given up in this thread, should a handler swallow the exception.
+# The reason of the last refusal in this thread, in case a handler swallows the exception.
 refusals = _Refusals()
 
 
 def refuse(reason: str) -> NoReturn:
-    """Give up tracing; the line it happened at is added later."""
+    """Give up tracing; the line where it happened is added later."""
     refusals.last = reason
     raise Untraceable(reason)

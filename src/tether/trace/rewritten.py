@@ -1,6 +1,6 @@
-"""A function from its own text, so that another one can be made of it.
+"""Change a function by rewriting its source text.
 
-The text is only believed if it compiles to the very code of the function.
+The text is only trusted if it compiles to exactly the code of the function.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 def rewritten(
     fun: types.FunctionType, change: Callable[[Any], Any]
 ) -> types.CodeType | None:
-    """Code of a function after a change of its text; None where its text does not tell.
+    """Code of a function after a change of its text; None if its text cannot be used.
 
     Parameters
     ----------
     fun : function
-        It is left as it is.
+        The function, which is not changed.
     change : callable
-        Takes the node of the function, which it may change, and gives that of the new one, or None.
+        Takes the syntax tree of the function, may change it, and returns the new one, or None.
     """
     code = fun.__code__
     text = "".join(linecache.getlines(code.co_filename, fun.__globals__))
@@ -48,9 +48,9 @@ def rewritten(
 
 @functools.lru_cache(8)
 def _definitions(text: str) -> tuple[dict[int, list[Any]], list[Any]]:
-    """Functions in a text by the line in which they begin, and what the text imports.
+    """Functions in a text by the line in which they begin, and the import statements.
 
-    A call of a member of what is imported is compiled in a way of its own.
+    The imports are needed because Python compiles calls of members of an imported name differently.
     """
     try:
         tree = ast.parse(text)
@@ -69,7 +69,7 @@ def _definitions(text: str) -> tuple[dict[int, list[Any]], list[Any]]:
 
 
 def _compiled(node: Any, code: types.CodeType, imports: list[Any]) -> types.CodeType | None:
-    """Code of a function, compiled where it has the same variables around it."""
+    """Code of a function, compiled inside another one that has the same free variables."""
     body: list[Any] = [node if isinstance(node, ast.FunctionDef) else ast.Expr(node)]
     outer = placed(definition(_OUTER, list(code.co_freevars), body), node)
     module = ast.Module([*imports, outer], [])
@@ -87,7 +87,7 @@ def _codes(code: types.CodeType) -> list[types.CodeType]:
 
 
 def _is_same(one: types.CodeType | None, other: types.CodeType) -> bool:
-    """Tell whether two code objects do the same with the same names, in the same lines."""
+    """Tell whether two code objects have the same instructions, names and lines."""
     if one is None or len(one.co_consts) != len(other.co_consts):
         return False
     names = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount",
@@ -118,7 +118,7 @@ def definition(name: str, names: list[str], body: list[Any]) -> ast.FunctionDef:
 
 
 def placed(node: Any, like: Any) -> Any:
-    """Give new nodes the place of an old one; those that have one keep it, with all their parts."""
+    """Give new nodes the line of an old one; nodes that have a line, and their parts, keep it."""
     if "lineno" in node._attributes:
         if hasattr(node, "lineno"):
             return node
@@ -129,7 +129,7 @@ def placed(node: Any, like: Any) -> Any:
 
 
 def parts_of(body: list[Any], into_functions: bool = False) -> list[Any]:
-    """Nodes of some statements; of blocks made of them too, but not of other functions."""
+    """Nodes of some statements, including those inside blocks but not inside other functions."""
     found, stack = [], list(body)
     while stack:
         part = stack.pop()
@@ -140,7 +140,7 @@ def parts_of(body: list[Any], into_functions: bool = False) -> list[Any]:
 
 
 def children(node: Any) -> list[Any]:
-    """Nodes that a node consists of; the way of `ast` takes several times as long."""
+    """Direct children of a node; `ast.iter_child_nodes` takes several times as long."""
     found: list[Any] = []
     for value in vars(node).values():
         if type(value) is list:
@@ -151,7 +151,7 @@ def children(node: Any) -> list[Any]:
 
 
 def _copied(value: Any) -> Any:
-    """Copy a node and all that it consists of."""
+    """Copy a node and all its parts."""
     if type(value) is list:
         return [_copied(part) for part in value]
     if not isinstance(value, ast.AST):
@@ -162,5 +162,5 @@ def _copied(value: Any) -> Any:
 
 
 def is_block(node: Any) -> bool:
-    """Tell whether a function was made of a block of another."""
+    """Tell whether a function was made from a block of another."""
     return isinstance(node, ast.FunctionDef) and node.name == BLOCK

@@ -19,7 +19,7 @@ from tether.trace.arguments import ArgumentLayout, HiddenInputs, parameter_names
 from tether.trace.arrays import TracedArray
 from tether.trace.blame import LineOfWrite
 from tether.trace.blocks import JOIN, Blocks
-from tether.trace.branches import BranchRecorder, TooManyWays, merge
+from tether.trace.branches import BranchRecorder, TooManyPaths, merge
 from tether.trace.cache import Reader, TooLarge
 from tether.trace.derive import SparseJacobian, jacobian, switches
 from tether.trace.effects import effects
@@ -34,21 +34,21 @@ from tether.trace.refusal import Untraceable, refusals, refuse
 from tether.trace.scalar import NUMBERS, Scalar
 from tether.trace.watch import Watch
 
-# Ways that are followed from the beginning to the end before blocks are joined.
-FEW_WAYS = 8
-# Attempts to join blocks, with those left out for which it failed.
+# Number of paths that are followed from beginning to end before blocks are joined.
+FEW_PATHS = 8
+# Number of attempts to join blocks, each without the blocks for which it failed before.
 MOST_ATTEMPTS = 12
 
 
 class TraceFailure(Exception):  # noqa: N818  (nothing is wrong with the function)
-    """A function cannot be traced; it runs as a callback instead.
+    """A function cannot be traced; it is called as it is instead.
 
     Attributes
     ----------
     file : str or None
-        Where it is written.
+        File of the construct that cannot be traced.
     line : int or None
-        Line of the construct that cannot be traced.
+        Line of that construct.
     cause : BaseException or None
         What ended the tracing.
     """
@@ -66,7 +66,7 @@ class Trace:
     Attributes
     ----------
     graph : Graph
-        Where the expressions live.
+        The graph of the expressions.
     n : int
         Number of unknowns.
     outputs : list of int
@@ -74,11 +74,11 @@ class Trace:
     args : ArgumentLayout
         Which arguments are inputs.
     notes : list of str
-        What a reader of a report may want to know.
+        Remarks for the report.
     left_out : tuple of str
         Calls of the function that are made for their effects alone, such as `print`.
     raises : bool
-        Whether the function raises exceptions of its own, where the expressions are NaN.
+        Whether the function itself raises exceptions; the expressions are NaN there.
     """
 
     left_out: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class Trace:
         return guess_names(self._code, self.n)
 
     def depends_on(self, nodes: Iterable[int], n: int) -> np.ndarray:
-        """Mark the first n unknowns of which the value or a slope stands in some expressions."""
+        """Mark those of the first n unknowns whose value or derivative occurs in expressions."""
         leaves = (self.graph.nodes[leaf] for leaf in self.graph.inputs(nodes))
         found = {j for code, j, _, _ in leaves if code == op.Y}
         return np.array([j in found for j in range(n)], bool)
@@ -115,16 +115,16 @@ class Trace:
         return other
 
     def with_shifts(self, outputs: list[int], count: int) -> Trace:
-        """Return the same function with other expressions, of further inputs that shift something.
+        """Return the same function with other expressions, which have `count` further inputs.
 
-        They are zero unless a run wants them otherwise.
+        These inputs are zero unless a run sets them.
         """
         other = self.with_outputs(outputs)
         other.args = self.args.with_shifts(count)
         return other
 
     def with_unknowns(self, outputs: list[int], count: int) -> Trace:
-        """Return the same function with other expressions, of further unknowns too."""
+        """Return the same function with other expressions, which have `count` further unknowns."""
         other = self.with_outputs(outputs)
         other.n += count
         return other
@@ -140,7 +140,7 @@ class Trace:
 
     @functools.cached_property
     def is_switched_by_time(self) -> bool:
-        """Whether it depends on time, but not on time alone, where a kink or a jump is."""
+        """Whether a switch depends on both time and unknowns."""
         mixed = [node for node in self.switches if self.graph.level[node] > TIMED]
         leaves = self.graph.inputs(mixed)
         return any(self.graph.nodes[leaf][0] == op.TIME for leaf in leaves)
@@ -193,7 +193,7 @@ class Trace:
         Raises
         ------
         NoProgram
-            Where the expressions call something that only Python can.
+            If the expressions call a function that only Python can run.
         """
         chosen = self.outputs if outputs is None else outputs
         return emit(self.graph, chosen, self.n, self.args.size, opaque)
@@ -218,12 +218,12 @@ def trace(
         Number of unknowns.
     args : sequence
         Further arguments. Floats and arrays of floats, also inside lists, tuples and
-        dictionaries, become inputs of the program; everything else counts as constant.
+        dictionaries, become inputs of the program; everything else is constant.
     fills : bool
         The function fills its fourth argument.
     max_paths : int
-        How many ways through branches on traced values to follow, from the beginning of a function
-        to its end or, where its blocks can be joined, through one block.
+        How many paths through branches on traced values are followed: through the whole function,
+        or through each block if blocks can be joined.
     size : int, optional
         Number of values it returns, `n` by default.
     hidden : HiddenInputs, optional
@@ -268,13 +268,13 @@ def _trace(
     fixed: bool,
     hidden: HiddenInputs | None,
 ) -> Trace:
-    """Follow a few ways from the beginning to the end; where there are more, join blocks."""
-    if max_paths <= FEW_WAYS:
+    """Follow a few paths from beginning to end; if there are more, join blocks."""
+    if max_paths <= FEW_PATHS:
         return _follow(fun, n, args, fills, max_paths, size, fixed, hidden)
     try:
-        return _follow(fun, n, args, fills, FEW_WAYS, size, fixed, hidden)
+        return _follow(fun, n, args, fills, FEW_PATHS, size, fixed, hidden)
     except TraceFailure as failure:
-        if not isinstance(failure.cause, TooManyWays):
+        if not isinstance(failure.cause, TooManyPaths):
             raise
     blocks = Blocks()
     attempts = 0
@@ -301,7 +301,7 @@ def _follow(
     blocks: Blocks | None = None,
     blame: bool = False,
 ) -> Trace:
-    """Follow all ways; with `blocks` those of a block by themselves.
+    """Follow all paths; with `blocks`, those of each block separately.
 
     Blocks that turn out to have no join are noted in `blocks`, for another attempt.
     """
@@ -337,7 +337,7 @@ def _follow(
             return given.changed() or private.watch.changed()
 
         def check() -> None:
-            if what := changed():      # another branch may write it back
+            if what := changed():      # now, since another branch may write the old value back
                 raise Write(f"the function writes to {what}", line.place)
 
         line = LineOfWrite(changed, private.codes)
@@ -362,7 +362,7 @@ def _follow(
             read_call(reader, fun, args)
             copy = private.copy(fun)
             constants = tuple(map(private.copy, args))
-            private.refuse_questions_about_memory()
+            private.refuse_memory_attributes()
             found = recorder.follow(run, max_paths)
             if refusals.last:
                 raise Untraceable(f"the function swallows an exception: {refusals.last}")
@@ -392,24 +392,24 @@ class Write(Untraceable):
 
 
 def read_call(reader: Reader, fun: Callable[..., Any], args: Sequence[Any]) -> None:
-    """Read all that a function depends on; refuse what is too much to be compared."""
+    """Read everything that a function depends on; refuse more than can be compared."""
     try:
         reader.read_call(fun, args)
     except (TooLarge, RecursionError) as problem:
         name, value = getattr(problem, "name", ""), getattr(problem, "value", None)
-        what = f"reads {name}, a {type(value).__name__}, which" if name else "depends on what"
-        reason = Untraceable(f"{what} is too much to be compared from call to call")
+        what = f"reads {name}, a {type(value).__name__}, which is" if name else "depends on data"
+        reason = Untraceable(f"{what} too large to be compared from call to call")
         reason.place = reader.place_of_name(name)
         raise reason from None
 
 
 def why_not_compared(fun: Callable[..., Any], args: Sequence[Any] = ()) -> str:
-    """Say what a function depends on that is too much to be compared, and where."""
+    """Say what a function depends on that cannot be compared, and where."""
     try:
         read_call(Reader(), fun, args)
     except Untraceable as problem:
         return str(failure_of(problem, set()))
-    return "it depends on what cannot be compared from call to call"
+    return "it depends on data that cannot be compared from call to call"
 
 
 def _is_raised_by(problem: Exception, codes: set[types.CodeType]) -> bool:
@@ -427,7 +427,7 @@ def _is_raised_by(problem: Exception, codes: set[types.CodeType]) -> bool:
 
 
 class _Unset:
-    """Fills `out` until the function does; every operation with it fails."""
+    """Value of the elements of `out` that are not set yet; every operation with it fails."""
 
     def __repr__(self) -> str:
         return "a value of out that was not set"
@@ -438,12 +438,12 @@ _UNSET = _Unset()
 
 def _vector(recorder: BranchRecorder, nodes: list[int]) -> TracedArray:
     numbers = [Scalar(recorder, node, NP_FLOAT) for node in nodes]
-    # assigned as a list, each of them would be asked for the members of an array
+    # `np.array` of the list would ask each of them for the members of an array
     return np.fromiter(numbers, object, len(numbers)).view(TracedArray)
 
 
 def _nodes(graph: Graph, result: Any, size: int) -> list[int]:
-    """Nodes of what the function returned; a single value need not stand in a list."""
+    """Nodes of the values that the function returned; a single value need not be in a list."""
     if size == 1 and isinstance(result, (Scalar, *NUMBERS, np.ndarray)) and np.ndim(result) == 0:
         result = [result]
     if not isinstance(result, (list, tuple, np.ndarray)):
@@ -468,7 +468,7 @@ def _node(graph: Graph, i: int, value: Any) -> int:
     raise Untraceable(f"equation {i} is a {type(value).__name__}, not a number")
 
 
-# --- words ------------------------------------------------------------------------------------
+# --- messages ---------------------------------------------------------------------------------
 
 
 def failure_of(problem: BaseException, codes: set[types.CodeType]) -> TraceFailure:
@@ -492,7 +492,7 @@ def failure_of(problem: BaseException, codes: set[types.CodeType]) -> TraceFailu
 
 
 def _written_at(code: types.CodeType, line: int) -> traceback.FrameSummary:
-    """Place in the text of a function, without what it says there."""
+    """Place in the text of a function, without the text itself."""
     return traceback.FrameSummary(code.co_filename, line, code.co_name, lookup_line=False, line="")
 
 
@@ -509,10 +509,10 @@ def _words(problem: BaseException) -> str:
 
 
 def _construct(place: traceback.FrameSummary) -> str:
-    """Text of the expression that failed, if it stands on one line."""
+    """Text of the expression that failed if it is on one line, otherwise of its line."""
     line = place.line or ""
     if place.lineno != place.end_lineno or place.colno is None or place.end_colno is None:
         return line
-    # the file may hold anything by now
+    # the file may have changed since it was imported
     original = linecache.getline(place.filename, place.lineno or 0).encode(errors="replace")
     return original[place.colno : place.end_colno].decode(errors="replace") or line
