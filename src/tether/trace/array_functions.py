@@ -1,4 +1,4 @@
-"""Functions of NumPy other than the universal ones, on traced operands."""
+"""NumPy's functions on traced operands, other than its universal functions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from tether.trace.scalar import Scalar, with_origin
 
 HANDLERS: dict[Any, Callable[..., Any]] = {}
 
-# Functions whose own implementation does the right thing with objects. Not all do: nan_to_num,
-# for one, gives objects back as they came.
+# Functions whose own implementation is right for arrays of objects. Not all are: nan_to_num, for
+# one, returns objects unchanged.
 _TRUSTED_TEXT = """
     all amax amin any append apply_along_axis argmax argmin array_split atleast_1d
     atleast_2d atleast_3d average block broadcast_arrays broadcast_to clip column_stack
@@ -43,10 +43,10 @@ _TRUSTED_TEXT = """
 _TRUSTED = frozenset(
     getattr(np, name) for name in _TRUSTED_TEXT.split() if hasattr(np, name)
 )
-# Those that store other values in an array of the type of the first one.
+# Those that store their other arguments in an array of the type of the first one.
 _KEEP_TYPE = frozenset(("insert", "fill_diagonal", "pad"))
-# Those of them that give a number of NumPy where they give a single one; others may give an array
-# without dimensions.
+# Functions that return a single result as a NumPy number; others may return an array without
+# dimensions.
 _GIVE_NUMBERS_TEXT = """
     all amax amin any average clip convolve dot inner max mean min polyval prod ptp std sum trace
     trapezoid var vdot interp det norm solve inv
@@ -54,9 +54,9 @@ _GIVE_NUMBERS_TEXT = """
 GIVE_NUMBERS = frozenset(_GIVE_NUMBERS_TEXT.split())
 
 
-@numpy_protocol.by("function")
+@numpy_protocol.register("function")
 def apply_function(function: Any, args: tuple, options: dict) -> Any:
-    """Run a function of NumPy that is no universal function on traced operands."""
+    """Run a NumPy function that is not a universal function on traced operands."""
     args = tuple(map(_known_values, args))
     options = {k: as_dtype(_known_values(v)) for k, v in options.items()}
     if not any(_holds_traced(x) for x in (*args, *options.values())):
@@ -64,7 +64,7 @@ def apply_function(function: Any, args: tuple, options: dict) -> Any:
         result = function(*given, **options)
         if not any(_is_part(result, x) for x in given if _is_new(x, args)):
             return promoted(result)
-        # traced numbers may be written through it, or to what it is a part of
+        # the result is a view: traced numbers may be written through it, or to its base
     handler = HANDLERS.get(function)
     if handler is not None:
         return _finished(function, wrapped(handler(*args, **options)))
@@ -77,12 +77,12 @@ def apply_function(function: Any, args: tuple, options: dict) -> Any:
     return _finished(function, wrapped(result))
 
 
-# Of conditions their result is a condition, not a count.
+# Applied to conditions, these return a condition, not a count.
 _PRODUCTS = frozenset(("dot", "inner", "vdot", "tensordot", "kron"))
 
 
 def _check_options(function: Any, args: tuple, options: dict) -> None:
-    """Refuse options that would be overlooked for objects."""
+    """Refuse options that NumPy ignores for arrays of objects."""
     name = function.__name__
     if not is_float_dtype(options.get("dtype")):
         refuse(f"np.{name} with a dtype is not known to tracing")
@@ -94,7 +94,7 @@ def _check_options(function: Any, args: tuple, options: dict) -> None:
 
 
 def _finished(function: Any, result: Any) -> Any:
-    """Give a result as the function itself would: with elements of one class."""
+    """Convert a result to what the function itself returns: elements of one class."""
     if type(result) is Scalar:
         gives_number = function.__name__ in GIVE_NUMBERS
         return with_origin(NUMPY if gives_number else UNSURE, result)
@@ -120,7 +120,7 @@ def _is_new(value: Any, args: tuple) -> bool:
 
 
 def _is_part(result: Any, array: np.ndarray) -> bool:
-    """Tell whether a result shows elements of an array, instead of copies."""
+    """Tell whether a result is a view of an array instead of a copy."""
     if isinstance(result, (list, tuple)):
         return any(_is_part(x, array) for x in result)
     return isinstance(result, np.ndarray) and np.may_share_memory(result, array)

@@ -1,7 +1,7 @@
 """Arrays that hold traced numbers, and what NumPy does with them.
 
 All elements of such an array are of one class, as in every array of numbers: bools, integers or
-floats. What stands in it as a plain number of Python is one of NumPy's for whoever reads it.
+floats. Untraced elements are stored as Python numbers and read as NumPy numbers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tether.trace.scalar import (
 )
 from tether.trace.special import BY_NAME
 
-# Larger constant arrays stay arrays of floats: nobody fills them element by element.
+# Larger constant arrays stay arrays of floats: functions do not fill those element by element.
 _LARGEST_PROMOTED = 100_000
 
 _NUMPY_TYPES: dict[type, Any] = {float: np.float64, bool: np.bool_, int: np.int64}
@@ -54,7 +54,7 @@ _get_item, _set_item = np.ndarray.__getitem__, np.ndarray.__setitem__
 
 
 def _as_objects(array: np.ndarray) -> np.ndarray:
-    """Show an array as NumPy sees it."""
+    """View a traced array as a plain array of objects."""
     return np.ndarray.view(array, np.ndarray)
 
 
@@ -92,7 +92,7 @@ class TracedArray(np.ndarray):
         if mask.shape != self.shape or np.ndim(plain(value)) != 0:
             refuse("assigns several values where a traced condition holds")
         if class_of_array(mask) != BOOL:
-            refuse("picks elements by something else than a condition")
+            refuse("picks elements by something other than a condition")
         super().__setitem__(..., plain(where(mask, storable(self, value), self)))
 
     def __contains__(self, value: Any) -> bool:
@@ -108,7 +108,7 @@ class TracedArray(np.ndarray):
         return text_of_traced("a traced array")
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:  # type: ignore[override]
-        """Copy; only to floats, or conditions to integers: the rest loses what is traced."""
+        """Copy; only to floats, or conditions to integers: other types cannot hold a trace."""
         wanted = np.dtype(as_dtype(dtype))
         if not has_traced(self):
             if options.get("copy") is False and wanted == np.float64:
@@ -122,7 +122,7 @@ class TracedArray(np.ndarray):
         return converted(self.copy("K"), FLOAT if is_float else INT)
 
     def conjugate(self) -> Any:
-        """Give real numbers as they are: the array itself."""
+        """Return the array itself, whose numbers are real."""
         return self
 
     conj = conjugate
@@ -138,26 +138,26 @@ class TracedArray(np.ndarray):
         self[...] = value
 
     def item(self, *args: Any) -> Any:
-        """Give one element as a number of Python."""
+        """Return one element as a Python number."""
         return with_origin(PYTHON, super().item(*args))
 
     def tolist(self) -> Any:
-        """Give all elements as numbers of Python."""
+        """Return all elements as Python numbers."""
         values = super().tolist()
         return _of_python(values) if not asked_from_inside() else values
 
     def view(self, *args: Any) -> Any:  # type: ignore[override]
-        """Give the same array once more."""
+        """Return another view of the array, of the same type."""
         if args and not asked_from_inside():
-            refuse("looks at traced numbers as something else")
+            refuse("views traced numbers as another type")
         return super().view(*args)
 
     def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
-        """Find the place of the largest element, or of the first that is not a number."""
+        """Return the index of the largest element, or of the first NaN."""
         return self._extreme_place(lambda x, best: x > best, axis, out, keepdims)
 
     def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
-        """Find the place of the smallest element, or of the first that is not a number."""
+        """Return the index of the smallest element, or of the first NaN."""
         return self._extreme_place(lambda x, best: x < best, axis, out, keepdims)
 
     def _extreme_place(
@@ -195,7 +195,7 @@ class TracedArray(np.ndarray):
 
     @property  # type: ignore[misc]
     def dtype(self) -> np.dtype:  # type: ignore[override]
-        """Type of the elements, for NumPy that of objects."""
+        """Type of the elements; NumPy itself is told that they are objects."""
         return super().dtype if asked_from_inside() else dtype_of(class_of_array(self))
 
     @property  # type: ignore[misc]
@@ -213,7 +213,7 @@ KNOWN_MEMBERS = frozenset(_KNOWN_MEMBERS_TEXT.split())
 
 
 def _hide_other_members() -> None:
-    """Let a traced function find only those members of an array that are known to be right."""
+    """Hide from traced functions all members of an array that are not known to be right."""
 
     def hidden(name: str) -> property:
         def look_up(self: TracedArray) -> Any:
@@ -258,7 +258,7 @@ class _Flat:
 
 
 def as_dtype(dtype: Any) -> Any:
-    """Type that a traced function meant."""
+    """Return the type that a stand-in stands for."""
     return getattr(dtype, "stands_for", dtype) if isinstance(dtype, type) else dtype
 
 
@@ -285,7 +285,7 @@ def _holds_objects(array: np.ndarray) -> bool:
 
 
 def read(element: Any) -> Any:
-    """Element of an array as a function finds it: a number of NumPy, a new one every time."""
+    """Element of an array as a function gets it: a NumPy number, a new one every time."""
     if type(element) is Scalar:
         return Scalar(element.recorder, element.node, class_of(element.kind) + NUMPY)
     numpy_type = _NUMPY_TYPES.get(type(element))
@@ -299,7 +299,7 @@ def _of_python(value: Any) -> Any:
 
 
 def class_of_number(value: Any) -> int:
-    """Class of a number, traced or not; whatever is no number counts as a float."""
+    """Class of a number, traced or not; anything that is not a number counts as a float."""
     kind = value.kind if type(value) is Scalar else kind_of(value)
     return FLOAT if kind is None else class_of(kind)
 
@@ -337,14 +337,14 @@ def converted(array: TracedArray, wanted: int) -> TracedArray:
 
 
 def homogeneous(array: TracedArray) -> TracedArray:
-    """Make all elements numbers of NumPy of one class, as in an array of numbers."""
+    """Make all elements NumPy numbers of one class, as in an array of numbers."""
     elements = _as_objects(array)
     classes = {class_of_number(x) for x in elements.flat}
     if not classes or classes == {FLOAT}:
         return array
     widest = max(classes)
     if widest == MIXED:
-        refuse("makes an array of what may be integers or floats")
+        refuse("makes an array of values that may be integers or floats")
     if len(classes) > 1 or any(type(x) is Scalar and x.kind != widest + NUMPY
                                for x in elements.flat):  # fmt: skip
         return converted(array, widest)
@@ -352,7 +352,7 @@ def homogeneous(array: TracedArray) -> TracedArray:
 
 
 def storable(target: np.ndarray, value: Any) -> Any:
-    """Make of a value what is stored when it is assigned to elements of an array."""
+    """Convert a value to what is stored when it is assigned to elements of an array."""
     wanted = class_of_array(target)
     if type(value) is Scalar:
         if value.kind == wanted + NUMPY:
@@ -399,7 +399,7 @@ def plain(value: Any) -> Any:
 
 
 def wrapped(result: Any) -> Any:
-    """Give the arrays of a result their methods; an array of one number becomes the number."""
+    """View arrays of objects as traced arrays; replace one without dimensions by its element."""
     if type(result) is Scalar:
         return result
     if isinstance(result, np.ndarray) and _holds_objects(result):
@@ -410,7 +410,7 @@ def wrapped(result: Any) -> Any:
 
 
 def lifted(value: Any) -> Any:
-    """Turn sequences that hold traced numbers into arrays; leave the rest."""
+    """Turn a sequence that holds traced numbers into an array; leave anything else."""
     if current.batches is not None and isinstance(value, (list, tuple)):
         made = numpy_protocol.answers["array"](value)
         return value if made is None else made
@@ -420,7 +420,7 @@ def lifted(value: Any) -> Any:
 
 
 def _unboxed(value: Any) -> list:
-    """Nested lists without arrays of one object, which NumPy would keep as elements."""
+    """Nested lists without arrays: NumPy would keep those without dimensions as elements."""
     return [
         _unboxed(x) if isinstance(x, (list, tuple))
         else x.tolist() if isinstance(x, np.ndarray)
@@ -440,7 +440,7 @@ def demoted(value: Any) -> Any:
 
 
 def promoted(result: Any) -> Any:
-    """Let a new array of floats hold traced numbers from now on."""
+    """Convert a new array of floats to one that can hold traced numbers."""
     if current.batches is not None:
         return numpy_protocol.answers["promote"](result)
     if (
@@ -462,13 +462,13 @@ _COMPARISONS = {"less": "lt", "less_equal": "le", "equal": "eq", "not_equal": "n
                 "greater": "gt", "greater_equal": "ge"}  # fmt: skip
 _OF_BITS = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "invert"))
 _LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor", "logical_not"))
-# What gives the same for bools, or something that the operators know. Others compute with few
-# digits then: np.exp of a bool has three.
+# Right for bools as well. Most other functions compute with few digits then: np.exp of a bool has
+# three.
 _OF_BOOLS = _OF_BITS | _LOGICAL | _COMPARISONS.keys() | {
     "add", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "isnan", "isfinite",
     "isinf", "matmul", "clip",
 }  # fmt: skip
-# What computes with integers, or gives integers.
+# Given integers, these compute with integers or return integers.
 _NOT_OF_INTEGERS = frozenset((
     "sign", "floor", "ceil", "trunc", "fix", "reciprocal", "fmod", "floor_divide", "heaviside",
     "power",
@@ -476,7 +476,7 @@ _NOT_OF_INTEGERS = frozenset((
 
 
 def _loops() -> dict[str, Any]:
-    """Make what runs over arrays of objects in place of each universal function, by name."""
+    """Make the function that takes the place of each universal function, by name."""
 
     def looping(function: Callable[..., Any], operands: int) -> Any:
         # an identity of None says that the order does not matter, as reductions require
@@ -503,7 +503,7 @@ _HARMLESS = {"casting", "order", "subok", "axis", "keepdims", "initial", "axes",
 _METHODS = frozenset(("__call__", "reduce", "accumulate", "outer"))
 
 
-@numpy_protocol.by("ufunc")
+@numpy_protocol.register("ufunc")
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple, options: dict) -> Any:
     """Run a universal function of NumPy or SciPy on traced operands."""
     operands = [lifted(x) for x in inputs]
@@ -532,7 +532,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, options: dict) -> Any:
 
 
 def _apply_at(ufunc: Any, target: Any, places: Any, values: Any = None) -> None:
-    """Change elements of an array in place, one after the other: places may occur repeatedly."""
+    """Change elements of an array in place, one by one: a place may occur several times."""
     if type(target) is not TracedArray:
         refuse(f"np.{ufunc.__name__}.at changes an array that is not known to tracing")
     numbers = np.arange(target.size).reshape(target.shape)[places]
@@ -556,7 +556,7 @@ def _loop_for(ufunc: Any) -> Any:
 
 
 def _checked(name: str, method: str, operands: list) -> list:
-    """Operands as numbers of NumPy; refuse those for which the function does something else."""
+    """Operands as NumPy numbers; refuse those for which the function does something else."""
     for x in operands:
         if isinstance(x, (np.ndarray, np.generic)) and not isinstance(x, TracedArray):
             _check_precision(x, operands)
@@ -579,7 +579,7 @@ def _checked(name: str, method: str, operands: list) -> list:
 
 
 def _check_precision(x: Any, operands: list) -> None:
-    """Refuse numbers of another precision, unless the rest has the usual one."""
+    """Refuse numbers of another precision, unless the other operands are doubles."""
     if x.dtype.kind not in "biufO" or x.dtype.itemsize > 8:
         refuse(f"computes with {x.dtype.name}")
     if x.dtype.kind == "f" and x.dtype.itemsize < 8:

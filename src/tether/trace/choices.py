@@ -1,4 +1,4 @@
-"""Functions of two numbers, traced or not: the smaller or larger one, angles and lengths."""
+"""Functions of two numbers, traced or not: minimum, maximum, arctan2 and hypot."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _LENGTH = Operation("hypot", binary(op.HYPOT), table(of_quotients))
 
 
 def minimum(x: Any, y: Any) -> Any:
-    """Smaller of two numbers; NaN if either is, as NumPy has it."""
+    """Smaller of two numbers; NaN if either is, as in NumPy."""
     return combine(_MINIMUM, x, y) if is_traced(x, y) else np.minimum(x, y)
 
 
 def maximum(x: Any, y: Any) -> Any:
-    """Larger of two numbers; NaN if either is, as NumPy has it."""
+    """Larger of two numbers; NaN if either is, as in NumPy."""
     return combine(_MAXIMUM, x, y) if is_traced(x, y) else np.maximum(x, y)
 
 
 def fmin(x: Any, y: Any) -> Any:
-    """Smaller of two numbers, the other one where one is NaN."""
+    """Smaller of two numbers; if one is NaN, the other."""
     if not is_traced(x, y):
         return np.fmin(x, y)
     return select(x <= y, x, _unless_nan(y, x))
 
 
 def fmax(x: Any, y: Any) -> Any:
-    """Larger of two numbers, the other one where one is NaN."""
+    """Larger of two numbers; if one is NaN, the other."""
     if not is_traced(x, y):
         return np.fmax(x, y)
     return select(x >= y, x, _unless_nan(y, x))
@@ -54,21 +54,21 @@ def _unless_nan(x: Any, other: Any) -> Any:
 
 
 def first_unless_less(x: Any, y: Any) -> Any:
-    """Smaller of two numbers as `min` has it: the first one unless the second is less."""
-    if not is_traced(y) and y == y:  # then NaN can only come from x, and stays
+    """Smaller of two numbers as Python's `min` has it: the first unless the second is less."""
+    if not is_traced(y) and y == y:  # then only x can be NaN, which both versions return
         return of_kind(_common(x, y), minimum(x, y))
     return of_kind(_common(x, y), select(y < x, y, x))
 
 
 def first_unless_greater(x: Any, y: Any) -> Any:
-    """Larger of two numbers as `max` has it: the first one unless the second is greater."""
+    """Larger of two numbers as Python's `max` has it: the first unless the second is greater."""
     if not is_traced(y) and y == y:
         return of_kind(_common(x, y), maximum(x, y))
     return of_kind(_common(x, y), select(x < y, y, x))
 
 
 def _common(x: Any, y: Any) -> int:
-    """Kind of one of two numbers, nobody knows which."""
+    """Kind of a number that may be either of two."""
     first, second = kind_of_number(x), kind_of_number(y)
     if first == second:
         return first

@@ -1,4 +1,4 @@
-"""The types float and numpy.float64 as a traced function finds them."""
+"""The types `float` and `numpy.float64` as a traced function sees them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TracedFloat(float, metaclass=FloatMeta):
     dtype = np.dtype(float)
 
     def __new__(cls, value: Any = 0.0) -> Any:
-        """Convert what is not traced."""
+        """Convert a value; a traced number stays traced."""
         if isinstance(value, TracedArray) and value.size == 1:
             value = value.reshape(-1)[0]
         return of_kind(FLOAT + PYTHON, value) if type(value) is Scalar else float(value)
@@ -55,7 +55,7 @@ class TracedFloat64(float, metaclass=FloatMeta):
     dtype = np.dtype(float)
 
     def __new__(cls, value: Any = 0.0) -> Any:
-        """Convert what is not traced."""
+        """Convert a value; a traced number stays traced."""
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = plain(value)[()]
         if isinstance(value, (TracedArray, list, tuple)) and has_traced(value):
@@ -84,5 +84,5 @@ def type_of(value: Any) -> type:
     if type(value) is not Scalar:
         return type(value)
     if origin_of(value.kind) in UNCERTAIN:
-        refuse("asks for the type of a number that may have one or another")
+        refuse("asks for the type of a number that may be of several types")
     return _TYPES[value.kind]

@@ -1,9 +1,9 @@
-"""Series and data frames of pandas, which a function looks numbers up in.
+"""Series and data frames of pandas in which a function looks up numbers.
 
 They are read like other containers: labels and numbers by value, and floats may become inputs. In a
-traced function something stands for them that gives numbers, arrays and parts of themselves, and
-refuses everything else. pandas itself finds what is asked for: the same question is put to a copy
-and to a frame of the same labels that holds the places of the numbers.
+traced function a stand-in returns numbers, arrays and parts of the frame, and refuses everything
+else. pandas itself does the look-up: in a copy of the frame, and in a frame with the same labels
+that holds the places of the numbers.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _INDEXERS = frozenset(("loc", "iloc", "at", "iat"))
 
 
 def is_frame(value: Any) -> bool:
-    """Tell whether a value is a Series or a DataFrame of pandas, and of no class derived from it.
+    """Tell whether a value is a pandas Series or DataFrame, and not of a derived class.
 
-    pandas itself is not loaded for that.
+    This does not load pandas.
     """
     pandas = sys.modules.get("pandas")
     known = getattr(pandas, "Series", None), getattr(pandas, "DataFrame", None)
@@ -42,9 +42,9 @@ def is_frame(value: Any) -> bool:
 
 
 def labels_and_values(value: Any) -> tuple[tuple, list[Any]] | None:
-    """List all that a function can find in a frame: its labels, and its values by columns.
+    """Return the labels of a frame and its values by columns: all that a function can find there.
 
-    None where there are too many of them, or some that are no plain numbers or texts.
+    None if there are too many, or if some are not plain numbers or texts.
     """
     if math.prod(value.shape) > _MOST_VALUES:
         return None
@@ -74,7 +74,7 @@ class Frame:
     Parameters
     ----------
     thing, places : Series or DataFrame
-        A copy of the frame, and one of the same labels with the places of its values.
+        A copy of the frame, and a frame with the same labels that holds the places of its values.
     values : list
         The values by columns; traced numbers where these are inputs.
     """
@@ -92,7 +92,7 @@ class Frame:
 
     @classmethod
     def of(cls, thing: Any, values: list[Any]) -> Frame:
-        """Make what stands for a frame with these values in place of its own."""
+        """Make the stand-in for a frame, with these values in place of its own."""
         places = np.arange(len(values)).reshape(thing.shape[::-1]).T
         options = {"columns": thing.columns} if thing.ndim == 2 else {}
         return cls(thing.copy(), type(thing)(places, index=thing.index, **options), values)
@@ -138,7 +138,7 @@ class Frame:
         return self._given(question(self._thing), question(self._places))
 
     def _given(self, found: Any, places: Any) -> Any:
-        """Give what stands for something that was found, from the same of the places."""
+        """Return the stand-in for a result of a look-up, given the same look-up of the places."""
         if is_frame(found):
             return Frame(found, places, self._values)
         if isinstance(found, np.ndarray):
@@ -168,7 +168,7 @@ class Frame:
 
 
 class _Indexer:
-    """Stands for `loc` and its like."""
+    """Stands for `loc`, `iloc`, `at` and `iat`."""
 
     __slots__ = ("_frame", "_name")
 

@@ -52,7 +52,7 @@ def erf(x: Any) -> Any:
 
 
 def special_function(name: str) -> Function:
-    """Give what is called in place of a special function: of (x), or of (order, x)."""
+    """Return the function called in place of a special function of (x), or of (order, x)."""
     def function(*args: Any) -> Any:
         if not is_traced(*args):
             import scipy.special  # late, to save time
@@ -98,7 +98,7 @@ def heaviside(x: Any, at_zero: Any) -> Any:
     """Step from 0 to 1."""
     if not is_traced(x, at_zero):
         return np.heaviside(x, at_zero)
-    # the last of them is NaN, if x is
+    # the last choice is NaN if x is
     return select(x > 0.0, 1.0, select(x < 0.0, 0.0, select(x == 0.0, at_zero, x)))
 
 
@@ -109,7 +109,7 @@ def copysign(x: Any, y: Any) -> Any:
     size = abs(x)
     if not is_traced(y):
         return size if np.copysign(1.0, y) > 0.0 else -size
-    # zero has a sign, which angles know
+    # zero has a sign, which arctan2 shows
     at_zero = size * UNARY["sign"](arctan2(y, -1.0))
     return select(y < 0.0, -size, select(y == 0.0, at_zero, size))
 
@@ -122,17 +122,17 @@ def clip(x: Any, low: Any, high: Any) -> Any:
 
 
 def isnan(x: Any) -> Any:
-    """Say whether x is not a number."""
+    """Tell whether x is NaN."""
     return x != x
 
 
 def isfinite(x: Any) -> Any:
-    """Say whether x is a number and not infinite."""
+    """Tell whether x is neither NaN nor infinite."""
     return abs(x) < math.inf
 
 
 def isinf(x: Any) -> Any:
-    """Say whether x is infinite."""
+    """Tell whether x is infinite."""
     return abs(x) == math.inf
 
 
@@ -151,7 +151,7 @@ def expit(x: Any) -> Any:
 
 
 def xlogy(x: Any, y: Any) -> Any:
-    """``x log y``, zero where x is."""
+    """``x log y``, zero where x is zero."""
     return select(x == 0.0, 0.0, x * UNARY["log"](y))
 
 

@@ -1,9 +1,9 @@
 """Tables of two and more variables: SciPy's interpolants on a grid, as products of splines.
 
-An interpolant on a grid is a sum of products, f(x, y) = sum_j g_j(x) w_j(y): g_j goes through the
-values on one line of the grid, and w_j is one at that line and zero at the others, or what serves
-for that with splines of higher degree. Each factor is a piecewise polynomial of one variable
-(`tether.trace.splines`), so derivatives are exact.
+An interpolant on a grid is a sum of products, f(x, y) = sum_j g_j(x) w_j(y). With linear
+interpolation g_j goes through the values on one line of the grid, and w_j is one at that line and
+zero at the others; with splines of higher degree w_j is the basis spline of number j. Each factor
+is a piecewise polynomial of one variable (`tether.trace.splines`), so derivatives are exact.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tether.trace.standins import ConstantsOnly, Unchanging
 
 __all__ = ["interpolant_on_grid"]
 
-# Beyond this many lines of a grid the expressions get long.
+# With more lines of a grid than this, the expressions get too long.
 MOST_LINES = 256
 
 
@@ -35,7 +35,7 @@ class _Product:
     """A sum of products of splines, one factor for each variable."""
 
     def __init__(self, axes: Sequence[tuple[np.ndarray, int]], values: np.ndarray) -> None:
-        """Take knots and degree for each axis, and coefficients."""
+        """Make it from knots and degree for each axis, and coefficients."""
         spline = sys.modules["scipy.interpolate"].BSpline
         (knots, degree), *others = axes
         self._first = interpolant(spline(knots, values, degree))
@@ -45,7 +45,7 @@ class _Product:
         ]
 
     def at(self, point: Sequence[Any], orders: Sequence[int]) -> Any:
-        """Evaluate at a point: the derivative of these orders."""
+        """Evaluate the derivative of these orders at a point."""
         result = plain(self._first(point[0], orders[0]))
         for weights, x, order in zip(self._weights, point[1:], orders[1:], strict=True):
             factors = plain(weights(x, order))
@@ -66,11 +66,11 @@ class RegularGrid(Unchanging):
         object.__setattr__(self, "_product", _Product(axes, np.asarray(function.values, float)))
 
     def __call__(self, xi: Any, method: str | None = None, **options: Any) -> Any:
-        """Evaluate, or make nodes."""
+        """Evaluate; at traced points, make nodes."""
         if options or method not in (None, "linear"):
             refuse("an interpolant on a grid with these options is not known to tracing")
         if not has_traced(lifted(xi)):
-            return promoted(np.array(self._thing(_plainly(xi))))
+            return promoted(np.array(self._thing(_plain_value(xi))))
         points = _points(xi, len(self._ends))
         values = [self._value(point) for point in points.reshape(-1, len(self._ends))]
         return _in_shape(values, points.shape[:-1])
@@ -107,14 +107,14 @@ class GridFunction:
         self, points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True,
         fill_value: Any = math.nan,
     ) -> Any:
-        """Evaluate, or make nodes."""
+        """Evaluate; at traced points, make nodes."""
         if not has_traced((lifted(points), lifted(values), lifted(xi))):
             return ConstantsOnly(self._function)(points, values, xi, method, bounds_error,
                                                  fill_value)
         if has_traced(tuple(map(lifted, points))) or has_traced(lifted(values)):
             refuse("interpn of traced values is not known to tracing")
         made = sys.modules["scipy.interpolate"].RegularGridInterpolator(
-            tuple(map(_plainly, points)), _plainly(values), method, bounds_error, fill_value
+            tuple(map(_plain_value, points)), _plain_value(values), method, bounds_error, fill_value
         )
         table = interpolant_on_grid(made)
         if table is None:
@@ -124,7 +124,7 @@ class GridFunction:
 
 
 class BivariateSpline(Unchanging):
-    """Stands for a `RectBivariateSpline`, which stays where it was outside its grid."""
+    """Stands for a `RectBivariateSpline`, which is constant outside its grid."""
 
     known = frozenset(("tck", "degrees", "fp"))
 
@@ -138,9 +138,9 @@ class BivariateSpline(Unchanging):
         object.__setattr__(self, "_product", product)
 
     def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
-        """Evaluate, or make nodes."""
+        """Evaluate; at traced points, make nodes."""
         if not has_traced((lifted(x), lifted(y))):
-            return promoted(np.array(self._thing(_plainly(x), _plainly(y), dx, dy, grid)))
+            return promoted(np.array(self._thing(_plain_value(x), _plain_value(y), dx, dy, grid)))
         x, y = objects(x), objects(y)
         if grid and (x.size > 1 or y.size > 1):
             refuse("a spline on a grid of traced points is not known to tracing")
@@ -177,21 +177,21 @@ def _in_shape(values: list[Any], shape: tuple[int, ...]) -> Any:
     return np.fromiter(values, object, len(values)).reshape(shape).view(TracedArray)
 
 
-def _plainly(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if type(value) in (list, tuple):
-        return type(value)(map(_plainly, value))
+        return type(value)(map(_plain_value, value))
     return demoted(value)
 
 
 def function_on_grid(function: Any) -> GridFunction | None:
-    """Give what stands for `interpn`, None for any other function."""
+    """Return the stand-in for `interpn`, None for any other function."""
     module = sys.modules.get("scipy.interpolate")
     is_known = module is not None and function is getattr(module, "interpn", None)
     return GridFunction(function) if is_known else None
 
 
 def interpolant_on_grid(value: Any) -> Any:
-    """Give what stands for an interpolant on a grid, None for what is none or too large."""
+    """Return the stand-in for an interpolant on a grid; None for other or too large objects."""
     module = sys.modules.get("scipy.interpolate")
     if module is None:
         return None

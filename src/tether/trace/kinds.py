@@ -1,8 +1,8 @@
-"""What type a traced number has in the function itself: float or int or bool, Python's or NumPy's.
+"""Kinds: the type that a traced number has in the function itself.
 
-NumPy's numbers do not always compute as Python's do. The sum of two of its bools is a bool, that
-of two of Python's an integer; and a function may ask for the type. So every traced number has a
-kind: its class, and where it comes from.
+It is a float, an int or a bool, of Python or of NumPy, and these do not always compute alike: the
+sum of two NumPy bools is a bool, that of two Python bools an integer. A function may also ask for
+the type. So every traced number has a kind, which is its class plus its origin.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-# Classes, in the order in which they are promoted; MIXED is an int or a float, nobody knows which.
+# Classes, in the order in which they are promoted; MIXED may be an int or a float.
 BOOL, INT, MIXED, FLOAT = 0, 8, 16, 24
-# Origins: a number of Python, one of NumPy, an array without dimensions; unknown; and one of the
-# first two, nobody knows which.
+# Origins: a Python number, a NumPy number, an array without dimensions; UNSURE may be any of these,
+# EITHER one of the first two.
 PYTHON, NUMPY, BOXED, UNSURE, EITHER = 0, 1, 2, 3, 4
 UNCERTAIN = (UNSURE, EITHER)
 _ORIGINS = 7
@@ -45,7 +45,7 @@ def origin_of(kind: int) -> int:
 
 
 def origin_of_result(x: int, y: int) -> int:
-    """Where the result of an operation comes from: NumPy as soon as one operand does."""
+    """Origin of the result of an operation: NumPy if one operand is."""
     if x == y == PYTHON:
         return PYTHON
     if x in (NUMPY, BOXED) or y in (NUMPY, BOXED):
@@ -53,7 +53,7 @@ def origin_of_result(x: int, y: int) -> int:
     return UNSURE if UNSURE in (x, y) else EITHER
 
 
-# Origin of a result and class by promotion, for every pair of kinds.
+# Kind of a result whose class is that of the promoted operands, for every pair of kinds.
 PROMOTED = [
     [max(class_of(x), class_of(y)) + origin_of_result(origin_of(x), origin_of(y))
      for y in KINDS]
@@ -63,7 +63,7 @@ PROMOTED = [
 
 @functools.lru_cache(256)
 def _kind_of_subclass(cls: type) -> int | None:
-    """Kind of the instances of other number types, None where they may compute otherwise."""
+    """Kind of the instances of a subclass of a number type; None if it may compute differently."""
     if issubclass(cls, np.integer):
         return NP_INT
     base = int if issubclass(cls, int) else float if issubclass(cls, float) else None
@@ -78,7 +78,7 @@ def _kind_of_subclass(cls: type) -> int | None:
 
 
 def kind_of(value: Any) -> int | None:
-    """Kind of an ordinary number; None for what is none, or computes in a way of its own."""
+    """Kind of an ordinary number; None for anything else, or a type with its own arithmetic."""
     cls = type(value)
     found = OF_TYPE.get(cls)
     if found is None and isinstance(value, (float, int, np.integer)):

@@ -1,4 +1,4 @@
-"""Functions of NumPy whose own implementation cannot handle traced numbers."""
+"""Replacements for NumPy functions whose own implementation cannot handle traced numbers."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from tether.trace.kinds import BOOL, BOXED, FLOAT, dtype_of
 from tether.trace.piecewise import from_points
 from tether.trace.refusal import refuse
 from tether.trace.scalar import Scalar, is_traced, of_kind, select
-from tether.trace.splines import FILL, STAY, Pieces
+from tether.trace.splines import FILL, KEEP, Pieces
 
-# Beyond these sizes the expressions get long.
+# With larger ones the expressions get too long.
 _LARGEST_TABLE = 64
 _LARGEST_SYSTEM = 8
 
 
 def handles(function: Any) -> Callable[[Callable], Callable]:
-    """Register what is called in place of a function of NumPy."""
+    """Register the function that is called in place of a NumPy function."""
 
     def register(handler: Callable) -> Callable:
         HANDLERS[function] = handler
@@ -50,15 +50,15 @@ def handles(function: Any) -> Callable[[Callable], Callable]:
 
 
 def objects(value: Any) -> np.ndarray:
-    """Array of objects from anything array-like."""
+    """Convert anything array-like to an array of objects."""
     return np.asarray(plain(lifted(value))).astype(object)
 
 
-# --- arrays like others ---------------------------------------------------------------------
+# --- filled arrays --------------------------------------------------------------------------
 
 
 def filled(shape: Any, value: Any, dtype: Any = None) -> Any:
-    """Make an array of one value that may hold traced numbers, unless it holds whole numbers."""
+    """Make an array of one value; one of floats can hold traced numbers."""
     if current.batches is not None:
         return numpy_protocol.answers["new array"](shape, value, as_dtype(dtype))
     if not is_float_dtype(dtype):
@@ -82,7 +82,7 @@ def _like(value: float) -> Callable[..., Any]:
 
 
 def _filled_like(prototype: Any, value: Any, dtype: Any, order: Any, shape: Any) -> Any:
-    """Make an array of one value that lies in memory as another one does."""
+    """Make an array of one value with the memory order of another array."""
     pattern = np.asarray(plain(prototype))
     made = filled(pattern.shape if shape is None else shape, value, dtype)
     if np.ndim(made) < 2:
@@ -141,7 +141,7 @@ def _select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0.
 def _condition(value: Any) -> Any:
     value = lifted(value)
     if class_of_value(value) != BOOL:
-        refuse("picks elements by something else than a condition")
+        refuse("picks elements by something other than a condition")
     return value
 
 
@@ -168,9 +168,9 @@ def _piecewise(x: Any, conditions: Any, functions: Sequence[Any], *args: Any, **
 
 
 def _of_each_element(function: Any, x: TracedArray, args: tuple, more: dict) -> Any:
-    """Values of a function at elements of an array, none of which depends on the others.
+    """Values of a function at the elements of an array; each must depend on its element only.
 
-    NumPy calls it with those elements only for which a condition holds.
+    NumPy calls the function only with those elements for which a condition holds.
     """
     recorder = next(u.recorder for u in plain(x).flat if is_traced(u))
     with recorder.without_branches("a function that np.piecewise calls"):
@@ -224,7 +224,7 @@ def _interp(
 
 
 def _from_one_node(x: Any, node: float, here: Any, left: Any, right: Any) -> Any:
-    """Interpolate in a table of one number, which holds for NaN too."""
+    """Interpolate in a table of one number, which NumPy returns even for NaN."""
     below, above = (here if end is None else plain(end)[()] if isinstance(end, np.ndarray) else end
                     for end in (left, right))
 
@@ -237,13 +237,13 @@ def _from_one_node(x: Any, node: float, here: Any, left: Any, right: Any) -> Any
 def _from_table(
     x: Any, xs: np.ndarray, fs: np.ndarray, left: Any, right: Any, period: Any
 ) -> Any:
-    """Interpolate between given numbers: one node for each x."""
+    """Interpolate between given numbers, with one node for each x."""
     if xs.ndim != 1 or fs.shape != xs.shape or fs.dtype.kind not in "fiub" or not len(xs):
         refuse("np.interp with these nodes is not known to tracing")
     if not np.isfinite(fs.astype(float)).all():
         refuse("np.interp between numbers that are not finite is not known to tracing")
     xs, fs = xs.astype(float), fs.astype(float)
-    outside, fill = STAY, (left, right)
+    outside, fill = KEEP, (left, right)
     if period is not None:
         period = abs(period)
         order = np.argsort(xs % period)
@@ -280,7 +280,7 @@ def _sinc(x: Any) -> Any:
 
 @handles(np.searchsorted)
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Find places by branches: a place has to be a number, for it serves as an index."""
+    """Find places by branches, since a place serves as an index and has to be an integer."""
     edges = demoted(a)
     if sorter is not None or has_traced(edges) or np.ndim(edges) != 1:
         refuse("np.searchsorted with these arguments is not known to tracing")
@@ -316,7 +316,7 @@ def _gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> A
 
 
 def _slope(values: np.ndarray, axis: int, spacing: Any, edge_order: int) -> Any:
-    """Differences of second order inside, of order `edge_order` at the edges."""
+    """Slopes by differences, of second order inside and of order `edge_order` at the edges."""
     f = np.moveaxis(values, axis, 0)
     if len(f) < edge_order + 1 or edge_order not in (1, 2):
         raise ValueError("Shape of array too small to calculate a numerical gradient")
@@ -345,7 +345,7 @@ def _slope(values: np.ndarray, axis: int, spacing: Any, edge_order: int) -> Any:
 
 
 def _edge(f: Any, h: Any, order: int) -> Any:
-    """Slope at the first of two or three points, towards the others."""
+    """Slope at the first of two or three points, in the direction of the others."""
     if order == 1:
         return (f[1] - f[0]) / h[0]
     a = -(2.0 * h[0] + h[1]) / (h[0] * (h[0] + h[1]))
@@ -414,7 +414,7 @@ def _square(matrix: Any) -> np.ndarray:
 
 
 def _expand(rows: np.ndarray) -> Any:
-    """Compute a determinant along the first row."""
+    """Compute a determinant by expansion along the first row."""
     if len(rows) == 0:
         return 1.0
     minors = (_expand(np.delete(rows[1:], j, axis=1)) for j in range(len(rows)))
@@ -446,8 +446,8 @@ def _equal(x: Any, y: Any) -> bool:
 def _eliminate(rows: list[list], right: list[list]) -> list[list]:
     """Gaussian elimination down the diagonal.
 
-    Safe for positive definite matrices, and those bordered by constraints, the symmetric ones
-    that occur in residuals. A pivot that is identically zero is passed over.
+    Safe for the symmetric matrices that occur in residuals: positive definite ones, also bordered
+    by constraints. A pivot that is identically zero is avoided by exchanging rows.
     """
     n = len(rows)
     for k in range(n):

@@ -1,8 +1,8 @@
-"""What NumPy calls when one of its functions meets a symbol.
+"""The functions that run when NumPy is called with a symbol.
 
-Symbols (`scalar.py`, `arrays.py`) have to name what answers for them, and the answers
-(`arrays.py`, `array_functions.py`) are made of symbols. So the answers are put here when they are
-loaded, and the symbols look here when they are asked.
+Symbols (`scalar.py`, `arrays.py`) have to call these functions, and the functions (`arrays.py`,
+`array_functions.py`) are themselves written with symbols. To avoid a circular import the functions
+are registered here when their modules are loaded, and the symbols look them up when NumPy calls.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["answers", "by"]
+__all__ = ["answers", "register"]
 
-# "ufunc": (ufunc, method, inputs, options); "function": (function, args, options); and those of
-# whole arrays (`whole_functions.py`): "whole ufunc", "whole function". While these are traced also
-# "new array": (shape, value, dtype); "array": (nested lists, copy); "promote": (array,);
-# "math": (name, args); "product": (sparse matrix, array).
+# Name and arguments of each: "ufunc": (ufunc, method, inputs, options); "function": (function,
+# args, options); the same for whole arrays (`whole_functions.py`): "whole ufunc", "whole function".
+# Only used while whole arrays are traced: "new array": (shape, value, dtype); "array": (nested
+# lists, copy); "promote": (array,); "math": (name, args); "product": (sparse matrix, array).
 answers: dict[str, Callable[..., Any]] = {}
 
 
-def by(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Answer NumPy's protocol of this name by the function that follows."""
+def register(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a function to register it under this name."""
 
     def put(answer: Callable[..., Any]) -> Callable[..., Any]:
         answers[name] = answer

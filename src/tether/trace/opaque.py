@@ -1,4 +1,4 @@
-"""Objects that are called or multiplied with as a whole: splines and sparse matrices."""
+"""Interpolants that are called from the graph, and products with sparse matrices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KNOWN_OF_MATRICES = frozenset(
 
 
 def is_differentiable(value: Any) -> bool:
-    """Tell whether a value is an interpolant of SciPy: callable, with a derivative."""
+    """Tell whether a value is a SciPy interpolant: callable, with a derivative."""
     return (
         type(value).__module__.startswith("scipy.interpolate")
         and callable(value)
@@ -42,7 +42,7 @@ class OpaqueFunction(Unchanging):
         object.__setattr__(self, "_call", _Call(function) if call is None else call)
 
     def __call__(self, x: Any, *args: Any, **options: Any) -> Any:
-        """Evaluate, or make a node."""
+        """Evaluate; at a traced number, make a node."""
         x = lifted(x)
         if isinstance(x, TracedArray) and has_traced(x):
             loop = np.frompyfunc(lambda u: self(u, *args, **options), 1, 1)
@@ -68,7 +68,7 @@ class OpaqueFunction(Unchanging):
 
 
 class _Call:
-    """One number in, one out; equal when they call the same interpolant."""
+    """An interpolant or one of its derivatives, as a function of one number."""
 
     def __init__(self, function: Any, order: int = 0) -> None:
         self.function, self.order = function, order
@@ -86,7 +86,7 @@ class _Call:
 
 
 class SparseMatrix(Unchanging):
-    """Stands for a sparse matrix: its products with traced vectors are sums over the entries."""
+    """Stands for a sparse matrix, whose products with traced vectors are sums over its entries."""
 
     known = _KNOWN_OF_MATRICES
     __array_ufunc__ = None
@@ -109,7 +109,7 @@ class SparseMatrix(Unchanging):
         return (self.T @ np.asarray(other).T).T
 
     def dot(self, other: Any) -> Any:
-        """Multiply from the left."""
+        """Multiply with a vector or matrix on the right."""
         return self @ other
 
     def __mul__(self, other: Any) -> Any:

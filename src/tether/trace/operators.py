@@ -1,4 +1,4 @@
-"""Operators: what they compute, and the kinds of their results."""
+"""Python's operators on traced numbers: the nodes they make, and the kinds of their results."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ from tether.trace.kinds import (
 )
 from tether.trace.raising import Errors
 
-# What stands in a table of kinds in place of a result.
+# Entries of a table of kinds that are not kinds.
 REFUSED, EITHER_ONE, BOTH, WITH_CARE = -1, -2, -3, -4
 
 
 class Operation:
-    """An operator: what it computes, and the kind of its result for all kinds of operands.
+    """An operator.
 
     Attributes
     ----------
-    name, method, kinds
-        How it is written, what makes its node, and the table of kinds.
+    name : str
+        Its symbol or name, for messages.
+    method : callable
+        Makes its node.
+    kinds : list of list of int
+        The kind of its result for all kinds of operands.
     errors : callable or None
-        Exceptions of Python's numbers, see `tether.trace.raising`.
+        The exceptions that it raises for Python numbers, see `tether.trace.raising`.
     """
 
     __slots__ = ("errors", "kinds", "method", "name")
@@ -43,12 +47,12 @@ class Operation:
 
 
 def table(rule: Callable[[int, int, int], int]) -> list[list[int]]:
-    """Kinds of the results of an operation."""
+    """Make the table of kinds of an operation from a rule for two kinds."""
     return [[rule(x, y, PROMOTED[x][y]) for y in KINDS] for x in KINDS]
 
 
 def of_sums(of_bools: int) -> Callable[[int, int, int], int]:
-    """Kinds of + - *, where two bools of NumPy give something of their own."""
+    """Return the rule for + - *, where the result for two NumPy bools is `of_bools`."""
 
     def rule(x: int, y: int, promoted: int) -> int:
         if class_of(promoted) != BOOL:
@@ -80,5 +84,5 @@ def of_comparisons(x: int, y: int, promoted: int) -> int:
 
 
 def of_bits(x: int, y: int, promoted: int) -> int:
-    """Kind of the result of & and its like, for bools only."""
+    """Kind of the result of & | ^, which are for bools only."""
     return promoted if class_of(promoted) == BOOL else REFUSED

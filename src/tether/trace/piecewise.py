@@ -1,8 +1,8 @@
-"""Piecewise polynomials: breakpoints and coefficients that a graph and its programs carry along.
+"""Piecewise polynomials: breakpoints and coefficients that a graph and its programs contain.
 
 A spline or a table of measured values becomes one operation on one operand, whatever the number of
-its points. The polynomials at the ends go on outside; whoever wants something else there limits
-the operand (`tether.trace.splines`).
+its points. Outside, the first and the last polynomial continue; `tether.trace.splines` limits the
+operand if a spline does something else there.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Piecewise:
     Parameters
     ----------
     starts : array_like, shape (k,)
-        Where one polynomial ends and the next begins, ascending; the next one holds there.
+        Breakpoints between the polynomials, ascending; at a breakpoint the next one holds.
     bases : array_like, shape (k + 1,)
         Points about which the polynomials are expanded.
     coefficients : array_like, shape (k + 1, width)
-        Of the powers 0, 1, ... of x minus the base.
+        Coefficients of the powers 0, 1, ... of x minus the base.
     name : str
-        For formulas.
+        Its name in formulas.
 
     Examples
     --------
@@ -55,21 +55,21 @@ class Piecewise:
 
     @cached_property
     def flat(self) -> np.ndarray:
-        """All of it as a program has it.
+        """All numbers in one array, as in a program.
 
-        Numbers of breakpoints and of coefficients, the breakpoints, and for each polynomial its
-        base and its coefficients.
+        These are the numbers of breakpoints and of coefficients, the breakpoints, and for each
+        polynomial its base and its coefficients.
         """
         pieces = np.column_stack([self.bases, self.coefficients])
         return np.concatenate([[len(self.starts), self.width], self.starts, pieces.ravel()])
 
     @cached_property
     def key(self) -> bytes:
-        """Content, to find equal ones."""
+        """The content as bytes, to find equal functions."""
         return self.flat.tobytes()
 
     def derivative(self) -> Piecewise:
-        """Differentiate once; always the same object."""
+        """Differentiate once; every call returns the same object."""
         return self._derivative
 
     @cached_property
@@ -81,13 +81,13 @@ class Piecewise:
 
     @property
     def constant(self) -> float | None:
-        """Its only value, None if there are several."""
+        """The value of a constant function, None for others."""
         values = self.coefficients
         return float(values[0, 0]) if self.width == 1 and np.all(values == values[0, 0]) else None
 
     @cached_property
     def smoothness(self) -> float:
-        """How often it can be differentiated until something jumps: -1 if it does so itself."""
+        """Order of the highest continuous derivative: -1 if the function itself jumps."""
         order, function = 0, self
         while order < self.width:
             rows, base = function.coefficients, function.bases
@@ -107,8 +107,8 @@ def _terms(rows: np.ndarray, distance: np.ndarray) -> np.ndarray:
 
 
 def from_points(x: np.ndarray, y: np.ndarray, name: str, stays: bool = False) -> Piecewise:
-    """Join points by straight lines; from the last on goes on, or `stays` with the last value."""
-    with np.errstate(all="ignore"):    # two points at one place are a jump
+    """Join points by straight lines; the last line continues, or the last value if `stays`."""
+    with np.errstate(all="ignore"):    # two points with the same x make a jump
         slopes = np.diff(y) / np.diff(x)
     if stays:
         return Piecewise(x[1:], x, np.column_stack([y, np.append(slopes, 0.0)]), name)
@@ -116,9 +116,9 @@ def from_points(x: np.ndarray, y: np.ndarray, name: str, stays: bool = False) ->
 
 
 def evaluate_piecewise(tables: np.ndarray, first: int, x: Any) -> Any:
-    """Evaluate the function that stands at `first` of the tables of a program.
+    """Evaluate the function that begins at `first` in the tables of a program.
 
-    The terms are added as SciPy adds them, and as the machine and its counterpart in C do.
+    The terms are added in the same order as in SciPy, in the machine and in C.
     """
     starts, pieces = _parts(tables, first)
     chosen = pieces[np.searchsorted(starts, np.real(x), side="right")]
@@ -132,7 +132,7 @@ def evaluate_piecewise(tables: np.ndarray, first: int, x: Any) -> Any:
 
 
 def piecewise_at(tables: np.ndarray, first: int) -> Piecewise:
-    """Return the function that stands at `first` of the tables of a program."""
+    """Return the function that begins at `first` in the tables of a program."""
     starts, pieces = _parts(tables, first)
     return Piecewise(starts, pieces[:, 0], pieces[:, 1:], "table")
 

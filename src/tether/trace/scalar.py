@@ -1,4 +1,4 @@
-"""Scalar: what stands in for a number while a function is traced."""
+"""Scalar: the symbol that stands for a number while a function is traced."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ from tether.trace.refusal import refuse
 
 
 class Recorder(Protocol):
-    """What scalars write to."""
+    """The graph to which scalars add nodes, and the decisions of a run."""
 
     graph: Graph
 
     def decide(self, condition: int) -> bool:
-        """Say which way a branch goes on this run."""
+        """Decide a branch in this run."""
 
 
 NUMBERS = (float, int, np.floating, np.integer, np.bool_)
@@ -79,9 +79,9 @@ def asked_from_inside() -> bool:
 
 
 def _asks_by_name(frame: types.FrameType) -> bool:
-    """Tell whether a function asks for an attribute, rather than NumPy's C on its behalf."""
+    """Tell whether a traced function itself asks for an attribute, rather than NumPy's C code."""
     name = frame.f_globals.get("__name__") or ""
-    if _is_inside(name) or name == "dataclasses":      # which asks whether it is a container
+    if _is_inside(name) or name == "dataclasses":      # it only asks whether it is a container
         return False
     if name.partition(".")[0] in sys.stdlib_module_names and name != "__main__":
         return True
@@ -109,7 +109,7 @@ class Scalar:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """What a library may ask for in place of the type."""
+        """Type, for libraries that ask for it in this way; refused to traced functions."""
         if _asks_by_name(sys._getframe(1)):
             refuse("asks for the type of a traced number")
         return Scalar
@@ -171,12 +171,12 @@ class Scalar:
 
     def __invert__(self) -> Any:
         if class_of(self.kind) != BOOL or origin_of(self.kind) in UNCERTAIN:
-            refuse("applies ~ to something else than a bool of NumPy")
+            refuse("applies ~ to something other than a NumPy bool")
         if origin_of(self.kind) == PYTHON:  # an integer: -1 or -2
             return _operate(_ARITHMETIC["sub"], -1, self)
         return logical_not(self)
 
-    # --- what needs a number --------------------------------------------------------------
+    # --- conversions that need a number ---------------------------------------------------
 
     def _number(self) -> float:
         graph = self.recorder.graph
@@ -202,19 +202,19 @@ class Scalar:
     def __trunc__(self) -> Scalar:
         refuse("makes an integer of a traced number")
 
-    # --- as NumPy's numbers ---------------------------------------------------------------
+    # --- members of NumPy numbers ---------------------------------------------------------
 
     @property
     def dtype(self) -> np.dtype:
-        """Type of NumPy's number; that of NumPy itself is none of its business."""
+        """Type of a NumPy number, hidden from NumPy itself."""
         if origin_of(self.kind) in (NUMPY, BOXED) and not asked_from_inside():
             return dtype_of(self.kind)
         raise AttributeError("dtype")
 
     def conjugate(self) -> Scalar:
-        """Give the number itself."""
+        """Return the number itself."""
         if class_of(self.kind) != FLOAT:
-            refuse("takes the real part of something else than a float")
+            refuse("takes the real part of something other than a float")
         return Scalar(self.recorder, self.node, self.kind)
 
     real = property(conjugate)
@@ -222,9 +222,9 @@ class Scalar:
     conj = copy = conjugate
 
     def item(self, *args: Any) -> Scalar:
-        """Give the number as one of Python's."""
+        """Return the number as a Python number."""
         if origin_of(self.kind) in UNCERTAIN or args:
-            refuse("asks for the item of a number that may not have any")
+            refuse("calls item() of a number that may not have it")
         return Scalar(self.recorder, self.node, class_of(self.kind) + PYTHON)
 
     tolist = item
@@ -247,15 +247,15 @@ class Scalar:
 
 
 def unboxed(kind: int) -> int:
-    """Kind of what an operation makes of a number of this kind."""
+    """Kind of the result of an operation on a number of this kind."""
     return class_of(kind) + NUMPY if origin_of(kind) == BOXED else kind
 
 
 def _signed(x: Scalar, what: str) -> int:
-    """Kind of a number with another sign."""
+    """Kind of a number after an operation on its sign."""
     if class_of(x.kind) == BOOL:
         if origin_of(x.kind) != PYTHON:
-            refuse(f"{what} a bool of NumPy")
+            refuse(f"{what} a NumPy bool")
         return INT + PYTHON
     return unboxed(x.kind)
 
@@ -267,7 +267,7 @@ def _is_number(x: Any) -> bool:
 # --- operations ---------------------------------------------------------------------------
 
 def _operate(operation: Operation, x: Any, y: Any) -> Any:
-    """Combine two numbers, at least one of them traced; leave the rest to their own operators."""
+    """Combine two numbers, at least one of them traced; leave other operands to their operators."""
     if type(x) is Scalar:
         recorder, a, first = x.recorder, x.node, x.kind
         if type(y) is Scalar:
@@ -275,12 +275,12 @@ def _operate(operation: Operation, x: Any, y: Any) -> Any:
         else:
             kind = kind_of(y)
             if kind is None:
-                return _strange(operation, x, y)
+                return _operate_on_other(operation, x, y)
             b, second = recorder.graph.constant(float(y)), kind
     else:
         kind = kind_of(x)
         if kind is None:
-            return _strange(operation, y, x, reflected=True)
+            return _operate_on_other(operation, y, x, reflected=True)
         recorder, b, second = y.recorder, y.node, y.kind
         a, first = recorder.graph.constant(float(x)), kind
     kind = operation.kinds[first][second]
@@ -307,8 +307,8 @@ def _is_safe(operation: Operation, graph: Graph, b: int, promoted: int) -> bool:
     return value >= 0.0 if operation is _POWER else value != 0.0
 
 
-def _strange(operation: Operation, x: Scalar, other: Any, reflected: bool = False) -> Any:
-    """Combine a traced number with something that is no ordinary number."""
+def _operate_on_other(operation: Operation, x: Scalar, other: Any, reflected: bool = False) -> Any:
+    """Combine a traced number with something that is not an ordinary number."""
     if isinstance(other, (np.float32, np.float16)):
         if class_of(x.kind) == FLOAT and origin_of(x.kind) in (NUMPY, BOXED):
             pair = (np.float64(other), x) if reflected else (x, np.float64(other))
@@ -322,12 +322,12 @@ def _strange(operation: Operation, x: Scalar, other: Any, reflected: bool = Fals
 
 
 def binary(code: int) -> Callable[[Graph, int, int], int]:
-    """Make what makes a node of an operation."""
+    """Return the function that makes a node of an operation."""
     return lambda graph, a, b: graph.binary(code, a, b)
 
 
 def truth(graph: Graph, node: int) -> int:
-    """Node of a condition: the node itself, or that it is not zero."""
+    """Node of a condition: the node itself, or the comparison of a number with zero."""
     if graph.nodes[node][0] in op.CONDITIONS or graph.is_constant(node):
         return node
     return graph.binary(op.NE, node, graph.zero)
@@ -341,7 +341,7 @@ def _logic(method: Callable[[Graph, int, int], int]) -> Callable[[Graph, int, in
 
 
 def _truth_value(graph: Graph, node: int) -> int:
-    """Node of a condition that is 0 or 1, also where it is a constant."""
+    """Node of a condition that is 0 or 1, even if it is a constant."""
     if graph.is_constant(node):
         return graph.constant(float(graph.value(node) != 0.0))
     return truth(graph, node)
@@ -375,7 +375,7 @@ _BITWISE = {
     name: Operation(sign, _NODES_OF_LOGIC[name], table(of_bits))
     for name, sign in (("and", "&"), ("or", "|"), ("xor", "^"))
 }
-# The same of anything: np.logical_and and its like.
+# The same for all kinds of operands: np.logical_and, logical_or and logical_xor.
 _LOGICAL = {
     name: Operation(f"logical_{name}", method, table(of_comparisons))
     for name, method in _NODES_OF_LOGIC.items()
@@ -391,7 +391,7 @@ _OF_UFUNC = {
 
 
 def _add_operators() -> None:
-    # Ordinary numbers whose result is one too need no more than this; `_operate` knows the rest.
+    # A short way for ordinary numbers with an ordinary result; `_operate` handles all others.
 
     def forward(operation: Operation) -> Callable[[Any, Any], Any]:
         kinds, method, errors = operation.kinds, operation.method, operation.errors
@@ -433,7 +433,7 @@ def _add_operators() -> None:
     def in_place(operation: Operation) -> Callable[[Any, Any], Any]:
         def operate(self: Scalar, other: Any) -> Any:
             if origin_of(self.kind) in (BOXED, UNSURE):
-                refuse("changes in place what may be an array that has other names too")
+                refuse("changes in place a value that may be an array with other names")
             return NotImplemented
 
         return operate
@@ -468,12 +468,12 @@ def combine(operation: Operation, x: Any, y: Any) -> Any:
 
 
 def of_kind(kind: int, x: Any) -> Any:
-    """Give a traced number another kind; leave the rest."""
+    """Give a traced number another kind; leave anything else."""
     return Scalar(x.recorder, x.node, kind) if type(x) is Scalar else x
 
 
 def with_origin(origin: int, x: Any) -> Any:
-    """Let a traced number come from somewhere else; leave the rest."""
+    """Give a traced number another origin; leave anything else."""
     if type(x) is not Scalar or origin_of(x.kind) == origin:
         return x
     return Scalar(x.recorder, x.node, class_of(x.kind) + origin)
@@ -494,22 +494,22 @@ def logical_not(x: Any) -> Any:
 
 
 def logical_and(x: Any, y: Any) -> Any:
-    """Conjunction without short cut."""
+    """Conjunction without short circuit."""
     return combine(_LOGICAL["and"], x, y) if is_traced(x, y) else bool(x) and bool(y)
 
 
 def logical_or(x: Any, y: Any) -> Any:
-    """Disjunction without short cut."""
+    """Disjunction without short circuit."""
     return combine(_LOGICAL["or"], x, y) if is_traced(x, y) else bool(x) or bool(y)
 
 
 def logical_xor(x: Any, y: Any) -> Any:
-    """Say whether exactly one of two conditions holds."""
+    """Tell whether exactly one of two conditions holds."""
     return combine(_LOGICAL["xor"], x, y) if is_traced(x, y) else bool(x) != bool(y)
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
-    """``x if condition else y`` as a node where the condition is traced."""
+    """``x if condition else y``, as a node if the condition is traced."""
     if not is_traced(condition):
         return x if condition else y
     graph = condition.recorder.graph
@@ -550,7 +550,7 @@ def floor_divide(x: Any, y: Any) -> Any:
     """Quotient rounded down, from the exact remainder as Python and NumPy compute it."""
     if not is_traced(x, y):
         return operator.floordiv(x, y)
-    remainder = combine(_ARITHMETIC["mod"], x, y)  # of the kind that the quotient has too
+    remainder = combine(_ARITHMETIC["mod"], x, y)  # of the same kind as the quotient
     result = floor((x - remainder) / y + 0.5)
     if not is_traced(y) and y == 0:
         result = x / y
@@ -561,6 +561,6 @@ def floor_divide(x: Any, y: Any) -> Any:
 
 
 def compare(name: str) -> Callable[[Any, Any], Any]:
-    """Comparison by the name of its operator."""
+    """Return the comparison with this name in `operator`."""
     plain, operation = getattr(operator, name), _COMPARISON[name]
     return lambda x, y: combine(operation, x, y) if is_traced(x, y) else plain(x, y)

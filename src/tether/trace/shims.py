@@ -1,4 +1,4 @@
-"""What a traced function finds under the names np, math and those of the builtins."""
+"""The replacements of np, math and the builtins in a traced function."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ from tether.trace.scalar import (
 
 # --- numpy ------------------------------------------------------------------------------------
 
-_OWN = dict(vars(np))      # before anybody changes it
+_OWN = dict(vars(np))      # NumPy's members before anything replaces one of them
 
-# These take a sequence of arrays as one argument, which must not become an array itself.
+# Functions that take a sequence of arrays as one argument, which must not become an array.
 _OF_SEQUENCES_TEXT = """
     concatenate stack hstack vstack dstack column_stack block select piecewise
     broadcast_arrays meshgrid ix_
@@ -156,7 +156,7 @@ def _full(shape: Any, value: Any, dtype: Any) -> Any:
     return filled(shape, value, dtype)
 
 
-# Classes of NumPy that do nothing with traced numbers.
+# NumPy classes that are harmless with traced numbers.
 _TYPES = (np.ndarray, np.dtype, np.ufunc, np.errstate, np.ndindex, np.finfo, np.iinfo, np.poly1d)
 
 
@@ -187,7 +187,7 @@ class NumpyShim:
 
     def __getattr__(self, name: str) -> Any:
         if name == "random":
-            refuse("np.random gives other numbers at every call")
+            refuse("np.random returns different numbers in every call")
         value = getattr(self._module, name)
         if self._module is np and _OWN.get(name, value) is not value:
             refuse(f"np.{name} has been replaced")
@@ -197,7 +197,7 @@ class NumpyShim:
 
 
 def numpy_member(value: Any, name: str) -> Any:
-    """Give what stands for a member of NumPy."""
+    """Return the stand-in for a member of NumPy."""
     if name in _NUMPY and value is getattr(np, name):
         return _NUMPY[name]
     if isinstance(value, np.ufunc):
@@ -248,7 +248,7 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 
 
 class UfuncShim:
-    """Stands for a universal function: also takes lists of traced numbers."""
+    """Stands for a universal function; takes lists of traced numbers, too."""
 
     __slots__ = ("_of_floats", "_ufunc")
 
@@ -269,17 +269,17 @@ class UfuncShim:
         return functools.partial(self._run, name) if callable(member) else member
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Run it."""
+        """Run the universal function."""
         if self._of_floats is not None and len(args) == 1 and not options:
             x = args[0]
-            if type(x) is Scalar and x.kind >= FLOAT:      # as `apply_ufunc` would
+            if type(x) is Scalar and x.kind >= FLOAT:      # the same as `apply_ufunc`, but faster
                 return with_origin(NUMPY, self._of_floats(with_origin(NUMPY, x)))
         return self._run("__call__", *args, **options)
 
     def _run(self, method: str, /, *args: Any, **options: Any) -> Any:
         args = tuple(map(lifted, args))
         if method == "at" and isinstance(args[0], np.ndarray) and not args[0].flags.writeable:
-            refuse("writes to an array from outside the function")    # which `at` does not notice
+            refuse("writes to an array from outside the function")    # `at` ignores the flag
         if any(isinstance(x, (Scalar, TracedArray)) for x in (*args, options.get("out"))):
             out = options.get("out")
             if out is not None and not isinstance(out, tuple):
@@ -296,7 +296,7 @@ _ufunc_shim = functools.lru_cache(256)(UfuncShim)
 
 
 def vectorised(function: Callable[..., Any], otypes: Any = None, **options: Any) -> Any:
-    """Stand for `numpy.vectorize` of a traced function of numbers."""
+    """Return the stand-in for `numpy.vectorize` of a traced function of numbers."""
     if any(value for name, value in options.items() if name != "doc"):
         refuse("np.vectorize with these options is not known to tracing")
     if otypes is not None and [np.dtype(as_dtype(x)) for x in otypes] != [np.dtype(float)]:
@@ -306,27 +306,27 @@ def vectorised(function: Callable[..., Any], otypes: Any = None, **options: Any)
         values = [lifted(x) for x in args]
         if not any(map(has_traced, values)):
             values = [demoted(x) for x in values]
-        # elements reach the function as numbers of Python
+        # elements reach the function as Python numbers
         boxes = [np.asarray(plain(x)).astype(object) for x in values]
-        loop = np.frompyfunc(_of_python_numbers(function), len(args), 1)
+        loop = np.frompyfunc(_with_python_numbers(function), len(args), 1)
         result = np.asarray(loop(*boxes), dtype=object)
         return _of_first_class(result, otypes)
 
     return run
 
 
-def _of_python_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_python_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: function(*(with_origin(PYTHON, x) for x in args))
 
 
 def _of_first_class(result: np.ndarray, otypes: Any) -> Any:
-    """Array of results; the first of them says what they are."""
+    """Array of results, whose class is that of the first one."""
     classes = [class_of_number(x) for x in result.flat]
     if not classes:
         refuse("np.vectorize of nothing is not known to tracing")
     chosen = FLOAT if otypes is not None else classes[0]
     if max(classes) > chosen:
-        refuse("np.vectorize rounds its results to what the first one is")
+        refuse("np.vectorize converts its results to the type of the first one")
     if not result.ndim:
         value = result[()]
         return of_kind(chosen + BOXED, value) if is_traced(value) else np.array(value)
@@ -335,7 +335,7 @@ def _of_first_class(result: np.ndarray, otypes: Any) -> Any:
 
 # --- math -----------------------------------------------------------------------------------
 
-_SAME_IN_MATH = """
+_SAME_NAME_IN_MATH = """
     sqrt exp sin cos tan sinh cosh tanh fabs floor ceil trunc log1p expm1 log2 log10 exp2
     cbrt isnan isinf isfinite degrees radians
 """
@@ -356,7 +356,7 @@ def _dist(p: Iterable[Any], q: Iterable[Any]) -> Any:
 
 
 def _math_functions() -> dict[str, Callable[..., Any]]:
-    functions: dict[str, Callable[..., Any]] = {k: UNARY[k] for k in _SAME_IN_MATH.split()}
+    functions: dict[str, Callable[..., Any]] = {k: UNARY[k] for k in _SAME_NAME_IN_MATH.split()}
     functions |= {k: UNARY["arc" + k[1:]] for k in _INVERSE_IN_MATH}
     functions |= {name: BINARY[name] for name in ("copysign", "fmod")}
     functions |= {"atan2": BINARY["arctan2"], "log": _log, "erf": erf, "hypot": _hypot}
@@ -373,7 +373,7 @@ _GIVE_BOOLS = frozenset(("isnan", "isinf", "isfinite"))
 
 def _math_shim(name: str, plain: Callable[..., Any], traced: Callable[..., Any] | None) -> Any:
     wanted = INT if name in _GIVE_INTEGERS else BOOL if name in _GIVE_BOOLS else FLOAT
-    of_one = None if name in _OF_SEVERAL else traced
+    of_one = None if name in _OF_ITERABLES else traced
 
     def function(*args: Any, **options: Any) -> Any:
         if guards:
@@ -384,7 +384,7 @@ def _math_shim(name: str, plain: Callable[..., Any], traced: Callable[..., Any] 
         if not has_traced(args) and not has_traced(tuple(options.values())):
             return guards.raised_by(run, *args, **options)
         if not never_raises(name):
-            check_math(name, [_number_of_python(x) for x in args])
+            check_math(name, [_python_number(x) for x in args])
         with guards.lifted():
             return run(*args, **options)
 
@@ -398,19 +398,19 @@ def _math_shim(name: str, plain: Callable[..., Any], traced: Callable[..., Any] 
             return plain(*map(demoted, args), **options)
         if traced is None:
             refuse(f"math.{name} is not known to tracing")
-        if name in _OF_SEVERAL:
+        if name in _OF_ITERABLES:
             return traced(*args, **options)
-        result = traced(*map(_number_of_python, args), **options)
+        result = traced(*map(_python_number, args), **options)
         return of_kind(wanted + PYTHON, result)
 
     return function
 
 
-_OF_SEVERAL = frozenset(("prod", "dist"))
+_OF_ITERABLES = frozenset(("prod", "dist"))
 
 
-def _number_of_python(x: Any) -> Any:
-    """Argument of a function of math."""
+def _python_number(x: Any) -> Any:
+    """Convert an argument of a function of `math` to a Python number."""
     if isinstance(x, np.ndarray):
         if x.ndim:
             refuse("a function of math with an array is not known to tracing")
@@ -464,7 +464,7 @@ def _quantifier(plain: Callable[..., Any], join: Callable[[Any, Any], Any]) -> C
         if not any(map(is_traced, values)):
             return plain(values)
         if not all(is_traced(x) or isinstance(x, (bool, int, float, np.bool_)) for x in values):
-            return plain(values)  # which decides one after the other
+            return plain(values)  # decides one value after the other
         result = functools.reduce(join, map(_truth, values))
         return of_kind(BOOL + PYTHON, result)
 
@@ -479,7 +479,7 @@ def _truth(x: Any) -> Any:
 
 
 def _real_types(types_asked: Any) -> Any:
-    """Classes that a traced function means in ``isinstance``."""
+    """Replace the stand-ins for classes in the second argument of `isinstance` by the classes."""
     if isinstance(types_asked, tuple):
         return tuple(map(_real_types, types_asked))
     if types_asked is _type:
@@ -490,19 +490,19 @@ def _real_types(types_asked: Any) -> Any:
 
 
 def _refuse_if_element(value: Any) -> None:
-    """Refuse to tell what an element of a whole array is: not what it is in the function."""
+    """Refuse to tell the type of an element of a whole array: in the function it is a number."""
     if current.batches is not None and isinstance(value, np.ndarray) and value.ndim == 0:
         refuse("asks what kind of number an element of an array is")
 
 
-# Whatever kind of number it is, it is none of these.
-_NO_NUMBERS = (list, tuple, dict, set, str)
+# A number of whatever kind is an instance of none of these.
+_NOT_NUMBERS = (list, tuple, dict, set, str)
 
 
 def _isinstance(value: Any, types_asked: Any) -> bool:
     types_asked = _real_types(types_asked)
     asked = types_asked if isinstance(types_asked, tuple) else (types_asked,)
-    if not all(cls in _NO_NUMBERS for cls in asked):
+    if not all(cls in _NOT_NUMBERS for cls in asked):
         _refuse_if_element(value)
     if type(value) in (Scalar, TracedArray):
         return issubclass(type_of(value), types_asked)
@@ -526,7 +526,7 @@ _NUMPY_SAMPLES = {BOOL: np.True_, INT: np.int64(1), FLOAT: np.float64(1.0)}
 
 
 def _sample(value: Any) -> Any:
-    """Something of the type that a traced number has in the function itself."""
+    """Return a value of the type that a traced number has in the function itself."""
     type_of(value)
     if isinstance(value, TracedArray) or origin_of(value.kind) == BOXED:
         return np.zeros(1)
@@ -572,15 +572,15 @@ _REFUSED_BUILTINS = {
 
 
 def _build_class(body: types.FunctionType, name: str, *bases: Any, **options: Any) -> Any:
-    """Stand for a class statement."""
+    """Run a class statement."""
     if any(base in TYPE_SHIMS.values() for base in bases if isinstance(base, type)):
-        refuse(f"defines {name}, a float of its own kind")
+        refuse(f"defines {name}, a class derived from float")
     if "__exit__" in body.__code__.co_names:
         refuse(f"defines {name}, which may swallow exceptions")
     return builtins.__build_class__(body, name, *bases, **options)
 
 
-# Builtins that are not themselves in traced functions.
+# Builtins that are replaced in traced functions.
 BUILTINS: dict[str, Any] = {
     **{name: refusing(f"{name} {what}") for name, what in _REFUSED_BUILTINS.items()},
     "float": TracedFloat,

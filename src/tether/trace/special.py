@@ -1,7 +1,7 @@
-"""Special functions of SciPy as operations: what they are called, and their derivatives.
+"""SciPy's special functions as operations: their numbers, names and derivatives.
 
-A program calls the very functions of SciPy, by the addresses that `scipy.special.cython_special`
-offers, without Python.
+A program calls SciPy's own functions without Python, by the addresses that
+`scipy.special.cython_special` offers.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SPREAD, MIDDLE, POLYGAMMA = core.numbering()
 
 @dataclass(frozen=True)
 class Special:
-    """One function, or a family of them by order."""
+    """A special function, or a family of functions with an order."""
 
     number: int
     name: str
     has_order: bool
-    slope: Callable[[Any, int, float], int]    # of (graph, operand, order)
+    slope: Callable[[Any, int, float], int]    # derivative, from (graph, operand, order)
 
 
 def _node(g: Any, name: str, a: int, order: float = 0.0) -> int:
@@ -44,7 +44,7 @@ def _of_gamma(g: Any, a: int, _: float) -> int:
 
 
 def _mean(name: str, lower: float, upper: float) -> Callable[[Any, int, float], int]:
-    """Give the rule of a Bessel function: half of its neighbours, with these signs."""
+    """Return the rule of a Bessel function: the mean of both neighbours, with these signs."""
     def slope(g: Any, a: int, order: float) -> int:
         down, up = _node(g, name, a, order - 1.0), _node(g, name, a, order + 1.0)
         return g.add(g.mul(g.constant(0.5 * lower), down), g.mul(g.constant(0.5 * upper), up))
@@ -86,7 +86,7 @@ _BY_NUMBER = {special.number: special for special in _ALL}
 
 
 def number_of(name: str, order: float = 0.0) -> int:
-    """Give the number of a function of some order, and let the core know the function."""
+    """Return the number of a function of this order, and register the function in the core."""
     special = BY_NAME[name]
     _load(name)
     place = round(2.0 * order) + MIDDLE
@@ -102,7 +102,7 @@ def _parts(number: int) -> tuple[Special, float]:
 
 @functools.cache
 def _load(name: str) -> None:
-    """Let the core know where a function is."""
+    """Register the address of a function in the core."""
     special = BY_NAME[name]
     if special.number == POLYGAMMA:
         return
@@ -156,7 +156,7 @@ def value_of(number: int, x: Any) -> Any:
 
 
 def slopes_of(g: Any, v: int, a: int, number: int) -> tuple[int, ...]:
-    """Give the derivative of a node by its operand."""
+    """Return the derivative of a node by its operand."""
     special, order = _parts(number)
     return (special.slope(g, a, order),)
 

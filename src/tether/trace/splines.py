@@ -1,4 +1,4 @@
-"""Interpolants of SciPy as piecewise polynomials, read off when a function is traced."""
+"""SciPy's interpolants as piecewise polynomials, whose coefficients are read while tracing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tether.trace.refusal import refuse
 from tether.trace.scalar import Scalar, logical_and, select
 from tether.trace.standins import Unchanging
 
-# What an interpolant does outside its interval: it goes on, gives NaN (also in place of an
-# exception), repeats itself, stays where it was, or has given values.
-GO_ON, NOTHING, REPEAT, STAY, FILL = "go on", "nothing", "repeat", "stay", "fill"
-_EXTRAPOLATE: dict[Any, str] = {True: GO_ON, False: NOTHING, "periodic": REPEAT}
-_EXT: dict[Any, str] = {0: GO_ON, 1: FILL, 2: NOTHING, 3: STAY}
-_EXT |= {"extrapolate": GO_ON, "zeros": FILL, "raise": NOTHING, "const": STAY}
+# What an interpolant does outside its interval: it continues its polynomials, is NaN (also where it
+# would raise an exception), is periodic, keeps its last value, or has given values.
+CONTINUE, NAN, PERIODIC, KEEP, FILL = "continue", "nan", "periodic", "keep", "fill"
+_EXTRAPOLATE: dict[Any, str] = {True: CONTINUE, False: NAN, "periodic": PERIODIC}
+_EXT: dict[Any, str] = {0: CONTINUE, 1: FILL, 2: NAN, 3: KEEP}
+_EXT |= {"extrapolate": CONTINUE, "zeros": FILL, "raise": NAN, "const": KEEP}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +36,11 @@ class Pieces:
     tables : ndarray of Piecewise
         One for each value, in the shape of the values.
     ends : pair of float
-        Interval it was made for.
+        Ends of its interval.
     outside : str
         What it does beyond the ends.
     fill : pair of ndarray
-        Values to the left and to the right of it, for FILL.
+        Values to the left and to the right of the interval, for FILL.
     """
 
     tables: np.ndarray
@@ -49,7 +49,7 @@ class Pieces:
     fill: tuple[Any, Any] = (0.0, 0.0)
 
     def at(self, x: Any, order: int = 0) -> Any:
-        """Evaluate the derivative of that order: a traced number, or an array of them."""
+        """Evaluate a derivative at a traced number: return a traced number or an array of them."""
         u = self._inside(x)
         result = np.empty(self.tables.shape, dtype=object)
         for place, table in np.ndenumerate(self.tables):
@@ -65,14 +65,14 @@ class Pieces:
         return result.view(TracedArray) if result.ndim else result[()]
 
     def _inside(self, x: Any) -> Any:
-        """Limit the operand as the interpolant does."""
+        """Map the operand to where the polynomials have the value of the interpolant."""
         low, high = self.ends
-        if self.outside == NOTHING:
+        if self.outside == NAN:
             guards.refuse_if_caught(ValueError)
             return select(logical_and(x >= low, x <= high), x, math.nan)
-        if self.outside == REPEAT:
+        if self.outside == PERIODIC:
             return low + (x - low) % (high - low)
-        return clip(x, low, high) if self.outside == STAY else x
+        return clip(x, low, high) if self.outside == KEEP else x
 
 
 class Interpolant(Unchanging):
@@ -85,7 +85,7 @@ class Interpolant(Unchanging):
         object.__setattr__(self, "_pieces", pieces)
 
     def __call__(self, x: Any, nu: int = 0, *rest: Any, **options: Any) -> Any:
-        """Evaluate, or make a node."""
+        """Evaluate; at traced numbers, make nodes."""
         x = lifted(x)
         given = (nu, *rest) if nu or rest else ()
         if not has_traced(x):
@@ -107,7 +107,7 @@ class Interpolant(Unchanging):
         return result.reshape(*np.shape(x), *pieces.tables.shape).view(TracedArray)
 
     def _with_options(self, outside: Any = None, **options: Any) -> Pieces:
-        """Take another rule for the outside, given as `extrapolate` or `ext`, for one call."""
+        """Return the pieces with the rule for outside that one call gives by an option."""
         rules = _EXT if hasattr(self._thing, "ext") else _EXTRAPOLATE
         name = "ext" if rules is _EXT else "extrapolate"
         outside = options.pop(name, outside)
@@ -132,7 +132,7 @@ def _standing_for(value: Any) -> Any:
 
 
 def interpolant(value: Any) -> Any:
-    """Give what stands for an interpolant of SciPy, None for what is no piecewise polynomial."""
+    """Return the stand-in for a SciPy interpolant; None if it is not a piecewise polynomial."""
     module = sys.modules.get("scipy.interpolate")
     if module is None or not type(value).__module__.startswith("scipy.interpolate"):
         return None
@@ -152,9 +152,9 @@ def interpolant(value: Any) -> Any:
 
 
 def content(value: Any) -> tuple | None:
-    """All that an interpolant of SciPy depends on, where looking at its attributes is not enough.
+    """Everything that a SciPy interpolant depends on; None if its attributes show that.
 
-    They are kept in slots there.
+    Those of the classes handled here are kept in slots.
     """
     module = sys.modules.get("scipy.interpolate")
     if module is None or not isinstance(value, (module.PPoly, module.BPoly, module.BSpline)):
@@ -197,7 +197,7 @@ def _read_fit(spline: Any) -> Pieces | None:
 
 def _expanded(spline: Callable[..., Any], knots: np.ndarray, degree: int, name: str) -> np.ndarray:
     """Expand a spline about the left end of every interval between knots."""
-    begins = knots[:-1] if degree else knots       # a staircase may have a last step at the end
+    begins = knots[:-1] if degree else knots       # a step function may have a step at the end
     terms = np.array([spline(begins, nu=m) / math.factorial(m) for m in range(degree + 1)])
     tables = np.empty(terms.shape[2:], dtype=object)
     for place in np.ndindex(tables.shape):
@@ -219,7 +219,7 @@ def _read_interp1d(function: Any) -> Pieces | None:
         return None
     ends, fill = (float(x[0]), float(x[-1])), function.fill_value
     if isinstance(fill, str):
-        return Pieces(tables, ends, GO_ON)
+        return Pieces(tables, ends, CONTINUE)
     if function.bounds_error:
-        return Pieces(tables, ends, NOTHING)
+        return Pieces(tables, ends, NAN)
     return Pieces(tables, ends, FILL, fill if isinstance(fill, tuple) else (fill, fill))

@@ -1,4 +1,4 @@
-"""What a traced function finds in place of modules, cached functions and what is not known."""
+"""Stand-ins for modules, cached functions and unknown objects in a traced function."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPERATIONS = tuple(_OPERATIONS_TEXT.split())
 
 
 class Forbidden:
-    """Stands for what tracing does not understand: every use of it ends the tracing.
+    """Stands for something that tracing does not understand: using it ends the tracing.
 
     It may be passed on and compared by identity.
     """
@@ -46,7 +46,7 @@ def _refuse_use(self: Forbidden, *args: Any, **options: Any) -> NoReturn:
 
 
 def raise_refusal(stand_in: Forbidden) -> NoReturn:
-    """End the tracing for the reason that something is not known."""
+    """End the tracing with the reason and the place that a stand-in contains."""
     problem = Untraceable(object.__getattribute__(stand_in, "_reason"))
     problem.place = object.__getattribute__(stand_in, "_place")
     refusals.last = str(problem)
@@ -77,8 +77,8 @@ class Unread:
 class UserModule:
     """Stands for a module of the user.
 
-    What is asked for by a name that is not written in the code, as `getattr` can, would not be
-    compared from call to call (`tether.trace.cache`).
+    A member whose name is not written in the code, as `getattr` may ask for, is refused, because it
+    would not be compared from call to call (`tether.trace.cache`).
     """
 
     __slots__ = ("_module", "_names", "_part")
@@ -103,7 +103,7 @@ class UserModule:
 
 
 class LibraryModule(UserModule):
-    """Stands for a module of Python or SciPy: only members that tracing knows can be had."""
+    """Stands for a module of Python or SciPy: members that tracing does not know are refused."""
 
     __slots__ = ()
 
@@ -121,7 +121,7 @@ def _member(module: types.ModuleType, name: str, names: dict[str, None]) -> Any:
         refuse(f"looks up {text} by a name that is not in the code")
     if name not in vars(module):
         if "__getattr__" in vars(module):
-            refuse(f"looks up {text}, which the module makes when it is asked")
+            refuse(f"looks up {text}, which the module makes on demand")
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
     return vars(module)[name]
 
@@ -158,7 +158,7 @@ class CachedFunction:
         object.__setattr__(self, "_watch", watch)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Compute, or give what was computed before."""
+        """Call the function, or return the result of an earlier call."""
         try:
             key: Any = args, tuple(options.items()), tuple(map(type, args))
             if key in self._found:
@@ -183,12 +183,12 @@ class CachedFunction:
 
 
 class Unchanging:
-    """Stands for an object of a library: attributes can be read, some, but none can be written.
+    """Stands for an object of a library: some attributes can be read, none can be written.
 
     Attributes
     ----------
     known : frozenset of str
-        Attributes and methods without effects of the object that it stands for.
+        Names of the attributes, and of methods without effects, that can be used.
     """
 
     known: frozenset[str] = frozenset()
@@ -220,7 +220,7 @@ class Unchanging:
 
 
 class ConstantsOnly:
-    """Stands for a function of SciPy that has no effects: it takes numbers that are not traced."""
+    """Stands for a SciPy function without effects: it takes only untraced numbers."""
 
     __slots__ = ("_function",)
 
@@ -235,10 +235,10 @@ class ConstantsOnly:
         name = self._function.__name__
         if not all(map(_is_constant, values)):
             refuse(f"the function {name} is not known to tracing")
-        options = {k: _plainly(v) for k, v in options.items()}
-        result = self._function(*map(_plainly, args), **options)
+        options = {k: _plain_value(v) for k, v in options.items()}
+        result = self._function(*map(_plain_value, args), **options)
         if not _is_constant(result):
-            refuse(f"the function {name} returns what is not known to tracing")
+            refuse(f"the function {name} returns a value that is not known to tracing")
         return promoted(result)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -253,7 +253,7 @@ def _is_constant(value: Any) -> bool:
     return type(value) in IMMUTABLE
 
 
-def _plainly(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if type(value) in (list, tuple):
-        return type(value)(map(_plainly, value))
+        return type(value)(map(_plain_value, value))
     return as_dtype(demoted(value))

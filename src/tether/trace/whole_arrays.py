@@ -1,11 +1,11 @@
-"""Arrays that stay arrays: what stands for y and y' where a function works on whole arrays.
+"""Whole arrays: the symbols for y and y' in a function that works on arrays.
 
-A `WholeArray` is an array of floats. An element that is traced is a NaN, in whose lower bits stands
-its number in the `Batches` of the tracing; all other elements are what they seem. So whatever NumPy
-does to move elements about (slices, strides, gathers, in-place writes, concatenation, padding,
-rolling) it does here too, without a word from us. Arithmetic comes back to us by NumPy's protocols
-and makes one batch. What could look at the bits, or compute with them behind our back, is refused:
-then the function is traced number by number, or called.
+A `WholeArray` is an array of floats. A traced element is a NaN whose lower bits hold its number in
+the `Batches` of the trace; all other elements are ordinary numbers. So NumPy itself moves elements
+(slices, strides, gathers, in-place writes, concatenation, padding, rolling), and nothing has to be
+recorded. Arithmetic reaches this package through NumPy's protocols and makes one batch. Functions
+that would read the bits, or compute with them unnoticed, are refused: then the function is traced
+number by number, or called as it is.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _NUMBER = np.uint64(0x0007FFFFFFFFFFFF)
 
 
 def batches_now() -> Batches:
-    """Return the batches that are written to; only while whole arrays are traced."""
+    """Return the batches of the present trace; without one, the array is from another trace."""
     if current.batches is None:
-        refuse("uses an array that belongs to another tracing")
+        refuse("uses an array that belongs to another trace")
     return current.batches
 
 
@@ -48,7 +48,7 @@ def boxed(elements: np.ndarray, is_condition: bool = False) -> WholeArray:
 
 
 def whole(values: np.ndarray, is_condition: bool = False) -> WholeArray:
-    """Let an array of floats hold traced elements."""
+    """View an array of floats as one that can hold traced elements."""
     result = values.view(WholeArray)
     result.is_condition = is_condition
     return result
@@ -67,7 +67,7 @@ def _are_traced(values: np.ndarray) -> np.ndarray:
 
 
 def has_elements(value: Any) -> bool:
-    """Tell whether something holds traced elements."""
+    """Tell whether a value holds traced elements."""
     if isinstance(value, (list, tuple)):
         return any(map(has_elements, value))
     if not isinstance(value, (np.ndarray, np.floating)) or value.dtype != np.float64:
@@ -78,7 +78,7 @@ def has_elements(value: Any) -> bool:
 
 
 def elements_of(values: Any) -> np.ndarray:
-    """Return the numbers of the elements of an array; those of plain numbers are made."""
+    """Return the numbers of the elements of an array; untraced numbers become constants."""
     array = np.array(plain_array(values), np.float64, order="C")
     traced = _are_traced(array).reshape(array.shape)
     numbers = None if traced.all() else array[~traced]
@@ -92,29 +92,29 @@ def elements_of(values: Any) -> np.ndarray:
 
 
 def plain_array(value: Any) -> Any:
-    """Show NumPy the array of floats that it is."""
+    """View a whole array as a plain array of floats."""
     return np.ndarray.view(value, np.ndarray) if isinstance(value, WholeArray) else value
 
 
-@numpy_protocol.by("new array")
+@numpy_protocol.register("new array")
 def new_array(shape: Any, value: Any, dtype: Any = None) -> Any:
-    """Make an array of one value, traced or not, that may hold traced elements."""
+    """Make an array of one value, traced or not; one of floats can hold traced elements."""
     if dtype is not None and np.dtype(dtype) != np.float64:
         if has_elements(value):
-            refuse("stores traced numbers as something else than floats")
+            refuse("stores traced numbers as something other than floats")
         return np.full(shape, value, dtype)
     result = np.empty(shape)
     result[...] = plain_array(value)
     return whole(result)
 
 
-@numpy_protocol.by("array")
+@numpy_protocol.register("array")
 def as_array(
     value: Any, copy: bool | None = True, order: Any = "K", to_floats: bool = False
 ) -> Any:
-    """Make an array of nested lists and arrays that may hold traced elements; None for others.
+    """Convert arrays and nested lists with traced elements to an array; None for other values.
 
-    It is the array itself where that is what NumPy gives.
+    The array itself is returned where NumPy would return it.
     """
     if isinstance(value, WholeArray):
         plain, converts = plain_array(value), to_floats and value.is_condition
@@ -127,9 +127,9 @@ def as_array(
     return whole(np.array(value))
 
 
-@numpy_protocol.by("promote")
+@numpy_protocol.register("promote")
 def promoted(result: Any) -> Any:
-    """Let a new array of floats hold traced elements from now on."""
+    """Convert a new array of floats to one that can hold traced elements."""
     if type(result) is np.ndarray and result.dtype == np.float64 and result.ndim:
         return whole(result)
     return result
@@ -141,12 +141,12 @@ _get_item, _set_item = np.ndarray.__getitem__, np.ndarray.__setitem__
 
 
 class WholeArray(np.ndarray):
-    """An array of floats, of which some may be traced.
+    """An array of floats, some of which may be traced.
 
     Attributes
     ----------
     is_condition : bool
-        Whether its elements are the answers of comparisons, 0 or 1.
+        Whether its elements are results of comparisons, 0 or 1.
     """
 
     is_condition = False
@@ -179,7 +179,7 @@ class WholeArray(np.ndarray):
     def __bool__(self) -> bool:
         if self.ndim == 0 and current.decide is not None and has_elements(self):
             return current.decide(int(elements_of(self)[()]))
-        return bool(self._number("decides by"))
+        return bool(self._number("branches on"))
 
     def __float__(self) -> float:
         return float(self._number("needs the value of"))
@@ -233,11 +233,11 @@ class WholeArray(np.ndarray):
         return as_array(self, copy=True if copy else None, order=order, to_floats=True)
 
     def item(self, *args: Any) -> Any:
-        """Give one element."""
+        """Return one element."""
         return element_of(np.float64(np.ndarray.item(self, *args)), self.is_condition)
 
     def tolist(self) -> Any:
-        """Give all elements as nested lists."""
+        """Return all elements as nested lists."""
         return [x.tolist() if x.ndim else x for x in self] if self.ndim else self
 
     def dot(self, other: Any, out: None = None) -> Any:  # type: ignore[override]
@@ -267,7 +267,7 @@ _KNOWN_TEXT = """
     swapaxes take tolist trace transpose
 """
 _KNOWN = frozenset(_KNOWN_TEXT.split())
-# NumPy's own functions ask for these.
+# Members that only NumPy's own functions may use.
 _INSIDE = frozenset(("view", "flags", "base", "strides", "itemsize", "real", "imag", "setflags"))
 
 
@@ -289,7 +289,7 @@ _hide_other_members()
 
 
 def element_of(found: Any, is_condition: bool) -> Any:
-    """Give what was taken out of an array: an array, a traced number, or a number."""
+    """Convert what was taken out of an array to an array, a traced number, or a number."""
     if isinstance(found, np.ndarray):
         return found
     array = np.array(found)
@@ -300,12 +300,12 @@ def _index(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(map(_index, key))
     if type(key) is WholeArray:
-        refuse("picks elements by what is traced")
+        refuse("picks elements by traced values")
     return key
 
 
 def gathered(values: Any) -> Any:
-    """Make an array of nested lists that hold traced numbers."""
+    """Convert nested lists that hold traced numbers to an array; leave anything else."""
     if not has_elements(values):
         return values
     array = np.array(_without_class(values), np.float64)

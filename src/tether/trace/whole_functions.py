@@ -1,4 +1,4 @@
-"""What NumPy's functions do with arrays that stay arrays (`whole_arrays.py`)."""
+"""NumPy's functions on whole arrays (`whole_arrays.py`)."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from tether.trace.whole_arrays import (
 
 __all__ = ["of_math", "product_with", "run_function", "run_ufunc"]
 
-# Sums of fewer terms are chains of additions, in NumPy's order.
+# Sums of up to so many terms are chains of additions, in NumPy's order.
 _FEW_TERMS = 8
-# Other reductions go through so many elements, cumulative sums have so many terms, and products of
-# two traced arrays so many elements.
+# The most elements that other reductions combine one by one, and the most terms of cumulative sums
+# and of products of traced arrays.
 _LONGEST_REDUCTION, _MOST_TERMS = 64, 2_000_000
 
 # --- universal functions --------------------------------------------------------------------
 
 
-@numpy_protocol.by("whole ufunc")
+@numpy_protocol.register("whole ufunc")
 def run_ufunc(ufunc: Any, method: str, inputs: tuple, options: dict) -> Any:
     """Run a universal function."""
     operands = [gathered(x) if isinstance(x, (list, tuple)) else x for x in inputs]
@@ -77,7 +77,7 @@ def _stored(result: Any, target: Any) -> Any:
     return target
 
 
-@numpy_protocol.by("math")
+@numpy_protocol.register("math")
 def of_math(name: str, args: tuple) -> Any:
     """Run a function of `math` on traced numbers."""
     name = {"pow": "power"}.get(name, name)
@@ -89,13 +89,13 @@ def of_math(name: str, args: tuple) -> Any:
 
 
 class _NoBranches:
-    """Records expressions of one element, without branches."""
+    """Recorder for expressions of one element, which must not branch."""
 
     def __init__(self) -> None:
         self.graph = Graph()
 
     def decide(self, condition: int) -> bool:
-        refuse("decides by a traced number")
+        refuse("branches on a traced number")
 
 
 def _elementwise(ufunc: Any, *operands: Any) -> Any:
@@ -106,7 +106,7 @@ def _elementwise(ufunc: Any, *operands: Any) -> Any:
 
 
 def _of_each_element(run: Callable[..., Any], operands: tuple | list) -> Any:
-    """Apply a function of numbers to each element, by what it does with symbols."""
+    """Apply a function of numbers to each element, by running it once on symbols."""
     recorder = _NoBranches()
     arrays = [np.asarray(plain_array(x)) for x in operands]
     for x in arrays:
@@ -129,7 +129,7 @@ def _of_each_element(run: Callable[..., Any], operands: tuple | list) -> Any:
             found = np.broadcast_to(found, shape)
         given.append(found.ravel())
     result = run(*scalars)
-    if type(result) is not Scalar:             # it makes no difference what the elements are
+    if type(result) is not Scalar:             # it does not depend on the elements
         return whole(np.full(shape, float(result)))
     kind = class_of(result.kind)
     if kind not in (BOOL, FLOAT):
@@ -141,9 +141,9 @@ def _of_each_element(run: Callable[..., Any], operands: tuple | list) -> Any:
 
 
 def _laid_out(result: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
-    """Let a result lie in memory as NumPy has it: as its operands do.
+    """Give a result the memory order that it has in NumPy, which is that of its operands.
 
-    Whether another shape of it is a copy or a view, through which it can be written, depends on it.
+    The order decides whether reshaping the result makes a copy, or a view that can be written to.
     """
     if result.ndim < 2 or all(x.ndim < 2 or x.flags.c_contiguous for x in operands):
         return result
@@ -154,7 +154,7 @@ def _laid_out(result: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
 
 
 def _only_number(x: np.ndarray) -> Any:
-    """Return the number that all elements of an array are, as Python has it; None for others."""
+    """Return the value that all elements of an array have, as a Python number; None otherwise."""
     if x.size == 0 or (x.size > 1 and not (x == x.flat[0]).all()) or has_elements(x.ravel()[:1]):
         return None
     number = x.flat[0]
@@ -162,7 +162,7 @@ def _only_number(x: np.ndarray) -> Any:
 
 
 def _replayed(graph: Graph, node: int, given: list[np.ndarray]) -> np.ndarray:
-    """Do with elements what an expression does with numbers."""
+    """Apply the operations of an expression to elements."""
     batches, found = batches_now(), {}
     for part in graph.cone([node]):
         code, a, b, _ = graph.nodes[part]
@@ -214,13 +214,13 @@ def _reduce(
     return np.reshape(result, shape) if keepdims else result
 
 
-# Whatever the order in which they combine elements, the result is the same.
-_IN_ANY_ORDER = (np.maximum, np.minimum, np.fmax, np.fmin, np.logical_and, np.logical_or)
+# Reductions whose result does not depend on the order in which they combine elements.
+_ORDER_INDEPENDENT = (np.maximum, np.minimum, np.fmax, np.fmin, np.logical_and, np.logical_or)
 
 
 def _by_halves(ufunc: Any, flat: Any) -> Any:
-    """Combine many elements: those of one half with those of the other, until one is left."""
-    if ufunc not in _IN_ANY_ORDER:
+    """Combine many elements: one half with the other, repeatedly until one is left."""
+    if ufunc not in _ORDER_INDEPENDENT:
         refuse(f"np.{ufunc.__name__} of {len(flat)} elements is not known to tracing")
     while len(flat) > 1:
         half = len(flat) // 2
@@ -238,7 +238,7 @@ def _summed(flat: WholeArray) -> Any:
 
 
 def _scattered(target: Any, places: Any, values: Any, sign: float) -> None:
-    """Add values to elements of an array, as `numpy.add.at` does: places may occur repeatedly."""
+    """Add values to elements of an array, as `numpy.add.at` does: a place may occur repeatedly."""
     if not isinstance(target, WholeArray):
         refuse("adds traced numbers to an array that is not known to tracing")
     numbers = np.arange(target.size).reshape(target.shape)[places]
@@ -277,7 +277,7 @@ def _cumulative(values: Any, axis: int = 0, dtype: Any = None) -> Any:
     if count * (count + 1) // 2 * max(front[:1].size, 1) > _MOST_TERMS:
         refuse("has a cumulative sum of too many terms")
     found = _product(np.tril(np.ones((count, count))), front.reshape(count, -1))
-    result = np.empty_like(plain_array(values))            # in memory as they are
+    result = np.empty_like(plain_array(values))            # in the same memory order
     result[...] = np.moveaxis(plain_array(found).reshape(front.shape), 0, axis)
     return whole(result)
 
@@ -302,7 +302,7 @@ def _product(matrix: np.ndarray, columns: np.ndarray) -> Any:
     return boxed(found)
 
 
-@numpy_protocol.by("product")
+@numpy_protocol.register("product")
 def product_with(matrix: Any, other: np.ndarray) -> Any:
     """Multiply a sparse matrix by an array of one or two dimensions."""
     if not has_elements(other):
@@ -399,8 +399,8 @@ def _einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
 
 # --- other functions of NumPy -----------------------------------------------------------------
 
-# Those that move elements about, and those that are written in terms of others. Whatever computes
-# with `asarray` of its arguments must not stand here: that is an array of NaN for NumPy.
+# Functions that only move elements, and functions that NumPy writes in terms of other functions.
+# One that computes with `asarray` of its arguments must not be listed: that is an array of NaN.
 _TRUSTED_TEXT = """
     append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to
     column_stack compress concatenate copy delete diag diagonal dsplit dstack expand_dims
@@ -445,7 +445,7 @@ def _full_like(
 
 
 def _new_like(prototype: Any, value: Any, dtype: Any, order: Any, shape: Any) -> Any:
-    """Make an array of one value that lies in memory as another one does."""
+    """Make an array of one value with the memory order of another array."""
     made = new_array(np.shape(prototype) if shape is None else shape, value, dtype)
     if np.ndim(made) < 2:
         return made
@@ -487,14 +487,14 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-@numpy_protocol.by("whole function")
+@numpy_protocol.register("whole function")
 def run_function(function: Any, args: tuple, options: dict) -> Any:
-    """Run a function of NumPy that is no universal function."""
+    """Run a NumPy function that is not a universal function."""
     args = tuple(_gathered_members(x) for x in args)
     handler = _HANDLERS.get(function)
     flags = {x.is_condition for x in _arrays_in((args, tuple(options.values())))}
     if not _holds_elements(args) and not _holds_elements(tuple(options.values())):
-        return _wrapped(_natively(function, args, options), False)
+        return _wrapped(_call_implementation(function, args, options), False)
     if handler is not None:
         return _wrapped(handler(*args, **options), None)
     if function not in _TRUSTED:
@@ -505,10 +505,10 @@ def run_function(function: Any, args: tuple, options: dict) -> Any:
         refuse("joins conditions and numbers in one array")
     if function is np.gradient and not all(np.ndim(x) == 0 for x in args[1:]):
         refuse("np.gradient on points at different distances is not known to tracing")
-    return _wrapped(_natively(function, args, options), flags == {True})
+    return _wrapped(_call_implementation(function, args, options), flags == {True})
 
 
-def _natively(function: Any, args: tuple, options: dict) -> Any:
+def _call_implementation(function: Any, args: tuple, options: dict) -> Any:
     anything = np.empty(0).view(WholeArray)
     return np.ndarray.__array_function__(anything, function, (), args, options)
 
@@ -520,7 +520,7 @@ def _holds_elements(values: Any) -> bool:
 
 
 def _gathered_members(value: Any) -> Any:
-    """Make arrays of lists of traced numbers, but leave lists of arrays as they are."""
+    """Convert lists of traced numbers to arrays, but leave lists of arrays as they are."""
     if not isinstance(value, (list, tuple)) or not _holds_elements(value):
         return value
     if not any(isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) for x in value):
