@@ -141,7 +141,7 @@ def test_a_short_run_is_not_worth_a_compiler():
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts are no programs there")
 def test_another_compiler_or_translation_is_another_library(empty_cache, monkeypatch, tmp_path):
     first = compile_program(SPLIT).path
-    monkeypatch.setattr(compile_c, "translator", lambda: "another")
+    monkeypatch.setattr(compile_c, "translator_digest", lambda: "another")
     second = compile_program(SPLIT).path
     other = tmp_path / "cc"
     other.write_text(f'#!/bin/sh\nexec {find_compiler()} "$@"\n')

@@ -1,4 +1,4 @@
-"""Put a traced program behind the core's seams: by the machine, or compiled to C."""
+"""Connect a traced program to the core, run by the machine or compiled to C."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ Places = tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray]     # row
 
 BACKENDS = ("auto", "machine", "c")
 LAYOUTS = ("columns", "rows", "list")
-# Of more unknowns full matrices are the exception.
+# With more unknowns than this, full matrices are rare.
 MOST_COLUMNS = 1000
-# Programs of so many operations are run as templates if these are few: with more of them, each for
-# a few rows that are scattered, the machine is as fast.
-LONG, FEW_TEMPLATES = 5000, 16
+# Programs of at least so many operations are run as templates if these are few: with many
+# templates, each for a few scattered rows, the machine is as fast.
+LONG_PROGRAM, FEW_TEMPLATES = 5000, 16
 
 
 @dataclass(frozen=True, eq=False)
 class Backend:
-    """A program ready to run; nothing that matters in it changes: states and threads may share it.
+    """A program ready to run. It keeps no state of a run, so states and threads may share it.
 
     Attributes
     ----------
     name : str
         "machine" or "c"; or "rows", for templates that run over many rows.
     reason : str
-        Why it is not C; empty if it is, or if nobody asked.
+        Why it is not C; empty if it is, or if C was not asked for.
     program : Program or RowTable
-        What it runs.
+        The program or the templates that it runs.
     n_values : int
         Number of values; the rest of the outputs are entries.
     fy, fyp : pair of sequences
@@ -57,15 +57,15 @@ class Backend:
     fy: Places
     fyp: Places
     layout: str                      # where `_first` writes the entries
-    _first: machine.Machine | native.Native | rows.Rows    # the model for others; it never runs
+    _first: machine.Machine | native.Native | rows.Rows    # copied by `new`; it never runs itself
     _placed: list[tuple[Any, tuple[np.ndarray, np.ndarray]]] = field(default_factory=list)
 
     def new(self, args: Sequence[float] | np.ndarray = ()) -> Any:
-        """Make a memory of its own to run in: a `Machine`, a `Native` or a `Rows`."""
+        """Make a runner with memory of its own: a `Machine`, a `Native` or a `Rows`."""
         return self._first.twin(args)
 
     def attach(self, state: State, args: Sequence[float] | np.ndarray = ()) -> None:
-        """Let a state compute its residual and, if there are entries, its Jacobian with it."""
+        """Make a state compute its residual and, if there are entries, its Jacobian with it."""
         runner = self.new(args)
         if isinstance(state.matrix, Sparse) or self.layout == "list":
             runner.place(*self._positions_in(state.matrix))
@@ -77,7 +77,7 @@ class Backend:
             machine.use_machine(state, runner)
 
     def _positions_in(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
-        """Where a matrix has the entries of F_y and F_y'; one that is sparse has a pattern."""
+        """Positions of the entries of F_y and F_y' in a matrix, kept for the last pattern."""
         pattern = getattr(matrix, "pattern", None)
         for known, positions in self._placed:
             if pattern is not None and known is pattern:
@@ -89,7 +89,7 @@ class Backend:
         return found
 
     def attach_events(self, state: State, args: Sequence[float] | np.ndarray = ()) -> None:
-        """Let a state compute its event functions with it."""
+        """Make a state compute its event functions with it."""
         if self.name == "c":
             native.use_native_events(state, self.new(args))
         elif self.name == "rows":
@@ -121,15 +121,15 @@ def prepare(
         Rows and columns of the entries of F_y and F_y'; each position once.
     layout : str
         Where the entries go: "columns" of a dense matrix, as in the core; its "rows", as for
-        constraints; or "list", in the order given. Of many unknowns the columns are a list, too,
-        until it is known how their matrix is stored.
+        constraints; or "list", in the order given. With many unknowns "columns" means "list",
+        too, until it is known how the matrix is stored.
     backend : str
-        "machine"; "c", with the machine to fall back on; or "auto": C if the library is there
-        from an earlier time, without a call of the compiler.
+        "machine"; "c", with the machine to fall back on; or "auto": C if the library exists
+        already, without calling the compiler.
     otherwise : Backend, optional
-        The same program as the machine runs it: taken where there is no C, instead of a new one.
+        The same program run by the machine, to be used if there is no C, instead of a new one.
     folds : bool
-        Run long programs as templates, where their rows have few shapes: the same bits, sooner.
+        Run long programs as templates if their rows have few shapes: faster, the same bits.
 
     Examples
     --------
@@ -171,8 +171,8 @@ def prepare(
 
 
 def _templates(program: Program, n_values: int, fy: Places, fyp: Places) -> RowTable | None:
-    """Return a long program as a few templates; None where it is short, or has many shapes."""
-    if program.size < LONG:
+    """Return a long program as a few templates; None if it is short or needs many."""
+    if program.size < LONG_PROGRAM:
         return None
     try:
         table = fold_program(program, n_values, fy, fyp)
@@ -200,7 +200,7 @@ def prepare_system(traced: Trace, **options: Any) -> Backend:
     Raises
     ------
     NoProgram
-        Where the residual calls something that only Python can.
+        If the residual calls a function that only Python can run.
 
     Examples
     --------

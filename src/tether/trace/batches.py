@@ -1,8 +1,8 @@
 """Expressions in batches: one operation on many elements is one entry, not many nodes.
 
 Every element has a number: first those of y, then y', time, arguments, then those of the batches
-in the order in which they were made. A batch knows the numbers of its operands' elements, and
-nothing else: slices, strides and gathers are just other numbers, and cost nothing here.
+in the order in which they were made. A batch refers to its operands by the numbers of their
+elements, so slices, strides and gathers need no operation of their own.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = [
     "same",
 ]
 
-# Sums of multiples of elements; stands beside the operations and leaves of a graph.
+# Code of a batch of linear combinations, in addition to the operations and leaves of a graph.
 LINEAR = -6
-# More batches than this are made by code that works on single numbers.
+# A function that makes more batches than this works on single numbers.
 MOST_BATCHES = 3000
 
 
@@ -33,7 +33,7 @@ Elements = np.ndarray | range
 
 
 def _shortened(elements: Elements) -> Elements:
-    """Give elements that follow each other as a range."""
+    """Return consecutive elements as a range."""
     if isinstance(elements, range) or len(elements) < 2:
         return elements
     first = int(elements[0])
@@ -43,14 +43,14 @@ def _shortened(elements: Elements) -> Elements:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Tell whether elements, numbers or nothing are equal to others."""
+    """Tell whether two arrays, ranges or None are equal."""
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         return first.tobytes() == second.tobytes()
     return type(first) is type(second) and first == second
 
 
 def picked(elements: Elements, places: np.ndarray | None = None) -> np.ndarray:
-    """Give some elements as an array, by their places; all of them by default."""
+    """Return the elements at some places as an array; all of them by default."""
     if isinstance(elements, range):
         first = elements.start
         if places is None:
@@ -62,7 +62,7 @@ def picked(elements: Elements, places: np.ndarray | None = None) -> np.ndarray:
 
 
 def as_index(elements: Elements) -> Any:
-    """Give what picks these elements out of an array of all."""
+    """Return the index that picks these elements out of an array of all elements."""
     if isinstance(elements, range):
         return slice(elements.start, elements.stop)
     return elements
@@ -75,15 +75,15 @@ class Batch:
     Attributes
     ----------
     code : int
-        The operation; CONST for numbers, LINEAR for sums of multiples.
+        The operation; CONST for numbers, LINEAR for linear combinations.
     start, size : int
         Number of the first element, and how many there are.
     operands : tuple of ndarray or range
         Numbers of the operands' elements: one for each element, or a single one for all; a range
-        where they follow each other. Those of LINEAR are the terms of all sums, one sum after the
+        if they are consecutive. Those of LINEAR are the terms of all sums, one sum after the
         other.
     number : int
-        What else the operation needs: an exponent, or the number of a function.
+        The exponent of POWI, or the number of the function of TABLE or SPECIAL.
     values : ndarray or None
         The numbers of CONST, or the factors of LINEAR.
     ends : ndarray or None
@@ -100,24 +100,24 @@ class Batch:
 
     @property
     def stop(self) -> int:
-        """Number behind the last element."""
+        """Number of the last element plus one."""
         return self.start + self.size
 
     @property
     def key(self) -> tuple:
-        """What batches have in common that are equal."""
+        """Hashable key; equal batches have equal keys."""
         arrays = (*self.operands, self.values, self.ends)
         parts = (x if isinstance(x, range) or x is None else hash(x.tobytes()) for x in arrays)
         return self.code, self.number, self.size, *parts
 
     def equals(self, other: Batch) -> bool:
-        """Tell whether another batch of the same key is the same."""
+        """Tell whether another batch with the same key is equal."""
         mine, theirs = ((*b.operands, b.values, b.ends) for b in (self, other))
         return len(mine) == len(theirs) and all(map(same, mine, theirs))
 
 
 class Batches:
-    """A growing list of batches over n unknowns, their slopes, time and p arguments.
+    """A growing list of batches over n unknowns, their derivatives, time and p arguments.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class Batches:
         return self._append(Batch(code, self.size, size, operands, number))
 
     def constants(self, values: np.ndarray) -> np.ndarray:
-        """Return elements of numbers; a number that stands alone is kept once."""
+        """Return elements with these values; a value that fills all of them is stored once."""
         if len(values) > 1:
             first = values[0]
             if not np.all(values == first):
@@ -157,11 +157,11 @@ class Batches:
         return np.array([self.constant(v) for v in values], np.intp)
 
     def many_constants(self, values: np.ndarray) -> np.ndarray:
-        """Return elements of numbers, as one batch."""
+        """Return elements with these values, as one batch."""
         return self._append(Batch(op.CONST, self.size, len(values), values=values.copy()))
 
     def constant(self, value: float) -> int:
-        """Return the element of a number."""
+        """Return the element with this value."""
         value = float(value)
         # zeros have signs, and NaN is not equal to itself
         key = str(value) if value != value or value == 0.0 else value
@@ -171,12 +171,12 @@ class Batches:
         return self._numbers[key]
 
     def linear(self, terms: np.ndarray, factors: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Return elements of sums of multiples: the terms of all sums, and where each ends."""
+        """Return linear combinations: `terms` and `factors` of all sums, and where each ends."""
         batch = Batch(LINEAR, self.size, len(ends), (terms,), values=factors, ends=ends)
         return self._append(batch)
 
     def needed_for(self, outputs: np.ndarray) -> np.ndarray:
-        """Mark the elements that some outputs are made of, themselves included."""
+        """Mark the elements that some outputs depend on, including the outputs."""
         needed = np.zeros(self.size, bool)
         needed[outputs] = True
         for batch in reversed(self.batches):
@@ -192,7 +192,7 @@ class Batches:
         return needed
 
     def _append(self, batch: Batch) -> np.ndarray:
-        """Add a batch, unless there is one like it."""
+        """Add a batch, unless there is an equal one, and return its elements."""
         batch.operands = tuple(map(_shortened, batch.operands))
         key = batch.key
         known = self._known.setdefault(key, batch)
@@ -201,21 +201,21 @@ class Batches:
         if len(self.batches) >= MOST_BATCHES:
             refuse("works on single numbers rather than on arrays")
         if batch.stop >= 2**31:
-            refuse("has more operations than can be counted")
+            refuse("has too many operations for 32-bit numbers")
         self.batches.append(batch)
         self.size = batch.stop
         return np.arange(batch.start, batch.stop)
 
 
 class _Current(threading.local):
-    """What this thread writes to while it traces whole arrays; None otherwise.
+    """The batches that this thread writes to while it traces whole arrays; None otherwise.
 
     Attributes
     ----------
     batches : Batches or None
         The operations.
     decide : callable or None
-        Says which way a branch on an element goes.
+        Decides a branch on an element.
     """
 
     batches: Batches | None = None

@@ -1,8 +1,8 @@
-"""Bounds of expressions over intervals of time: what cannot be passed there is not looked for.
+"""Bounds of expressions over intervals of time, which show where a switch cannot turn.
 
 An expression of t and arguments alone is evaluated for many intervals at once, by the rules of
-interval arithmetic. The bounds hold up to round-off; they may be wider than the values, and become
-narrow as the intervals do.
+interval arithmetic. The bounds hold up to round-off; they may be wider than the range of values,
+and tighten as the intervals shrink.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Bounds = tuple[np.ndarray, np.ndarray]         # lowest and highest values, one 
 def bounds_over(
     graph: Graph, cone: Sequence[int], args: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> dict[int, Bounds]:
-    """Bounds of all nodes of a cone, which depend on t and arguments, over intervals of time.
+    """Bounds of all nodes of a cone over intervals of time; they depend on t and arguments only.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _of_node(
 
 
 def _numbers(bounds: tuple[Any, Any], like: np.ndarray) -> Bounds:
-    """Take what is not a number for unbounded."""
+    """Replace bounds that are NaN by infinite ones."""
     low, high = (np.broadcast_to(np.asarray(x, float), like.shape) for x in bounds)
     return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
@@ -116,7 +116,7 @@ def _size(x: Bounds) -> Bounds:
 
 
 def _sine(x: Bounds, shift: float = 0.25) -> Bounds:
-    """Bounds of a sine; with no shift, of a cosine: how many turns from zero its crests are."""
+    """Bounds of a sine, whose crests are a `shift` of 0.25 turns from zero; 0 for a cosine."""
     function = np.sin if shift else np.cos
     a, b = function(x[0]), function(x[1])
     turns = [part / (2.0 * math.pi) - shift for part in x]
@@ -146,7 +146,7 @@ def _length(x: Bounds, y: Bounds) -> Bounds:
 
 
 def _truth(x: Bounds) -> Bounds:
-    """Whether a number is other than zero: 0 and 1 where that is open."""
+    """Bounds of whether a number is other than zero: 0 and 1 where it may be either."""
     surely = (x[0] > 0.0) | (x[1] < 0.0)
     never = (x[0] == 0.0) & (x[1] == 0.0)
     return np.where(surely, 1.0, 0.0), np.where(never, 0.0, 1.0)
@@ -204,9 +204,9 @@ def _remainder(x: Bounds, y: Bounds) -> Bounds:
 
 
 def _table(x: Bounds, table: Piecewise) -> Bounds:
-    """Bounds of a piecewise polynomial, by those of its pieces."""
+    """Bounds of a piecewise polynomial, from those of its pieces."""
     first, last = (np.searchsorted(table.starts, part, side="right") for part in x)
-    low, high = _polynomial(table, first, x)           # right where there is one piece
+    low, high = _polynomial(table, first, x)           # correct where only one piece is needed
     if np.any(first != last):
         from_, to = np.append(-np.inf, table.starts), np.append(table.starts, np.inf)
         inside = np.arange(1, max(len(table.starts), 1))

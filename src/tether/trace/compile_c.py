@@ -1,8 +1,8 @@
 """Programs compiled by the system's C compiler; `library_cache` keeps the libraries on disk.
 
-The machine needs no compiler and is the ordinary way to run a program. C takes the same numbers
-through the same roundings two to five times faster, once somebody has waited for the compiler;
-`worth_compiling_from` does that sum.
+The machine needs no compiler and is the ordinary way to run a program. C computes the same numbers
+with the same roundings two to five times faster, once the time for the compiler has been spent;
+`worth_compiling_from` weighs the two.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ __all__ = [
 ]
 
 LARGEST = 20_000            # instructions; the compiler takes seconds for that many
-PATIENCE = 120.0            # seconds for the compiler
+TIMEOUT = 120.0             # seconds for the compiler
 # No contraction of products and sums: the results are those of the machine, digit for digit,
-# but for what two C libraries make of sin or exp.
+# except where two C libraries differ in functions such as sin and exp.
 FLAGS = ("-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared")
 
 PIECE = 250                 # instructions in one C function
-APART = "static __attribute__((noinline))"
+NOT_INLINED = "static __attribute__((noinline))"
 
 FUNCTIONS = ("fill_static", "fill_time", "values", "static_entries", "entries")
 
-# Measured by benchmarks/machine.py; only their ratios matter. C saves this much for each
-# instruction of a program and each evaluation of its values ...
+# Measured by benchmarks/machine.py; only their ratios matter. C saves this much per instruction
+# of a program and evaluation of its values ...
 SAVED_NS = 0.5
-# ... and costs this many seconds, at all and for each instruction.
-COMPILING = (0.04, 2.5e-4)
+# ... and compiling costs this many seconds, fixed and per instruction.
+COMPILING_SECONDS = (0.04, 2.5e-4)
 
 
 class NotCompiled(Exception):  # noqa: N818 - the machine does the work instead
-    """There is no compiled form of a program; the text says why."""
+    """A program could not be compiled; the message says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +67,18 @@ class CompiledProgram:
     n_slots : int
         Doubles that a `Native` has to provide.
     tables : ndarray
-        Piecewise polynomials; they stand behind the args in that memory, so that a library
-        serves every spline of the same size.
+        Piecewise polynomials; they follow the args in that memory, so that a library serves
+        every spline of the same size.
     has_time : bool
-        Whether anything follows from t alone.
+        Whether any instruction depends on t but not on the unknowns.
     fyp_is_static : bool
-        Whether F_y' follows from constants and args alone.
+        Whether F_y' depends on constants and args only.
     addresses : tuple of int
-        Of the functions named in `FUNCTIONS`.
+        Addresses of the functions named in `FUNCTIONS`.
     library : ctypes.CDLL
-        Keeps them loaded.
+        The library; the reference keeps it loaded.
     path : Path
-        Where the library is.
+        Path of the library.
     """
 
     n: int
@@ -102,7 +102,7 @@ def compile_program(
     *,
     only_cached: bool = False,
 ) -> CompiledProgram:
-    """Compile a program, or load it if that was done before.
+    """Compile a program, or load it if it has been compiled before.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def compile_program(
 
 
 def worth_compiling_from(program: Program) -> float:
-    """Return after how many evaluations C would have saved time; infinity if never.
+    """Return the number of evaluations from which compiling saves time; infinity if none.
 
     Examples
     --------
@@ -172,8 +172,8 @@ def worth_compiling_from(program: Program) -> float:
     """
     if program.size > LARGEST:
         return math.inf
-    at_all, each = COMPILING
-    return (at_all + each * program.size) / (max(program.size, 1) * SAVED_NS * 1e-9)
+    fixed, each = COMPILING_SECONDS
+    return (fixed + each * program.size) / (max(program.size, 1) * SAVED_NS * 1e-9)
 
 
 # --- the text -------------------------------------------------------------------------------
@@ -216,13 +216,13 @@ static double piecewise(const double *table, double x)
 """
 
 def code_of(program: Program) -> list[np.ndarray]:
-    """Instructions and outputs as the core takes them."""
+    """Instructions and outputs in the form that the core takes."""
     parts = (program.op, program.a, program.b, program.c, program.outputs)
     return [np.ascontiguousarray(part, np.intc) for part in parts]
 
 
 class Source:
-    """C text of a program, one function for each time at which something changes."""
+    """C text of a program: one function for each of `FUNCTIONS`."""
 
     def __init__(self, program: Program, n_values: int, n_fy: int) -> None:
         self.program, self.n_values = program, n_values
@@ -244,7 +244,7 @@ class Source:
         fyp_is_static = all(is_static[n_fy:])
         self.leaves = self._leaves()
         self.kept = self._kept(slot for _, slot in values + fixed)
-        self.scratch = 0                # doubles in w that no function leaves anything in
+        self.scratch = 0                # doubles in w for results used within one function only
         point = ("double *w", "double t", "const double *y", "const double *yp")
         matrices = ("double *fy", "double *fyp")
         functions = (
@@ -276,7 +276,7 @@ class Source:
         return tuple(slot for slot in (self.a[i], b, self.c[i]) if slot >= 0)
 
     def _kept(self, results: Iterable[int]) -> dict[int, int]:
-        """Instructions whose results outlive their function, and their places in w."""
+        """Instructions whose results are kept for other functions, and their places in w."""
         base = self.program.base
         used = {slot - base for slot in results}
         for i, segment in enumerate(self.segment):
@@ -301,10 +301,10 @@ class Source:
         self, name: str, parameters: Sequence[str], results: list[tuple[str, int]],
         done: Sequence[int],
     ) -> str:
-        """Text of a function that stores results, with those of some segments already in w.
+        """Text of a function that stores results; those of the segments `done` are in w already.
 
-        A long one is cut into pieces, which hand over what they have in common in w: the
-        compiler's time grows with the square of a function's length.
+        A long function is cut into pieces, which share results in w, since the compiler's time
+        grows with the square of a function's length.
         """
         base = self.program.base
         instructions = self._wanted(results, done)
@@ -326,7 +326,7 @@ class Source:
         heads = [f"{name}_{number}" for number in range(len(pieces))]
         names = ", ".join(parameter.split()[-1].lstrip("*") for parameter in parameters)
         texts = [
-            self._piece(f"{APART} void {head}", parameters, piece, store, shared)
+            self._piece(f"{NOT_INLINED} void {head}", parameters, piece, store, shared)
             for head, piece, store in zip(heads, pieces, stores, strict=True)
         ]
         calls = [f"    {head}({names});" for head in heads]
@@ -373,7 +373,7 @@ class Source:
 
 
 def literal(value: float) -> str:
-    """C expression of a number, exact."""
+    """Exact C literal of a number."""
     if value != value:
         return "NAN"
     if value in (np.inf, -np.inf):
@@ -383,7 +383,7 @@ def literal(value: float) -> str:
 
 
 def power(i: int, base: str, exponent: int) -> list[str]:
-    """Statements for an integer power, by the same squarings as the machine's."""
+    """Statements for an integer power, with the same squarings as in the machine."""
     lines: list[str] = []
     square, product, left = base, "", abs(exponent)
     while left:
@@ -409,30 +409,30 @@ def find_compiler() -> str | None:
 
 
 def key_of(program: Program, n_values: int, n_fy: int, compiler: str) -> str:
-    """Name for a program, a compiler and a platform; what tables hold is not compiled.
+    """Key of a program, a compiler and a platform; the numbers in tables are not compiled.
 
-    The compiler is known by its file, which changes with its version; asking it would
-    cost more than many a run. So would writing the C text, only to see that it is known.
+    The compiler is identified by its file, which changes with its version. Running it to ask for
+    the version would take longer than many runs, and so would writing the C text just to compare.
     """
     file = os.stat(compiler)
     arrays = (program.op, program.a, program.b, program.c, program.outputs, program.constants)
     parts = (
         program.n, program.p, n_values, n_fy, len(program.tables),
         *(library_cache.digest(part.tobytes()) for part in arrays),
-        translator(), FLAGS, os.path.realpath(compiler), file.st_size, file.st_mtime_ns,
+        translator_digest(), FLAGS, os.path.realpath(compiler), file.st_size, file.st_mtime_ns,
         platform.system(), platform.machine(),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 @functools.cache
-def translator() -> str:
-    """Name of the present way to write a program in C: that of this file's content."""
+def translator_digest() -> str:
+    """Digest of this file, which changes when programs are translated to C differently."""
     return library_cache.digest(Path(__file__).read_bytes())
 
 
 def build(text: str, compiler: str, key: str) -> tuple[ctypes.CDLL, Path]:
-    """Compile in a place of one's own, move the finished library into the cache and load it."""
+    """Compile in a temporary folder, move the finished library into the cache and load it."""
     import subprocess  # late, to save time: most runs call no compiler
 
     with library_cache.workplace(key) as (work, keep):
@@ -441,7 +441,7 @@ def build(text: str, compiler: str, key: str) -> tuple[ctypes.CDLL, Path]:
         try:
             outcome = subprocess.run(
                 [compiler, *FLAGS, "-o", library, source, "-lm"],
-                capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False,
+                capture_output=True, text=True, errors="replace", timeout=TIMEOUT, check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise NotCompiled(f"{compiler} did not compile the program: {error}") from None

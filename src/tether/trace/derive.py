@@ -1,10 +1,10 @@
 # cython: annotation_typing=False
 """Exact derivatives of expressions: sparse Jacobians, directions, total time derivatives.
 
-Everything runs forward through the graph. Forward rather than reverse because a reverse sweep
-through ``select`` multiplies the branch not taken by zero, and zero times the infinite slope of a
-square root at zero is not a number; and because the equations of one system share their parts,
-which a forward sweep differentiates once.
+Everything is done by forward sweeps through the graph. A reverse sweep through ``select`` would
+multiply the branch not taken by zero, and zero times the infinite slope of a square root at zero
+is NaN. Besides, the equations of one system share subexpressions, which a forward sweep
+differentiates once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if not cython.compiled:
 
 Gradient = dict[int, int]
 
-_NOTHING: Gradient = {}
+_NO_GRADIENT: Gradient = {}
 _TURNING = frozenset(code for code, o in OPERATIONS.items() if o.turns)
 
 
@@ -39,9 +39,9 @@ class SparseJacobian:
     shape : tuple of int
         Number of expressions and of inputs.
     rows, cols : list of int
-        Where the entries stand.
+        Positions of the entries.
     nodes : list of int
-        What they are.
+        The entries, as nodes.
     """
 
     shape: tuple[int, int]
@@ -56,7 +56,7 @@ def jacobian(graph: Graph, outputs: Sequence[int], inputs: Sequence[int]) -> Spa
     Parameters
     ----------
     graph : Graph
-        Where the expressions live; it grows.
+        The graph of the expressions, to which nodes are added.
     outputs : sequence of int
         Expressions, one per row.
     inputs : sequence of int
@@ -84,7 +84,7 @@ def jacobian(graph: Graph, outputs: Sequence[int], inputs: Sequence[int]) -> Spa
 
 
 def gradients(graph: Graph, outputs: Sequence[int], inputs: Iterable[int]) -> list[Gradient]:
-    """Differentiate each output: one dictionary per output, from inputs to derivatives."""
+    """Differentiate each output: return one dictionary per output, from inputs to derivatives."""
     cone = graph.cone(outputs)
     uses = _count_uses(graph, cone, outputs)
     seeds = set(inputs)
@@ -93,19 +93,21 @@ def gradients(graph: Graph, outputs: Sequence[int], inputs: Iterable[int]) -> li
         if node in seeds:
             known[node] = {node: graph.one}
         elif graph.nodes[node][0] in op.LEAVES:
-            known[node] = _NOTHING
+            known[node] = _NO_GRADIENT
         else:
             known[node] = _gradient(graph, node, known, uses)
     return [known[node] for node in outputs]
 
 
 def directional(graph: Graph, outputs: Sequence[int], seeds: dict[int, int]) -> list[int]:
-    """Jacobian times vector: derivatives in the direction that gives each input its seed."""
+    """Jacobian times vector: derivatives in the direction in which each input moves by its seed."""
     return _directional(graph, outputs, seeds, {})
 
 
 def total_derivative(graph: Graph, outputs: Sequence[int], times: int = 1) -> list[int]:
-    """Differentiate along a solution: t goes to 1, the derivative k of an unknown to k + 1.
+    """Differentiate expressions along a solution, with respect to time.
+
+    The rate of t is 1, and that of derivative k of an unknown is its derivative k + 1.
 
     Examples
     --------
@@ -131,8 +133,8 @@ def total_derivative(graph: Graph, outputs: Sequence[int], times: int = 1) -> li
 def switches(graph: Graph, outputs: Iterable[int], order: float = 1) -> list[int]:
     """Nodes at which the outputs may have a kink or a jump.
 
-    Splines count if a derivative up to `order` jumps: with 1 those with kinks, with 2 those with a
-    curvature that jumps, with infinity all of more than one piece.
+    Splines count if a derivative up to `order` jumps: 1 finds those with kinks, 2 also those whose
+    curvature jumps, infinity all that have more than one piece.
     """
     def turns(node: int) -> bool:
         code, _, number, _ = graph.nodes[node]
@@ -145,7 +147,7 @@ def switches(graph: Graph, outputs: Iterable[int], order: float = 1) -> list[int
 
 
 def switching_function(graph: Graph, switch: int) -> int:
-    """Expression that passes zero where a switch turns."""
+    """Expression that passes through zero where a switch turns."""
     code, a, b, _ = graph.nodes[switch]
     if code in (ABS, SIGN):
         return a
@@ -158,7 +160,7 @@ def switching_function(graph: Graph, switch: int) -> int:
 
 
 def _passing(graph: Graph, a: int, places: np.ndarray) -> int:
-    """Expression that passes zero where `a` passes one of the places, and nowhere else."""
+    """Expression that passes through zero where `a` passes one of the places, nowhere else."""
     if len(places) == 1:
         return graph.sub(a, graph.constant(places[0]))
     passed = graph.table(from_points(places, np.arange(len(places)), "passed"), a)
@@ -186,7 +188,7 @@ def _partials(g: Graph, node: int) -> tuple[int, ...]:
     """Differentiate a node by its operands; nothing for step functions."""
     fields = g.nodes[node]
     code = fields[0]
-    if code == MUL:                # by far the commonest
+    if code == MUL:                # by far the most common
         return fields[2], fields[1]
     rule = OPERATIONS[code].slopes
     if rule is None:
@@ -219,7 +221,7 @@ def _gradient(
         if known[operand]:
             break
     else:
-        return _NOTHING
+        return _NO_GRADIENT
     chosen = choice(graph, node)
     if chosen is not None:
         return _chosen_gradient(graph, chosen, known)
@@ -245,7 +247,7 @@ def _scaled(graph: Graph, factor: int, gradient: Gradient) -> Gradient:
 
 
 def _joined(graph: Graph, target: Gradient, other: Gradient) -> Gradient:
-    """Sum of two gradients; the first, which nobody else holds, is changed."""
+    """Sum of two gradients; the first is changed in place, so nothing else may refer to it."""
     if not target:
         return other
     for x, d in other.items():
@@ -258,13 +260,13 @@ def _sum_gradient(
 ) -> Gradient:
     """Gradient of a sum or difference.
 
-    A partial sum that nobody else uses gives its dictionary away: a sum of n terms then costs n,
-    not n squared.
+    The dictionary of a partial sum that is used only here is reused: the cost of a sum of n terms
+    is then proportional to n, not to n squared.
     """
     first, second = known[a], known[b]
     if code == ADD and len(second) > len(first):
         a, b, first, second = b, a, second, first
-    result = first if uses[a] == 1 and first is not _NOTHING else dict(first)
+    result = first if uses[a] == 1 and first is not _NO_GRADIENT else dict(first)
     if code == ADD:
         return _joined(graph, result, second) if result else dict(second)
     for x, d in second.items():

@@ -1,7 +1,7 @@
-"""Rates of elements: what differentiating whole arrays with respect to time gives.
+"""Rates of elements: whole arrays differentiated with respect to time.
 
-Every batch is differentiated once, for all of its elements: an array of derivatives is made of
-batches again, and templates are made of these as of any others.
+Every batch is differentiated once, for all of its elements. The derivatives are batches again, and
+templates are made from these as from any others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tether.trace.refusal import refuse
 
 __all__ = ["rates"]
 
-# In place of the number of an element: its rate is zero, or nobody knows it.
+# In place of the number of an element whose rate is zero, or unknown.
 _ZERO, _UNKNOWN = -1, -2
 
 
@@ -28,7 +28,7 @@ def rates(
     Parameters
     ----------
     batches : Batches
-        Where the elements live, and where their rates will.
+        The batches of the elements, to which those of the rates are added.
     elements : ndarray
         Numbers of the elements.
     slopes : ndarray, optional
@@ -42,7 +42,7 @@ def rates(
     Raises
     ------
     Untraceable
-        Where one of them depends on slopes.
+        If one of them depends on y'.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class _Rates:
         """Return the rates of some elements."""
         needed = self.batches.needed_for(elements)
         if needed[self.batches.n : 2 * self.batches.n].any():
-            refuse("depends on slopes where it has to be differentiated")
+            refuse("depends on y' where it has to be differentiated")
         for batch in list(self.batches.batches):
             places = np.flatnonzero(needed[batch.start : batch.stop])
             if len(places) and batch.code == LINEAR:
@@ -88,7 +88,7 @@ class _Rates:
         return np.where(found == _ZERO, self.batches.constant(0.0), found)
 
     def _differentiate_sums(self, batch: Batch) -> None:
-        """Add up the rates of the terms in sums of multiples."""
+        """Add up the rates of the terms in linear combinations."""
         assert batch.values is not None
         assert batch.ends is not None
         rate = self.rate[picked(batch.operands[0])]
@@ -102,7 +102,7 @@ class _Rates:
             )
 
     def _differentiate(self, batch: Batch, places: np.ndarray) -> None:
-        """Differentiate elements together whose operands move alike."""
+        """Differentiate some elements, those with the same constant operands together."""
         operands = [picked(x, places) for x in batch.operands]
         rate = [self.rate[x] for x in operands]
         moving = sum((r >= 0) * 2**k for k, r in enumerate(rate))

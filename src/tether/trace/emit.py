@@ -19,28 +19,28 @@ class Program:
     """Operations on a flat array of doubles, the slots.
 
     First come the constants, then t, y (n), y' (n), the arguments (p), then one temporary per
-    instruction: instruction i writes slot ``base + i``. Instructions that depend on constants and
-    arguments only stand first, up to `n_static`; those that depend on time as well follow up to
-    `n_time`; the rest depends on the unknowns.
+    instruction: instruction i writes slot ``base + i``. The instructions before `n_static` depend
+    on constants and arguments only, those before `n_time` on time as well, the others on the
+    unknowns.
 
     Attributes
     ----------
     n, p : int
         Number of unknowns and of arguments.
     op, a, b, c : ndarray of int32
-        Operation of each instruction and the slots of its operands, -1 where there is none. The
-        operation POWI has its exponent in `b`, TABLE the place of its function in `tables`.
+        Operation of each instruction and the slots of its operands, -1 where there is none. POWI
+        has its exponent in `b`, TABLE the place of its function in `tables`.
     outputs : ndarray of int32
         Slots of the results.
     constants : ndarray of float64
-        First slots.
+        Values of the first slots.
     n_static, n_time : int
         Ends of the first two groups of instructions.
     tables : ndarray of float64
         Piecewise polynomials, one after the other; see `Piecewise.flat`.
     opaques : tuple of callable
-        Functions that OPAQUE instructions call, by the number in `b`. Empty unless asked for: only
-        the reference interpreter can run them.
+        Functions that OPAQUE instructions call, by the number in `b`. Empty unless `emit` was
+        told to allow them: only the reference interpreter can run them.
     """
 
     n: int
@@ -87,9 +87,9 @@ def emit(
     Parameters
     ----------
     graph : Graph
-        Where the expressions live.
+        The graph of the expressions.
     outputs : sequence of int
-        What to compute, in order.
+        The expressions to compute, in order.
     n, p : int
         Number of unknowns and of arguments.
     opaque : bool
@@ -98,7 +98,7 @@ def emit(
     Raises
     ------
     NoProgram
-        Where the expressions contain such a call, or a derivative higher than y'.
+        If the expressions contain such a call, or a derivative higher than y'.
 
     Examples
     --------
@@ -141,10 +141,10 @@ def check_runs_alone(program: Program) -> None:
 
 
 class _Layout:
-    """Where everything goes: constants, leaves, and one instruction per node that is left.
+    """Assigns slots to constants and leaves, and one instruction to every other node in use.
 
-    Negations are taken over by their operand where nobody else needs it: -(2 x) runs as (-2) x,
-    and -(x - y) as y - x.
+    A negation is merged into its operand if nothing else uses that: -(2 x) runs as (-2) x, and
+    -(x - y) as y - x.
     """
 
     def __init__(self, graph: Graph, outputs: list[int], n: int, p: int) -> None:
@@ -154,7 +154,7 @@ class _Layout:
         self.opaque_calls: list[int] = []
         self.table_calls: list[int] = []
         self.slots = np.full(self.size, UNUSED, np.intc)
-        self.negative = np.full(self.size, UNUSED, np.intc)   # slots of constants with other signs
+        self.negative = np.full(self.size, UNUSED, np.intc)   # slots of negated constants
         self._count_uses()
         self._absorb_signs()
         self._place_constants()
@@ -162,7 +162,7 @@ class _Layout:
         self._place_instructions(len(self.constants) + 1 + 2 * n + p)
 
     def _count_uses(self) -> None:
-        """Note how often each node is used; an output counts twice, and 0 is not used at all."""
+        """Count the uses of each node; an output counts twice, so that nothing absorbs it."""
         self.uses = np.zeros(self.size, np.intc)
         uses, nodes = self.uses, self.graph.nodes
         for node in self.outputs:
@@ -175,8 +175,8 @@ class _Layout:
 
     def _absorb_signs(self) -> None:
         """Find the negations that need no instruction of their own."""
-        self.absorbs = np.zeros(self.size, np.intc)           # whether a NEG runs its operand
-        self.swallowed = np.zeros(self.size, np.intc)         # operands that vanish by it
+        self.absorbs = np.zeros(self.size, np.intc)           # negations that run their operand
+        self.swallowed = np.zeros(self.size, np.intc)         # operands that are run by a negation
         uses, absorbs, swallowed, nodes = self.uses, self.absorbs, self.swallowed, self.graph.nodes
         for i in range(self.size):
             if uses[i] == 0:
@@ -194,7 +194,7 @@ class _Layout:
                 absorbs[i] = swallowed[inner] = 1
 
     def _place_constants(self) -> None:
-        """Place the constants of the expressions, then those with the signs they take over."""
+        """Place the constants of the expressions, then those that have absorbed a sign."""
         uses, absorbs, slots, negative = self.uses, self.absorbs, self.slots, self.negative
         nodes, constants = self.graph.nodes, self.constants
         for i in range(self.size):
@@ -235,7 +235,7 @@ class _Layout:
                 slots[i] = first + 1 + order * n + number
 
     def _place_instructions(self, base: int) -> None:
-        """Order the instructions: what changes with the arguments, with time, with the unknowns."""
+        """Order the instructions: those that change with arguments, with time, with unknowns."""
         uses, slots, swallowed = self.uses, self.slots, self.swallowed
         nodes, levels = self.graph.nodes, self.graph.level
         order: list[int] = []
@@ -245,7 +245,7 @@ class _Layout:
                 if uses[i] == 0 or swallowed[i]:
                     continue
                 level = levels[i]
-                # an operation on constants that was not folded has level 0 and runs once as well
+                # an operation on constants that was not folded has level 0 and also runs once
                 if (0 if level <= 1 else level - 1) != group:
                     continue
                 fields = nodes[i]
@@ -296,12 +296,12 @@ class _Layout:
         return table
 
     def output_slots(self) -> np.ndarray:
-        """Where the results will stand."""
+        """Slots of the results."""
         return np.array([self.slots[node] for node in self.outputs], dtype=np.int32)
 
 
 def _tables(graph: Graph, calls: list[int]) -> tuple[np.ndarray, dict[int, int]]:
-    """Tables that the nodes use, joined, and where each of them begins."""
+    """Tables that the nodes use, concatenated, and where each of them begins."""
     used = dict.fromkeys(graph.nodes[node][2] for node in calls)
     parts = [graph.tables[number].flat for number in used]
     ends = np.cumsum([0, *map(len, parts)]).tolist()

@@ -1,4 +1,4 @@
-"""Expressions as formulas that a reader recognises."""
+"""Expressions written as readable formulas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def formula(
     Parameters
     ----------
     graph : Graph
-        Where the expression lives.
+        The graph of the expression.
     node : int
         The expression.
     names : sequence of str
@@ -36,7 +36,7 @@ def formula(
     longest : int
         A part that is longer than this many characters is written as ``(...)``.
     digits : int, optional
-        How many digits of numbers are written; all when left out.
+        Number of digits of constants; all when left out.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _write(
 
 
 def _swapped(graph: Graph, code: int, a: int, b: int, written: dict[int, tuple[str, int]]) -> bool:
-    """Tell whether to write b first: constants end sums and begin products, chains begin both."""
+    """Tell whether to write b first: constants go last in sums, first in products; chains first."""
     if graph.is_constant(a):
         return code == op.ADD
     chain = binding.SUM if code == op.ADD else binding.PRODUCT

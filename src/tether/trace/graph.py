@@ -1,8 +1,8 @@
 # cython: annotation_typing=False
-"""Expression graphs: hash-consed nodes, simplified a little as they are made.
+"""Expression graphs: equal expressions are one node, and nodes are simplified as they are made.
 
-A node is an int, its position in `Graph.nodes`. Operands are older than the nodes that use
-them, so ascending order is a topological order and nothing here recurses over a graph.
+A node is an int, its position in `Graph.nodes`. Operands are made before the nodes that use them,
+so ascending order is a topological order and nothing here recurses over a graph.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tether.trace.piecewise import Piecewise
 if not cython.compiled:
     from tether.trace.opcodes import *
 
-# What a node depends on: nothing but constants, arguments, time, unknowns.
+# What a node depends on at most: constants only, arguments, time, unknowns.
 CONSTANT, STATIC, TIMED, FULL = 0, 1, 2, 3
 
-_LARGEST_POWER = 64  # beyond it a power by multiplication loses too many digits
+_LARGEST_POWER = 64  # with larger exponents, powers by multiplication lose too many digits
 
 _TOTAL = frozenset(code for code, o in OPERATIONS.items() if o.total)
 _ODD = frozenset(code for code, o in OPERATIONS.items() if o.parity < 0)
@@ -31,7 +31,7 @@ _EVEN = frozenset(code for code, o in OPERATIONS.items() if o.parity > 0)
 _VALUES = {code: o.value for code, o in OPERATIONS.items() if o.value is not None}
 
 
-# What makes an operation as the user wrote it.
+# The methods that make an operation as the user wrote it.
 _METHODS = {
     ADD: "add", SUB: "minus", MUL: "times", DIV: "over", NEG: "neg", POW: "pow",
     AND: "logical_and", OR: "logical_or", NOT: "logical_not", SELECT: "select",
@@ -39,7 +39,7 @@ _METHODS = {
 
 
 def arity(fields: tuple) -> int:
-    """Count the operands of a node: the rest of a, b, c is -1, or a number of another meaning."""
+    """Count the operands of a node; the rest of a, b, c is -1 or a number that is not a node."""
     code = fields[0]
     if code < 0:
         return 1 if code == OPAQUE else 0
@@ -78,7 +78,7 @@ class Graph:
         self.tables: list[Piecewise] = []
         self._table_numbers: dict[bytes, int] = {}
         self._total: dict[int, bool] = {}
-        self.rates: dict[int, int] = {}  # total time derivatives that are known
+        self.rates: dict[int, int] = {}  # total time derivatives made so far
         self._index: dict[tuple, int] = {}
         self.zero = self.constant(0.0)
         self.one = self.constant(1.0)
@@ -92,7 +92,7 @@ class Graph:
         """Node of a number."""
         value = float(value)
         if value == 0.0 or value != value:
-            # equal as keys though different, or different though the same
+            # 0.0 and -0.0 are equal keys, NaN is not equal to itself
             key: tuple = (CONST, "nan" if value != value else str(value))
             if key not in self._index:
                 self._index[key] = self._append((CONST, value, -1, -1), CONSTANT)
@@ -104,7 +104,7 @@ class Graph:
         return self._intern((TIME, -1, -1, -1), TIMED)
 
     def y(self, component: int, order: int = 0) -> int:
-        """Node of the derivative of that order of one unknown."""
+        """Node of the derivative of an unknown of the given order."""
         return self._intern((Y, component, order, -1), FULL)
 
     def arg(self, number: int) -> int:
@@ -164,7 +164,7 @@ class Graph:
         return self._operation(SUB, a, b)
 
     def mul(self, a: int, b: int) -> int:
-        """Make a * b; constants stand first, signs outside."""
+        """Make a * b; constants go first, signs outside."""
         x, y = self.nodes[a], self.nodes[b]
         first, second = x[0], y[0]
         if second == CONST:
@@ -197,7 +197,7 @@ class Graph:
         return self._operation(MUL, a, b)
 
     def div(self, a: int, b: int) -> int:
-        """Make a / b; signs outside."""
+        """Make a / b; signs go outside."""
         x, y = self.nodes[a], self.nodes[b]
         first, second = x[0], y[0]
         if second == CONST:
@@ -285,7 +285,7 @@ class Graph:
         return self._operation(code, a, b)
 
     def opaque(self, function: Any, a: int) -> int:
-        """Make a call of a function about which only its derivative is known."""
+        """Make a call of a function of which only the derivative is known."""
         if not any(known is function for known in self.opaques):
             self.opaques.append(function)
         number = next(i for i, known in enumerate(self.opaques) if known is function)
@@ -353,19 +353,19 @@ class Graph:
 
     # --- as the user wrote it -----------------------------------------------------------------
     #
-    # What is simplified above may be NaN or infinite in the function: x - x, 0 / x and 0 * x where
-    # x is. Derivatives need these simplifications. The function itself keeps such an expression,
-    # so that its program fails where the function does; only a zero times something that is
-    # finite for all finite values is left out: matrices are full of zeros.
+    # The methods above simplify x - x, 0 / x and 0 * x, which are NaN for some x: NaN, infinity or,
+    # in 0 / x, zero. Derivatives need these simplifications. The function itself keeps such an
+    # expression, so that its program fails where the function does; only zero times something that
+    # is finite for all finite values is left out, because matrices are full of zeros.
 
     def minus(self, a: int, b: int) -> int:
-        """Make a - b, also where it is zero or not a number."""
+        """Make a - b; it is kept even if it can only be zero or NaN."""
         if a == b and self.nodes[a][0] != CONST:
             return self._operation(SUB, a, b)
         return self.sub(a, b)
 
     def times(self, a: int, b: int) -> int:
-        """Make a * b, also where it is zero or not a number."""
+        """Make a * b; it is kept even if it can only be zero or NaN."""
         x, y = self.nodes[a], self.nodes[b]
         if y[0] == CONST and y[1] == 0.0:
             a, b, x = b, a, y
@@ -374,7 +374,7 @@ class Graph:
         return self.mul(a, b)
 
     def over(self, a: int, b: int) -> int:
-        """Make a / b, also where it is zero or not a number."""
+        """Make a / b; it is kept even if it can only be zero or NaN."""
         if self._is(a, 0.0) and self.nodes[b][0] != CONST:
             return self._operation(DIV, a, b)
         return self.div(a, b)
@@ -400,7 +400,7 @@ class Graph:
         return code in _TOTAL and not (code == POWI and b < 0)
 
     def _unknown_parts(self, node: int) -> list[int]:
-        """Nodes of an expression about which nothing is known yet, its operands after it."""
+        """Nodes of an expression not yet known to be total or not, operands after their users."""
         found, stack = set(), [node]
         while stack:
             part = stack.pop()
@@ -412,7 +412,7 @@ class Graph:
     def make(
         self, code: int, operands: list[int], number: int = -1, tables: Sequence[Piecewise] = ()
     ) -> int:
-        """Make an operation by its code, as the user wrote it; a table by its place in a list."""
+        """Make an operation by its code, as the user wrote it; `number` is that of a `Batch`."""
         if code == POWI:
             return self.powi(operands[0], number)
         if code == TABLE:
@@ -424,8 +424,8 @@ class Graph:
             return getattr(self, name)(*operands)
         return self.unary(code, *operands) if len(operands) == 1 else self.binary(code, *operands)
 
-    def as_it_is(self, code: int, operands: list[int], number: int = -1) -> int:
-        """Make an operation that somebody has simplified before: rounded as it is written."""
+    def unsimplified(self, code: int, operands: list[int], number: int = -1) -> int:
+        """Make an operation without simplifying it, so that its rounding stays the same."""
         a, b, c = [*operands, -1, -1][:3]
         if code in (POWI, SPECIAL, TABLE):
             b = number
@@ -439,7 +439,7 @@ class Graph:
         return fields[1 : 1 + arity(fields)]
 
     def cone(self, outputs: Iterable[int]) -> list[int]:
-        """All nodes that the outputs use, themselves included, in topological order."""
+        """All nodes that the outputs use, including the outputs, in topological order."""
         marks = self._marked(outputs, False)
         return [node for node in range(len(marks)) if marks[node]]
 
@@ -452,7 +452,7 @@ class Graph:
         ]
 
     def _marked(self, outputs: Iterable[int], influences: bool) -> bytearray:
-        """Mark all nodes that the outputs use; or those only that make a difference to them."""
+        """Mark all nodes that the outputs use, or only those that can change their values."""
         nodes, wanted = self.nodes, list(outputs)
         marks = bytearray(max(wanted) + 1 if wanted else 0)
         for node in wanted:
@@ -469,11 +469,11 @@ class Graph:
         return fields[0]
 
     def influences(self, node: int) -> tuple[int, ...]:
-        """Operands that make a difference: not those of x - x, 0 * x and 0 / x."""
+        """Operands that can change the value of a node: not those of x - x, 0 * x and 0 / x."""
         return () if self._is_zero(node) else self.operands(node)
 
     def _is_zero(self, node: int) -> bool:
-        """Tell whether a node is x - x, 0 * x or 0 / x, whose operands make no difference."""
+        """Tell whether a node is x - x, 0 * x or 0 / x, so that no operand changes its value."""
         code = self._code(node)
         if code != SUB and code != MUL and code != DIV:
             return False
@@ -508,7 +508,7 @@ class Graph:
         return self._operation(code, a, b) if folded is None else self.constant(folded)
 
     def _operation(self, code: int, a: int, b: int = -1) -> int:
-        # as in `_append`: most nodes are made here
+        # `_append` written out, because most nodes are made here
         key, number = (code, a, b, -1), len(self.nodes)
         found = self._index.setdefault(key, number)
         if found == number:
@@ -534,7 +534,7 @@ class Graph:
 
 
 def _try_fold(code: int, *values: float) -> float | None:
-    """Value of an operation on numbers; None where it is not finite, so that it shows later."""
+    """Value of an operation on numbers; None if it is not finite: the program shall show that."""
     try:
         folded = _VALUES[code](*values)
     except (ArithmeticError, ValueError):

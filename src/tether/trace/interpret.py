@@ -1,4 +1,4 @@
-"""Reference interpreter of programs, in NumPy: slow, plain, and also for complex numbers."""
+"""Reference interpreter of programs, in NumPy: slow and plain; it takes complex numbers too."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def evaluate(program: Program, t: Any, y: Any, yp: Any, args: Any = ()) -> np.nd
     Parameters
     ----------
     program : Program
-        What to compute.
+        The program.
     t : float or array, shape (k,)
         Time, or one time per point.
     y, yp : array_like, shape (n,) or (n, k)
-        Unknowns and their derivatives, for one point or for k of them. They may be complex:
-        functions of an infinitesimal imaginary part then carry a derivative.
+        Unknowns and their derivatives, for one point or for k of them. They may be complex: a
+        tiny imaginary part then carries a derivative.
     args : array_like, shape (p,) or (p, k)
         Arguments.
 

@@ -1,8 +1,8 @@
-"""Compiled libraries kept on disk: what is loaded from there is run, so it must be the user's own.
+"""Compiled libraries kept on disk. Loading one runs its code, so it must be the user's own.
 
 Folder, subfolder and file must belong to the user and be writable by nobody else. They are opened
-without following links, and it is the open descriptors that are looked at: what was checked is
-what is loaded, whatever happens to the path in the meantime.
+without following links and checked by their open descriptors, so that the library which is loaded
+is the one that was checked, whatever happens to the path in the meantime.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["cache_folder", "digest", "load", "workplace"]
 NAME = re.compile("[0-9a-f]{32}")
 MOST_KEPT = 200             # libraries in the cache; the oldest go
 
-_HAS_OWNERS = hasattr(os, "geteuid")                       # not so on Windows
+_HAS_OWNERS = hasattr(os, "geteuid")                       # False on Windows
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -36,7 +36,7 @@ _DESCRIPTORS = Path("/proc/self/fd")                       # Linux: paths of ope
 
 
 class _Unsafe(Exception):  # noqa: N818
-    """Somebody else could have put something there; the text says how."""
+    """Another user could have written a file; the message says why."""
 
 
 def cache_folder() -> Path:
@@ -65,7 +65,7 @@ def wanted_folder() -> Path:
 
 @functools.cache
 def private_folder() -> Path:
-    """Make a temporary folder that lives as long as this process."""
+    """Make a temporary folder that exists as long as this process."""
     import tempfile  # late, to save time
 
     keeper = tempfile.TemporaryDirectory(prefix="tether-", ignore_cleanup_errors=True)
@@ -78,7 +78,7 @@ _KEEPERS: list[tempfile.TemporaryDirectory] = []
 
 @functools.cache
 def _warn(place: str, reason: str) -> None:
-    """Say once why the cache is not used."""
+    """Warn once that the cache is not used, and say why."""
     warnings.warn(
         f"compiled programs are not kept in {place}: {reason}, so that somebody else could have "
         "put one there. They go to a temporary folder instead. Make the folder yours alone "
@@ -88,24 +88,24 @@ def _warn(place: str, reason: str) -> None:
 
 
 def load(key: str) -> tuple[ctypes.CDLL, Path] | None:
-    """Load a library from the cache; nothing is made where there is no cache yet."""
+    """Load a library from the cache; no folder is made if there is no cache yet."""
     if os.path.lexists(wanted_folder()):
         return _from_folder(cache_folder(), key)
     return _from_folder(private_folder(), key) if _KEEPERS else None
 
 
 def digest(content: bytes) -> str:
-    """Name of a library with this content."""
+    """Digest of a library's content, which serves as its name."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 
 @contextlib.contextmanager
 def workplace(key: str) -> Iterator[tuple[str, Callable[[str], None]]]:
-    """Give a folder to make a library in, and the function that puts it into the cache."""
+    """Yield a folder to build a library in, and a function that moves it into the cache."""
     cache = cache_folder()
 
     def keep(library: str) -> None:
-        os.chmod(library, 0o600)       # the compiler's is what the umask allows, perhaps more
+        os.chmod(library, 0o600)       # the umask may have let the compiler allow more
         folder = cache / key
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = folder / f"{digest(Path(library).read_bytes())}.so"
@@ -123,10 +123,10 @@ def workplace(key: str) -> Iterator[tuple[str, Callable[[str], None]]]:
 
 
 def _from_folder(cache: Path, key: str) -> tuple[ctypes.CDLL, Path] | None:
-    """Load a library; one that is not what its name says is thrown away.
+    """Load a library; a file whose content does not match its name is deleted.
 
-    A library is named by a digest of its content, so that a file of which only a part
-    was written, or which was changed since, is never loaded.
+    A library is named by a digest of its content, so that a file that was only partly written, or
+    changed since, is never loaded.
     """
     folder = cache / key
     try:
@@ -139,7 +139,7 @@ def _from_folder(cache: Path, key: str) -> tuple[ctypes.CDLL, Path] | None:
                     path.unlink()
     except _Unsafe as reason:
         _warn(str(folder), str(reason))
-        with contextlib.suppress(OSError):     # the next one is made in a new place
+        with contextlib.suppress(OSError):     # so that the next one gets a new folder
             folder.rename(cache / f"refused-{os.urandom(8).hex()}")
     except OSError:
         pass
@@ -147,7 +147,7 @@ def _from_folder(cache: Path, key: str) -> tuple[ctypes.CDLL, Path] | None:
 
 
 def _load_file(path: Path, folder: int | None) -> ctypes.CDLL | None:
-    """Load a file of an open folder if its content is what its name says."""
+    """Load a file of an open folder if its content matches its name."""
     try:
         with _opened(path.name if folder is not None else path, _FILE, folder, path) as file:
             if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -155,8 +155,8 @@ def _load_file(path: Path, folder: int | None) -> ctypes.CDLL | None:
             with open(file, "rb", closefd=False) as content:
                 if digest(content.read()) != path.stem:
                     return None
-            # The name of a descriptor may be used again for another folder, and the loader goes
-            # by names: it is safe here because the digest is part of it.
+            # A descriptor may be reused for another folder, and the loader identifies libraries
+            # by their paths. This is safe because the digest is part of the path.
             by_descriptor = _DESCRIPTORS / str(folder) / path.name
             return ctypes.CDLL(str(by_descriptor if by_descriptor.exists() else path))
     except _Unsafe as reason:
@@ -180,7 +180,7 @@ def _opened_folder(
 
 @contextlib.contextmanager
 def _opened(path: Path | str, flags: int, above: int | None, whole: Path) -> Iterator[int]:
-    """Open a file or folder that is the user's alone.
+    """Open a file or folder that only the user can write to.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def _opened(path: Path | str, flags: int, above: int | None, whole: Path) -> Ite
 
 
 def _refuse_link(path: Path) -> None:
-    """Say in words what opening without following links says by a number."""
+    """Raise `_Unsafe` for a link, since opening it would only give an error number."""
     if path.is_symlink():
         raise _Unsafe(f"{path} is a link")
 

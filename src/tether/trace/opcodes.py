@@ -1,7 +1,7 @@
-"""Numbers of the operations, shared by graphs and programs; `operations.py` says what they do.
+"""Opcodes, shared by graphs and programs; `operations.py` says what the operations do.
 
-Operations are non-negative and may stand in a program: their numbers are the core's. The leaves of
-a graph and opaque calls are negative and never do.
+The opcodes of operations are non-negative, those of the core, and may occur in a program. Those of
+the leaves of a graph and of opaque calls are negative and never occur in a program of the core.
 """
 
 from tether._core.opcodes import (  # noqa: F401

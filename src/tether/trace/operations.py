@@ -1,10 +1,10 @@
-"""The table of operations: all that is known about each of them, in one place.
+"""The table of operations: everything that is known about each of them, in one place.
 
 A new operation is one entry here, its number in `tether._core.opcodes` (and in the `.pxd` files
-there and here), and its lines in `tether._core.machine` and `tether._core.plain`. Everything else
-reads this table: graphs fold constants by `value`, `derive.py` differentiates by `slopes`,
-`interpret.py` runs by `array`, `compile_c.py` writes `c`, and `formula.py` writes `infix` or the
-name.
+there and here), and its lines in `machine`, `plain` and `row_operations` of `tether._core`.
+Everything else reads this table: graphs fold constants by `value`, `derive.py` differentiates by
+`slopes`, `interpret.py` runs by `array`, `compile_c.py` writes `c`, and `formula.py` writes `infix`
+or the name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tether.trace import special
 
 __all__ = ["ARITY", "NAMES", "OPERATIONS", "Operation"]
 
-# How tightly an operation binds when it is written, as in Python.
+# Precedence of the operations in a formula, as in Python.
 OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGN, POWER, ATOM = range(9)
 
 Slopes = tuple[int, ...]
@@ -34,27 +34,27 @@ class Operation:
     Attributes
     ----------
     code : int
-        Its number.
+        Its opcode.
     arity : int
         How many of a, b, c are operands.
     value : callable or None
-        Of numbers, for constants; it may raise. None: constants are not folded by it.
+        Its value for numbers, to fold constants; it may raise. None: it is not folded.
     array : callable or None
-        Of arrays, which may be complex with an infinitesimal imaginary part. None: the
-        interpreter has a line of its own for it.
+        Its value for arrays, which may be complex with a tiny imaginary part that carries a
+        derivative. None: the interpreter has a line of its own for it.
     c : str
-        In C, with the operands in braces.
+        Its expression in C, with the operands in braces.
     slopes : callable or None
-        ``(graph, node, a, b)``: derivatives of a node by its operands. None: it is flat wherever
-        it has a slope, or it chooses an operand (`derive.choice`).
+        ``(graph, node, a, b)``: derivatives of a node by its operands. None: they are zero wherever
+        they exist, or it chooses one of its operands (`derive.choice`).
     total : bool
-        Whether results are finite where the operands are, unless they overflow by far.
+        Whether results are finite for all finite operands, apart from overflow.
     parity : int
         1 for even functions, -1 for odd ones.
     turns : bool
         Whether it may have a kink or a jump.
     infix, binds : str, int
-        How it is written between its operands, and how tightly it binds; by name if empty.
+        The symbol between its operands in a formula, empty for a function call, and its precedence.
     numpy : str
         Its name in NumPy, if it is a function of one number.
     """
@@ -182,7 +182,7 @@ def _comparison(
 
 
 def _function(code: int, numpy: str, slopes: Callable[..., Slopes], **more: Any) -> Operation:
-    """Make the entry of a function of one number that Python, NumPy and C have alike."""
+    """Make the entry of a function of one number that Python, NumPy and C all have."""
     name = NAMES[code].lower()
     return Operation(
         code=code, value=getattr(math, name), array=getattr(np, numpy), c=name + "({a})",
@@ -222,7 +222,7 @@ _TABLE = (
         code=op.POW, arity=2, value=math.pow, array=np.power, c="pow({a}, {b})",
         slopes=_of_power,
     ),
-    # the integer exponent stands in the place of b; C has a text of its own for each
+    # b is the integer exponent; the C text depends on it
     Operation(code=op.POWI, value=lambda x, k: x**k, slopes=_of_integer_power, total=True),
     _function(op.SQRT, "sqrt", lambda g, v, a: (g.div(g.constant(0.5), v),)),
     _function(op.EXP, "exp", lambda g, v, a: (v,)),
@@ -285,7 +285,7 @@ _TABLE = (
         code=op.CEIL, value=lambda x: float(math.ceil(x)), array=lambda x: np.ceil(np.real(x)),
         c="ceil({a})", total=True, turns=True, numpy="ceil",
     ),
-    # the first if it is NaN, as in NumPy
+    # if the first operand is NaN it is the result, as in NumPy
     Operation(
         code=op.MIN, arity=2, value=lambda x, y: x if x <= y or x != x else y,
         array=_chosen(np.less_equal), c="smaller({a}, {b})", total=True, turns=True,
@@ -316,19 +316,19 @@ _TABLE = (
         code=op.NOT, array=lambda x: np.logical_not(x) * 1.0, c="{a} == 0.0", total=True
     ),
     Operation(code=op.SELECT, arity=3, c="{a} != 0.0 ? {b} : {c}", total=True),
-    # with the sign of the divisor, as in Python
+    # the result has the sign of the divisor, as in Python
     Operation(
         code=op.MOD, arity=2, value=lambda x, y: x % y, array=_remainder, c="modulo({a}, {b})",
         slopes=_of_remainder, total=True, turns=True, infix=" % ", binds=PRODUCT,
     ),
-    # a piecewise polynomial; its number, or its place in the tables, stands in b
+    # b is the number of the piecewise polynomial, in a program its place in the tables
     Operation(code=op.TABLE, c="piecewise(w + {b}, {a})", slopes=_of_table, total=True),
-    # the number of a special function stands in b; there is no C for it
+    # b is the number of the special function; it has no C expression
     Operation(
         code=op.SPECIAL, value=lambda x, number: float(special.value_of(number, x)),
         slopes=special.slopes_of,
     ),
-    # a call of Python; never in a program of the core
+    # a call of a Python function; never in a program of the core
     Operation(code=op.OPAQUE, slopes=_of_opaque),
 )
 

@@ -19,11 +19,11 @@ def substitute(graph: Graph, outputs: Sequence[int], replacements: dict[int, int
     Parameters
     ----------
     graph : Graph
-        Where the expressions live; it grows.
+        The graph of the expressions, to which nodes are added.
     outputs : sequence of int
         Expressions.
     replacements : dict
-        What to put in place of which node.
+        For each node to be replaced, the new one.
 
     Examples
     --------
@@ -41,17 +41,17 @@ def substitute(graph: Graph, outputs: Sequence[int], replacements: dict[int, int
 
 
 def decided(graph: Graph, outputs: Sequence[int], held: dict[int, bool]) -> list[int]:
-    """Take the way through expressions that conditions with known answers leave open.
+    """Simplify expressions by the known answers of some conditions.
 
     Parameters
     ----------
     graph : Graph
-        Where the expressions live; it grows.
+        The graph of the expressions, to which nodes are added.
     outputs : sequence of int
         Expressions.
     held : dict
-        Comparisons and their answers. A minimum, maximum or sign becomes what the comparison of
-        `alternatives` says.
+        Comparisons and their answers. A minimum, maximum or sign is decided by the comparison
+        that `alternatives` returns for it.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def decided(graph: Graph, outputs: Sequence[int], held: dict[int, bool]) -> list
         found = alternatives(graph, node)
         if found is not None and found[0] in held and graph.nodes[node][0] != SELECT:
             taken = found[1] if held[found[0]] else found[2]
-            new[node] = new.get(taken, taken)          # a constant may stand nowhere else
+            new[node] = new.get(taken, taken)          # a constant may not be in the cone
         else:
             new[node] = rebuilt(graph, node, new)
     return [new[node] for node in outputs]
@@ -85,7 +85,7 @@ def alternatives(graph: Graph, node: int) -> tuple[int, int, int] | None:
 
 
 def rebuilt(graph: Graph, node: int, new: dict[int, int]) -> int:
-    """Make a node anew where some of its operands are others by now."""
+    """Make a node again with its new operands; return it unchanged if none has changed."""
     old = graph.operands(node)
     operands = []
     changed = False

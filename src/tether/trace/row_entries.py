@@ -1,9 +1,9 @@
-"""Where the entries of the Jacobian go that templates compute, and what they begin with.
+"""Where the entries of the Jacobian go that templates compute, and which of them are added.
 
-An entry of F_y or F_y' may be the sum of several: of derivatives by inputs that are one element in
-some rows, and of products by way of intermediate results. Entries that follow from constants and
-arguments alone are written once, those that change at every point. So of both kinds it has to be
-known who writes an entry first, and who adds to it.
+An entry of F_y or F_y' may be a sum: of derivatives by several inputs, if these are the same
+element in some rows, and of products through intermediate results. Entries that depend on constants
+and arguments only are written once, the others at every point. For both kinds it has to be known
+which step writes an entry first, and which steps add to it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tether.trace.row_step import TO_FACTORS, TO_FY, TO_FYP, TO_MEMORY, Step
 
 __all__ = ["RowEntries", "find_entries"]
 
-# Of so many products of derivatives, or so many for each unknown, most of the work would be to
-# multiply them.
+# With more products of derivatives than this, in total or per unknown, most of the work would be
+# to multiply them.
 _MOST_PRODUCTS, _MOST_PRODUCTS_EACH = 4_000_000, 200
 Pieces = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def find_entries(n: int, first: int, size: int, steps: Sequence[Step]) -> RowEntries:
-    """Find the entries that steps have.
+    """Find the entries that steps compute.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def find_entries(n: int, first: int, size: int, steps: Sequence[Step]) -> RowEnt
     first, size : int
         Where intermediate results begin in the memory, and where they end.
     steps : sequence of Step
-        In the order in which they are run.
+        The steps in the order in which they are run.
     """
     return RowEntries(n, first, size, steps)
 
@@ -52,14 +52,18 @@ class RowEntries:
         For each step and entry of its expression where it goes, and the numbers of the entries of
         F_y or F_y' there; ~number where it is added to what was written before.
     factor_places : dict
-        Where those begin that are multiplied.
-    based, zeros : pair of ndarray
-        Entries of F_y and of F_y' that change and begin with what does not, zero or not; and of
-        those that do not change, what begins with zero.
+        For each step and entry that is a factor of products, where its factors begin.
+    based : pair of ndarray
+        Changing entries of F_y and F_y' that are set to their constant part, which may be zero,
+        before anything is added.
+    zeros : pair of ndarray
+        Entries of F_y and F_y' whose constant part is set to zero before anything is added.
     target, factor, through, product_ends : ndarray
-        Products in six groups: those that do not change, for totals, F_y and F_y', and the others.
-    n_totals, total_zeros : int, pair of ndarray
-        Number of derivatives of intermediate results; those that do not change, and the others.
+        Products in six groups: constant ones for totals, F_y and F_y', then changing ones.
+    n_totals : int
+        Number of total derivatives of intermediate results.
+    total_zeros : pair of ndarray
+        Which of the total derivatives are constant, and which change.
     """
 
     def __init__(self, n: int, first: int, size: int, steps: Sequence[Step]) -> None:
@@ -108,7 +112,7 @@ class RowEntries:
             mine = every[chosen]
             number[chosen] = np.arange(len(mine), dtype=np.intc)
             rows = (mine // (2 * self.n)).astype(np.intc)
-            mine %= self.n                     # of columns of y', too
+            mine %= self.n                     # y' has columns from n on
             found.append((rows, mine.astype(np.intc)))
         self.fy, self.fyp = found
         for step, k, source in direct:
@@ -174,7 +178,7 @@ class RowEntries:
         return found
 
     def _chained(self, rows: np.ndarray, source: np.ndarray, factors: int) -> Pieces:
-        """Rows, columns, factors and totals of derivatives, through what is kept or directly."""
+        """Rows, columns, factors and totals (-1: none) of derivatives, by the chain rule."""
         factor = factors + np.arange(len(source), dtype=np.int64)
         plain = source < 2 * self.n
         inner = source >= self.first
@@ -210,7 +214,7 @@ class RowEntries:
             refuse("has rows that depend on too many unknowns")
 
     def _sort_products(self) -> None:
-        """Put the products of a group together; the order within is the one of the steps."""
+        """Sort the products by their groups, in a group by the order of the steps."""
         none = np.zeros(0, np.int64)
         listed = self._listed or [(none, none, none, none)]
         target, group, factor, through = (np.concatenate(x) for x in zip(*listed, strict=True))
@@ -223,14 +227,14 @@ class RowEntries:
         )
         del self._listed
 
-    # --- who writes first -----------------------------------------------------------------
+    # --- first writers --------------------------------------------------------------------
 
     def _find_first_writers(self, direct: list[tuple[Step, int]]) -> None:
-        """Find out which entries are written before anything is added to them."""
+        """Find the first step that writes each entry; the others add to it."""
         parts = np.split(self.target, self.product_ends[:-1])
         based, zeros = [], []
         for kind, entries in ((TO_FY, self.fy), (TO_FYP, self.fyp)):
-            of_each: tuple[list[Any], list[Any]] = ([], [])    # those that do not change first
+            of_each: tuple[list[Any], list[Any]] = ([], [])    # constant ones, changing ones
             for step, k in direct:
                 if self.destinations[id(step), k][0] == kind:
                     of_each[not step.is_static[k]].append((id(step), k))
@@ -264,9 +268,9 @@ def _marks(count: int, numbers: list[np.ndarray]) -> np.ndarray:
 
 
 def _distinct(keys: np.ndarray) -> np.ndarray:
-    """Give keys in order, each once, and leave them sorted.
+    """Sort keys in place, and return each of them once.
 
-    They come in a few runs that are sorted already.
+    The sort is stable because that is fast for keys that consist of a few sorted runs.
     """
     keys.sort(kind="stable")
     is_new = np.ones(len(keys), bool)

@@ -1,4 +1,4 @@
-"""Rows that are computed together: one expression, or sums of multiples."""
+"""Rows that are computed together: one expression, or linear combinations."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ class Step:
     Attributes
     ----------
     results : ndarray
-        Numbers of the elements, or of the values or entries that they are.
+        Numbers of the elements, or of the values or entries.
     to : int
         Where the results go.
     place : int
-        Where in the memory.
+        Place of the first result in the memory, for `TO_MEMORY`.
     schedule : Schedule or None
-        The program; None for sums.
+        The program; None for linear combinations.
     of_entries : pair of Schedule or None
         Programs of the entries that change, and of those that do not.
     is_constant : bool
         Whether the results never change.
     loads, numbers : list of ndarray
-        Places of the inputs by which derivatives are taken, and of other inputs, or these numbers.
+        For each input, the places of its values in all rows: in `loads` the inputs by which
+        derivatives are taken, in `numbers` the others, or their values.
     sources, is_static : list
         For each entry the input it belongs to, and whether it never changes.
     ends, factors : ndarray or None
         Where the terms of each sum end, and their factors.
     for_entries : bool
-        Whether no value needs them.
+        Whether the results are needed for entries only, not for values.
     """
 
     results: np.ndarray

@@ -1,7 +1,7 @@
-"""What the core runs over many rows: steps side by side, and where their entries go.
+"""The tables that the core runs over many rows: all steps, and where their entries go.
 
-A step is a template, or sums of multiples; `templates.py` makes them. Here their tables are joined
-to one (`RowTable`), which `tether._core.rows` runs.
+A step is a template, or a set of linear combinations; `templates.py` makes them. Here their tables
+are joined into one (`RowTable`), which `tether._core.rows` runs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tether.trace.row_step import TO_FACTORS, TO_FY, TO_FYP, TO_MEMORY, TO_NOTHI
 
 __all__ = ["RowTable", "joined"]
 
-# Rows that it runs at a time.
+# Number of rows that the core runs at a time.
 BLOCK = 128
 
 
 @dataclass(eq=False, repr=False)
 class RowTable:
-    """What `tether._core.rows.Rows` does; all lists of steps are joined, slots numbered through."""
+    """The steps that `tether._core.rows.Rows` runs: lists over all steps, with common slots."""
 
     n: int
     n_args: int
@@ -42,12 +42,12 @@ class RowTable:
     second: Any = field(default_factory=list)
     c: Any = field(default_factory=list)
     first: Any = field(default_factory=lambda: [0])
-    runs_for: Any = field(default_factory=list)                 # values, entries, or both
+    runs_for: Any = field(default_factory=list)                 # bits: values, entries
     t_slot: Any = field(default_factory=list)
     pieces: Any = field(default_factory=list)
     load_start: Any = field(default_factory=lambda: [0])
     load_slot: Any = field(default_factory=list)
-    load_of: Any = field(default_factory=list)                  # y, y', or the rest
+    load_of: Any = field(default_factory=list)                  # 0: y, 1: y', 2: the memory
     load_table: Any = field(default_factory=list)
     load_blocks: Any = field(default_factory=list)
     result_slot: Any = field(default_factory=list)
@@ -58,20 +58,20 @@ class RowTable:
     entry_slot: Any = field(default_factory=list)
     entry_kind: Any = field(default_factory=list)
     entry_table: Any = field(default_factory=list)
-    entry_sets: Any = field(default_factory=list)               # nothing is added to others
+    entry_sets: Any = field(default_factory=list)               # whether all are set, none added to
     places: Any = ()                  # numbers of entries of F_y and F_y'; ~number: add to it
-    based: Any = ()                   # entries that change, and begin with what does not
-    zeros: Any = ()                   # entries that do not change, and begin with zero
+    based: Any = ()                   # changing entries that begin with their constant part
+    zeros: Any = ()                   # entries whose constant part begins with zero
     index: Any = field(default_factory=list)
     sum_start: Any = field(default_factory=list)
     sum_end: Any = field(default_factory=list)
     target: Any = field(default_factory=list)
     factor: Any = field(default_factory=list)
     through: Any = field(default_factory=list)
-    product_ends: Any = ()            # of those that do not change: totals, F_y, F_y'; of others
+    product_ends: Any = ()            # ends of constant ones: totals, F_y, F_y'; of changing ones
     n_totals: int = 0
-    total_zeros: Any = ()             # totals that do not change, and others
-    copies_point: bool = False        # whether some input may be of y, y' or the rest
+    total_zeros: Any = ()             # totals that are constant, and that change
+    copies_point: bool = False        # whether some input reads y, y' or t from the memory
     memory: Any = None                # y, y', t, args, intermediate results, numbers
     slots: Any = field(default_factory=list)
     factors: Any = field(default_factory=list)
@@ -84,32 +84,32 @@ class RowTable:
 
     @property
     def templates(self) -> int:
-        """Number of expressions: the programs, but for those of derivatives."""
+        """Number of templates: the programs apart from those of derivatives."""
         to = np.asarray(self.result_to)
         return int(np.sum((np.asarray(self.kind) == 0) & (to != TO_NOTHING)))
 
 
-# What a step is run for, as bits: values, entries that change from point to point, others.
+# What a step is run for, as bits: values, entries that change from point to point, constant ones.
 _VALUES, _CHANGING, _CONSTANT = 1, 2, 4
 
 
 def joined(n: int, n_args: int, count: int, steps: list[Step], size: int) -> RowTable:
-    """Join steps to a table.
+    """Join steps into one table.
 
     Parameters
     ----------
     n, n_args, count : int
         Numbers of unknowns, arguments and values.
     steps : list of Step
-        In the order in which they are run.
+        The steps in the order in which they are run.
     size : int
-        Size of the memory, without numbers of single rows.
+        Size of the memory, without the numbers of single rows.
     """
     return _Joining(n, n_args, count, steps, size).table()
 
 
 class _Joining:
-    """Puts steps side by side, and finds out where their entries go."""
+    """Joins steps into one table, and finds out where their entries go."""
 
     def __init__(self, n: int, n_args: int, count: int, steps: list[Step], size: int) -> None:
         self.n, self.first, self.size = n, 2 * n + 1 + n_args, size
@@ -134,7 +134,7 @@ class _Joining:
         return self.row_table
 
     def _find_needed(self) -> None:
-        """Find the steps whose results are read where entries are computed that change."""
+        """Find the steps whose results are needed for entries that change."""
         needed = np.zeros(self.size - self.first, bool)
         self.needed_for_entries = set()
         for step in reversed(self.steps):
@@ -259,13 +259,13 @@ class _Joining:
         table.to.extend((slots + plan.base + np.arange(count)).tolist())
         table.a.extend((plan.a + slots).tolist())
         table.b.extend(b.tolist())
-        # where there is no such operand, some slot
+        # any slot where there is no such operand
         table.second.extend(np.where(numbered | (plan.b < 0), slots, plan.b + slots).tolist())
         table.c.extend((np.maximum(plan.c, 0) + slots).tolist())
         return slots + plan.values
 
     def _place_of(self, source: np.ndarray) -> np.ndarray:
-        """Return where an input is by which nobody differentiates; numbers go to the memory."""
+        """Return the places of an input that is not differentiated by; numbers go to the memory."""
         if source.dtype != np.float64:
             return source
         if id(source) not in self.number_places:
@@ -275,7 +275,7 @@ class _Joining:
         return self.number_places[id(source)]
 
     def _join_load(self, slot: int, source: np.ndarray, always: bool = False) -> None:
-        """Say where an input is: in which of the vectors, and at which places there."""
+        """Add an input: its slot, in which of the vectors it is, and at which places there."""
         table = self.row_table
         if (id(source), always) not in self.tables_of:
             self.tables_of[id(source), always] = self._tables_of(source, always)
@@ -288,7 +288,7 @@ class _Joining:
     def _tables_of(self, source: np.ndarray, always: bool) -> tuple[int, int, int]:
         """Return the vector of an input, and where its tables begin.
 
-        Of blocks whose places lie side by side the first is enough.
+        For a block whose places are consecutive, the first place is enough.
         """
         low, high = int(source.min(initial=self.size)), int(source.max(initial=0))
         of = 0 if high < self.n else 1 if self.n <= low and high < 2 * self.n else 2
@@ -299,7 +299,7 @@ class _Joining:
             return of, int(source[0]), self._add_index(source) if always else -2
         first = source[::BLOCK].astype(np.intc)
         jumps = np.diff(source) != 1
-        inside = np.arange(1, len(source)) % BLOCK != 0        # others are between two blocks
+        inside = np.arange(1, len(source)) % BLOCK != 0        # not between two blocks
         broken = np.unique((np.flatnonzero(jumps & inside) + 1) // BLOCK)
         first[broken] = -1
         blocks = self._add_index(first)
@@ -321,7 +321,7 @@ class _Joining:
         table, found = self.row_table, self.entries
         sizes = self.index_size, self.memory_size, found.factor_size, *self.places_size
         if max(sizes) >= 2**31:
-            refuse("has tables that are too long to be counted")
+            refuse("has tables that are too long for 32-bit numbers")
         none = np.zeros(0, np.intc)
         table.index = np.concatenate([none, *table.index])
         table.places = tuple(np.concatenate([none, *x]) for x in self.places)
@@ -345,7 +345,7 @@ class _Joining:
 
 
 def _inputs_read(plan: Schedule, loads: int) -> tuple[list[int], list[int]]:
-    """Which inputs a program reads, and which of its numbers."""
+    """Return which inputs a program reads, and which of its numbers."""
     code = np.repeat(plan.run_op, np.diff(plan.run_start))
     slots = np.concatenate([plan.a, plan.b[~np.isin(code, _NUMBERED)], plan.c, plan.values])
     inputs = np.unique(slots) - plan.n_constants - 1

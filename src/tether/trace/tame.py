@@ -1,10 +1,10 @@
-"""Expressions without cliffs: functions that grow or end go on along their tangents.
+"""Expressions whose functions are continued along tangents, for searches far from a solution.
 
 A search for starting values goes far from where functions are meant to be evaluated: an
 exponential overflows, a logarithm has no value. Beyond a limit each of them is replaced by its
-tangent there, f(c) + f'(c) (x - c), with c the nearest point within; and a straight line is added
-to exponentials, which have no slope on their other side. Limit and line are further arguments, so
-one program serves while they move out of the way.
+tangent there, f(c) + f'(c) (x - c), where c is the nearest point within the limit. A straight line
+is added to exponentials, whose slope vanishes on the other side. Limits and slope are further
+arguments, so that one program serves while the search relaxes them.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from tether.trace.rewrite import substitute
 
 __all__ = ["tame"]
 
-GROWING = frozenset((op.EXP, op.EXPM1))
-ENDING = frozenset((op.LOG, op.SQRT, op.LOG1P))
+EXPONENTIALS = frozenset((op.EXP, op.EXPM1))
+WITH_LIMITED_DOMAIN = frozenset((op.LOG, op.SQRT, op.LOG1P))
 
 
 def tame(graph: Graph, outputs: Sequence[int], first: int) -> tuple[list[int], bool, bool]:
-    """Replace functions in expressions.
+    """Continue exponentials, logarithms, roots and powers in expressions along their tangents.
 
     Parameters
     ----------
     graph : Graph
-        Where the expressions live; it grows.
+        The graph of the expressions, to which nodes are added.
     outputs : sequence of int
         The expressions.
     first : int
-        Numbers of three arguments from here on: the largest argument of an exponential, the
-        smallest one of a function that ends at zero, and the slope of the line.
+        Number of the first of three arguments: the largest operand of an exponential, the smallest
+        operand of a function whose domain ends at zero, and the slope of the line.
 
     Returns
     -------
     outputs : list of int
-        The expressions with their functions replaced.
+        The new expressions.
     grows, ends : bool
-        Whether there are exponentials among these, and functions that end.
+        Whether there are exponentials, and functions whose domain ends.
 
     Examples
     --------
@@ -59,11 +59,11 @@ def tame(graph: Graph, outputs: Sequence[int], first: int) -> tuple[list[int], b
     grows = ends = False
     for node in graph.cone(outputs):
         code, a, b, _ = graph.nodes[node]
-        if code in GROWING:
+        if code in EXPONENTIALS:
             [x] = substitute(graph, [a], new)
             new[node] = _growing(graph, code, x, largest, slope)
             grows = True
-        elif code in ENDING:
+        elif code in WITH_LIMITED_DOMAIN:
             [x] = substitute(graph, [a], new)
             new[node] = _ending(graph, code, x, smallest)
             ends = True

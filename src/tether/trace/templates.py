@@ -1,11 +1,11 @@
 """Row templates: expressions in batches as a few short programs that run over many rows.
 
-Rows of equal shape, the same operations in the same order on other elements, become one template:
-an expression over a few inputs, with a table that says which element each input is in which row. It
-is differentiated once, and its derivatives are the entries of the Jacobian in all of its rows.
+Rows of equal shape (the same operations in the same order on different elements) become one
+template: an expression over a few inputs, with a table of the element that each input is in each
+row. It is differentiated once, and its derivatives are the entries of the Jacobian in all its rows.
 
-Where elements of a batch are needed in many places and cost something, or where there are sums of
-many terms, they are computed once, as intermediate results that other templates read.
+Elements that are needed in many places and are costly, and sums of many terms, are computed once,
+as intermediate results that other templates read.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from tether.trace.row_table import RowTable, joined
 
 __all__ = ["fold", "fold_program"]
 
-# Operations that cost more than an addition, roughly.
+# Rough cost of operations that take longer than an addition.
 _COST = dict.fromkeys(
     (op.POW, op.EXP, op.LOG, op.SIN, op.COS, op.TAN, op.ASIN, op.ACOS, op.ATAN, op.SINH, op.COSH,
      op.TANH, op.ASINH, op.ACOSH, op.ATANH, op.ATAN2, op.HYPOT, op.LOG1P, op.EXPM1, op.ERF,
      op.TABLE, op.SPECIAL, op.MOD), 15.0,
 ) | dict.fromkeys((op.DIV, op.SQRT, op.POWI), 4.0)  # fmt: skip
-# An intermediate result is worth its place if it costs so much and is needed so many times.
-_WORTH, _TIMES = 6.0, 1.5
-# No template has more operations than this; beyond it parts of it become intermediate results.
-_LONGEST = 200
-# Different numbers in an array that make shapes of their own, apart from zero.
+# Elements that cost more than this and are needed more often than this become intermediate results.
+_LEAST_COST, _LEAST_USES = 6.0, 1.5
+# Parts of templates with more operations than this become intermediate results.
+_MOST_OPERATIONS = 200
+# If an array has at most so many different numbers apart from zero, each of them makes a shape.
 _FEW_NUMBERS = 3
-# Of so many shapes most rows are of a shape of their own.
+# With more shapes than this, most rows have a shape of their own.
 _MOST_SHAPES = 250
 
 
 def fold(batches: Batches, outputs: np.ndarray) -> RowTable:
-    """Make templates of the elements that a function returned.
+    """Make templates from the elements that a function returned.
 
     Parameters
     ----------
     batches : Batches
-        Where the elements live.
+        The batches of the elements.
     outputs : ndarray
-        Numbers of the elements that are wanted, one for each equation.
+        Numbers of the elements to compute, one for each equation.
 
     Raises
     ------
     Untraceable
-        Where the rows have too many shapes, or depend on too many unknowns.
+        If the rows have too many shapes, or depend on too many unknowns.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def fold(batches: Batches, outputs: np.ndarray) -> RowTable:
 
 
 def fold_program(program: Program, n_values: int, fy: Places, fyp: Places) -> RowTable:
-    """Make templates of a program: rows that were written one by one and have equal shapes.
+    """Make templates from a program whose rows were written one by one but have equal shapes.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def fold_program(program: Program, n_values: int, fy: Places, fyp: Places) -> Ro
     Raises
     ------
     Untraceable
-        Where most rows have a shape of their own.
+        If most rows have a shape of their own.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def fold_program(program: Program, n_values: int, fy: Places, fyp: Places) -> Ro
 
 
 def _batches_of(program: Program) -> tuple[Batches, np.ndarray, np.ndarray]:
-    """Put equal operations together that need not wait for each other.
+    """Combine equal operations that do not depend on each other into batches.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def _batches_of(program: Program) -> tuple[Batches, np.ndarray, np.ndarray]:
     elements : ndarray
         Number of the element of each slot.
     is_static : ndarray
-        Whether slots follow from constants and arguments alone.
+        Whether slots depend on constants and arguments only.
     """
     n, p, constants = program.n, program.p, program.n_const
     batches = Batches(n, p)
@@ -168,14 +168,14 @@ Places = tuple[Any, Any]
 
 
 class _Folding:
-    """Makes steps of elements.
+    """Makes the steps that compute elements.
 
     Parameters
     ----------
     batches : Batches
-        Where the elements live.
+        The batches of the elements.
     groups : list of (ndarray, int)
-        Elements that are wanted, and where they go.
+        Elements to compute, and where they go.
     differentiates : bool
         Whether templates have entries of the Jacobian.
     """
@@ -187,7 +187,7 @@ class _Folding:
         self.outputs = np.concatenate([elements for elements, _ in groups])
         self.starts = np.array([b.start for b in batches.batches], np.intc)
         self.is_kept = self._choose_kept()
-        self.kept_places: dict[int, np.ndarray] = {}           # in the memory
+        self.kept_places: dict[int, np.ndarray] = {}           # of kept batches in the memory
         self.shapes: list[tuple] = [(_LOAD, k) for k in range(5)]
         self._shape_numbers: dict[tuple, int] = {}
         self.number_values: dict[int, float] = {}
@@ -206,7 +206,7 @@ class _Folding:
             written = _times_written(batch, sources[k])
             cost[k] = _COST.get(batch.code, 1.0) + sum(cost[j] for j in inner)
             size[k] = 1.0 + sum(written[j] * size[j] for j in inner)
-            if size[k] > _LONGEST and batch.code != op.CONST:
+            if size[k] > _MOST_OPERATIONS and batch.code != op.CONST:
                 kept[k], cost[k], size[k] = True, 0.0, 0.0
         times = np.zeros(len(all_batches))
         for j, count in self._counted(self.outputs).items():
@@ -216,7 +216,7 @@ class _Folding:
             if batch.code == op.CONST or not times[k]:
                 kept[k] = False
                 continue
-            if times[k] > _TIMES * batch.size and cost[k] > _WORTH:
+            if times[k] > _LEAST_USES * batch.size and cost[k] > _LEAST_COST:
                 kept[k] = True
             runs = min(times[k], batch.size) if kept[k] else times[k]
             for source in sources[k]:
@@ -231,7 +231,7 @@ class _Folding:
         return kept
 
     def _keep_terms(self, batch: Batch, kept: list[bool]) -> None:
-        """Keep what sums add up: they read the memory."""
+        """Keep the terms of linear combinations, which are read from the memory."""
         for j in self._counted(batch.operands[0]):
             kept[j] = True
 
@@ -239,7 +239,7 @@ class _Folding:
         return [self._counted(operand) for operand in batch.operands]
 
     def _counted(self, elements: Elements) -> dict[int, int]:
-        """Count how many of some elements are of which batch; leaves are left out."""
+        """Count how many of some elements belong to each batch; leaves are left out."""
         if isinstance(elements, range) and elements.stop <= self.batches.first:
             return {}
         inner = picked(elements)
@@ -263,7 +263,7 @@ class _Folding:
         self.shape[time + 1 : first] = _OF_ARGUMENTS
         for k, batch in enumerate(self.batches.batches):
             part = self.shape[batch.start : batch.stop]
-            if self.is_kept[k] or batch.code == LINEAR:        # sums that nobody needs
+            if self.is_kept[k] or batch.code == LINEAR:        # a LINEAR not kept is unused
                 continue
             if batch.code == op.CONST:
                 self._classify_numbers(k, batch, part)
@@ -350,7 +350,7 @@ class _Folding:
         if len(steps) > _MOST_SHAPES:
             refuse(f"has rows of {len(steps)} different shapes")
         n, n_args = self.batches.n, self.batches.p
-        del self.shape, self.batches           # the steps are all that is needed
+        del self.shape, self.batches           # only the steps are needed from here on
         return joined(n, n_args, len(self.groups[0][0]), steps, place)
 
     def _sum_step(self, batch: Batch, place: int) -> Step:
@@ -362,7 +362,7 @@ class _Folding:
         )
 
     def places_of(self, elements: np.ndarray) -> np.ndarray:
-        """Where elements stand in the memory."""
+        """Places of elements in the memory."""
         if not len(elements) or elements.max() < self.batches.first:
             return elements.astype(np.intc, copy=False)
         found = elements.astype(np.intc)
@@ -376,9 +376,9 @@ class _Folding:
     def _template_steps(
         self, elements: np.ndarray, own: int | None = None
     ) -> Iterator[tuple[np.ndarray, Step]]:
-        """Make a step for each shape among some elements, and say which of them it computes.
+        """Yield a step for each shape among some elements, together with the rows it computes.
 
-        Elements of a kept batch (`own`) are loaded by others, but computed here.
+        `own` is the number of a kept batch, whose elements are computed here but loaded elsewhere.
         """
         if own is None:
             shape = self.shape[elements]
@@ -397,7 +397,7 @@ class _Folding:
 
 
 def _times_written(batch: Batch, sources: list[dict[int, int]]) -> dict[int, int]:
-    """Count how often a row writes out an expression of other batches: other elements of one."""
+    """Count how often a row of a batch contains expressions of other batches, by their numbers."""
     different: list[tuple[Elements, dict[int, int]]] = []
     for operand, source in zip(batch.operands, sources, strict=True):
         if not any(same(operand, known) for known, _ in different):
@@ -405,8 +405,8 @@ def _times_written(batch: Batch, sources: list[dict[int, int]]) -> dict[int, int
     return Counter(j for _, source in different for j in source)
 
 
-_LOAD, _NUMBER, _NUMBERS = -1, -2, -3          # shapes that are no operations
-_OF_Y, _OF_SLOPES, _OF_TIME, _OF_ARGUMENTS, _OF_KEPT = range(5)        # what is loaded
+_LOAD, _NUMBER, _NUMBERS = -1, -2, -3          # shapes that are not operations
+_OF_Y, _OF_SLOPES, _OF_TIME, _OF_ARGUMENTS, _OF_KEPT = range(5)        # shapes of loads
 
 
 class _Template:
@@ -414,9 +414,9 @@ class _Template:
 
     def __init__(self, folding: _Folding, elements: np.ndarray, shape: int) -> None:
         self.folding, self.graph = folding, Graph()
-        self.loads: list[np.ndarray] = []      # inputs that derivatives are taken by ...
-        self.fixed: list[np.ndarray] = []      # ... arguments ...
-        self.numbers: list[np.ndarray] = []    # ... and numbers, one for each row
+        self.loads: list[np.ndarray] = []      # inputs by which derivatives are taken
+        self.fixed: list[np.ndarray] = []      # arguments
+        self.numbers: list[np.ndarray] = []    # numbers that differ from row to row
         self._parameters: list[tuple[bool, int]] = []
         self._known: dict[tuple[int, bytes], int] = {}
         root = self._node(elements, shape)
@@ -436,14 +436,14 @@ class _Template:
         )
 
     def _program(self, nodes: list[int]) -> Schedule | None:
-        """Make a program of some nodes; None where there are none."""
+        """Make a program of some nodes; None if there are none."""
         if not nodes:
             return None
         program = emit(self.graph, nodes, len(self.loads), len(self._parameters))
         return schedule(program, len(nodes))
 
     def _node(self, elements: np.ndarray, shape: int) -> int:
-        """Node of elements of one shape; what a row uses twice is one node."""
+        """Node of elements of one shape; elements that a row uses twice are one node."""
         value = self.folding.number_values.get(shape)
         if value is not None:
             return self.graph.constant(value)
@@ -490,5 +490,5 @@ class _Template:
             if code == op.TABLE:
                 graph.tables.append(self.folding.batches.tables[number])
                 number = len(graph.tables) - 1
-            return graph.as_it_is(code, nodes, number)
+            return graph.unsimplified(code, nodes, number)
         return graph.make(code, nodes, batch.number, self.folding.batches.tables)

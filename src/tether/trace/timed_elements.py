@@ -1,6 +1,6 @@
 """Elements that depend on time and arguments alone, as expressions of single numbers.
 
-A function of whole arrays may branch on them, and the run has to know when they turn.
+A function of whole arrays may branch on them, and a run has to know when such switches turn.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tether.trace.refusal import refuse
 
 __all__ = ["OF_TIME", "OF_UNKNOWNS", "TimedElements", "levels"]
 
-# Choices are not among them: they turn by their conditions.
+# SELECT is not among them: its condition is what turns.
 _TURNING = frozenset(code for code, o in OPERATIONS.items() if o.turns)
-# What elements depend on, at most: arguments, time, unknowns.
+# What elements depend on at most: arguments, time, unknowns.
 OF_ARGUMENTS, OF_TIME, OF_UNKNOWNS = range(3)
-# More of them than this are not single numbers any longer.
-MOST = 5000
+# With more elements than this, expressions of single numbers are given up.
+MOST_ELEMENTS = 5000
 
 
 class TimedElements:
@@ -31,14 +31,14 @@ class TimedElements:
     Parameters
     ----------
     batches : Batches
-        Where the elements live.
+        The batches of the elements.
 
     Attributes
     ----------
     graph : Graph
-        Where the expressions live.
+        The graph of the expressions.
     elements : dict
-        Of each expression that was asked for, an element that has its value.
+        For each expression that `node` has returned, an element that has its value.
     """
 
     def __init__(self, batches: Batches) -> None:
@@ -47,15 +47,15 @@ class TimedElements:
         self._nodes: dict[int, int] = {}
 
     def node(self, element: int) -> int:
-        """Give the expression of an element; refuse one that depends on unknowns."""
+        """Return the expression of an element; refuse one that depends on unknowns."""
         stack = [element]
         while stack:
             last = stack[-1]
             missing = [x for x in self._operands(last) if x not in self._nodes]
             if missing:
                 stack += missing
-                if len(stack) + len(self._nodes) > MOST:
-                    refuse("decides by an expression that is too long")
+                if len(stack) + len(self._nodes) > MOST_ELEMENTS:
+                    refuse("branches on an expression that is too long")
                 continue
             stack.pop()
             if last not in self._nodes:
@@ -83,7 +83,7 @@ class TimedElements:
         graph, batch = self.graph, self._batch(element)
         if batch is None:
             if element < self.batches.time:
-                refuse("decides by a traced number")
+                refuse("branches on a traced number")
             number = element - self.batches.argument(0)
             return graph.time() if element == self.batches.time else graph.arg(number)
         nodes = [self._nodes[x] for x in self._operands(element)]
@@ -100,10 +100,10 @@ class TimedElements:
             return total
         return graph.make(batch.code, nodes, batch.number, self.batches.tables)
 
-    # --- what turns -----------------------------------------------------------------------
+    # --- switches -------------------------------------------------------------------------
 
     def turning(self, outputs: np.ndarray) -> tuple[list[int], bool]:
-        """Find what turns with time alone, as expressions, and whether anything else turns."""
+        """Return the switches that depend on time alone, and whether there are others."""
         level = levels(self.batches)
         needed = np.zeros(self.batches.size, bool)
         needed[outputs] = True
@@ -117,17 +117,17 @@ class TimedElements:
             for operand in batch.operands:
                 whole = places is None or len(operand) == 1
                 needed[as_index(operand) if whole else picked(operand, places)] = True
-            if batch.code in _TURNING or batch.code == op.TABLE:       # which has knots
+            if batch.code in _TURNING or batch.code == op.TABLE:       # tables have breakpoints
                 found = level[batch.start : batch.stop][mine]
                 others |= batch.code != op.TABLE and bool((found == OF_UNKNOWNS).any())
                 timed += (batch.start + np.flatnonzero(mine)[found == OF_TIME]).tolist()
-        if len(timed) > MOST:
+        if len(timed) > MOST_ELEMENTS:
             return [], True
         return list(dict.fromkeys(map(self.node, reversed(timed)))), others
 
 
 def levels(batches: Batches) -> np.ndarray:
-    """Tell of each element whether it depends on arguments, time or unknowns."""
+    """Return for each element what it depends on at most: arguments, time or unknowns."""
     level = np.full(batches.size, OF_ARGUMENTS, np.int8)
     level[: batches.time] = OF_UNKNOWNS
     level[batches.time] = OF_TIME
@@ -136,9 +136,9 @@ def levels(batches: Batches) -> np.ndarray:
         if batch.code == LINEAR:
             assert batch.ends is not None
             terms = level[as_index(batch.operands[0])]
-            for k in range(batch.size) if len(terms) < MOST else ():
+            for k in range(batch.size) if len(terms) < MOST_ELEMENTS else ():
                 part[k] = terms[_terms(batch, k)].max(initial=OF_ARGUMENTS)
-            if len(terms) >= MOST:             # of so many, one will be an unknown
+            if len(terms) >= MOST_ELEMENTS:    # one of so many will depend on an unknown
                 part[:] = OF_UNKNOWNS
             continue
         for operand in batch.operands:
