@@ -1,12 +1,12 @@
-"""Further arguments of a residual: which of them are inputs of its program.
+"""The arguments passed to a residual as `args`: which of them are inputs of its program.
 
-Floats and arrays of floats are inputs, also inside lists, tuples and dictionaries: a sweep over
-them needs one trace. Everything else is part of the function, also objects of classes derived
-from these types, but for named tuples. Integers are too, because they
-serve as sizes and indices: a traced integer could not.
+Floats and arrays of floats are inputs, also inside lists, tuples, named tuples and dictionaries,
+so that a sweep over them needs only one trace. Everything else counts as part of the function:
+objects of other classes, even of classes derived from these, and integers, because they serve as
+sizes and indices, which a traced number cannot do.
 
-Floats that a function reaches in other ways can be inputs as well (`tether.trace.reading`); these
-are called hidden.
+Floats that a function reaches in other ways, such as global variables, can be inputs as well
+(`tether.trace.reading`); these are called hidden.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from tether.trace.kinds import NP_FLOAT, OF_TYPE
 from tether.trace.known import FLOATS, is_record
 from tether.trace.scalar import of_kind
 
-NOTHING = np.zeros(0)
+NO_VALUES = np.zeros(0)
 
 
 class ArgumentLayout:
-    """How the floats in the arguments are numbered.
+    """Assigns a number to each float in the arguments; these floats are inputs of a program.
 
     Parameters
     ----------
     args : sequence
         Arguments of the residual.
     fixed : bool
-        Take all of them as constants.
+        Treat all of them as constants.
     hidden : sequence of str
-        Names of the inputs that are not floats of the arguments; these come last.
+        Names of the inputs that are not in the arguments; these come last.
     called : sequence of str
-        What the function calls its arguments, as far as that is known; see `parameter_names`.
+        The function's own names for its arguments, as far as known; see `parameter_names`.
 
     Attributes
     ----------
     own, size : int
-        Number of inputs among the arguments, and of all.
+        Number of inputs in the arguments, and of all inputs.
     names : list of str
         ``mass``, ``lengths[2]``, ``args[2]['k']``, ...
 
@@ -86,7 +86,7 @@ class ArgumentLayout:
         return [*found, *self._hidden, *(f"shift {k}" for k in range(self.shifts))]
 
     def with_shifts(self, count: int) -> ArgumentLayout:
-        """Add inputs that are zero unless a run wants them otherwise."""
+        """Return a layout with further inputs, which are zero unless a run sets them."""
         other = copy(self)
         other.__dict__.pop("names", None)
         other.shifts = self.shifts + count
@@ -96,7 +96,7 @@ class ArgumentLayout:
     def flatten(self, args: Sequence[Any], hidden: Sequence[float] | np.ndarray = ()) -> np.ndarray:
         """Values of the inputs, in order."""
         if not self.size:
-            return NOTHING
+            return NO_VALUES
         own = [value.ravel() for _, value in _floats(tuple(args), "args")] if self.own else []
         return np.concatenate([*own, np.asarray(hidden, float), np.zeros(self.shifts)])
 
@@ -104,9 +104,9 @@ class ArgumentLayout:
         self, args: Sequence[Any], make: Callable[[int], Any],
         make_array: Callable[[np.ndarray], Any] | None = None,
     ) -> tuple:
-        """Arguments with each input replaced by what `make` gives for its number.
+        """Return the arguments with each input replaced by `make` of its number.
 
-        Arrays of inputs are replaced by what `make_array` gives for their numbers.
+        Arrays of inputs are replaced by `make_array` of their numbers.
         """
         if self.fixed:
             return tuple(args)
@@ -115,7 +115,7 @@ class ArgumentLayout:
 
 
 def parameter_names(fun: Callable[..., Any], first: int, count: int) -> list[str]:
-    """Return what a function calls the arguments from number `first` on; fewer if it does not say.
+    """Return a function's names for its arguments from number `first` on, as far as it has any.
 
     Examples
     --------
@@ -136,21 +136,21 @@ def parameter_names(fun: Callable[..., Any], first: int, count: int) -> list[str
     return found
 
 
-Place = tuple[int, int | str]          # identity of what holds a float, and where it holds it
+Place = tuple[int, int | str]          # id of the object that holds a float, and index or name
 
 
 @dataclass(frozen=True)
 class HiddenInputs:
-    """Where the inputs of a program lie that are not floats of `args`.
+    """Where to find the inputs of a program that are not floats in `args`.
 
     Attributes
     ----------
     numbers : dict
-        By place. A place within a container is that in its `content`.
+        The number of an input by its place. In a container the index counts its `content`.
     arrays : dict
-        By identity: the number of every element that is an input.
+        By the id of an array: the numbers of those elements that are inputs.
     names : list of str
-        What a reader of a formula would call them.
+        Their names in formulas.
     """
 
     numbers: dict[Place, int]
@@ -163,7 +163,7 @@ def _is_float_array(value: Any) -> bool:
 
 
 def _floats(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Give floats and arrays of floats inside a value, as arrays, by their names."""
+    """Yield the floats and arrays of floats inside a value with their names, all as arrays."""
     if type(value) in FLOATS:
         yield name, np.array(float(value))
     elif _is_float_array(value):
@@ -177,7 +177,7 @@ def _floats(value: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
 
 
 class _Replacement:
-    """Puts something else in the place of every float; what was one object stays one."""
+    """Replaces every float; an object that occurs several times is replaced by one object."""
 
     def __init__(
         self, number: Callable[[], int], make: Callable[[int], Any],
@@ -187,7 +187,7 @@ class _Replacement:
         self._known: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
-        """Give what stands for a value."""
+        """Return the replacement of a value."""
         if type(value) in FLOATS:
             return _like(value, self._make(self._number()))
         if not (_is_float_array(value) or type(value) in (list, tuple, dict)
@@ -217,6 +217,6 @@ class _Replacement:
 
 
 def _like(value: Any, made: Any) -> Any:
-    """Give what stands for a float as one of the same type, Python's or NumPy's."""
+    """Convert the replacement of a float to the type of that float, Python's or NumPy's."""
     made = of_kind(OF_TYPE[type(value)], made)
     return np.float64(made) if type(value) is np.float64 and type(made) is float else made

@@ -11,21 +11,22 @@ _MOST_LINES = 2_000
 
 
 class LineOfWrite:
-    """Looks after every line of the user's whether something has changed.
+    """Checks after every line of the user's code whether something has changed.
 
-    It takes the place of a debugger meanwhile, so it is only used where a write is known to happen.
+    It replaces `sys.settrace`, and with it a debugger, meanwhile, so it is only used once a write
+    is known to happen.
 
     Parameters
     ----------
     changed : callable
         Tells whether something has changed.
     codes : collection of code objects
-        Functions of the user's.
+        The user's functions.
 
     Attributes
     ----------
     place : tuple or None
-        Code object and line after which it had.
+        Code object and line that made the first change.
     """
 
     def __init__(

@@ -1,14 +1,14 @@
-"""Read all that a function depends on, so that it is traced once (`tether.trace.reading`).
+"""Read everything a function depends on, so that it is traced only once.
 
-That is all that its expressions can depend on: its code, its defaults, the values in its closure
-and those of the global names it uses, the same for every function it reaches, and the shapes of
-its arguments. What tracing does not understand counts by identity, since a function that uses it
-is not traced.
+That is everything its expressions can depend on: its code, its defaults, the values in its closure
+and of the global names it uses, the same for every function it reaches, and the shapes of its
+arguments. Objects that tracing does not understand are compared by identity, since a function that
+uses one is not traced. `tether.trace.reading` makes a key from the result.
 
-Of a module, a class and an object only those members count whose names are written somewhere in
-the code that is reached: a method that nobody calls may depend on anything, and an attribute may
-be the log of a controller. The private copy that is traced (`tether.trace.private`) has nothing
-but what was read here.
+Of modules, classes and objects only those members count whose names are written somewhere in the
+code that is reached: a method that is never called may depend on anything, and an attribute may be
+the log of a controller. The private copy that is traced (`tether.trace.private`) contains only what
+was read here.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ _HOLDING_NUMBERS = frozenset((list, tuple, dict, np.ndarray))
 
 
 class TooLarge(Exception):  # noqa: N818
-    """What a function depends on is too much to compare.
+    """A function depends on more than can be compared.
 
     Attributes
     ----------
     name : str
         Name of the variable or attribute that holds too much; empty if it is more than one.
     value : object
-        What it holds.
+        The value of that variable or attribute.
     """
 
     name = ""
@@ -89,15 +89,15 @@ class TooLarge(Exception):  # noqa: N818
 
 
 def _same(thing: Any) -> Hashable:
-    """Token of an object by identity; the reference keeps the identity from being used again.
+    """Token of an object by identity; it holds a reference, so that the id is not used again.
 
-    So do bound methods compare and hash, and faster than a class written in Python.
+    Bound methods compare and hash this way, and faster than a class written in Python would.
     """
     return types.MethodType(id, thing)
 
 
 class _Unknown:
-    """An object of a kind that tracing does not know, by identity; it is not kept alive."""
+    """Token, by identity, of an object of unknown type, which is not kept alive."""
 
     __slots__ = ("number", "thing")
 
@@ -119,43 +119,43 @@ class _Unknown:
 
 
 class Reader:
-    """Turns values into something that compares and hashes by content.
+    """Turns values into tokens that compare and hash by content.
 
-    Floats are not part of it where a private copy can have a symbol in their place.
+    Floats that the private copy can replace by symbols are left out of the tokens.
 
     Attributes
     ----------
     names : dict
         Names written in the code that was reached, in order.
     asks : bool
-        That code may ask for members whose names are not written in it.
+        Whether that code may ask for members whose names are not written in it.
     floats : array of float
-        Those left out, in the order in which they were read.
+        The floats left out, in the order in which they were read.
     groups : list of int
-        Where among them those of another object begin.
+        Where in `floats` those of another object begin.
     """
 
     asks = False
-    _by_value = False                          # whether floats count by value for the time being
-    _makes = False                             # objects of the classes of others
-    _count = 0                                 # of the parts that were read
-    _holder_of_last: Any = None                # of the last float that was a member of something
+    _by_value = False                          # whether floats count by value at present
+    _makes = False                             # whether the code may make objects by `type(x)`
+    _count = 0                                 # number of parts read
+    _holder_of_last: Any = None                # holder of the last float that was a variable
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
         self.floats = array("d")
         self.groups: list[int] = []
         self._variables: dict[tuple[int, str], int] = {}   # floats that several functions may share
-        self._arguments: set[int] = set()      # that may hold floats, which are inputs already
+        self._arguments: set[int] = set()      # containers of arguments, whose floats are inputs
         self._open: dict[int, int] = {}
         self._given: dict[int, int] = {}       # arguments that hold floats
         self._kept: list[Any] = []
-        self._spaces: list[Namespace] = []    # whose members count if they are asked for
+        self._spaces: list[Namespace] = []     # their members count if the code names them
         self._classes: dict[int, Namespace] = {}
         self._objects: dict[int, Namespace] = {}
 
     def read_call(self, fun: Callable[..., Any], args: Sequence[Any]) -> Hashable:
-        """Token of a function with its further arguments, floats among them by their place."""
+        """Token of a function and its arguments, in which floats count by their place only."""
         for value in args:
             self._note_argument(value)
         own = self.read(fun), tuple([self.read_argument(x) for x in args])
@@ -172,7 +172,7 @@ class Reader:
                     self._note_argument(part)
 
     def has_read(self, value: Any) -> bool:
-        """Tell whether a value that is more than a number or a text is part of the key."""
+        """Tell whether a value other than a number or a text is part of the key."""
         return id(value) in self._open
 
     def place_of_name(self, name: str) -> tuple[types.CodeType, int] | None:
@@ -183,7 +183,7 @@ class Reader:
         return next(((code, line) for code, line in places if line), None)
 
     def shares_with(self, other: Any) -> bool:
-        """Tell whether something that is reached from another object can be written to and read."""
+        """Tell whether something mutable that was read here can be reached from another object."""
         reader = Reader()
         reader.asks = True
         try:
@@ -205,7 +205,7 @@ class Reader:
         return set() if space is None else space.read
 
     def read(self, value: Any) -> Hashable:
-        """Token of a value, without what the code may ask it for by name."""
+        """Token of a value, without the members that the code may ask for by name."""
         kind = type(value)
         if kind is float:
             return (float, value) if value and value == value else (float, repr(value))
@@ -220,12 +220,12 @@ class Reader:
                 return "again", self._open[number]
         else:
             self._open[number] = len(self._open)
-            self._kept.append(value)  # a new object must not get the identity of one seen before
+            self._kept.append(value)  # so that no new object gets its id
         read = _READERS.get(kind)
         return self._other(value) if read is None else read(self, value)
 
     def part(self, holder: Any, place: int | str, value: Any) -> Hashable:
-        """Token of what an object holds in a place of which the private copy has its own."""
+        """Token of a value in a place of its holder that the private copy copies."""
         kind: Any = type(value)
         if kind not in FLOATS or self._by_value or id(holder) in self._arguments:
             return self.read(value)
@@ -233,7 +233,7 @@ class Reader:
         return kind
 
     def _variable(self, space: Any, name: str, value: Any) -> Hashable:
-        """Token of a variable, which may be read on behalf of several functions."""
+        """Token of a variable, which may be shared by several functions."""
         if type(value) in FLOATS:
             place = id(space), name
             found = self._variables.get(place)
@@ -250,7 +250,7 @@ class Reader:
             raise
 
     def _values(self, values: Any) -> list[Hashable]:
-        """Tokens of values that a library computes with: floats among them by value."""
+        """Tokens of values that a library computes with, so that floats count by value."""
         before, self._by_value = self._by_value, True
         try:
             return [self.read(value) for value in values]
@@ -258,7 +258,7 @@ class Reader:
             self._by_value = before
 
     def read_by_name(self) -> Hashable:
-        """Token of what the code asks modules, classes and functions for; it may show more code."""
+        """Token of the members that the code asks for by name; reading them may reach more code."""
         if not self._spaces:
             return ()
         spaces, tokens = self._spaces, list[Hashable]()
@@ -318,7 +318,7 @@ class Reader:
             self._variable(variables, k, variables[k]) for k in facts.globals_read
             if k in variables
         ]
-        if facts.handles:          # which exceptions there are to be handled
+        if facts.handles:          # decides which exceptions may be handled
             used.append(numpy_raises())
         if facts.imports:
             used += [self.read(sys.modules[k]) for k in facts.imports if k in sys.modules]
@@ -385,7 +385,7 @@ class Reader:
         return type(value), self._content(value)
 
     def _content(self, value: Any) -> Hashable:
-        """Tokens of what an object holds as one of a builtin type; keys and elements by value."""
+        """Tokens of an object's content as one of a builtin type; keys and elements by value."""
         kind, held = layout(type(value)), content(value)
         if issubclass(kind, dict):
             values = range(len(held) % 2 + 1, len(held), 2)
@@ -450,7 +450,7 @@ class Reader:
         return cls.__mro__
 
     def _class_of_objects(self, cls: type) -> Hashable:
-        """Token of a class of which there is an object: how it was made is over."""
+        """Token of the class of an existing object, without what only matters for making one."""
         return self._class(cls, complete=False)
 
     def _enumeration(self, cls: Any) -> Hashable:
@@ -471,7 +471,7 @@ class Reader:
         return token, member._name_, *self._values([member._value_])
 
     def _other(self, value: Any) -> Hashable:
-        """Token of what is not of a listed type; by identity where tracing does not know it."""
+        """Token of a value of no listed type; by identity if tracing does not know its type."""
         kind = type(value)
         if is_library(module_of(kind)):
             return self._of_library(value)
@@ -485,7 +485,7 @@ class Reader:
         return "object", token, own
 
     def _add_attributes(self, value: Any) -> None:
-        """Let attributes of an object count that somebody asks for."""
+        """Let the attributes of an object count that the code asks for."""
         held = dictionary(value)
         if others := slots(value):
             held = {**others, **held}
@@ -538,7 +538,7 @@ _READERS: dict[type, Callable[[Reader, Any], Hashable]] = {
     types.ModuleType: Reader._module,
     list: Reader._sequence,
     tuple: Reader._sequence,
-    set: Reader._set,                      # equal sets may have another order
+    set: Reader._set,                      # in their order: equal sets may have different ones
     frozenset: Reader._set,
     dict: Reader._mapping,
     collections.OrderedDict: Reader._mapping,
@@ -565,7 +565,7 @@ _NOT_WRITTEN = frozenset((
 ))
 
 
-# By whatever name they are known, these may ask for any member.
+# Under whatever name they are called, these may ask for any member.
 _ASKING = frozenset(
     map(id, (getattr, hasattr, vars, dir, operator.attrgetter, operator.methodcaller,
              dataclasses.asdict, dataclasses.astuple, copy.deepcopy))

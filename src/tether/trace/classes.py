@@ -1,7 +1,7 @@
-"""Private classes for tracing, parallel to those of the user.
+"""Private classes for tracing, one for each class of the user's.
 
 A private class has private bases and private copies of the members that are read, so that nothing
-finds its way back to the user's class: neither `super()` nor an assignment to a class attribute.
+reaches the user's class: neither `super()` nor an assignment to a class attribute.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tether.trace.refusal import refuse
 from tether.trace.standins import Forbidden, Unread
 from tether.trace.watch import Watch
 
-# Kept as they are: nobody changes them, or nobody but Python's library reads them.
+# Members that private classes share with the user's: never changed, or read by Python only.
 METADATA_TEXT = """
     __doc__ __module__ __qualname__ __dataclass_fields__ __dataclass_params__
     _fields
 """
 _KEPT = frozenset(METADATA_TEXT.split())
-# Part of the layout, made anew, or of no use to an expression.
+# Members that are not copied: part of the layout, made again, or of no use to an expression.
 _SKIPPED_TEXT = """
     __dict__ __weakref__ __slots__ __del__ __init_subclass__ _abc_impl __abstractmethods__
     __orig_bases__ __parameters__ __firstlineno__ __static_attributes__ __type_params__
@@ -42,12 +42,12 @@ _SKIPPED_TEXT = """
 """
 _SKIPPED = frozenset(_SKIPPED_TEXT.split())
 METADATA = _KEPT | _SKIPPED
-# What an enumeration consists of; the rest is the user's.
+# Members that every enumeration has; the others are the user's.
 _OF_ENUM = frozenset(vars(enum.Enum("_", "")))
 
 
 class PrivateABCMeta(abc.ABCMeta):
-    """Metaclass of private abstract classes: nobody can register others with them."""
+    """Metaclass of private abstract classes, with which no classes can be registered."""
 
     def register(cls, subclass: type) -> NoReturn:
         """Refuse."""
@@ -55,18 +55,18 @@ class PrivateABCMeta(abc.ABCMeta):
 
 
 class PrivateClasses:
-    """Makes private classes, one for each.
+    """Makes private classes.
 
     Parameters
     ----------
     copier, part : callable
-        Give the private copy of a value, and of one that an object holds in some place.
+        Return the private copy of a value, and of a value that an object holds in some place.
     wanted : callable
-        Names of the members of a class that are read, None if nothing is known about the class.
+        Returns the names of the members of a class that are read; None for an unknown class.
     remember : callable
-        Is told which private class belongs to a class, before its members are copied.
+        Is told the private class of a class before its members are copied.
     watch : Watch
-        Where writes are noticed.
+        Notices writes.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class PrivateClasses:
         self._building = 0
 
     def make(self, cls: type) -> Any:
-        """Make the private class of a class of the user's, or what stands for it."""
+        """Make the private class of a class of the user's, or a stand-in that refuses its use."""
         if reason := why_unknown(cls):
             return Forbidden(reason)
         wanted = self._wanted(cls)
@@ -117,7 +117,7 @@ class PrivateClasses:
         return self._copy(base) if is_followed(base) else base
 
     def _frame(self, cls: type) -> dict[str, Any]:
-        """Namespace that gives the private class the same layout."""
+        """Namespace of the private class, which gives it the same memory layout."""
         frame = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
         own = [name for name, member in vars(cls).items() if _is_slot(member) and name not in _KEPT]
         if not own and "__dict__" in vars(cls):
@@ -138,7 +138,7 @@ class PrivateClasses:
 
     def _refuse_subclass(self, cls: type, **options: Any) -> None:
         if not self._building:
-            refuse("makes a subclass of a class that wants to know of it")
+            refuse("makes a subclass of a class with an __init_subclass__")
 
     def _watch_class(self, result: type) -> None:
         what = f"the class {result.__name__}"
@@ -181,7 +181,7 @@ class PrivateClasses:
 
 
 def _without_defaults(fields: Any) -> Any:
-    """Copy the fields of a data class; their defaults are those of its functions."""
+    """Copy the fields of a data class without their defaults, which its `__init__` has."""
     result = {}
     for name, given in fields.items():
         result[name] = own = object.__new__(dataclasses.Field)
@@ -194,7 +194,7 @@ def _without_defaults(fields: Any) -> Any:
 
 
 def members_of(cls: type) -> list[Any]:
-    """Names and members of a class, but for what copying an object of it leaves there."""
+    """Names and members of a class, without `__slotnames__`, which `copy` may add."""
     return [x for pair in vars(cls).items() if pair[0] != "__slotnames__" for x in pair]
 
 
@@ -214,13 +214,13 @@ def _names_in_members() -> frozenset[str]:
 
 
 def attributes_of_member(member: Any) -> dict[str, Any]:
-    """Attributes of a member of an enumeration that the user has given it."""
+    """Attributes that the user has given to a member of an enumeration."""
     known = _names_in_members()
     return {k: v for k, v in dictionary(member).items() if k not in known}
 
 
 def own_members(cls: Any) -> dict[str, Any]:
-    """Give what the user has written into an enumeration, apart from its members."""
+    """Return what the user has defined in an enumeration, apart from its members."""
     return {
         name: value for name, value in vars(cls).items()
         if name not in _OF_ENUM and name not in cls._member_map_ and name not in METADATA

@@ -1,4 +1,4 @@
-"""What the bytecode of a function says: the names it uses, and whether it handles exceptions."""
+"""Read the bytecode of a function: which names it uses, and whether it handles exceptions."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _NOTABLE = {
     for name in (*_NAMING, "MATCH_CLASS", "PUSH_EXC_INFO", "WITH_EXCEPT_START", "CHECK_EG_MATCH")
     if name in dis.opmap
 }
-# Whoever uses one of these may ask for any member of a class, an object or a function; modules are
-# looked after when tracing. A pattern such as `case Point(x=0)` has the names among its constants.
+# Code with one of these names may ask for any member of a class, an object or a function; those of
+# modules are checked while tracing. A pattern such as `case Point(x=0)` has names as constants.
 _ASKING_TEXT = """
     getattr hasattr attrgetter methodcaller __getattribute__ __dict__ vars dir getmembers
     getattr_static asdict astuple deepcopy
 """
 _ASKING = frozenset(_ASKING_TEXT.split())
-# Ways from an object to others of its class.
+# Names by which code makes new objects of the class of an object.
 _MAKING = frozenset(("type", "replace"))
 _TO_CLASS = "__class__"
-# With these a function gets at what a copy of it does not have.
+# Names by which a function reaches internals that its private copy does not have.
 _INSIDE_TEXT = """
     __globals__ __builtins__ __subclasses__ __bases__ __subclasshook__ gi_frame gi_code cr_frame
     ag_frame tb_frame f_back f_locals f_globals f_builtins __import__ __build_class__
@@ -44,19 +44,19 @@ class CodeFacts:
     names : dict
         Names it looks up, of variables and attributes, in order.
     globals_read, globals_written : tuple of str
-        Names of global variables, without attributes.
+        Names of global variables.
     imports : tuple of str
-        Modules that it imports when it runs; of ``a.b`` also ``a``.
+        Modules that it imports when it runs; for ``a.b`` also ``a``.
     asks : bool
-        It may ask for attributes whose names are not written in it.
+        Whether it may ask for attributes whose names are not written in it.
     makes : bool
-        It may make objects of the class of an object it has.
+        Whether it may make new objects of the class of an object it has.
     handles : int
         Line of its first `except` or `finally`; zero if there is none.
     trouble : str
         Why a copy of it cannot run on symbols; empty if it can.
     line : int
-        Where that is written.
+        The line that `trouble` refers to.
     """
 
     __slots__ = ("asks", "globals_read", "globals_written", "handles", "imports", "line", "makes",
@@ -82,7 +82,7 @@ class CodeFacts:
             _TO_CLASS in self.names and not all(map(_only_compares_classes, parts))
         )
         self.trouble, self.line = "", code.co_firstlineno
-        # A `with` has one handler, an `except` or `finally` another one without the second step.
+        # The handler of a `with` has both steps, that of `except` and `finally` only the first.
         self.handles = 0
         if count["PUSH_EXC_INFO"] > count["WITH_EXCEPT_START"] or count["CHECK_EG_MATCH"]:
             self.handles = _line_of_handler(parts) or self.line
@@ -101,9 +101,9 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def notable(code: types.CodeType) -> Iterator[tuple[str, int]]:
-    """Operations of a code object that matter here, with the places of their names.
+    """Operations of a code object that matter here, with the indices of their names.
 
-    `dis` tells the same and more, and takes ten times as long.
+    `dis` would return the same and more, but takes ten times as long.
     """
     raw, more = code.co_code, 0
     for operation, argument in zip(raw[::2], raw[1::2], strict=True):
@@ -117,7 +117,7 @@ def notable(code: types.CodeType) -> Iterator[tuple[str, int]]:
 def _only_compares_classes(code: types.CodeType) -> bool:
     """Tell whether ``x.__class__`` only occurs in ``x.__class__ is y.__class__``, as in `__eq__`.
 
-    Data classes have that, and to compare makes no objects.
+    Data classes contain that comparison, and it makes no objects.
     """
     if _TO_CLASS not in code.co_names:
         return True
@@ -158,14 +158,13 @@ def _packages(name: str) -> list[str]:
     return [".".join(parts[: i + 1]) for i in range(len(parts))]
 
 
-# By identity, since code objects compare by content, which takes longer than it helps; an entry
-# lives as long as the code.
+# By identity, since comparing code objects by content is slow; an entry lives as long as its code.
 _facts: dict[int, CodeFacts] = {}
 _living: dict[int, weakref.ref[types.CodeType]] = {}
 
 
 def facts_of(code: types.CodeType) -> CodeFacts:
-    """Tell what is known about a code object; found out once."""
+    """Return what is known about a code object, analysed once."""
     found = _facts.get(id(code))
     if found is None:
         found, number = CodeFacts(code), id(code)

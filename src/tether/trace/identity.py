@@ -1,9 +1,9 @@
 """Tests by ``is`` in the code of a function: which of them a trace can answer.
 
-Nothing notices at run time that two objects are compared by identity. A traced number is another
-object than the number it stands for, and most of that does not matter: names and containers
-keep what is put into them. But True and False are single objects, which conditions are not, and
-`min` gives one of its operands back.
+``is`` cannot be intercepted at run time. A traced number is a different object from the number it
+stands for, which is mostly harmless: names and containers keep the object that is put into them.
+But True and False are unique objects, which traced conditions are not, and `min` returns one of
+its operands.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ HARMLESS, OF_NAMES, OF_CONDITIONS = range(3)
 
 
 def identity_tests(function: types.FunctionType) -> int:
-    """Say what the worst test by ``is`` in a function is.
+    """Return the worst kind of test by ``is`` in a function.
 
-    HARMLESS if all of them compare with something that no number is, say None or a class;
+    HARMLESS if all of them compare with something that is never a number, such as None or a class;
     OF_NAMES if some compare what names or containers hold; OF_CONDITIONS if some compare with True
-    or False, or what an expression gives.
+    or False, or with the value of an expression.
     """
     if not _has_tests(function.__code__):
         return HARMLESS
@@ -97,7 +97,7 @@ def _asks_for_class(steps: list[dis.Instruction]) -> bool:
 
 
 def _operand(steps: list[dis.Instruction], values: dict, names: dict) -> tuple[Any, Any]:
-    """Value of the operand that the last steps load, and where they begin; as far as is known."""
+    """Value of the operand that the last steps load, and where these begin, as far as known."""
     attributes: list[str] = []
     end = len(steps)
     while end and steps[end - 1].opname in ("LOAD_ATTR", "LOAD_METHOD"):

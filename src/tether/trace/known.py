@@ -1,7 +1,7 @@
 """What tracing understands outside the user's own code: types, builtins, library members.
 
-Whatever is not found here is refused when a traced function uses it. All comparisons are by
-identity: a subclass may do anything.
+Anything that is not listed here is refused when a traced function uses it. All comparisons are by
+identity, since a subclass may do anything.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ _MEMBERS_TEXT = {
     "argparse": "Namespace",
 }
 _MEMBERS = {module: frozenset(text.split()) for module, text in _MEMBERS_TEXT.items()}
-# Functions that Python's library puts into classes: methods of named tuples, and comparisons.
+# Functions that the standard library puts into classes: methods of named tuples, and comparisons.
 _KNOWN_CODES = frozenset((
     *(id(part) for part in collections.namedtuple.__code__.co_consts
       if isinstance(part, types.CodeType)),
     *(id(function.__code__) for pairs in getattr(functools, "_convert", {}).values()
       for _, function in pairs),
 ))
-# Functions of these have no effects: with numbers that are not traced they may be called.
+# The functions of these modules have no effects, so they may be called with untraced numbers.
 _PURE_SCIPY = tuple(
     f"scipy.{name}" for name in ("special", "linalg", "constants", "interpolate", "signal", "fft")
 )
@@ -92,7 +92,7 @@ def is_library(module: str | None) -> bool:
 
 
 def module_of(cls: type) -> str | None:
-    """Name of the module of a class; without asking a metaclass of the user's for it."""
+    """Name of the module of a class, found without running a metaclass of the user's."""
     try:
         name = type.__getattribute__(cls, "__module__")
     except AttributeError:
@@ -101,15 +101,15 @@ def module_of(cls: type) -> str | None:
 
 
 def home(function: types.FunctionType) -> str | None:
-    """Name of the module that a function is written in; a decorator may say another one."""
+    """Name of the module in which a function is written; decorators may change `__module__`."""
     name = function.__globals__.get("__name__")
     return name if type(name) is str else None
 
 
 def is_known_member(value: Any) -> bool:
-    """Tell whether a function or a class of Python's library is one that tracing understands."""
+    """Tell whether tracing understands a function or a class of the standard library."""
     module, name = str(value.__module__).lstrip("_"), value.__name__
-    if value in (operator.is_, operator.is_not):       # what is traced is another object
+    if value in (operator.is_, operator.is_not):       # a traced number is another object
         return False
     if type(value) is types.FunctionType and id(value.__code__) in _KNOWN_CODES:
         return True
@@ -150,16 +150,16 @@ _WRAPPER_OF_ERRSTATE = next(
 
 
 def inside_errstate(function: types.FunctionType) -> Any:
-    """Return what is decorated by `numpy.errstate`, None for any other function."""
+    """Return the function that `numpy.errstate` has decorated; None for any other function."""
     if function.__code__ is not _WRAPPER_OF_ERRSTATE:
         return None
     return inspect.getclosurevars(function).nonlocals.get("func")
 
 
 def in_same_errstate(function: types.FunctionType, inner: Any) -> Any:
-    """Decorate another function by `numpy.errstate` as one is, if NumPy shall raise exceptions.
+    """Decorate `inner` as `function` is decorated if that makes NumPy raise exceptions.
 
-    Other ways to report errors do not matter to a program, which makes none.
+    Other error modes do not matter to a program, which reports no errors.
     """
     state = inspect.getclosurevars(function).nonlocals.get("self")
     if type(inner) is not types.FunctionType or not isinstance(state, np.errstate):
@@ -194,7 +194,7 @@ def is_sparse(value: Any) -> bool:
 
 
 def is_numpy_polynomial(value: Any) -> bool:
-    """Tell whether a value is a polynomial of NumPy, which computes with what it is given."""
+    """Tell whether a value is a NumPy polynomial, which computes with whatever it is given."""
     kind = type(value)
     if kind is np.poly1d:
         return True
@@ -205,7 +205,7 @@ def is_numpy_polynomial(value: Any) -> bool:
 
 
 def is_holder(value: Any) -> bool:
-    """Tell whether a value is an object of a class of Python's library that holds attributes."""
+    """Tell whether a value is of a standard-library class that only holds attributes."""
     kind = type(value)
     if kind in (collections.UserDict, collections.UserList, collections.ChainMap):
         return True
@@ -216,8 +216,8 @@ def is_holder(value: Any) -> bool:
 
 _PROTOCOL_META = type(typing.Protocol)
 METACLASSES: frozenset[type] = frozenset((type, abc.ABCMeta, _PROTOCOL_META))
-LEFT_OUT = (typing.Generic, typing.Protocol)       # of private bases: they do nothing
-# Builtin types that hold the values of objects of classes derived from them.
+LEFT_OUT = (typing.Generic, typing.Protocol)       # not bases of private classes: they do nothing
+# Builtin types that hold the values of objects of derived classes.
 LAYOUTS = (
     list, collections.OrderedDict, collections.defaultdict, dict, tuple, set, frozenset, float,
     int, collections.deque, BaseException,
@@ -228,7 +228,7 @@ _BASES = frozenset((
     object, abc.ABC, *LEFT_OUT, *LAYOUTS, types.SimpleNamespace, collections.UserDict,
     collections.UserList, collections.ChainMap, collections.Counter,
 ))
-# What no expression with a number calls unless it is written.
+# Special methods that no arithmetic with a number calls implicitly.
 _HARMLESS_TEXT = """
     __init__ __new__ __repr__ __str__ __format__ __reduce__ __reduce_ex__ __getstate__ __setstate__
     __dict__ __weakref__ __module__ __doc__ __qualname__ __slots__ __annotations__ __annotate__
@@ -238,7 +238,7 @@ _HARMLESS_TEXT = """
 """
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
 _OF_C = (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
-_followed: dict[type, bool] = {}           # classes of Python's library
+_followed: dict[type, bool] = {}           # classes of the standard library
 _reasons: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
 
 
@@ -277,8 +277,8 @@ def _why_unknown(cls: type) -> str:
 def is_followed(cls: type) -> bool:
     """Tell whether the members of a class are copied one by one.
 
-    Of a class of Python's library, if it is written in Python and keeps its state in attributes:
-    somebody may have derived from `unittest.TestCase`, say, and use nothing of it.
+    So are those of a standard-library class that is written in Python and keeps its state in
+    attributes: the user may derive from `unittest.TestCase`, say, without using any of it.
     """
     if not is_library(cls.__module__):
         return True
@@ -319,7 +319,7 @@ def layout(cls: type) -> type:
 
 
 def is_record(cls: type) -> bool:
-    """Tell whether a class is that of a named tuple, without further attributes."""
+    """Tell whether a class is a named tuple without further attributes."""
     return (
         type(cls) is type and cls.__bases__ == (tuple,) and "_fields" in vars(cls)
         and "__dict__" not in vars(cls) and "__iter__" not in vars(cls) and not why_unknown(cls)
@@ -327,7 +327,7 @@ def is_record(cls: type) -> bool:
 
 
 def is_enumeration(cls: Any) -> bool:
-    """Tell whether a class is an enumeration of the usual kind."""
+    """Tell whether a class is an enumeration with the usual metaclass."""
     return type(cls) is enum.EnumType
 
 
@@ -335,7 +335,7 @@ def is_enumeration(cls: Any) -> bool:
 
 
 def slots(value: Any) -> dict[str, Any]:
-    """Attributes that an object keeps outside a dictionary; those of the user's classes."""
+    """Attributes that an object keeps in slots of the user's classes, by name."""
     found = {}
     for base in type(value).__mro__:
         if base is object or "__slots__" not in vars(base) or is_library(base.__module__):
@@ -350,7 +350,7 @@ def slots(value: Any) -> dict[str, Any]:
 
 
 def set_slot(value: Any, name: str, part: Any) -> None:
-    """Set an attribute that an object keeps outside a dictionary."""
+    """Set an attribute that an object keeps in a slot."""
     for base in type(value).__mro__:
         member = vars(base).get(name)
         if type(member) is types.MemberDescriptorType:
@@ -359,7 +359,7 @@ def set_slot(value: Any, name: str, part: Any) -> None:
 
 
 def dictionary(value: Any) -> dict[str, Any]:
-    """Return the dictionary of an object's attributes, without asking the object for it."""
+    """Return the dictionary of an object's attributes without running any code of its class."""
     try:
         found = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -368,7 +368,7 @@ def dictionary(value: Any) -> dict[str, Any]:
 
 
 def content(value: Any) -> list[Any]:
-    """List what an object of a class derived from a builtin type holds as such an object."""
+    """List what an object holds as an instance of the builtin type from which its class derives."""
     kind: Any = layout(type(value))
     if kind in _NUMBERS:
         return [kind.__pos__(value)]
@@ -384,7 +384,7 @@ def content(value: Any) -> list[Any]:
 
 
 def build(cls: type, parts: list[Any]) -> Any:
-    """Make an object of a class derived from a builtin type that is to hold its parts."""
+    """Make an object of a class derived from a builtin type; `fill` then adds mutable parts."""
     kind = layout(cls)
     if kind is BaseException:
         base = next(base for base in cls.__mro__ if base.__module__ == "builtins")
@@ -395,7 +395,7 @@ def build(cls: type, parts: list[Any]) -> Any:
 
 
 def fill(value: Any, parts: list[Any]) -> None:
-    """Give an object made by `build` its parts, where it can be changed."""
+    """Put the parts into an object made by `build` if it is mutable."""
     kind = layout(type(value))
     if kind is list:
         list.extend(value, parts)

@@ -1,4 +1,4 @@
-"""Members of modules, classes, functions and objects: those count that somebody asks for."""
+"""Members of modules, classes, functions and objects; only those count that the code asks for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Attributes", "Members", "Namespace"]
 
 
 class Namespace:
-    """Members of which only those count that somebody asks for."""
+    """Members of something, of which only those count that the code asks for."""
 
     __slots__ = ("by_written_name", "complete", "holder", "members", "read")
 
@@ -19,12 +19,12 @@ class Namespace:
         self, members: Mapping[str, Any], holder: Any = None, by_written_name: bool = False
     ) -> None:
         self.members, self.by_written_name = members, by_written_name
-        self.holder = holder                   # None: floats among them count by value
+        self.holder = holder                   # None: floats in it count by value
         self.read: set[str] = set()
         self.complete = True
 
     def wanted(self, names: Mapping[str, None], asks: bool, makes: bool) -> list[str]:
-        """Members to read next; all, if the code can ask for them without writing their names."""
+        """Members to read next; all of them if the code may ask for members by computed names."""
         members, read = self.members, self.read
         if asks and not self.by_written_name:
             return [name for name in members if name not in read]
@@ -32,7 +32,7 @@ class Namespace:
 
 
 class Attributes(Namespace):
-    """Attributes of an object: there may be many objects, and few attributes of each."""
+    """Attributes of an object, looked up among the names because they are usually fewer."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class Attributes(Namespace):
 
 
 class Members(Namespace):
-    """Members of a class; those that Python itself calls count always."""
+    """Members of a class; those that Python itself calls always count."""
 
     __slots__ = ()
 
@@ -66,7 +66,7 @@ class Members(Namespace):
         ]  # fmt: skip
 
 
-# What no expression with an object calls unless it is written; `type` makes objects as well.
+# Special methods that an expression with an existing object never calls implicitly.
 _UNUSED_TEXT = """
     __init__ __new__ __post_init__ __init_subclass__ __setattr__ __delattr__ __del__ __repr__
     __str__ __format__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __replace__ __dir__
@@ -74,4 +74,4 @@ _UNUSED_TEXT = """
     __match_args__
 """
 _UNUSED_BY_OBJECTS = frozenset(_UNUSED_TEXT.split())
-_OF_NAMED_TUPLES = frozenset(("_make", "_replace", "_asdict"))      # which call one another
+_OF_NAMED_TUPLES = frozenset(("_make", "_replace", "_asdict"))      # these call each other

@@ -1,13 +1,13 @@
 """What a function depends on at one moment: a key for its trace, and the values of its inputs.
 
 Floats that a function reaches through closures, attributes, containers, arrays and global names
-are constants of its first trace, which makes the simplest program. Those that turn out to have
-changed since become inputs of the next trace, like the floats in `args`: a controller that writes
-to an attribute, or a fit that makes a new object for every run, then needs no third one.
+are constants of its first trace, which makes the simplest program. Those that have changed when it
+is read again become inputs of the next trace, like the floats in `args`. A controller that writes
+to an attribute, or a fit that makes a new object for every run, then needs no third trace.
 
-Functions that differ in nothing but such floats are a family, and the family knows which of them
-have changed so far. A key holds the rest of the values, so that nothing depends on what the
-family knows but the number of traces.
+Functions that differ only in such floats form a family, which remembers which floats have changed
+so far. All other values are part of the key, so that the memory of the family affects the number of
+traces but never a result.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ __all__ = ["Reading", "cache_key", "read_function", "value_key", "want_inputs"]
 
 # Families that are remembered.
 MOST_FAMILIES = 512
-# A value that is zero may decide about the structure: up to so many sets of zeros are constants.
+# A zero may decide about the structure, so zeros are constants, in up to so many combinations.
 MOST_PATTERNS = 8
-# After so many times that others have changed: all floats of the same object are inputs ...
+# If further floats have changed more often than this, all floats of the same object are inputs ...
 FEW_GROWTHS = 3
-# ... and after so many all floats whatever.
+# ... and more often than this, all floats.
 MANY_GROWTHS = 8
-# So often a function may need inputs as numbers before all are constants.
+# After so many failures to trace a family with its inputs, all its floats are constants.
 MOST_REFUSALS = 3
 
 
 def cache_key(
     fun: Callable[..., Any], n: int, args: Sequence[Any] = (), fills: bool = False
 ) -> Hashable | None:
-    """Key of all that a function depends on, by value; None if that cannot be compared.
+    """Key of everything that a function depends on, by value; None if that cannot be compared.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def read_function(
 def want_inputs(
     fun: Callable[..., Any], n: int, args: Sequence[Any] = (), fills: bool = False
 ) -> None:
-    """Let all floats that a function reads be inputs from now on, not only those that change.
+    """Make all floats that a function reads inputs from now on, not only those that change.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _read(
     reader: Reader, fun: Callable[..., Any], n: int, args: Sequence[Any], fills: bool
 ) -> Hashable | None:
     code = getattr(fun, "__code__", None)
-    if code is not None and id(code) in _hopeless:
+    if code is not None and id(code) in _too_large:
         return None
     try:
         return n, fills, reader.read_call(fun, args)
@@ -128,17 +128,17 @@ def _read(
         # wrappers of our own are the same code for all functions
         if isinstance(fun, types.FunctionType) and not (home(fun) or "").startswith("tether."):
             number = id(fun.__code__)
-            _hopeless[number] = weakref.ref(fun.__code__, lambda _: _hopeless.pop(number, None))
+            _too_large[number] = weakref.ref(fun.__code__, lambda _: _too_large.pop(number, None))
         return None
 
 
 class Reading:
-    """All that a function depended on at one moment; equal if nothing of it has changed.
+    """Everything that a function depended on at one moment; equal if nothing has changed.
 
     Attributes
     ----------
     key : hashable
-        Of everything but the inputs: plans are kept under it.
+        Key of everything but the inputs, under which plans are kept.
     hidden : ndarray
         Values of the inputs that are not floats of `args`.
     """
@@ -167,32 +167,32 @@ class Reading:
         return hash((self._floats, self._family.shape))
 
     def floats_are_those_of(self, other: Reading) -> bool:
-        """Whether nothing has changed but what is no float, such as a flag or a counter."""
+        """Whether no float has changed, but something else, such as a flag or a counter."""
         return len(self._floats) != len(other._floats) or self._floats == other._floats
 
     def places(self) -> HiddenInputs | None:
-        """Where the inputs lie; None if there are none.
+        """Places of the inputs; None if there are none.
 
         Raises
         ------
         TraceFailure
-            Where somebody has changed them in the meantime.
+            If a float has changed in the meantime.
         """
         if not len(self._inputs):
             return None
         locator = _Locator()
         _read(locator, *self._call)
         if locator.floats.tobytes() != self._floats:
-            raise TraceFailure("what it reads changes while it is traced")
+            raise TraceFailure("the values it reads change while it is traced")
         return locator.hidden_inputs(self._inputs.tolist())
 
     def keep_constant(self) -> None:
-        """Take the inputs as constants from now on: the function cannot be traced with them."""
+        """Make the inputs constants from now on, since the function cannot be traced with them."""
         _families.refuse(self._family, self._inputs)
 
 
 class _Family:
-    """Functions that differ in nothing but the floats they reach."""
+    """Functions that differ only in the floats they reach."""
 
     def __init__(self, shape: Hashable, floats: np.ndarray, groups: list[int]) -> None:
         self.shape = shape
@@ -201,9 +201,9 @@ class _Family:
         self._changing = np.zeros(len(floats), bool)
         self._constant = np.zeros(len(floats), bool)
         self._patterns: set[bytes] = set()
-        self._usual, self._rest = _NONE, b""       # the inputs, with such values of the others
+        self._usual, self._rest = _NONE, b""       # the inputs if the other floats are `_rest`
         self._growths = self._refusals = 0
-        self._last: tuple[bytes, np.ndarray] = b"", _NONE      # the values last seen, their inputs
+        self._last: tuple[bytes, np.ndarray] = b"", _NONE      # the last values, and their inputs
 
     def inputs(self, floats: np.ndarray) -> np.ndarray:
         """Numbers of the floats that are inputs, with these values."""
@@ -248,20 +248,20 @@ class _Family:
         self._changing = changing
 
     def want_all(self) -> None:
-        """Take all as inputs from now on."""
+        """Make all floats inputs from now on."""
         self._growths = max(self._growths, 1)
         self._usual, self._last = _NONE, (b"", _NONE)
         self._changing = np.ones(len(self._changing), bool)
 
     def refuse(self, inputs: np.ndarray) -> None:
-        """Take some as constants from now on."""
+        """Make some floats constants from now on."""
         self._refusals += 1
         self._usual, self._last = _NONE, (b"", _NONE)
         self._constant[inputs if self._refusals < MOST_REFUSALS else slice(None)] = True
 
 
 class _Families:
-    """The families used last; safe to use from several threads."""
+    """The most recently used families; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._by_shape: OrderedDict[Hashable, _Family] = OrderedDict()
@@ -283,13 +283,13 @@ class _Families:
             return family, family.inputs(floats) if len(floats) else _NONE
 
     def want(self, shape: Hashable, floats: np.ndarray, groups: list[int]) -> None:
-        """Take all floats of a family as inputs from now on."""
+        """Make all floats of a family inputs from now on."""
         family, _ = self.look_up(shape, floats, groups)
         with self._lock:
             family.want_all()
 
     def refuse(self, family: _Family, inputs: np.ndarray) -> None:
-        """Take some floats of a family as constants from now on."""
+        """Make some floats of a family constants from now on."""
         with self._lock:
             family.refuse(inputs)
 
@@ -299,16 +299,16 @@ class _Families:
             self._by_shape.clear()
 
 
-# --- where the floats lie -----------------------------------------------------------------------
+# --- places of the floats -----------------------------------------------------------------------
 
 class _Locator(Reader):
-    """Notes where the floats lie that a `Reader` leaves out, and what they are called."""
+    """Notes the places and names of the floats that a `Reader` leaves out."""
 
     def __init__(self) -> None:
         super().__init__()
         self._places: list[tuple[Place, str]] = []
         self._names: dict[int, str] = {}
-        self._parameters: dict[int, Sequence[str]] = {}        # names of what tuples and dicts hold
+        self._parameters: dict[int, Sequence[str]] = {}        # names of the values in a container
         self._replaced: dict[int, dict[str, Any]] = {}         # defaults that partial calls replace
 
     def hidden_inputs(self, inputs: list[int]) -> HiddenInputs:
@@ -338,7 +338,7 @@ class _Locator(Reader):
         return token
 
     def _note_defaults(self, function: types.FunctionType) -> None:
-        """Call defaults as their parameters, but for those that a partial call replaces."""
+        """Name defaults after their parameters; those that a partial call replaces, otherwise."""
         code, given, named = function.__code__, function.__defaults__, function.__kwdefaults__
         other = self._replaced.get(id(function), {})
 
@@ -353,7 +353,7 @@ class _Locator(Reader):
             self._parameters[id(named)] = titles(named)
 
     def _note_partial(self, value: functools.partial) -> None:
-        """Call arguments of a partial call as the parameters that they are given for."""
+        """Name the arguments of a partial call after the parameters to which they are passed."""
         code = getattr(value.func, "__code__", None)
         if code is not None:
             self._parameters[id(value.args)] = code.co_varnames[: len(value.args)]
@@ -361,7 +361,7 @@ class _Locator(Reader):
         self._replaced[id(value.func)] = value.keywords
 
     def part(self, holder: Any, place: int | str, value: Any) -> Hashable:
-        """Token of what an object holds in a place of which the private copy has its own."""
+        """Token of a value in a place of its holder that the private copy copies."""
         before, name = len(self.floats), self._name(holder, place)
         is_float = type(value) in FLOATS
         if not is_float:
@@ -397,5 +397,5 @@ def _all_are_usual(values: np.ndarray) -> bool:
 _NONE = np.zeros(0, np.intp)
 _NO_FLOATS = np.zeros(0)
 _families = _Families()
-# Code of functions that depend on too much; an entry lives as long as the code.
-_hopeless: dict[int, weakref.ref[types.CodeType]] = {}
+# Code of functions that depend on too much to compare; an entry lives as long as the code.
+_too_large: dict[int, weakref.ref[types.CodeType]] = {}

@@ -1,4 +1,4 @@
-"""Compare a trace with its function: before it is trusted, and at single points of a run."""
+"""Compare a trace with its function: before it is used, and at single points of a run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tether.trace.guards import raised_on_purpose
 from tether.trace.tracer import Trace, TraceFailure
 
 _SAFETY = 4.0
-# Rounding errors that functions of whole arrays may make in each input.
+# Number of rounding errors that functions of whole arrays may make in each input.
 _ROUNDINGS = 64.0
-# Sizes of the perturbations, each to both sides.
-_SIZES = (1e-6, 1e-3, 0.1, 0.5, 1.0)
+# Relative sizes of the perturbations, each in both directions.
+_PERTURBATIONS = (1e-6, 1e-3, 0.1, 0.5, 1.0)
 
 
 def verify(
@@ -34,26 +34,26 @@ def verify(
 ) -> None:
     """Compare a trace with its function at the start and around it.
 
-    The difference may not exceed the rounding errors that the program itself can make, which are
+    The difference must not exceed the rounding errors that the program itself can make, which are
     estimated along with its values. Points where the function raises are left out, apart from the
     start.
 
     Parameters
     ----------
     trace : Trace
-        What `fun` was traced to.
+        The trace of `fun`.
     fun, args, fills
-        As given to `trace`.
+        As passed to `trace`.
     t, y, yp : float, array_like, array_like
         The start.
     hidden : sequence of float
-        Values of the inputs that are not floats of `args`. They stay as they are, since others
-        would have to be written to what the function reads.
+        Values of the inputs that are not floats of `args`. They are not varied, since other values
+        would have to be written to the user's objects.
 
     Raises
     ------
     TraceFailure
-        With the equation that differs, or when the function gives different values for equal
+        With the equation that differs, or if the function returns different values for equal
         arguments.
 
     Examples
@@ -100,7 +100,7 @@ def _points(
 ) -> Iterator[tuple[float, np.ndarray, np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(20)
     yield t, y, yp, args
-    for size in _SIZES:
+    for size in _PERTURBATIONS:
         dy, dyp = (rng.uniform(-size, size, x.shape) * (np.abs(x) + 0.5) for x in (y, yp))
         # arguments are often lengths or masses: keep their sign
         inputs = args.copy()
@@ -135,7 +135,7 @@ def _first_wrong(expected: np.ndarray, values: np.ndarray, errors: np.ndarray) -
     """Return the first value that differs by more than rounding errors explain."""
     with np.errstate(invalid="ignore"):
         wrong = np.abs(values - expected) > _SAFETY * errors + 1e-300
-    # where the function gives no number, the simplified program may
+    # where the function returns NaN, the simplified program may return a number
     wrong |= np.isnan(values) & np.isfinite(expected)
     wrong |= np.isinf(expected) & (values != expected)
     rows = np.flatnonzero(wrong & ~np.isinf(errors))
@@ -144,14 +144,14 @@ def _first_wrong(expected: np.ndarray, values: np.ndarray, errors: np.ndarray) -
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a program and the function it was traced from do not agree.
+    """A difference between a program and the function from which it was traced.
 
     Attributes
     ----------
     row : int
-        Which value differs.
+        Number of the value that differs.
     value, expected : float
-        By the program, and by the function.
+        The value of the program and that of the function.
     error : Exception or None
         What the function raised instead of returning a value.
     """
@@ -163,12 +163,12 @@ class Difference:
 
 
 class ArrayPair:
-    """Templates at work and the function of whole arrays they were made of.
+    """Templates of a run and the function of whole arrays from which they were traced.
 
     Parameters
     ----------
     runner : Rows
-        What runs the templates.
+        Runs the templates.
     fun, args, fills
         The function, the user's arguments, and whether it fills its fourth argument.
     """
@@ -185,7 +185,7 @@ class ArrayPair:
         values = self.runner.values(t, y, yp)
         try:
             expected = _call(self.fun, self.runner.table.n_values, t, y, yp, self.args, self.fills)
-        except Exception as error:             # templates have no other word for it than NaN
+        except Exception as error:             # templates can only return NaN there
             finite = np.isfinite(values).all()
             return Difference(0, values[0], error=error) if finite else None
         if (values == expected).all():
@@ -196,9 +196,9 @@ class ArrayPair:
     def _rounding(
         self, t: float, y: np.ndarray, yp: np.ndarray, values: np.ndarray
     ) -> np.ndarray:
-        """Estimate what rounding errors change: as much as many of them in every input.
+        """Estimate the rounding errors of the values as those of `_ROUNDINGS` errors in each input.
 
-        Those of a sum grow with the root of the number of its terms.
+        Those of a sum grow with the square root of the number of its terms.
         """
         table = self.runner.table
         runner = self.runner.twin(self.runner.args)
@@ -244,22 +244,22 @@ def verify_arrays(
 
 
 class Pair:
-    """A program at work and the function it was traced from, to be compared at single points.
+    """The program of a run and the function from which it was traced, compared at single points.
 
     Parameters
     ----------
     traced : Trace
-        What the function was traced to.
+        The trace of the function.
     runner : Machine, Native or None
-        What runs the program; None: as it is, instruction by instruction.
+        Runs the program; None: a `Plain` does, instruction by instruction.
     fun : callable
-        The function as it was traced.
+        The function that was traced.
     args : sequence
         The user's arguments.
     fills : bool
-        As given to `trace`.
+        As passed to `trace`.
     hidden : sequence of float
-        As given to `verify`.
+        As passed to `verify`.
 
     Examples
     --------
@@ -288,7 +288,7 @@ class Pair:
     def difference(self, t: float, y: Any, yp: Any) -> Difference | None:
         """Compare at a point, within the rounding errors that the program can make.
 
-        The function gets copies; `y` and `yp` may have more unknowns than it knows.
+        The function gets copies; `y` and `yp` may have further unknowns at the end.
         """
         n, size = self.traced.n, len(self.traced.outputs)
         y, yp = np.array(y[:n], float), np.array(yp[:n], float)
@@ -297,7 +297,7 @@ class Pair:
         values = runner.values(t, y, yp)
         try:
             expected = _call(self.fun, size, t, y, yp, self.args, self.fills)
-        except Exception as error:             # a program has no other word for it than NaN
+        except Exception as error:             # a program can only return NaN there
             finite = np.isfinite(values).all()
             return Difference(0, values[0], error=error) if finite else None
         if (values == expected).all():

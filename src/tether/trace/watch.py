@@ -1,4 +1,4 @@
-"""Notice what a traced function has written to."""
+"""Find out whether a traced function has written to something."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict, collections
 
 
 class Watch:
-    """Things that must stay as they are, and what to call them."""
+    """Objects that must not change, and their descriptions for messages."""
 
     def __init__(self) -> None:
         self._items: list[tuple[Callable[[], list[Any]], list[Any], str]] = []
 
     def add(self, read: Callable[[], list[Any]], what: str) -> None:
-        """Watch a list of objects, by their identity."""
+        """Watch the objects that `read` returns, by their identity."""
         self._items.append((read, read(), what))
 
     def changed(self) -> str | None:
-        """Say what is not as it was, if anything."""
+        """Describe the first object that has changed; None if there is none."""
         for read, before, what in self._items:
             if not _same(read(), before):
                 return what
         return None
 
     def mapping(self, values: dict, what: str) -> None:
-        """Watch a dictionary, the order of its items included."""
+        """Watch a dictionary, including the order of its items."""
         self.add(lambda: flat(values), what)
 
     def elements(self, values: Iterable[Any], what: str) -> None:
@@ -60,7 +60,7 @@ class Watch:
             self.add(lambda: [objects.tobytes(), repr(values.shape).encode()], what)
 
     def deep(self, value: Any, what: str) -> bool:
-        """Watch a value and all that it holds; tell whether all of it is of a known kind."""
+        """Watch a value and everything it holds; tell whether all of it is of known types."""
         kind = type(value)
         if kind in IMMUTABLE or kind is Scalar:
             return True
@@ -86,18 +86,18 @@ class Watch:
         return all(self.deep(x, what) for x in held_by(value)[1:])
 
     def function(self, function: types.FunctionType, what: str) -> None:
-        """Watch a function: attributes, defaults and the variables around it."""
+        """Watch a function: its attributes, defaults and closure."""
         self.add(lambda: [function.__code__, *_held(function)], what)
 
 
 def held_by(value: Any) -> list[Any]:
-    """Class of an object and all that the object holds."""
+    """Class of an object and everything the object holds."""
     own = content(value) if layout(type(value)) not in (float, int) else []
     return [type(value), *flat(slots(value)), *flat(dictionary(value)), *own]
 
 
 def parts_of(value: Any) -> list[Any]:
-    """List what an object of a known kind holds."""
+    """List what an object of a known type holds."""
     kind = type(value)
     if kind in (tuple, list, set):
         return list(value)
@@ -109,7 +109,7 @@ def parts_of(value: Any) -> list[Any]:
 
 
 def _held(function: types.FunctionType) -> list[Any]:
-    """All that a function holds, without the code."""
+    """Everything a function holds, without its code."""
     parts = [function.__defaults__, function.__kwdefaults__]
     for cell in function.__closure__ or ():
         try:
@@ -125,7 +125,7 @@ def flat(values: dict) -> list[Any]:
 
 
 def _same(now: list[Any], before: list[Any]) -> bool:
-    """Compare by identity; the content of arrays by value."""
+    """Compare by identity, but bytes (the content of arrays) by value."""
     if len(now) == len(before) and all(map(operator.is_, now, before)):
         return True
     return len(now) == len(before) and all(
