@@ -304,7 +304,7 @@ def test_without_c_the_machine_does_the_work(reason, empty_cache, monkeypatch, t
         failing.chmod(0o755)
         monkeypatch.setenv("CC", str(failing))
     else:
-        monkeypatch.setattr(compile_c, "LARGEST", 3)
+        monkeypatch.setattr(compile_c, "MOST_INSTRUCTIONS", 3)
         monkeypatch.setattr(compile_c, "find_compiler", lambda: "cc")
     made = prepare(SPLIT, backend="c")
     assert made.name == "machine"
@@ -314,7 +314,7 @@ def test_without_c_the_machine_does_the_work(reason, empty_cache, monkeypatch, t
 
 @needs_compiler
 def test_auto_takes_a_library_that_is_there(empty_cache, monkeypatch):
-    monkeypatch.setattr(library_cache, "_KEEPERS", [])        # as in a new process
+    monkeypatch.setattr(library_cache, "_temporary_folders", [])     # as in a new process
     made = prepare(SPLIT, backend="auto")
     assert (made.name, made.reason) == ("machine", "")
     assert not empty_cache.exists()                       # looking leaves nothing behind

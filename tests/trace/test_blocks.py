@@ -15,8 +15,8 @@ def work(monkeypatch, fun, n):
     """Count the states that tracing keeps for joins, and the values it looks at for them."""
     states, looks = [], []
     with monkeypatch.context() as patch:
-        look, make = _State._look, _State.__init__
-        patch.setattr(_State, "_look", lambda self, x: looks.append(1) or look(self, x))
+        register, make = _State._register, _State.__init__
+        patch.setattr(_State, "_register", lambda self, x: looks.append(1) or register(self, x))
         patch.setattr(_State, "__init__", lambda self, x: states.append(1) or make(self, x))
         traced = trace(fun, n)
     return np.array([len(states), len(looks), len(traced.graph.nodes)])

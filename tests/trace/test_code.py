@@ -54,7 +54,7 @@ def test_what_is_known_of_code_is_forgotten_with_it(monkeypatch):
     from tether.trace import code, reading
 
     def sizes():
-        return len(code._facts), len(code._living), len(reading._too_large)
+        return len(code._facts), len(code._references), len(reading._too_large)
 
     monkeypatch.setattr("tether.trace.cache._MOST_PARTS", 5000)
     much = [[float(i)] for i in range(20_000)]

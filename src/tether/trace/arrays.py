@@ -46,7 +46,7 @@ from tether.trace.special import BY_NAME
 _LARGEST_PROMOTED = 100_000
 
 _NUMPY_TYPES: dict[type, Any] = {float: np.float64, bool: np.bool_, int: np.int64}
-_OF_CLASS: dict[int, Callable[[Any], Any]] = {BOOL: bool, INT: int, FLOAT: float}
+_PYTHON_TYPES: dict[int, Callable[[Any], Any]] = {BOOL: bool, INT: int, FLOAT: float}
 _CLASS_OF_DTYPE = {"b": BOOL, "i": INT, "u": INT, "f": FLOAT}
 
 
@@ -325,7 +325,7 @@ def as_class(wanted: int, element: Any) -> Any:
     """Element of an array of that class."""
     if type(element) is Scalar:
         return of_kind(wanted + NUMPY, element) if element.kind != wanted + NUMPY else element
-    return _OF_CLASS[wanted](element)
+    return _PYTHON_TYPES[wanted](element)
 
 
 def converted(array: TracedArray, wanted: int) -> TracedArray:
@@ -379,7 +379,7 @@ def storable(target: np.ndarray, value: Any) -> Any:
     if kind is None:
         return float(value) if isinstance(value, np.floating) else value
     _check_storing(class_of(kind), wanted)
-    return _OF_CLASS[wanted](value)
+    return _PYTHON_TYPES[wanted](value)
 
 
 def _check_storing(own: int, wanted: int) -> None:

@@ -46,7 +46,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NAMED = (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler)
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 # Names by which a function inspects its own variables or class.
-_FRAMES = frozenset(("super", "__class__", "locals", "vars", "dir", "eval", "exec", "globals"))
+_INSPECTING = frozenset(("super", "__class__", "locals", "vars", "dir", "eval", "exec", "globals"))
 
 
 class Blocks:
@@ -85,7 +85,7 @@ def code_to_run(function: types.FunctionType, blocks: Blocks | None) -> types.Co
 
 def _with_blocks(function: types.FunctionType) -> types.CodeType | None:
     code = function.__code__
-    if _FRAMES.intersection((*facts_of(code).names, *code.co_freevars)):
+    if _INSPECTING.intersection((*facts_of(code).names, *code.co_freevars)):
         return None
 
     def change(node: Any) -> Any:
@@ -150,7 +150,7 @@ class _Marker(ast.NodeTransformer):
         parts = parts_of([node])
         assigned = _assigned(parts)
         if _has(parts, _NOT_IN_BLOCKS) or assigned & self._global[-1] or (
-            _has(parts, (ast.Break, ast.Continue)) and _leaves(node)
+            _has(parts, (ast.Break, ast.Continue)) and _leaves_loop(node)
         ):
             return node
         block = _definition(node, assigned, [node])
@@ -243,7 +243,7 @@ def _assigned(parts: list[Any]) -> set[str]:
          and not is_block(part)}
 
 
-def _leaves(node: Any) -> bool:
+def _leaves_loop(node: Any) -> bool:
     """Tell whether a statement contains a `break` or `continue` of a loop around it."""
     stack: list[Any] = [node]
     while stack:

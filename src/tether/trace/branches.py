@@ -66,16 +66,16 @@ class BranchRecorder:
         self._given: Path = []
         self._known: dict[int, bool] = {}
         self._too_many = 0                     # paths followed, if no more are allowed; else 0
-        self._straight: str | None = None      # what must not branch at present
+        self._unbranched: str | None = None    # what must not branch at present
 
     @contextmanager
     def without_branches(self, what: str) -> Iterator[None]:
         """Refuse a function that branches inside this context."""
-        before, self._straight = self._straight, what
+        before, self._unbranched = self._unbranched, what
         try:
             yield
         finally:
-            self._straight = before
+            self._unbranched = before
 
     def follow(self, run: Callable[[], T], most: int) -> list[tuple[Path, T]]:
         """Run a function or a block along each of its paths, true conditions first.
@@ -120,8 +120,8 @@ class BranchRecorder:
         """Decide a branch: as the given path or earlier decisions say, else as true."""
         if self.graph.is_constant(condition):
             return self.graph.value(condition) != 0.0
-        if self._straight:
-            refuse(f"branches in {self._straight}")
+        if self._unbranched:
+            refuse(f"branches in {self._unbranched}")
         if self.graph.nodes[condition][0] == op.NOT:
             return not self.decide(self.graph.nodes[condition][1])
         if condition in self._known:

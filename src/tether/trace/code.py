@@ -160,7 +160,7 @@ def _packages(name: str) -> list[str]:
 
 # By identity, since comparing code objects by content is slow; an entry lives as long as its code.
 _facts: dict[int, CodeFacts] = {}
-_living: dict[int, weakref.ref[types.CodeType]] = {}
+_references: dict[int, weakref.ref[types.CodeType]] = {}
 
 
 def facts_of(code: types.CodeType) -> CodeFacts:
@@ -171,8 +171,8 @@ def facts_of(code: types.CodeType) -> CodeFacts:
 
         def forget(_: object) -> None:
             _facts.pop(number, None)
-            _living.pop(number, None)
+            _references.pop(number, None)
 
-        _living[number] = weakref.ref(code, forget)
+        _references[number] = weakref.ref(code, forget)
         _facts[number] = found
     return found

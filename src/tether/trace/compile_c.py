@@ -34,7 +34,7 @@ __all__ = [
     "worth_compiling_from",
 ]
 
-LARGEST = 20_000            # instructions; the compiler takes seconds for that many
+MOST_INSTRUCTIONS = 20_000  # the compiler takes seconds for that many
 TIMEOUT = 120.0             # seconds for the compiler
 # No contraction of products and sums: the results are those of the machine, digit for digit,
 # except where two C libraries differ in functions such as sin and exp.
@@ -122,9 +122,9 @@ def compile_program(
     """
     if not native.AVAILABLE:
         raise NotCompiled("the core runs interpreted and cannot call compiled functions")
-    if program.size > LARGEST:
+    if program.size > MOST_INSTRUCTIONS:
         raise NotCompiled(
-            f"{program.size} operations are too many for a C compiler (at most {LARGEST})"
+            f"{program.size} operations are too many for a C compiler (at most {MOST_INSTRUCTIONS})"
         )
     if op.SPECIAL in program.op:
         raise NotCompiled("a program that calls special functions of SciPy is not compiled")
@@ -170,7 +170,7 @@ def worth_compiling_from(program: Program) -> float:
     >>> 1e4 < worth_compiling_from(program) < 1e9
     True
     """
-    if program.size > LARGEST:
+    if program.size > MOST_INSTRUCTIONS:
         return math.inf
     fixed, each = COMPILING_SECONDS
     return (fixed + each * program.size) / (max(program.size, 1) * SAVED_NS * 1e-9)

@@ -15,7 +15,7 @@ cdef class _Layout:
     cdef int[::1] negative
     cdef int[::1] uses
     cdef int[::1] absorbs
-    cdef int[::1] swallowed
+    cdef int[::1] absorbed
     cdef list order
     cdef readonly int n_static
     cdef readonly int n_time
@@ -23,7 +23,7 @@ cdef class _Layout:
     @cython.locals(uses="int[::1]", nodes=list, fields=tuple, node=int, i=int, k=int)
     cdef _count_uses(self)
 
-    @cython.locals(uses="int[::1]", absorbs="int[::1]", swallowed="int[::1]", nodes=list,
+    @cython.locals(uses="int[::1]", absorbs="int[::1]", absorbed="int[::1]", nodes=list,
                    fields=tuple, i=int, code=int, inner=int)
     cdef _absorb_signs(self)
 
@@ -35,7 +35,7 @@ cdef class _Layout:
                    number=int, order=int)
     cdef _place_leaves(self, int first, int n)
 
-    @cython.locals(uses="int[::1]", slots="int[::1]", swallowed="int[::1]", nodes=list, levels=list,
+    @cython.locals(uses="int[::1]", slots="int[::1]", absorbed="int[::1]", nodes=list, levels=list,
                    order=list, fields=tuple, group=int, i=int, level=int, code=int)
     cdef _place_instructions(self, int base)
 

@@ -176,8 +176,8 @@ class _Layout:
     def _absorb_signs(self) -> None:
         """Find the negations that need no instruction of their own."""
         self.absorbs = np.zeros(self.size, np.intc)           # negations that run their operand
-        self.swallowed = np.zeros(self.size, np.intc)         # operands that are run by a negation
-        uses, absorbs, swallowed, nodes = self.uses, self.absorbs, self.swallowed, self.graph.nodes
+        self.absorbed = np.zeros(self.size, np.intc)          # operands that are run by a negation
+        uses, absorbs, absorbed, nodes = self.uses, self.absorbs, self.absorbed, self.graph.nodes
         for i in range(self.size):
             if uses[i] == 0:
                 continue
@@ -191,7 +191,7 @@ class _Layout:
             fields = nodes[inner]
             code = fields[0]
             if code == SUB or ((code in (MUL, DIV)) and self.graph.is_constant(fields[1])):
-                absorbs[i] = swallowed[inner] = 1
+                absorbs[i] = absorbed[inner] = 1
 
     def _place_constants(self) -> None:
         """Place the constants of the expressions, then those that have absorbed a sign."""
@@ -236,13 +236,13 @@ class _Layout:
 
     def _place_instructions(self, base: int) -> None:
         """Order the instructions: those that change with arguments, with time, with unknowns."""
-        uses, slots, swallowed = self.uses, self.slots, self.swallowed
+        uses, slots, absorbed = self.uses, self.slots, self.absorbed
         nodes, levels = self.graph.nodes, self.graph.level
         order: list[int] = []
         ends = []
         for group in range(3):
             for i in range(self.size):
-                if uses[i] == 0 or swallowed[i]:
+                if uses[i] == 0 or absorbed[i]:
                     continue
                 level = levels[i]
                 # an operation on constants that was not folded has level 0 and also runs once

@@ -24,7 +24,7 @@ from tether.trace.refusal import Untraceable, refuse
 __all__ = ["guards", "numpy_raises", "raised_on_purpose"]
 
 # Exceptions of operations on values that are not traced, in a line of the function itself.
-_OF_CONSTANTS = (ArithmeticError, KeyError, StopIteration)
+_OF_UNTRACED = (ArithmeticError, KeyError, StopIteration)
 _RAISING = ("raise", "call")
 
 
@@ -110,7 +110,7 @@ class _Guards(threading.local):
             return False
         if isinstance(problem, AttributeError):
             return _is_plain(getattr(problem, "obj", None))
-        known = isinstance(problem, _OF_CONSTANTS) or _is_out_of_range(problem)
+        known = isinstance(problem, _OF_UNTRACED) or _is_out_of_range(problem)
         return known or raised_on_purpose(problem)
 
     def check_caught(self) -> None:

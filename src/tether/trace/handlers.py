@@ -23,8 +23,8 @@ from tether.trace.rewritten import parameters, parts_of, placed, rewritten
 __all__ = ["CAUGHT", "GUARD", "code_with_guards", "guarded", "is_guard"]
 
 GUARD, CAUGHT = "<guard>", "<caught>"      # no names that a program can have
-_STOPS = (ast.Yield, ast.YieldFrom, ast.Await)
-_LEAVES = (ast.Return, ast.Break, ast.Continue)
+_SUSPENDING = (ast.Yield, ast.YieldFrom, ast.Await)
+_JUMPS = (ast.Return, ast.Break, ast.Continue)
 
 
 def code_with_guards(function: types.FunctionType) -> types.CodeType | None:
@@ -36,7 +36,7 @@ def guarded(node: Any) -> Any:
     """Mark the handlers of a function; None if it yields or awaits inside a `try`."""
     marker = _Marker()
     made = marker.visit(node)
-    return made if marker.is_whole else None
+    return made if marker.is_supported else None
 
 
 def is_guard(node: Any) -> bool:
@@ -48,14 +48,14 @@ def is_guard(node: Any) -> bool:
 
 
 class _Marker(ast.NodeTransformer):
-    is_whole = True
+    is_supported = True
 
     def visit_Try(self, node: ast.Try) -> Any:
         self.generic_visit(node)
-        if any(isinstance(part, _STOPS) for part in parts_of(node.body)):
-            self.is_whole = False
+        if any(isinstance(part, _SUSPENDING) for part in parts_of(node.body)):
+            self.is_supported = False
         types = [handler.type for handler in node.handlers]
-        swallows = any(isinstance(part, _LEAVES) for part in parts_of(node.finalbody))
+        swallows = any(isinstance(part, _JUMPS) for part in parts_of(node.finalbody))
         if types or swallows:
             node.body = [placed(_guard([] if swallows else types, node.body), node)]
         for handler in node.handlers:

@@ -158,7 +158,7 @@ class Joins:
         try:
             returned = merger.plan([run.result for run in runs])
             held = [merger.plan(list(versions)) for versions in _contents(states)]
-        except _NotOne as problem:
+        except _CannotMerge as problem:
             raise NoJoin(code, str(problem)) from None
         cells: list[Any] = []
         for name, versions in zip(
@@ -166,7 +166,7 @@ class Joins:
         ):
             try:
                 cells.append(merger.plan(list(versions)))
-            except _NotOne:        # the variable becomes unbound: reading it later is an error
+            except _CannotMerge:   # the variable becomes unbound: reading it later is an error
                 cells.append(None)
                 self._unbound.setdefault(name, []).append(code)
         merger.merge()
@@ -206,16 +206,16 @@ class _State:
         self.arrays: list[tuple[np.ndarray, np.ndarray]] = []
         self.watch = Watch()                   # of everything else that can be written to
         self.seen: dict[int, Any] = {}
-        self.is_known = all(map(self._look, self.contents))
+        self.is_known = all(map(self._register, self.contents))
 
-    def _look(self, value: Any) -> bool:
+    def _register(self, value: Any) -> bool:
         """Register a value and everything it holds; tell whether all of it is known."""
         kind = type(value)
         if kind is Scalar or kind in IMMUTABLE or value is _ABSENT or id(value) in self.seen:
             return True
         self.seen[id(value)] = value
         if issubclass(kind, np.ndarray):
-            return self._look_at_array(value)
+            return self._register_array(value)
         if kind is list:
             self.lists.append((value, value.copy()))
         elif kind is tuple or kind is types.MethodType:
@@ -236,22 +236,22 @@ class _State:
             return False
         else:
             self.watch.add(lambda: held_by(value), "a value")
-        return self._look_at_all(parts_of(value))
+        return self._register_all(parts_of(value))
 
-    def _look_at_all(self, values: list[Any]) -> bool:
+    def _register_all(self, values: list[Any]) -> bool:
         """Register many values, which are often all numbers."""
         if _SIMPLE.issuperset(map(type, values)):
             return True
-        return all(map(self._look, values))
+        return all(map(self._register, values))
 
-    def _look_at_array(self, value: np.ndarray) -> bool:
+    def _register_array(self, value: np.ndarray) -> bool:
         if value.dtype != object:
             self.watch.array(value, "a value")
             return True
         plain = value.view(np.ndarray)
         if plain.flags.writeable:
             self.arrays.append((plain, plain.copy()))
-        return self._look_at_all(plain.ravel().tolist())
+        return self._register_all(plain.ravel().tolist())
 
     def now(self) -> _State:
         """Return the current state of the same variables, lists and arrays."""
@@ -289,7 +289,7 @@ def _contents(states: list[_State]) -> list[tuple]:
     return [*zip(*lists, strict=True), *zip(*arrays, strict=True)]
 
 
-class _NotOne(Exception):  # noqa: N818
+class _CannotMerge(Exception):  # noqa: N818
     """Several values cannot be merged into one."""
 
 
@@ -341,14 +341,14 @@ class _Merger:
         if None not in kinds:
             return self._number(values, kinds)
         if len({type(value) for value in values}) > 1:
-            raise _NotOne("has values of different types on its paths")
+            raise _CannotMerge("has values of different types on its paths")
         if type(first) is tuple or type(first) is list:
             return self._sequence(values)
         if issubclass(type(first), np.ndarray) and first.dtype == object:
             return self._array(values)
         if type(first) in IMMUTABLE and all(value == first for value in values):
             return _Same(first)
-        raise _NotOne("has different values on its paths")
+        raise _CannotMerge("has different values on its paths")
 
     def _number(self, values: list[Any], kinds: list[Any]) -> Any:
         if len(set(kinds)) == 1:
@@ -361,7 +361,7 @@ class _Merger:
         else:
             classes = {class_of(kind) for kind in kinds}
             if len(classes) > 1 and BOOL in classes:
-                raise _NotOne("is a bool on one path and a number on another")
+                raise _CannotMerge("is a bool on one path and a number on another")
             boxed = any(origin_of(kind) in (BOXED, UNSURE) for kind in kinds)
             found = MIXED if len(classes) > 1 else max(classes)
             kind = found + (UNSURE if boxed else EITHER)
@@ -374,21 +374,21 @@ class _Merger:
 
     def _sequence(self, values: list[Any]) -> Any:
         if len({len(value) for value in values}) > 1:
-            raise _NotOne("has sequences of different lengths on its paths")
+            raise _CannotMerge("has sequences of different lengths on its paths")
         return self._new(values, lambda: [
             self.plan(list(versions)) for versions in zip(*values, strict=True)
         ])
 
     def _array(self, values: list[Any]) -> Any:
         if any(value.dtype != object or value.shape != values[0].shape for value in values):
-            raise _NotOne("has arrays of different shapes on its paths")
+            raise _CannotMerge("has arrays of different shapes on its paths")
         if tuple(map(id, values)) not in self._known:
             for number, value in enumerate(values):
                 others = [array for array, _ in self._before.arrays]
                 others += [arrays[number].view(np.ndarray) for arrays in self._arrays]
                 own = value.view(np.ndarray)
                 if any(np.may_share_memory(own, other) for other in others):
-                    raise _NotOne("has an array that is part of another")
+                    raise _CannotMerge("has an array that is part of another")
             self._arrays.append(values)
         flat = [value.view(np.ndarray).ravel().tolist() for value in values]
         return self._new(values, lambda: [
@@ -403,7 +403,7 @@ class _Merger:
         if type(values[0]) is not tuple:
             for number in key:
                 if number in self._before.seen or self._used.setdefault(number, key) != key:
-                    raise _NotOne("has one container under different names on its paths")
+                    raise _CannotMerge("has one container under different names on its paths")
         self._kept.append(values)
         plan = self._known[key] = _Parts(values[0], parts())
         return plan

@@ -31,14 +31,14 @@ import numpy as np
 NUMPY_NUMBERS = frozenset(
     kind for kind in np.sctypeDict.values() if np.dtype(kind).kind in "biufc"
 )
-_PLAIN = (
+_PLAIN_TYPES = (
     int, bool, float, complex, str, np.str_, bytes, range, type(None), type(...),
     type(NotImplemented),
 )
-BY_VALUE = frozenset(_PLAIN) - {float}
+BY_VALUE = frozenset(_PLAIN_TYPES) - {float}
 FLOATS = frozenset((float, np.float64))
 RATIONAL = frozenset((fractions.Fraction, decimal.Decimal))
-IMMUTABLE = frozenset(_PLAIN) | NUMPY_NUMBERS | RATIONAL
+IMMUTABLE = frozenset(_PLAIN_TYPES) | NUMPY_NUMBERS | RATIONAL
 DESCRIPTORS: frozenset[type] = frozenset((
     types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType,
@@ -49,8 +49,10 @@ NUMPY_FUNCTION = type(np.concatenate)      # functions that dispatch on their ar
 # --- modules ------------------------------------------------------------------------------------
 
 _LIBRARIES = frozenset(("numpy", "scipy", "numba", "pandas", "builtins"))
-_STANDARD = os.path.dirname(os.__file__)
-_WHOLE = frozenset(("operator", "itertools", "bisect", "heapq", "cmath", "statistics", "numbers"))
+_STANDARD_LIBRARY = os.path.dirname(os.__file__)
+_WHOLE_MODULES = frozenset(
+    ("operator", "itertools", "bisect", "heapq", "cmath", "statistics", "numbers")
+)
 _MEMBERS_TEXT = {
     "functools": "reduce partial cmp_to_key wraps update_wrapper",
     "collections": "deque OrderedDict defaultdict Counter ChainMap UserDict UserList namedtuple",
@@ -88,7 +90,7 @@ def is_library(module: str | None) -> bool:
         return False
     # the user may have a module of the same name
     file = getattr(sys.modules.get(top), "__file__", None)
-    return file is None or file.startswith(_STANDARD)
+    return file is None or file.startswith(_STANDARD_LIBRARY)
 
 
 def module_of(cls: type) -> str | None:
@@ -113,7 +115,7 @@ def is_known_member(value: Any) -> bool:
         return False
     if type(value) is types.FunctionType and id(value.__code__) in _KNOWN_CODES:
         return True
-    if module not in _WHOLE and name not in _MEMBERS.get(module, ()):
+    if module not in _WHOLE_MODULES and name not in _MEMBERS.get(module, ()):
         return module in ("collections.abc", "numbers") and isinstance(value, abc.ABCMeta)
     return getattr(sys.modules.get(module), name, None) is value
 
@@ -237,7 +239,7 @@ _HARMLESS_TEXT = """
     __abstractmethods__ __type_params__
 """
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
-_OF_C = (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
+_C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
 _followed: dict[type, bool] = {}           # classes of the standard library
 _reasons: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
 
@@ -293,7 +295,7 @@ def is_followed(cls: type) -> bool:
 def _is_plain(cls: type) -> bool:
     standard = cls.__module__.partition(".")[0] not in _LIBRARIES
     abstract = cls.__module__ in ("collections.abc", "numbers")
-    written = all(type(member) not in _OF_C for member in vars(cls).values())
+    written = all(type(member) not in _C_METHODS for member in vars(cls).values())
     return standard and not abstract and written and type(cls) in METACLASSES and all(
         base is object or _is_plain(base) or base in (abc.ABC, *LEFT_OUT) for base in cls.__bases__
     )

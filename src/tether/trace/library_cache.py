@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["cache_folder", "digest", "load", "workplace"]
 
-NAME = re.compile("[0-9a-f]{32}")
+KEY_PATTERN = re.compile("[0-9a-f]{32}")
 MOST_KEPT = 200             # libraries in the cache; the oldest go
 
 _HAS_OWNERS = hasattr(os, "geteuid")                       # False on Windows
-_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _DESCRIPTORS = Path("/proc/self/fd")                       # Linux: paths of open descriptors
@@ -69,11 +69,11 @@ def private_folder() -> Path:
     import tempfile  # late, to save time
 
     keeper = tempfile.TemporaryDirectory(prefix="tether-", ignore_cleanup_errors=True)
-    _KEEPERS.append(keeper)
+    _temporary_folders.append(keeper)
     return Path(keeper.name)
 
 
-_KEEPERS: list[tempfile.TemporaryDirectory] = []
+_temporary_folders: list[tempfile.TemporaryDirectory] = []
 
 
 @functools.cache
@@ -91,7 +91,7 @@ def load(key: str) -> tuple[ctypes.CDLL, Path] | None:
     """Load a library from the cache; no folder is made if there is no cache yet."""
     if os.path.lexists(wanted_folder()):
         return _from_folder(cache_folder(), key)
-    return _from_folder(private_folder(), key) if _KEEPERS else None
+    return _from_folder(private_folder(), key) if _temporary_folders else None
 
 
 def digest(content: bytes) -> str:
@@ -194,7 +194,7 @@ def _opened(path: Path | str, flags: int, above: int | None, whole: Path) -> Ite
             found = os.fstat(descriptor)
             if found.st_uid != os.geteuid():
                 raise _Unsafe(f"{whole} belongs to another user")
-            if found.st_mode & _BY_OTHERS:
+            if found.st_mode & _WRITABLE_BY_OTHERS:
                 raise _Unsafe(f"others may write to {whole}")
         yield descriptor
     finally:
@@ -211,7 +211,7 @@ def _prune(cache: Path) -> None:
     """Remove the oldest libraries when there are too many."""
     with contextlib.suppress(OSError):
         folders = sorted(
-            (entry for entry in cache.iterdir() if NAME.fullmatch(entry.name)),
+            (entry for entry in cache.iterdir() if KEY_PATTERN.fullmatch(entry.name)),
             key=lambda entry: entry.stat().st_mtime,
         )
         for old in folders[: max(0, len(folders) - MOST_KEPT)]:

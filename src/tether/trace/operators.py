@@ -19,7 +19,7 @@ from tether.trace.kinds import (
 from tether.trace.raising import Errors
 
 # Entries of a table of kinds that are not kinds.
-REFUSED, EITHER_ONE, BOTH, WITH_CARE = -1, -2, -3, -4
+REFUSED, LOGICAL_OR, LOGICAL_AND, IF_SAFE = -1, -2, -3, -4
 
 
 class Operation:
@@ -75,7 +75,7 @@ def of_remainders(x: int, y: int, promoted: int) -> int:
     """Kind of a remainder or a power."""
     if class_of(promoted) == FLOAT:
         return promoted
-    return REFUSED if BOOL in (class_of(x), class_of(y)) else WITH_CARE
+    return REFUSED if BOOL in (class_of(x), class_of(y)) else IF_SAFE
 
 
 def of_comparisons(x: int, y: int, promoted: int) -> int:

@@ -80,7 +80,7 @@ from tether.trace.standins import (
     CachedFunction,
     ConstantsOnly,
     Forbidden,
-    Frozen,
+    KnownModule,
     LibraryModule,
     UserModule,
     raise_refusal,
@@ -355,7 +355,7 @@ class PrivateCopy:
         if module is np or module.__name__.partition(".")[0] == "numpy":
             return NumpyShim(module)
         if module is math:
-            return Frozen(MATH)
+            return KnownModule(MATH)
         shim = LibraryModule if is_library(module.__name__) else UserModule
         return shim(module, self.part, self._reader.names)
 
@@ -367,7 +367,7 @@ class PrivateCopy:
 
     def _frozenset(self, value: frozenset) -> Any:
         parts = [self.copy(part) for part in value]
-        return _in_order(frozenset(parts), parts)
+        return _set_in_order(frozenset(parts), parts)
 
     def _slice(self, value: slice) -> slice:
         return slice(*map(self.copy, (value.start, value.stop, value.step)))
@@ -380,8 +380,8 @@ class PrivateCopy:
         result = self._remember(value, build(kind, []))
         parts = self._parts(value)
         fill(result, parts)
-        if kind is set and type(_in_order(result, parts)) is Forbidden:
-            return _in_order(result, parts)
+        if kind is set and type(_set_in_order(result, parts)) is Forbidden:
+            return _set_in_order(result, parts)
         what = "a dictionary" if issubclass(kind, dict) else f"a {type(value).__name__}"
         self.watch.add(lambda: content(result), f"{what} from outside")
         return result
@@ -567,7 +567,7 @@ def _content(cell: types.CellType) -> Any:
         return _ABSENT
 
 
-def _in_order(values: Any, parts: list[Any]) -> Any:
+def _set_in_order(values: Any, parts: list[Any]) -> Any:
     """Return the copy of a set, or a refusal if its order differs from that of the original."""
     same = all(x is y for x, y in zip(values, parts, strict=True))
     return values if same else Forbidden("uses a set whose order a copy does not have")

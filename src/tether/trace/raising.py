@@ -49,7 +49,7 @@ def check(recorder: _Decides, kind: int, errors: Errors) -> None:
     if origin != PYTHON and origin not in UNCERTAIN:
         return
     for error, condition, sample in errors:
-        if not guards.catch(error) or _is_never(recorder.graph, condition):
+        if not guards.catch(error) or _is_false(recorder.graph, condition):
             continue
         if origin in UNCERTAIN:
             refuse(f"may raise {error.__name__} or not: the number may be Python's or NumPy's")
@@ -57,7 +57,7 @@ def check(recorder: _Decides, kind: int, errors: Errors) -> None:
             guards.raised_by(sample)
 
 
-def _is_never(graph: Graph, condition: int) -> bool:
+def _is_false(graph: Graph, condition: int) -> bool:
     return graph.is_constant(condition) and graph.value(condition) == 0.0
 
 
@@ -94,7 +94,7 @@ def _overflows(graph: Graph, result: int, *operands: int) -> int:
     return graph.logical_and(large, _is_finite(graph, *operands))
 
 
-def _last_before(fails: Callable[[float], bool], good: float, bad: float) -> float:
+def _last_without_error(fails: Callable[[float], bool], good: float, bad: float) -> float:
     """Find by bisection the last float, going from `good` to `bad`, that does not fail."""
     while True:
         middle = good + (bad - good) / 2
@@ -164,17 +164,17 @@ def _base_overflows(graph: Graph, a: int, exponent: float) -> int:
 def _limit_of_base(exponent: float) -> float:
     smallest = math.ulp(0.0)
     if exponent > 0.0:
-        return _last_before(lambda a: _raises(pow, a, exponent), 1.0, _LARGEST)
+        return _last_without_error(lambda a: _raises(pow, a, exponent), 1.0, _LARGEST)
     if not _raises(pow, smallest, exponent):
         return 0.0
-    return _last_before(lambda a: _raises(pow, a, exponent), 1.0, smallest)
+    return _last_without_error(lambda a: _raises(pow, a, exponent), 1.0, smallest)
 
 
 @functools.lru_cache(256)
 def _limit_of_exponent(base: float, sign: float) -> float:
     if not _raises(pow, base, sign * 1e300):
         return _LARGEST
-    return _last_before(lambda b: _raises(pow, base, sign * b), 0.0, 1e300)
+    return _last_without_error(lambda b: _raises(pow, base, sign * b), 0.0, 1e300)
 
 
 # --- functions of math ----------------------------------------------------------------------------
@@ -202,14 +202,14 @@ def check_math(name: str, args: list[Any]) -> None:
     graph = recorder.graph
     nodes = [x.node if hasattr(x, "recorder") else graph.constant(float(x)) for x in args]
     if name in _OVERFLOWING:
-        check(recorder, PY_FLOAT, _of_growth(graph, name, *nodes))
+        check(recorder, PY_FLOAT, _of_overflowing(graph, name, *nodes))
     elif name in _OF_MATH:
         check(recorder, PY_FLOAT, _OF_MATH[name](graph, *nodes))
     else:
         refuse(f"math.{name} in a try is not known to tracing")
 
 
-def _of_growth(graph: Graph, name: str, x: int) -> Errors:
+def _of_overflowing(graph: Graph, name: str, x: int) -> Errors:
     function = getattr(math, name)
     limit = _limit_of(name)
     large = _less(graph, graph.constant(limit), _size(graph, x) if _OVERFLOWING[name] else x)
@@ -218,7 +218,7 @@ def _of_growth(graph: Graph, name: str, x: int) -> Errors:
 
 @functools.lru_cache(16)
 def _limit_of(name: str, good: float = 0.0, bad: float = 2000.0) -> float:
-    return _last_before(functools.partial(_raises, getattr(math, name)), good, bad)
+    return _last_without_error(functools.partial(_raises, getattr(math, name)), good, bad)
 
 
 def _outside(

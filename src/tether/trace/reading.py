@@ -213,7 +213,7 @@ class _Family:
         return self._last[1]
 
     def _inputs(self, floats: np.ndarray) -> np.ndarray:
-        if len(self._usual) and _all_are_usual(floats[self._usual]):
+        if len(self._usual) and _are_finite_and_nonzero(floats[self._usual]):
             rest = floats.copy()
             rest[self._usual] = 0.0
             if rest.tobytes() == self._rest:
@@ -389,7 +389,7 @@ class _Locator(Reader):
         return f"{self._names.get(id(holder), kind.__name__)}[{key}]"
 
 
-def _all_are_usual(values: np.ndarray) -> bool:
+def _are_finite_and_nonzero(values: np.ndarray) -> bool:
     """Tell whether values are finite and not zero."""
     return bool(values.all()) and bool(np.isfinite(values).all())
 

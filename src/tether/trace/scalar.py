@@ -36,10 +36,10 @@ from tether.trace.kinds import (
     origin_of,
 )
 from tether.trace.operators import (
-    BOTH,
-    EITHER_ONE,
+    IF_SAFE,
+    LOGICAL_AND,
+    LOGICAL_OR,
     REFUSED,
-    WITH_CARE,
     Operation,
     of_bits,
     of_comparisons,
@@ -289,12 +289,12 @@ def _operate(operation: Operation, x: Any, y: Any) -> Any:
         check(recorder, PROMOTED[first][second], operation.errors(graph, a, b))
     if kind >= 0:
         return Scalar(recorder, operation.method(graph, a, b), kind)
-    if kind == EITHER_ONE:
+    if kind == LOGICAL_OR:
         return Scalar(recorder, graph.logical_or(truth(graph, a), truth(graph, b)), BOOL + NUMPY)
-    if kind == BOTH:
+    if kind == LOGICAL_AND:
         return Scalar(recorder, graph.logical_and(truth(graph, a), truth(graph, b)), BOOL + NUMPY)
     promoted = PROMOTED[first][second]
-    if kind == WITH_CARE and _is_safe(operation, graph, b, promoted):
+    if kind == IF_SAFE and _is_safe(operation, graph, b, promoted):
         return Scalar(recorder, operation.method(graph, a, b), promoted)
     refuse(f"{operation.name} of bools or integers is not known to tracing")
 
@@ -348,9 +348,9 @@ def _truth_value(graph: Graph, node: int) -> int:
 
 
 _ARITHMETIC = {
-    "add": Operation("+", Graph.add, table(of_sums(EITHER_ONE))),
+    "add": Operation("+", Graph.add, table(of_sums(LOGICAL_OR))),
     "sub": Operation("-", Graph.minus, table(of_sums(REFUSED))),
-    "mul": Operation("*", Graph.times, table(of_sums(BOTH))),
+    "mul": Operation("*", Graph.times, table(of_sums(LOGICAL_AND))),
     "truediv": Operation("/", Graph.over, table(of_quotients), of_division),
     "mod": Operation("%", binary(op.MOD), table(of_remainders), of_remainder),
 }

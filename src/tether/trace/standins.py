@@ -126,7 +126,7 @@ def _member(module: types.ModuleType, name: str, names: dict[str, None]) -> Any:
     return vars(module)[name]
 
 
-class Frozen:
+class KnownModule:
     """Stands for a module whose members are all known."""
 
     __slots__ = ("_members",)

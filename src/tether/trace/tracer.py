@@ -479,7 +479,7 @@ def failure_of(problem: BaseException, codes: set[types.CodeType]) -> TraceFailu
     for frame in [] if place else traceback.extract_tb(problem.__traceback__):
         if frame.filename in files:
             place = frame
-    reason = str(problem) if isinstance(problem, Untraceable) else _words(problem)
+    reason = str(problem) if isinstance(problem, Untraceable) else _message_of(problem)
     if place is None:
         failure = TraceFailure(reason)
     else:
@@ -496,7 +496,7 @@ def _written_at(code: types.CodeType, line: int) -> traceback.FrameSummary:
     return traceback.FrameSummary(code.co_filename, line, code.co_name, lookup_line=False, line="")
 
 
-def _words(problem: BaseException) -> str:
+def _message_of(problem: BaseException) -> str:
     text = str(problem)
     if "read-only" in text:
         return "writes to an array from outside the function"

@@ -268,13 +268,13 @@ _KNOWN_TEXT = """
 """
 _KNOWN = frozenset(_KNOWN_TEXT.split())
 # Members that only NumPy's own functions may use.
-_INSIDE = frozenset(("view", "flags", "base", "strides", "itemsize", "real", "imag", "setflags"))
+_FOR_NUMPY = frozenset(("view", "flags", "base", "strides", "itemsize", "real", "imag", "setflags"))
 
 
 def _hide_other_members() -> None:
     def hidden(name: str) -> property:
         def look_up(self: WholeArray) -> Any:
-            if name not in _INSIDE or not asked_from_inside():
+            if name not in _FOR_NUMPY or not asked_from_inside():
                 refuse(f"asks for {name} of an array, which is not known to tracing")
             return getattr(super(WholeArray, self), name)
 
