@@ -13,8 +13,8 @@ _MOST_LINES = 2_000
 class LineOfWrite:
     """Checks after every line of the user's code whether something has changed.
 
-    It replaces `sys.settrace`, and with it a debugger, meanwhile, so it is only used once a write
-    is known to happen.
+    It uses `sys.settrace`, which suspends a debugger, so it is only used once a write is known to
+    happen.
 
     Parameters
     ----------

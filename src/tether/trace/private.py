@@ -570,7 +570,7 @@ def _content(cell: types.CellType) -> Any:
 def _set_in_order(values: Any, parts: list[Any]) -> Any:
     """Return the copy of a set, or a refusal if its order differs from that of the original."""
     same = all(x is y for x, y in zip(values, parts, strict=True))
-    return values if same else Forbidden("uses a set whose order a copy does not have")
+    return values if same else Forbidden("uses a set whose copy has a different order")
 
 
 _MAKERS: dict[type, Callable[[PrivateCopy, Any], Any]] = {
