@@ -12,7 +12,7 @@ from tether.trace.arrays import (
     TracedArray,
     as_dtype,
     class_of_value,
-    demoted,
+    demoted_deep,
     has_traced,
     homogeneous,
     is_float_dtype,
@@ -60,7 +60,7 @@ def apply_function(function: Any, args: tuple, options: dict) -> Any:
     args = tuple(map(_known_values, args))
     options = {k: as_dtype(_known_values(v)) for k, v in options.items()}
     if not any(_holds_traced(x) for x in (*args, *options.values())):
-        given = tuple(map(_demoted_deep, args))
+        given = tuple(map(demoted_deep, args))
         result = function(*given, **options)
         if not any(_is_part(result, x) for x in given if _is_new(x, args)):
             return promoted(result)
@@ -124,9 +124,3 @@ def _is_part(result: Any, array: np.ndarray) -> bool:
     if isinstance(result, (list, tuple)):
         return any(_is_part(x, array) for x in result)
     return isinstance(result, np.ndarray) and np.may_share_memory(result, array)
-
-
-def _demoted_deep(value: Any) -> Any:
-    if type(value) in (list, tuple):
-        return type(value)(map(_demoted_deep, value))
-    return demoted(value)

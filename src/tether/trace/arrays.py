@@ -439,6 +439,13 @@ def demoted(value: Any) -> Any:
     return value
 
 
+def demoted_deep(value: Any) -> Any:
+    """Demote a value, or all that nested lists and tuples hold."""
+    if type(value) in (list, tuple):
+        return type(value)(map(demoted_deep, value))
+    return demoted(value)
+
+
 def promoted(result: Any) -> Any:
     """Convert a new array of floats to one that can hold traced numbers."""
     if current.batches is not None:

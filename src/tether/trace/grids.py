@@ -15,7 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tether.trace.arrays import TracedArray, demoted, has_traced, lifted, plain, promoted
+from tether.trace.arrays import (
+    TracedArray,
+    demoted_deep,
+    has_traced,
+    lifted,
+    plain,
+    promoted,
+)
 from tether.trace.functions import clip
 from tether.trace.guards import guards
 from tether.trace.kinds import BOXED, FLOAT
@@ -70,7 +77,7 @@ class RegularGrid(Unchanging):
         if options or method not in (None, "linear"):
             refuse("an interpolant on a grid with these options is not known to tracing")
         if not has_traced(lifted(xi)):
-            return promoted(np.array(self._thing(_plain_value(xi))))
+            return promoted(np.array(self._thing(demoted_deep(xi))))
         points = _points(xi, len(self._ends))
         values = [self._value(point) for point in points.reshape(-1, len(self._ends))]
         return _in_shape(values, points.shape[:-1])
@@ -114,7 +121,7 @@ class GridFunction:
         if has_traced(tuple(map(lifted, points))) or has_traced(lifted(values)):
             refuse("interpn of traced values is not known to tracing")
         made = sys.modules["scipy.interpolate"].RegularGridInterpolator(
-            tuple(map(_plain_value, points)), _plain_value(values), method, bounds_error, fill_value
+            tuple(map(demoted_deep, points)), demoted_deep(values), method, bounds_error, fill_value
         )
         table = interpolant_on_grid(made)
         if table is None:
@@ -140,7 +147,7 @@ class BivariateSpline(Unchanging):
     def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
         """Evaluate; at traced points, make nodes."""
         if not has_traced((lifted(x), lifted(y))):
-            return promoted(np.array(self._thing(_plain_value(x), _plain_value(y), dx, dy, grid)))
+            return promoted(np.array(self._thing(demoted_deep(x), demoted_deep(y), dx, dy, grid)))
         x, y = objects(x), objects(y)
         if grid and (x.size > 1 or y.size > 1):
             refuse("a spline on a grid of traced points is not known to tracing")
@@ -175,12 +182,6 @@ def _in_shape(values: list[Any], shape: tuple[int, ...]) -> Any:
     if not shape:
         return of_kind(FLOAT + BOXED, values[0]) if type(values[0]) is Scalar else values[0]
     return np.fromiter(values, object, len(values)).reshape(shape).view(TracedArray)
-
-
-def _plain_value(value: Any) -> Any:
-    if type(value) in (list, tuple):
-        return type(value)(map(_plain_value, value))
-    return demoted(value)
 
 
 def function_on_grid(function: Any) -> GridFunction | None:

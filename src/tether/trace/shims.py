@@ -430,7 +430,6 @@ MATH = {
     for name, value in vars(math).items()
     if not name.startswith("_")
 }
-MATH_SHIM = types.SimpleNamespace(**MATH)
 MATH_MEMBERS = {getattr(math, name): value for name, value in MATH.items() if callable(value)}
 
 # --- builtins -------------------------------------------------------------------------------
