@@ -45,17 +45,18 @@ class Analysis:
     dof : int or None
         Number of free initial values.
     reduced : Reduced or None
-        What to integrate; None if there is no unique solution or the structure is not understood.
+        The system to integrate; None if there is no unique solution or the structure is not
+        understood.
     start : Start or None
         Consistent values for ``reduced.full``; None where they were not looked for.
     redundancy : Redundancy or None
-        What repeats, where that was looked for.
+        Equations that repeat each other, where those were looked for.
     pencil : Pencil or None
-        The linearised system near the start, where that was asked for.
+        The linearised system near the start, if it was asked for.
     ranks : ArrayRanks or None
-        What the derivative array says, where nothing else was left.
+        Ranks of the derivative array; it is used where the offsets do not tell the index.
     units : Units or None
-        Units of the unknowns; None: all alike.
+        Units of the unknowns; None if all are alike.
     """
 
     traced: Trace
@@ -126,12 +127,12 @@ def analyze_trace(
     form : {1, 2}
         Index to which the system is reduced.
     thorough : bool
-        Set the local index beside the structural one, and look for consistent values also
-        where the system is left as it is.
+        Compute the local index as well as the structural one, and look for consistent values
+        even if the system needs no reduction.
     units : Units, optional
         Units of the unknowns; all alike by default.
     hidden : sequence of float
-        Values of the inputs that are not floats of `args`.
+        Values of inputs of the trace that are not floats in `args`.
 
     Returns
     -------
@@ -159,13 +160,13 @@ def analyze_trace(
     tried = _reduced(found, repaired, y, yp, form, thorough)
     if tried.understood:
         return tried
-    from tether.structure.array import DerivativeArray  # late, to save time: few get as far
+    from tether.structure.array import DerivativeArray  # late, to save time: rarely needed
     from tether.structure.ranks import find_ranks
     from tether.structure.varying import repair_varying
 
     varied = repair_varying(repaired.system, points)
     array = DerivativeArray(found.given, units)
-    ranks = None if varied.regular else _singular_at_once(array, points)
+    ranks = None if varied.regular else _singular_as_written(array, points)
     if ranks is None:
         ranks = find_ranks(array, points)
     if varied.regular:
@@ -178,10 +179,10 @@ def analyze_trace(
 
 
 def _confirmed(found: Analysis, ranks: ArrayRanks) -> bool:
-    """Tell whether the derivative array says the same.
+    """Tell whether the derivative array gives the same index and degrees of freedom.
 
-    Factors that vary are differentiated, too: f times the slope of a factor may look like a
-    leading derivative, but on the solutions f is zero.
+    Factors that vary are differentiated as well: f times the derivative of its factor may look
+    like a leading derivative, although f is zero on all solutions.
     """
     if ranks.kind == "unknown":
         return True
@@ -196,7 +197,7 @@ def _by_array(
     yp: np.ndarray | None,
     form: int,
 ) -> Analysis:
-    """Let the derivative array decide; the offsets, and all that depends on them, are wrong."""
+    """Use the derivative array; the offsets, and all that depends on them, are wrong."""
     pencil = found.pencil or _linearised(found.given, points)
     found = replace(
         found, pencil=pencil, ranks=ranks, index=ranks.index, dof=ranks.dof, reduced=None,
@@ -206,8 +207,8 @@ def _by_array(
         return replace(found, index=pencil.index, dof=pencil.dof)
     if ranks.kind != "regular":
         return found
-    as_it_is = Repaired(found.given, (), (), regular=False)
-    found = replace(found, repaired=as_it_is, redundancy=None)
+    as_written = Repaired(found.given, (), (), regular=False)
+    found = replace(found, repaired=as_written, redundancy=None)
     assert ranks.index is not None
     if ranks.index <= form:
         return found
@@ -277,10 +278,10 @@ def _linearised(given: Equations, points: Points) -> Pencil | None:
     return None
 
 
-def _singular_at_once(array: DerivativeArray, points: Points) -> ArrayRanks | None:
-    """Ranks of a large system that is singular as it is written; None where that is not seen.
+def _singular_as_written(array: DerivativeArray, points: Points) -> ArrayRanks | None:
+    """Ranks of a large system that is singular as written; None if it does not prove singular.
 
-    Those of the derivative array would take singular values of full matrices.
+    The derivative array would need singular values of full matrices.
     """
     given = array.system
     n = given.n

@@ -26,7 +26,7 @@ from tether.trace.emit import Program
 
 __all__ = ["DerivativeArray"]
 
-# Times the rounding errors that are possible: a number below this is nothing else.
+# A number below this many times its possible rounding error is taken for zero.
 ROUNDED = 8.0
 
 
@@ -91,12 +91,12 @@ class DerivativeArray:
 
     @cached_property
     def derivatives(self) -> list[tuple[int, int]]:
-        """Variable and order of the unknowns after y."""
+        """Variable and order of derivative of each unknown after y."""
         return [(j, k) for k in range(1, self.order + 2) for j in self.variables]
 
     @cached_property
     def equations(self) -> list[tuple[int, int]]:
-        """Equation and order of the rows."""
+        """Equation of each row, and how often it is differentiated."""
         return [(i, k) for k in range(self.order + 1) for i in self.rows]
 
     @cached_property
@@ -107,7 +107,7 @@ class DerivativeArray:
     # --- numbers --------------------------------------------------------------------------
 
     def jet(self, y: np.ndarray, higher: np.ndarray) -> np.ndarray:
-        """Unknowns at a point; what is not in `higher`, y', y'', ..., is zero."""
+        """Jet at a point; derivatives beyond those in `higher` (y', y'', ...) are zero."""
         x = np.zeros(self.system.n + self.size)
         x[: self.system.n] = y
         for place, (j, k) in enumerate(self.derivatives, start=self.system.n):
@@ -116,20 +116,20 @@ class DerivativeArray:
         return x
 
     def extended(self, x: np.ndarray) -> np.ndarray:
-        """Unknowns of the array with one derivative less, and zeros."""
+        """Jet of the array with one derivative less, extended by zeros."""
         return np.concatenate([x, np.zeros(len(self.rows))])
 
     @cached_property
     def _pattern(self) -> SparseJacobian:
-        return jacobian(self.system.graph, self._placed, self._unknowns)
+        return jacobian(self.system.graph, self._rows_in_jet, self._unknowns)
 
     @cached_property
     def _unknowns(self) -> list[int]:
         return [self.system.graph.y(place) for place in range(self.system.n + self.size)]
 
     @cached_property
-    def _placed(self) -> list[int]:
-        """Rows with unknowns in place of derivatives."""
+    def _rows_in_jet(self) -> list[int]:
+        """Rows in which every derivative is an unknown of its own."""
         graph, n = self.system.graph, self.system.n
         names = {
             graph.y(j, k): graph.y(place)
@@ -147,7 +147,7 @@ class DerivativeArray:
 
     @cached_property
     def _values(self) -> Callable[[float, np.ndarray], np.ndarray]:
-        return self._runner(self._placed)
+        return self._runner(self._rows_in_jet)
 
     @cached_property
     def _entries(self) -> Callable[[float, np.ndarray], np.ndarray]:
@@ -164,9 +164,9 @@ class DerivativeArray:
         return matrix
 
     def clean_jacobian(self, t: float, x: np.ndarray) -> np.ndarray:
-        """Return the same with zeros in place of entries that are nothing but rounding errors.
+        """Return the Jacobian with zeros in place of entries that are pure rounding error.
 
-        Terms that cancel leave such entries: however small they are, a rank counts them.
+        Terms that cancel leave such entries, and a rank counts them however small they are.
         """
         matrix, pattern = self.jacobian(t, x), self._pattern
         program = self._program(pattern.nodes)
@@ -193,12 +193,12 @@ class DerivativeArray:
     def consistent(
         self, t: float, x: np.ndarray, free: np.ndarray | None = None
     ) -> np.ndarray | None:
-        """Find a jet that satisfies all rows next to a given one; None where there is none.
+        """Find a jet near a given one that satisfies all rows; None where there is none.
 
         Parameters
         ----------
         t, x : float, ndarray
-            Where to look.
+            Time, and the given jet.
         free : ndarray of bool, optional
             Unknowns that may be changed; all by default.
         """

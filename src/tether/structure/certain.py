@@ -1,4 +1,4 @@
-"""Unknowns that stand in an expression whatever the answers to its conditions are."""
+"""Unknowns that occur in an expression whichever way its conditions go."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["certain_unknowns"]
 
 
 def certain_unknowns(graph: Graph, outputs: Sequence[int]) -> list[set[int]]:
-    """Leaves that are left in every way through each of some expressions, or fewer.
+    """Leaves that occur in each expression in all of its branches.
 
-    A term may vanish on one of the ways, as a factor of zero or against another term; where that
-    cannot be excluded at a glance its leaves do not count.
+    In a branch a term may be multiplied by zero, or cancel another one. Where that cannot be
+    excluded at a glance its leaves are left out, so a set may be too small, but never too large.
 
     Examples
     --------
@@ -27,14 +27,14 @@ def certain_unknowns(graph: Graph, outputs: Sequence[int]) -> list[set[int]]:
     cone = graph.cone(outputs)
     leaves = [node for node in cone if graph.nodes[node][0] == op.Y]
     bit = {leaf: 1 << place for place, leaf in enumerate(leaves)}
-    looked = _Look(graph, bit)
+    known = _Occurrences(graph, bit)
     for node in cone:
-        looked.at(node)
-    return [set(members(looked.sure[node], leaves)) for node in outputs]
+        known.visit(node)
+    return [set(members(known.sure[node], leaves)) for node in outputs]
 
 
-class _Look:
-    """What is known about the nodes looked at so far."""
+class _Occurrences:
+    """Which leaves occur in the nodes visited so far."""
 
     def __init__(self, graph: Graph, bit: dict[int, int]) -> None:
         self._graph, self._bit = graph, bit
@@ -43,8 +43,8 @@ class _Look:
         self._fixed: set[int] = set()          # nodes without conditions
         self._constant: set[int] = set()       # nodes that may become constants
 
-    def at(self, node: int) -> None:
-        """Look at a node, whose operands are known."""
+    def visit(self, node: int) -> None:
+        """Find the leaves of a node whose operands have been visited."""
         graph = self._graph
         code = graph.nodes[node][0]
         operands = graph.influences(node)
@@ -52,7 +52,7 @@ class _Look:
         for x in operands:
             whole |= self._all[x]
         self._all[node] = whole
-        fixed = code not in _DECIDED and all(x in self._fixed for x in graph.operands(node))
+        fixed = code not in _CONDITIONAL and all(x in self._fixed for x in graph.operands(node))
         if fixed:
             self._fixed.add(node)
             self.sure[node] = whole
@@ -60,7 +60,7 @@ class _Look:
                 self._constant.add(node)
             return
         self.sure[node] = self._sure(code, operands) if operands else 0
-        if not self.sure[node]:                # no leaf is safe: for all we know, a constant
+        if not self.sure[node]:                # no leaf is certain: it may be constant
             self._constant.add(node)
 
     def _sure(self, code: int, operands: tuple[int, ...]) -> int:
@@ -77,7 +77,7 @@ class _Look:
         if code in (op.ADD, op.SUB):
             if self._is_number(a) or self._is_number(b):
                 return first | second
-            # two terms that are left with different leaves do not cancel
+            # terms do not cancel if one certainly has a leaf that the other never has
             apart = (first & ~self._all[b]) | (second & ~self._all[a])
             return first | second if apart else 0
         if code in (op.MUL, op.DIV) and (self._may_be_zero(a) or self._may_be_zero(b)):
@@ -95,4 +95,4 @@ class _Look:
         return node in self._constant
 
 
-_DECIDED = frozenset((*op.CONDITIONS, op.SELECT, op.MIN, op.MAX, op.ABS, op.SIGN))
+_CONDITIONAL = frozenset((*op.CONDITIONS, op.SELECT, op.MIN, op.MAX, op.ABS, op.SIGN))

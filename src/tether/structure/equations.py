@@ -33,13 +33,13 @@ __all__ = [
 
 # Shifts from the start to general points, relative to the sizes of the values.
 SHIFTS = (1e-3, 0.03, 0.1)
-# Smallest size of a value, of its unit: zeros are moved too.
+# Smallest size of a value, in its unit: zeros are shifted too.
 LEAST_SIZE = 0.3
-# Singular values of the scaled system Jacobian below this, of 1, are zero.
+# Singular values and pivots of the scaled system Jacobian below this share of the largest are zero.
 SINGULAR = 1e-10
 # A matrix is far from singular if its smallest singular value is above this share of the largest.
 FAR_FROM_SINGULAR = 1e-6
-# Means of rows and columns after so many sweeps are about 1.
+# Sweeps of scaling after which the means of rows and columns are about 1.
 SWEEPS = 8
 # Larger matrices are not treated as dense.
 MOST_DENSE = 400
@@ -67,7 +67,7 @@ class Points:
     units: Units
 
     def up_to(self, order: int) -> np.ndarray:
-        """Jets with that many derivatives; what is not there is small and arbitrary."""
+        """Jets up to a derivative; derivatives that are missing get arbitrary values."""
         missing = order + 1 - len(self.jets)
         if missing <= 0:
             return self.jets[: order + 1]
@@ -83,7 +83,7 @@ def general_points(
 ) -> Points:
     """Choose points around a start at which nothing vanishes by accident; the start is the last.
 
-    It is one of them for equations that are finite nowhere else.
+    The start is included for equations that are finite nowhere else.
     """
     units = units or Units.alike(len(y))
     rng = np.random.default_rng(7)
@@ -134,7 +134,7 @@ class Equations:
     Attributes
     ----------
     graph : Graph
-        Where they live.
+        The graph of the expressions.
     rows : tuple of int
         Their nodes.
     n : int
@@ -144,7 +144,7 @@ class Equations:
     entries : list of (i, j, k, node)
         Derivatives of f_i by y_j^(k) that are not identically zero.
     given : tuple of int
-        The equations as the user wrote them, where some were replaced.
+        Nodes of the equations as the user wrote them; some of `rows` may replace them.
     depth : tuple of int
         How often the given equations were differentiated to make each of these.
     """
@@ -191,14 +191,14 @@ class Equations:
 
     @cached_property
     def program_given(self) -> Program:
-        """Program of these."""
+        """Program of `entries_given`."""
         if self.entries_given is self.entries:
             return self._program
         nodes = [entry[3] for entry in self.entries_given]
         return emit(self.graph, nodes, self.n, len(self.args), opaque=True)
 
     def index(self, signature: Signature) -> int:
-        """Count the differentiations of the given equations that determine all slopes."""
+        """How often the given equations are differentiated until they determine all slopes."""
         counts = zip(signature.differentiations, self.depth, strict=True)
         return max((count + depth for count, depth in counts), default=0)
 
@@ -250,8 +250,8 @@ class Equations:
     def changing_blocks(self) -> list[tuple[Program, np.ndarray, int]]:
         """Blocks that other inputs may make singular though they were found regular.
 
-        They have several equations, with coefficients that depend on inputs. Of each: the program
-        of its entries, their places in the matrix, and its size.
+        They have several equations, with coefficients that depend on inputs. For each: the
+        program of its entries, their places in the matrix, and its size.
         """
         signature = self.signature
         if isinstance(signature, Unmatched):
@@ -311,7 +311,7 @@ class Equations:
 def dense(
     J: SparseRows, rows: Sequence[int], columns: Sequence[int], points: int
 ) -> np.ndarray:
-    """Part of a matrix that is given by rows, shape (points, rows, columns)."""
+    """Dense part of a matrix of sparse rows, shape (points, rows, columns)."""
     place = {j: column for column, j in enumerate(columns)}
     matrix = np.zeros((points, len(rows), len(columns)))
     for row, i in enumerate(rows):
@@ -322,7 +322,7 @@ def dense(
 
 
 def _is_clearly_regular(values: np.ndarray, places: np.ndarray, size: int) -> bool:
-    """Whether a matrix is far from singular; cheaply."""
+    """Whether a matrix is certainly regular, by a cheap test."""
     flat = np.zeros(size * size)
     flat[places] = values
     matrix = flat.reshape(size, size)
@@ -369,17 +369,17 @@ def is_regular(matrices: np.ndarray) -> np.ndarray:
 
 
 def regularity(matrices: np.ndarray) -> np.ndarray:
-    """Smallest singular values, of the largest, of several matrices in natural units.
+    """Smallest singular value relative to the largest, for several matrices in natural units.
 
-    Units are found from the largest entries of rows or of columns first, or from the mean entries
+    The units follow from the largest entries of rows or of columns first, or from the mean entries
     of both, whichever makes a matrix most regular.
     """
     means = _in_mean_units(matrices)
-    found = [_sharpness(*tried) for tried in ((matrices, 1, 2), (matrices, 2, 1), (means, 1, 2))]
-    return np.max(found, axis=0)
+    choices = (matrices, 1, 2), (matrices, 2, 1), (means, 1, 2)
+    return np.max([_inverse_condition(*choice) for choice in choices], axis=0)
 
 
-def _sharpness(matrices: np.ndarray, *order: int) -> np.ndarray:
+def _inverse_condition(matrices: np.ndarray, *order: int) -> np.ndarray:
     size = np.abs(matrices)
     for _ in range(3):
         for axis in order:
@@ -391,7 +391,7 @@ def _sharpness(matrices: np.ndarray, *order: int) -> np.ndarray:
 
 
 def _in_mean_units(matrices: np.ndarray) -> np.ndarray:
-    """Divide rows and columns by the geometric means of their entries, again and again."""
+    """Divide rows and columns by the geometric means of their entries, several times."""
     for _ in range(SWEEPS):
         for axis in (1, 2):
             size = np.abs(matrices)

@@ -1,4 +1,4 @@
-"""Which initial values may be chosen."""
+"""Which initial values may be chosen freely."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tether.structure.scaling import balanced
 
 __all__ = ["free_unknowns"]
 
-# Columns of which less than this is left, of the largest, depend on those chosen before.
+# A column with less than this left, in rows scaled to 1, depends on those chosen before.
 DEPENDENT = 1e-9
 
 
 def free_unknowns(reduced: Reduced, t: float, y: np.ndarray) -> list[int]:
-    """One choice of unknowns that may be chosen; the constraints determine the others.
+    """One set of unknowns whose values may be chosen; the constraints determine the others.
 
     The constraints are solved, one after the other, for the unknown that they determine best;
-    those that repeat others do not count.
+    those that repeat others are left out.
     """
     states = [j for j, stage in enumerate(reduced.stages) if stage < 0]
     C = _by_states(Search(reduced, t).constraint_jacobian(y), np.array(reduced.stages) < 0)
@@ -37,7 +37,7 @@ def free_unknowns(reduced: Reduced, t: float, y: np.ndarray) -> list[int]:
 
 
 def _by_states(G: np.ndarray, state: np.ndarray) -> np.ndarray:
-    """Combine the constraints so that they contain states alone."""
+    """Combine the constraints so that only states are left in them."""
     if not G[:, ~state].any():
         return G[:, state]
     row, column = balanced(G[:, ~state])

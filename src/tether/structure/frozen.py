@@ -2,9 +2,9 @@
 
 A residual that switches with the solution has a jump or a kink on a surface in the space of its
 unknowns. A step that sees both sides of it converges badly and has a large error. So every
-comparison of expressions a and b gets an input, a shift: it is made of a and b + shift. With an
-infinite shift its answer is that of one side, whatever the unknowns are; with none it is what it
-was. Which side it is, and where the solution passes the surface, is the run's affair
+comparison of expressions a and b gets an input, a shift: a is compared with b + shift. An infinite
+shift fixes the answer to that of one side, whatever the unknowns are; a shift of zero changes
+nothing. The run decides which side it is, and finds where the solution passes the surface
 (`tether.run.switching`).
 """
 
@@ -29,10 +29,10 @@ from tether.trace.rewrite import alternatives, rebuilt
 
 __all__ = ["Frozen", "freeze"]
 
-TWO_SIDED = (op.LT, op.LE)
+COMPARISONS = (op.LT, op.LE)
 CHOOSING = (op.MIN, op.MAX, op.ABS, op.SIGN)
 CONTINUOUS = (op.MIN, op.MAX, op.ABS)
-# Operations that are not finite where they overflow, and everywhere else.
+# Operations that are finite except where they overflow.
 OVERFLOWING = (op.EXP, op.EXPM1, op.SINH, op.COSH)
 
 
@@ -45,10 +45,10 @@ class Frozen:
     traced : Trace
         The equations; the last of their inputs are the shifts.
     surfaces : tuple of Surface
-        Where the conditions change their answers; the last ones, two for each, are those where
-        shares of a sliding solution are 0 and 1.
+        Where the conditions change their answers. The last ones, two for each share of a sliding
+        solution, are where the share is 0 and 1.
     shares : int
-        How many shares there are.
+        Number of shares.
     """
 
     traced: Trace
@@ -73,7 +73,7 @@ class Frozen:
 
     @cached_property
     def sizes(self) -> Backend:
-        """Program of what heights are differences of."""
+        """Program of the two values of which each height is the difference."""
         graph = self.traced.graph
         operands = [
             graph.operands(surface.conditions[0][0]) if surface.conditions
@@ -86,7 +86,7 @@ class Frozen:
     def rates(self) -> tuple[Backend, tuple[bool, ...]]:
         """Program of the heights' derivatives along a solution, and which of them are known.
 
-        They are not where a height depends on slopes.
+        They are not known where a height depends on slopes.
         """
         graph = self.traced.graph
         rates = total_derivative(graph, [surface.function for surface in self.surfaces])
@@ -100,7 +100,7 @@ class Frozen:
         return prepare(self.traced.program(chosen)), known
 
     def exit_of(self, number: int) -> tuple[int, float] | None:
-        """Share that leaves its bounds at a surface, and the side it leaves to; None for others."""
+        """Share that leaves its bounds at a surface, and on which side; None for other surfaces."""
         first = len(self.surfaces) - 2 * self.shares
         if number < first:
             return None
@@ -108,14 +108,14 @@ class Frozen:
         return share, -1.0 if at_one else 1.0
 
     def shifts(self, sides: np.ndarray) -> np.ndarray:
-        """Make inputs that freeze conditions; sides are 1 above, -1 below, 0 to leave it free."""
+        """Shifts that freeze conditions: side 1 is above, -1 below, 0 leaves a condition free."""
         return np.where(sides == 0.0, 0.0, -np.inf * np.where(sides == 0.0, 1.0, sides))
 
 
 def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
     """Give every condition on unknowns an input that freezes it; None if there is no condition.
 
-    The last unknowns may be `shares` of sliding solutions.
+    The last unknowns are the shares of sliding solutions, as many as `shares` says.
 
     Examples
     --------
@@ -161,14 +161,14 @@ def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
 
 
 def _conditions(graph: Graph, cone: Sequence[int]) -> dict[int, list[int]]:
-    """Comparisons of unknowns, those in minima, maxima, sizes and signs included, with their uses.
+    """Comparisons of unknowns, also those in minima, maxima, absolute values, signs; their uses.
 
     A use is a node that chooses by the comparison, or the comparison itself where it is written.
     """
     found: dict[int, list[int]] = {}
     for node in cone:
         code = graph.nodes[node][0]
-        if code in TWO_SIDED:
+        if code in COMPARISONS:
             found.setdefault(node, []).append(node)
         elif code in CHOOSING:
             found.setdefault(_condition(graph, node), []).append(node)
@@ -178,10 +178,10 @@ def _conditions(graph: Graph, cone: Sequence[int]) -> dict[int, list[int]]:
 def _may_be_frozen(
     graph: Graph, uses: Sequence[int], guards: set[int], divisors: set[int]
 ) -> bool:
-    """Whether a condition is frozen for its uses, or for those that are not in a divisor.
+    """Whether a condition can be frozen in its uses, or in those that are not in a divisor.
 
-    Those in a divisor are left free, if nothing jumps there: friction that falls with speed,
-    ``sign(v) / (1 + abs(v))``, has to be held on one side, and its divisor must not.
+    Uses in a divisor are left free if nothing jumps there: of friction that falls with speed,
+    ``sign(v) / (1 + abs(v))``, the sign has to be frozen and the divisor must not be.
     """
     free = [use for use in uses if use in divisors]
     return (
@@ -192,7 +192,7 @@ def _may_be_frozen(
 
 
 def _condition(graph: Graph, node: int) -> int:
-    """Comparison that decides about a minimum, maximum, size or sign."""
+    """Comparison that a minimum, maximum, absolute value or sign is decided by."""
     code, a, _, _ = graph.nodes[node]
     if code == op.ABS:
         return graph.binary(op.LT, a, graph.zero)
@@ -204,7 +204,7 @@ def _condition(graph: Graph, node: int) -> int:
 def _with_shifts(
     graph: Graph, outputs: Sequence[int], shifted: dict[int, int], free: set[int]
 ) -> list[int]:
-    """Put shifted comparisons in place of those that they were made of, but for `free` uses."""
+    """Replace comparisons by shifted ones, except in `free` uses."""
     new = dict(shifted)
     for node in graph.cone(outputs):
         if node in new:
@@ -227,17 +227,17 @@ def _with_shifts(
 
 
 def is_blank(graph: Graph, node: int) -> bool:
-    """Whether a node stands for no value, as where a function raises an exception."""
+    """Whether a node stands for a missing value, as where a function raises an exception."""
     return graph.is_constant(node) and not math.isfinite(graph.value(node))
 
 
 def _risky(graph: Graph, cone: Sequence[int]) -> tuple[set[int], set[int]]:
-    """Find uses of conditions that keep something in its domain, and those in a divisor.
+    """Find uses of conditions that keep an operand in its domain, and those in a divisor.
 
-    On a wrong side there may be no value. The first are for example those in a square root of a
-    size, or in one that is only taken of what is positive.
+    On the wrong side there may be no value. Examples of the former are the absolute value in
+    ``sqrt(abs(x))``, and the comparison in ``sqrt(x) if x > 0 else 0``.
     """
-    deciding: dict[int, frozenset[int]] = {}           # uses of conditions that decide about a node
+    deciding: dict[int, frozenset[int]] = {}           # uses of conditions that a node depends on
     has_domain: dict[int, bool] = {}                   # whether it has no value for some unknowns
     guards: set[int] = set()
     divisors: set[int] = set()
@@ -247,7 +247,7 @@ def _risky(graph: Graph, cone: Sequence[int]) -> tuple[set[int], set[int]]:
         blank = any(is_blank(graph, x) for x in operands)
         mine = nothing.union(*(deciding.get(x, nothing) for x in operands))
         is_partial = code >= 0 and not (OPERATIONS[code].total or code in OVERFLOWING)
-        if code in CHOOSING or code in TWO_SIDED:
+        if code in CHOOSING or code in COMPARISONS:
             mine |= {node}
         elif is_partial:
             guards |= mine

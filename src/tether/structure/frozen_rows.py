@@ -1,9 +1,9 @@
 """Conditions on the elements of whole arrays, frozen while a step is taken.
 
-What `frozen.py` does with single numbers, done with batches: every element of a comparison,
-minimum, maximum, size or sign that depends on unknowns gets an input of its own, a shift. With an
-infinite shift its answer is that of one side; with none it is what it was. The templates that come
-of it have a table of shifts, one row for each condition.
+As `frozen.py`, but on batches instead of single numbers: every element of a comparison, minimum,
+maximum, absolute value or sign that depends on unknowns gets an input of its own, a shift. An
+infinite shift fixes its answer to that of one side; a shift of zero changes nothing. The
+resulting templates have a table of shifts, one row for each condition.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tether._core.rows import Rows
-from tether.structure.frozen import CHOOSING, CONTINUOUS, OVERFLOWING, TWO_SIDED
+from tether.structure.frozen import CHOOSING, COMPARISONS, CONTINUOUS, OVERFLOWING
 from tether.structure.row_structure import has_regular_structure
 from tether.trace import opcodes as op
 from tether.trace.array_tracer import ArrayTrace
@@ -28,7 +28,7 @@ from tether.trace.timed_elements import OF_TIME, OF_UNKNOWNS, levels
 
 __all__ = ["FrozenRows", "freeze_rows", "is_smooth_on_all_sides"]
 
-# Comparisons that a minimum or maximum makes of its operands, in which order.
+# A minimum or maximum compares its operands in this order.
 _COMPARED = {op.MIN: (0, 1), op.MAX: (1, 0)}
 
 
@@ -41,10 +41,10 @@ class FrozenRows:
     table : RowTable
         The equations; the last of their arguments are the shifts.
     heights, operands : Backend
-        Templates of the heights above all surfaces, and of what they are differences of: first
-        what is above, then what is below.
+        Templates of the heights above all surfaces, and of the values of which they are the
+        differences: all minuends, then all subtrahends.
     groups : ndarray of int
-        Of every condition, the operation on arrays that it belongs to.
+        For every condition, the operation on arrays that it belongs to.
     """
 
     table: RowTable
@@ -61,12 +61,12 @@ class FrozenRows:
         return found
 
     def shifts(self, sides: np.ndarray) -> np.ndarray:
-        """Make inputs that freeze conditions; sides are 1 above, -1 below, 0 to leave it free."""
+        """Shifts that freeze conditions: side 1 is above, -1 below, 0 leaves a condition free."""
         return np.where(sides == 0.0, 0.0, -np.inf * np.where(sides == 0.0, 1.0, sides))
 
 
 def freeze_rows(found: ArrayTrace) -> FrozenRows | None:
-    """Give every condition on elements of arrays an input that freezes it; None: there is none.
+    """Give every condition on elements of arrays an input that freezes it; None if there is none.
 
     Examples
     --------
@@ -97,9 +97,9 @@ def is_smooth_on_all_sides(
     found: ArrayTrace, frozen: FrozenRows, t: float, y: np.ndarray, yp: np.ndarray,
     args: np.ndarray,
 ) -> bool:
-    """Tell whether equations have nothing but kinks, and the same structure on all their sides.
+    """Tell whether equations have only kinks, and the same structure on all sides of them.
 
-    Then no solution stays on a surface, and nobody has to know the sides to know the index.
+    Then no solution stays on a surface, and the index is the same on all sides.
     """
     assert found.source is not None
     batches, outputs = found.source
@@ -108,7 +108,7 @@ def is_smooth_on_all_sides(
            for k in _conditions(batches, outputs, turning)):
         return False
     if found.timed is None and _conditions(batches, outputs, turning, OF_TIME):
-        return False                           # too many of them to be looked out for
+        return False                           # too many switch times to watch for
     table, sides = frozen.table, np.ones(len(frozen.groups))
     kept = np.ones(len(table.fy[0]), bool), np.ones(len(table.fyp[0]), bool)
     room = max(map(len, kept))
@@ -122,10 +122,10 @@ def is_smooth_on_all_sides(
 
 
 def _conditions(
-    batches: Batches, outputs: np.ndarray, codes: Sequence[int] = (*TWO_SIDED, *CHOOSING),
+    batches: Batches, outputs: np.ndarray, codes: Sequence[int] = (*COMPARISONS, *CHOOSING),
     wanted: int = OF_UNKNOWNS,
 ) -> dict[int, np.ndarray]:
-    """Operations that choose by unknowns, by their numbers, and the places of such elements."""
+    """Operations that choose by unknowns, by number, and their elements that do so."""
     needed, level = batches.needed_for(outputs), levels(batches)
     found = {}
     for k, batch in enumerate(batches.batches):
@@ -138,9 +138,9 @@ def _conditions(
 
 
 def _risky(batches: Batches, conditions: dict[int, np.ndarray]) -> set[int]:
-    """Find conditions that keep something in its domain, and those in a divisor.
+    """Find conditions that keep an operand in its domain, and those in a divisor.
 
-    They stay free, as in `tether.structure.frozen`: on a wrong side there may be no value.
+    They stay free, as in `tether.structure.frozen`: on the wrong side there may be no value.
     """
     starts = np.array([batch.start for batch in batches.batches])
     deciding: list[frozenset[int]] = []
@@ -173,19 +173,19 @@ def _risky(batches: Batches, conditions: dict[int, np.ndarray]) -> set[int]:
 
 
 def _is_blank(batch: Batch) -> bool:
-    """Whether numbers stand for no value."""
+    """Whether some of a batch's numbers stand for missing values."""
     return batch.code == op.CONST and not np.isfinite(np.asarray(batch.values)).all()
 
 
 class _Freezing:
-    """Writes batches once more, with shifts.
+    """Writes the batches again, with shifts.
 
     Parameters
     ----------
     old : Batches
         The operations.
     conditions : dict
-        Those that are frozen, by their numbers, and which of their elements.
+        The operations that are frozen, by number, and which of their elements.
     """
 
     def __init__(self, old: Batches, conditions: dict[int, np.ndarray]) -> None:
@@ -199,7 +199,7 @@ class _Freezing:
         self.groups: list[np.ndarray] = []
 
     def frozen(self, outputs: np.ndarray) -> FrozenRows:
-        """Write all batches, and make templates of them."""
+        """Write all batches again and make templates of them."""
         for k, batch in enumerate(self.old.batches):
             self.element[batch.start : batch.stop] = self._copied(batch)
             if k in self.conditions:
@@ -228,7 +228,7 @@ class _Freezing:
         return self.new.add(batch.code, *operands, number=batch.number)
 
     def _with_shifts(self, batch: Batch, places: np.ndarray) -> np.ndarray:
-        """Write elements of an operation that chooses, with the comparison that it makes."""
+        """Write elements of an operation that chooses, with a shift in its comparison."""
         new, code = self.new, batch.code
         operands = [self.element[picked(x, places)] for x in batch.operands]
         zeros = np.full(len(places), new.constant(0.0))

@@ -103,17 +103,17 @@ class Reduced:
     Attributes
     ----------
     graph : Graph
-        Where the expressions live.
+        The graph of the expressions.
     n_user : int
         Number of variables of the system as given; they are the first unknowns.
     unknowns : tuple of (int, int)
-        Variable and order of derivative that each unknown is.
+        For each unknown, the variable and the order of its derivative.
     equations : tuple of int
         One expression per unknown, in t, y and y' of the unknowns.
     levels : tuple of Level
         Constraints: equations of all orders below the highest, in t and y of the unknowns.
     stages : tuple of int
-        Of every unknown: 0 where the equations determine it, -1 where they determine its
+        For every unknown: 0 where the equations determine it, -1 where they determine its
         derivative, -2 its second derivative, ...
     form : int
         Highest index, 1 or 2.
@@ -124,16 +124,16 @@ class Reduced:
     as_given : bool
         The equations are those of the user.
     plain : Reduced or None
-        The same before multipliers were made unique.
+        The same system before multipliers were made unique.
     enters : tuple of int
-        Where the system is made from its derivative array (`tether.structure.implicit`): of every
-        variable of the user, the number of differentiations after which it is constrained.
-        Otherwise empty.
+        If the system was made from its derivative array (`tether.structure.implicit`): for each
+        of the user's variables, the number of differentiations after which it is constrained.
+        Empty otherwise.
     guess : tuple of float
-        Then also values of the further unknowns where it was made.
+        In the same case, values of the additional unknowns at the point where it was made.
     last_start : dict
-        What `reduced_start` found last, and for which values: the analysis asks first, then the
-        run, and so does whoever solves a problem again.
+        The last result of `reduced_start`, and the values it is for: the analysis, the run and
+        every later run of the same problem ask for the same start.
     """
 
     graph: Graph
@@ -168,7 +168,7 @@ class Reduced:
 
     def origin(self, row: int) -> Row:
         """Tell which equation of the user's an equation is, and how often differentiated."""
-        if row >= self.n_user:                 # of a derivative: what defines it
+        if row >= self.n_user:                 # the definition of a derivative
             return Row(self.unknowns[row][0])
         system, signature = self.source
         same = self.equations[row] == system.rows[row]
@@ -179,7 +179,7 @@ class Reduced:
         return [names[j] + "'" * k for j, k in self.unknowns]
 
     def lift(self, y: np.ndarray, yp: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Values of the unknowns and their slopes, as far as the user's values tell them."""
+        """Values of the unknowns and their slopes from those of the user; zero beyond those."""
         jets = np.zeros((3, self.n_user))
         jets[0] = y
         if yp is not None:
@@ -199,7 +199,7 @@ class Reduced:
 
     @cached_property
     def determined(self) -> np.ndarray:
-        """Mark, by one, the unknowns that the rest determines at every moment: multipliers."""
+        """Mark, by one, the unknowns that the others determine at every moment: multipliers."""
         return (np.array(self.stages) == 0).astype(np.intc)
 
     @cached_property
@@ -227,7 +227,7 @@ class Reduced:
         )
 
     def _jacobians(self) -> tuple[SparseJacobian, SparseJacobian]:
-        """Differentiate the equations by y and by y'; those not changed need no second sweep."""
+        """Differentiate the equations by y and by y'; unchanged ones are not done again."""
         graph, n, system = self.graph, self.n, self.source[0]
         same = {i for i, node in enumerate(self.tops) if node == system.rows[i]}
         entries = [entry for entry in system.entries if entry[0] in same]
@@ -247,7 +247,7 @@ class Reduced:
 
     @cached_property
     def full(self) -> Reduced:
-        """The same, differentiated to the end: it determines all slopes and multipliers."""
+        """The same system at index 1: it determines all slopes and multipliers."""
         if self.form == 1 and not self.as_given:
             return self
         return _differentiate(*self.source, form=1)
@@ -358,7 +358,7 @@ def _differentiate(system: Equations, signature: Signature, form: int) -> Reduce
 
 
 def _explicit(system: Equations, signature: Signature) -> tuple[dict[int, int], set[int]]:
-    """Explicit equations that have to be differentiated as often as their variable needs."""
+    """Explicit equations whose offset fits that of their variable, d_j = c_i + 1."""
     c, d = signature.c, signature.d
     return explicit_slopes(system, lambda i, j: d[j] == c[i] + 1)
 
@@ -366,7 +366,7 @@ def _explicit(system: Equations, signature: Signature) -> tuple[dict[int, int], 
 def explicit_slopes(
     system: Equations, wanted: Callable[[int, int], bool] = lambda i, j: True
 ) -> tuple[dict[int, int], set[int]]:
-    """Variables whose y' is given by an equation of its own, what it is, and those equations.
+    """Variables with an explicit equation for y', the expressions of y', and those equations.
 
     Parameters
     ----------
@@ -447,7 +447,7 @@ class _Jets:
                 self._names[graph.y(j, k + 1)] = graph.y(number, 1)
 
     def renamed(self, nodes: Sequence[int]) -> list[int]:
-        """Write derivatives as unknowns or as their slopes."""
+        """Write derivatives of variables as unknowns, or as slopes of unknowns."""
         return substitute(self.graph, nodes, self._names) if self._names else list(nodes)
 
     def definitions(self) -> list[int]:
@@ -465,7 +465,7 @@ def has_slopes(graph: Graph, node: int) -> bool:
 
 
 def _constraints_among(graph: Graph, levels: list[Level]) -> list[Level]:
-    """Pick the expressions that are free of slopes, and not merely numbers."""
+    """Pick the expressions that contain no slopes and are not mere numbers."""
     most = _most_in(graph, [level.node for level in levels])
     return [level for level in levels if most[level.node] == _VALUE]
 
@@ -476,7 +476,7 @@ _NUMBER, _VALUE, _SLOPE = 0, 1, 2      # the most that occurs in an expression
 def _most_in(graph: Graph, nodes: Sequence[int]) -> dict[int, int]:
     """Tell what occurs in expressions: slopes, values, or mere numbers.
 
-    One walk through all of them: they may be many, and each of them reaches far back.
+    One walk serves all of them: they may be many, and share large parts.
     """
     most: dict[int, int] = {}
     for node in graph.cone(nodes):

@@ -3,7 +3,7 @@
 Differentiated as often as the index says, the array determines y' wherever y is consistent
 (Campbell 1985). Its rows depend on each other as equations for the derivatives of y: as many as
 there are constraints can be left out, and as many of the highest derivatives are not determined
-and may have any value. So
+and may take any value. So
 
     y' = w1,    chosen rows of the array (y, w) = 0
 
@@ -37,15 +37,15 @@ def reduce_by_array(found: ArrayRanks, t: float, y: np.ndarray) -> Reduced | Non
     Parameters
     ----------
     found : ArrayRanks
-        What the ranks of the array say; of kind "regular".
+        Ranks of the array, of kind "regular".
     t, y : float, ndarray
         Starting values, possibly approximate.
 
     Returns
     -------
     Reduced or None
-        None where no consistent values are found, or where the choice made there does not do
-        next to it.
+        None if no consistent values are found, or if the rows and derivatives chosen there do not
+        serve at points near it.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def _nearest(
 ) -> np.ndarray | None:
     """Find a consistent jet that keeps as many of the variables as can be kept.
 
-    The derivatives at points next to the start, where the array was judged, are a good guess.
+    The derivatives at the points near the start where the ranks were found are a good guess.
     """
     for free in movable(found.enters, array.size):
         for _, jet in found.jets:

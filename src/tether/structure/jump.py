@@ -1,4 +1,4 @@
-"""How unknowns jump: by the law that the equations themselves have for it, math (28) to (31).
+"""How unknowns jump: by the law that follows from the equations themselves, math (28) to (31).
 
 Where y is inconsistent with the constraints that hold from now on, the solution is a distribution.
 Its jump y+ - y- and impulses p_0, p_1, ..., the coefficients of Dirac's delta and its derivatives,
@@ -9,7 +9,7 @@ satisfy
 so the jump lies in W_k for some k, with W_0 = {0} and W_(i+1) = {w: E w in A W_i}. In a mechanism
 W_2 has what impulses of the reactions do to the velocities: momentum is kept. In a circuit it has
 what impulses of currents do to voltages: charge is kept. W_1 is the null space of E: unknowns
-without a derivative jump as they like.
+without a derivative jump freely.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ __all__ = [
     "Jump", "Jumping", "LargeJumping", "Matrices", "find_jump", "highest_order", "reached_space",
 ]
 
-# Relative: what is left of terms that cancel.
+# Relative size of what is left of terms that cancel.
 ROUND_OFF = 1e-13
-# Relative: singular values of matrices in natural units below this are zero.
+# Singular values of matrices in natural units below this share of the largest are zero.
 RANK = 1e-9
-# Of the size of the unknowns: what is left when the mean of E along a jump is found.
+# Change, relative to the unknowns, at which the mean of E along a jump is found.
 SETTLED = 1e-14
 MAX_ROUNDS = 60
-# A change that is small and not smaller than this, of the one before, is round-off.
+# A small change that has not fallen to this share of the one before is round-off.
 STILL_SETTLING = 0.5
-# Relative: terms that differ by less than this are the same.
+# Relative difference below which terms are the same.
 SAME = 1e-6
-# Relative: coefficients that differ by less than this are constant.
+# Relative difference below which coefficients are constant.
 CONSTANT = 1e-9
-# Of the largest: an impulse below this is round-off.
+# An impulse below this share of the largest is round-off.
 NO_IMPULSE = 1e-12
 
 # F_y' and F_y at a point, full or sparse
@@ -48,7 +48,7 @@ Matrices = Callable[[np.ndarray], tuple[Any, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Jumping:
-    """What has to be known about equations to find a jump.
+    """What must be known about equations to find a jump.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Jumping:
     early : ndarray of bool
         Unknowns that could only jump by derivatives of impulses, such as positions.
     sparse : LargeJumping, optional
-        The same for systems so large that full matrices would take long.
+        The same for a system that is too large for full matrices.
     """
 
     matrices: Matrices
@@ -77,7 +77,7 @@ class Jumping:
 
 @dataclass(frozen=True, eq=False)
 class LargeJumping:
-    """What has to be known about a large system.
+    """What must be known about a large system to find a jump.
 
     Attributes
     ----------
@@ -87,11 +87,11 @@ class LargeJumping:
         All constraints, and their sparse derivatives, as functions of all unknowns: those of the
         user, then the others.
     others : ndarray
-        Where these begin.
+        Their values before the jump.
     scale : ndarray
         Units of all unknowns.
     take : callable
-        Called with all unknowns behind the jump, if one was found.
+        Called with all unknowns after the jump, if one was found.
     """
 
     matrices: Callable[[np.ndarray], tuple[Any, Any]]
@@ -104,7 +104,7 @@ class LargeJumping:
 
 @dataclass(frozen=True, eq=False)
 class Jump:
-    """Values behind a jump.
+    """Values after a jump.
 
     Attributes
     ----------
@@ -113,8 +113,8 @@ class Jump:
     impulses : dict
         Impulse of every unknown that has one, by index.
     open_rows : tuple of int
-        Equations whose coefficients change with what jumps, so that the law depends on the way
-        from the old to the new values.
+        Equations whose coefficients change with the unknowns that jump, so that the jump depends
+        on the path from the old to the new values.
     """
 
     y: np.ndarray
@@ -122,7 +122,7 @@ class Jump:
     open_rows: tuple[int, ...] = ()
 
     def after(self, earlier: Jump | None) -> Jump:
-        """Return both jumps as one."""
+        """Combine this jump with an earlier one."""
         if earlier is None:
             return self
         impulses = dict(earlier.impulses)
@@ -132,10 +132,10 @@ class Jump:
 
 
 def find_jump(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> Jump | None:
-    """Find the values that the equations lead to where those before are inconsistent.
+    """Find the values to which inconsistent values jump by the law of the equations.
 
-    Positions, which no impulse moves, go where they are in `nearby`, unless the equations are
-    linear and so have a law for them too.
+    Positions, which no impulse moves, are taken from `nearby`, unless the equations are linear
+    and so have a law for them too.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def find_jump(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> Jump |
 
 
 def _follow_sparse(system: Jumping, before: np.ndarray, nearby: np.ndarray) -> Jump | None:
-    """Jump without derivatives of impulses, by sparse matrices; None where that is not enough."""
+    """Jump without derivatives of impulses, by sparse matrices; None if there is no such jump."""
     large = system.sparse
     if large is None:
         return None
@@ -220,7 +220,7 @@ def _is_linear(
 
 
 def highest_order(system: Jumping, y: np.ndarray) -> int:
-    """So many derivatives of impulses, and no more, may occur: the spaces grow no further."""
+    """Highest derivative of impulses that may occur: beyond it the spaces grow no further."""
     E, A = system.matrices(y)
     everything, sizes = np.ones(len(y), bool), [0]
     W = np.zeros((len(y), 0))
@@ -242,8 +242,8 @@ def _follow(
 ) -> Jump | None:
     """Jump with derivatives of impulses up to some order.
 
-    With the mean of E on the way E (y+ - y-) is the change of whatever the derivatives in an
-    equation are the rate of: of a charge that is no linear function of the voltage, say.
+    With the mean of E along the path, E (y+ - y-) is the change of the quantities whose rates
+    stand in the equations, such as a charge that is a nonlinear function of the voltage.
     """
     after, size = nearby, system.unit + np.abs(before) + np.abs(nearby)
     last = np.inf
@@ -258,7 +258,7 @@ def _follow(
         if found is None:
             return None
         change, after = np.max(np.abs(found - after) / size), found
-        # what is found by differences never settles
+        # values found with differences never settle
         if constant or change <= SETTLED or last * STILL_SETTLING <= change <= SAME:
             break
         last = change
@@ -269,7 +269,7 @@ def _follow(
 def _mean(
     matrices: Matrices, before: np.ndarray, after: np.ndarray
 ) -> tuple[Any, Any, bool]:
-    """Mean of E on the straight way, A behind the jump, and whether both are constant."""
+    """Mean of E on the straight path, A after the jump, and whether both are constant."""
     (first, A_first), (last, A) = matrices(before), matrices(after)
     if _same(first, last, CONSTANT):
         return last, A, _same(A_first, A, CONSTANT)
@@ -284,7 +284,7 @@ def _mean(
 def reached_space(
     E: np.ndarray, A: np.ndarray, unit: np.ndarray, order: int, movable: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bases of W_(order + 2), as far as unknowns may move, and of W_(order + 1)."""
+    """Bases of W_(order + 2), restricted to unknowns that may move, and of W_(order + 1)."""
     everything = np.ones(len(unit), bool)
     impulsive = _next_space(E, A, unit, np.zeros((len(unit), 0)), everything)
     for _ in range(order):
@@ -306,7 +306,7 @@ def _next_space(
         u, s, _ = np.linalg.svd(right, full_matrices=False)
         u = u[:, s > RANK * s[0]] if s[0] > 0.0 else u[:, :0]
         left = left - u @ (u.T @ left)
-    # what is left of a column that the range has in it is round-off of the column
+    # of a column that lies in the range only its own round-off is left
     scale = nonzero(np.abs(row[:, None] * E[:, columns] * unit[columns]).max(axis=0, initial=0.0))
     _, s, vt = np.linalg.svd(left / scale)
     rank = int(np.sum(s > RANK * s[0])) if len(s) and s[0] > RANK else 0
@@ -340,11 +340,11 @@ def _impulses(
 def _open_rows(
     matrices: Matrices, before: np.ndarray, after: np.ndarray, impulses: dict[int, float]
 ) -> tuple[int, ...]:
-    """Rows for which another way from the old to the new values would lead elsewhere."""
+    """Rows for which another path from the old to the new values would give another jump."""
     (E, A), (E_last, A_last) = matrices(before), matrices(after)
     impulse, change = np.zeros(len(after)), after - before
     impulse[list(impulses)] = list(impulses.values())
-    # with other values of what is infinite for a moment, too
+    # also for other values of the unknowns that are infinite during the jump
     shifted = after.copy()
     shifted[list(impulses)] += 1.0 + np.abs(shifted[list(impulses)])
     E_shifted, A_shifted = matrices(shifted)
@@ -363,7 +363,7 @@ def _open_rows(
 def _along(
     matrices: Matrices, before: np.ndarray, after: np.ndarray, bend: np.ndarray
 ) -> np.ndarray:
-    """Integrate E dy on a way from one point to another: the straight one, or one that is bent."""
+    """Integrate E dy along a path from one point to another, straight or bent."""
     places, shares = np.polynomial.legendre.leggauss(8)
     total, change = np.zeros(len(after)), after - before
     for place, share in zip((1 + places) / 2, shares / 2, strict=True):

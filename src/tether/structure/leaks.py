@@ -1,10 +1,10 @@
 """Leaks: small terms that determine what equations leave open as far as the tolerances go.
 
-Between two junctions that block, a voltage has no say in any equation: the currents that it changes
-are far below the tolerance of all currents, and below round-off. Simulators of circuits put a tiny
-conductance beside every junction. Here an equation without y' gets a term c y_j with an unknown
-that it hardly depends on, and c is so small that the equation still holds up to a thousandth of
-what the tolerances of its unknowns allow. What the equations do determine does not feel it.
+The voltage between two junctions that block has no effect in any equation: the currents that it
+changes are far below the tolerance of all currents, and below round-off. Circuit simulators put a
+tiny conductance beside every junction. Here an equation without y' gets a term c y_j with an
+unknown that it hardly depends on. c is so small that the equation still holds up to a thousandth
+of what the tolerances of its unknowns allow, so unknowns that are determined do not change.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ __all__ = ["Leak", "find_leaks", "with_leaks"]
 # Equation, unknown and coefficient.
 Leak = tuple[int, int, float]
 
-# Of what the tolerances allow an equation to be off by: the term that is added to it.
-SHARE = 1e-3
-# Of the tolerance: an unknown that such terms move by more is left open by the equations.
+# Size of a leak, as a share of the error that the tolerances allow in its equation.
+LEAK_SHARE = 1e-3
+# An unknown that such terms move by more than this many tolerances is left open by the equations.
 LEFT_OPEN = 1.0
-# Of the coefficient: a dependence that is larger than this needs no leak.
+# A dependence more than this many times as strong as the leak would be needs no leak.
 WEAK = 10.0
-# In units of the tolerance: how far unknowns are moved to see what equations say about it.
-LENGTHS = 10.0 ** np.arange(10)
-# Of the largest in an equation: what an unknown weighs that weighs much.
+# How far unknowns are moved, in tolerances, to see how the equations answer.
+DISTANCES = 10.0 ** np.arange(10)
+# An unknown with this share of the largest weight in an equation has much weight in it.
 HEAVY = 1e-3
-# Times the tolerance: unknowns count as at least that large.
+# Smallest size of an unknown, in tolerances.
 LEAST_SIZE = 1e3
 
 
@@ -58,7 +58,7 @@ def find_leaks(
     traced: Trace, fy: np.ndarray, fyp: np.ndarray, h: float, y: np.ndarray, tolerance: np.ndarray,
     residual: Callable[[np.ndarray], np.ndarray | None],
 ) -> tuple[Leak, ...]:
-    """Look for leaks that determine what the equations leave open; none where that is nothing.
+    """Look for leaks that determine what the equations leave open; empty if they leave nothing.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def find_leaks(
     rows, columns = _algebraic(traced)
     if not columns or len(rows) != len(columns):
         return ()
-    allowed = SHARE * np.max((np.abs(fy) * tolerance)[:, columns], axis=1)
+    allowed = LEAK_SHARE * np.max((np.abs(fy) * tolerance)[:, columns], axis=1)
     if not np.any(_moved_by(allowed, matrix) > LEFT_OPEN * tolerance):
         return ()
     leaks = _weakest_pairs(traced, fy, y, tolerance, allowed)
@@ -98,9 +98,10 @@ def _turns_back(
     fy: np.ndarray, block: tuple[np.ndarray, ...], allowed: np.ndarray, y: np.ndarray,
     tolerance: np.ndarray, residual: Callable[[np.ndarray], np.ndarray | None],
 ) -> bool:
-    """Whether the equations leave the same way on both sides of a point: a fold ends there.
+    """Whether residuals change in the same direction on both sides of a point, as at a fold.
 
-    Where they leave something open they rise on one side, if anywhere, and fall on the other.
+    Where equations leave something open, residuals rise on one side, if at all, and fall on the
+    other.
     """
     rows, columns = (part.ravel() for part in block)
     sizes = np.where(allowed > 0.0, allowed, 1.0)[rows]
@@ -112,8 +113,8 @@ def _turns_back(
         return True
     sides = []
     for sign in (1.0, -1.0):
-        for length in LENGTHS:
-            there = residual(y + sign * length * way)
+        for distance in DISTANCES:
+            there = residual(y + sign * distance * way)
             if there is None:
                 break
             change = float(weights @ (there - here))
@@ -146,14 +147,14 @@ def _weakest_pairs(
         size = most[i] / sizes[columns[k]]
         if not (stands[i, k] and size > 0.0 and part[i, k] < WEAK * size):
             continue
-        if part[i, k] * abs(y[columns[k]]) <= most[i]:         # else it has a say as it is
-            # the other sign would cancel what dependence there is; a zero has one, too
+        if part[i, k] * abs(y[columns[k]]) <= most[i]:         # else it matters as it is
+            # the other sign would cancel the dependence there is; zeros have a sign too
             found.append((rows[i], columns[k], float(np.copysign(size, signed[i, k]))))
     return tuple(found)
 
 
 def _sizes(fy: np.ndarray, y: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
-    """How large unknowns are, or may become beside others in equations that they weigh much in."""
+    """Sizes of unknowns now, or when they balance other terms of equations they weigh much in."""
     weight = fy * tolerance
     heavy = weight >= HEAVY * np.max(weight, axis=1, keepdims=True)
     largest = np.max(fy * np.abs(y), axis=1, keepdims=True)

@@ -1,7 +1,7 @@
 """Equations solved with as little change as possible.
 
-What "little" means is up to a metric, one scale for every unknown, which does not depend on the
-values: whoever wants another one, such as a mass matrix for velocities, replaces it here.
+The size of a change is measured by a metric, one scale for every unknown, which does not depend
+on the values. Another metric, such as a mass matrix for velocities, would replace it here.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ __all__ = ["Failure", "jet_scale", "least_change", "movable", "shortest", "short
 
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 30
-# Singular values of the scaled Jacobian below this, of the largest, are zero.
+# Singular values of the scaled Jacobian below this share of the largest are zero.
 RANK = 1e-11
-# A singular value below this, of the one before it, may be meant to be zero.
+# A singular value below this share of the next larger one may stand for zero.
 GAP = 1e-2
 WELL_CONDITIONED = 1e8
 # No other step is tried when one makes the equations smaller by this factor.
 GOOD_STEP = 0.25
-# What may be left of an equation, of the sum of its linearised terms.
+# An equation holds if its value is below this share of the sum of its linearised terms.
 LEFT_OVER = 1e-9
 ROUND_OFF = 2.0**-52
-# Of its scale: a value below this is as good as zero when the terms of an equation are summed up.
-AS_GOOD_AS_ZERO = 1e-9
-# Of the rounding errors that the evaluation of an equation can make: what may be left of it.
+# In the sum of the terms of an equation, an unknown counts with at least this share of its scale.
+LEAST_SHARE = 1e-9
+# An equation also holds if its value is below this many times its possible rounding errors.
 ROUNDED = 8.0
-# Numbers that can still be multiplied and summed up.
-LARGEST = 1e150
-# Derivatives may change by that much more than values.
-FREEDOM = 1e3
+# Larger entries are refused: products and sums of them could overflow.
+LARGEST_ENTRY = 1e150
+# A change of a derivative costs this much less than one of a value.
+DERIVATIVE_FREEDOM = 1e3
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def least_change(
     ----------
     values, slopes : callable
         The equations and their Jacobian as functions of the unknowns. The Jacobian may be a sparse
-        matrix of SciPy's, which is made full only where `determined` ones are not well-conditioned.
+        matrix of SciPy's, which is made full only if it is `determined` and ill-conditioned.
     x : ndarray
-        Where to begin.
+        The given values.
     scale : ndarray
         Units in which a change of each unknown is measured.
     determined : bool
@@ -72,11 +72,11 @@ def least_change(
     free : ndarray of bool, optional
         Unknowns that may be changed; all by default.
     rounding : callable, optional
-        Errors that rounding makes in the equations, as a function of the unknowns: asked for
-        where an equation cannot be made smaller, although its linearised terms say that it could.
+        Rounding errors of the equations, as a function of the unknowns. It is called where an
+        equation cannot be made smaller although its linearised terms say that it could.
     directions : ndarray, optional
-        Vectors, one in each column, that the change is to be a combination of, each as good as
-        the other; then `scale` only says what is small.
+        Vectors, one in each column, of which the change is to be a combination. They all cost the
+        same; `scale` then only tells which values are small.
 
     Returns
     -------
@@ -105,9 +105,9 @@ def least_change(
             return x, Failure(int(np.argmin(np.isfinite(r))), float("nan"))
         A = slopes(x)
         sizes = abs(A)
-        if not (sizes.data if hasattr(A, "tocsc") else sizes).max(initial=0.0) <= LARGEST:
+        if not (sizes.data if hasattr(A, "tocsc") else sizes).max(initial=0.0) <= LARGEST_ENTRY:
             break
-        terms = sizes @ (np.abs(x) + AS_GOOD_AS_ZERO * scale)
+        terms = sizes @ (np.abs(x) + LEAST_SHARE * scale)
         if np.all(np.abs(r) <= 2 * ROUND_OFF * terms):
             return x, None
         new, close = None, bool(np.all(np.abs(r) <= LEFT_OVER * terms))
@@ -130,7 +130,7 @@ def least_change(
 
 
 def movable(enters: Sequence[int], more: int) -> Iterator[np.ndarray]:
-    """Give sets of unknowns that may be changed, each larger than the one before.
+    """Yield sets of unknowns that may be changed, each larger than the one before.
 
     Derivatives may always be changed, and at first nothing else. Variables that are constrained
     only after many differentiations come next: multipliers, then velocities, then positions.
@@ -138,7 +138,7 @@ def movable(enters: Sequence[int], more: int) -> Iterator[np.ndarray]:
     Parameters
     ----------
     enters : sequence of int
-        Of every variable, the number of differentiations after which it is constrained.
+        For every variable, the number of differentiations after which it is constrained.
     more : int
         Number of derivatives that follow the variables.
     """
@@ -150,7 +150,7 @@ def movable(enters: Sequence[int], more: int) -> Iterator[np.ndarray]:
 def jet_scale(
     x: np.ndarray, units: Units, derivatives: Sequence[tuple[int, int]]
 ) -> np.ndarray:
-    """Units to measure changes of variables and of derivatives in.
+    """Units in which changes of variables and of derivatives are measured.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def jet_scale(
         Variable and order of the derivatives that follow the variables.
     """
     higher = np.array([units.y[j] / units.t**k for j, k in derivatives])
-    return np.append(units.y, FREEDOM * np.maximum(higher, np.abs(x[len(units.y) :])))
+    return np.append(units.y, DERIVATIVE_FREEDOM * np.maximum(higher, np.abs(x[len(units.y) :])))
 
 
 def shortest_solution(A: Any, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -188,10 +188,10 @@ def _steps(
 ) -> Iterator[np.ndarray]:
     """Solutions of A x = b that are shortest in units of `scale`; where that is 0, x is too.
 
-    Which rows are independent does not depend on the scale: that is judged with all rows and
-    columns balanced. Where the singular values have a gap, a step without those below it comes
-    first: where constraints repeat each other on their solutions only, Newton's method itself
-    converges slowly and goes far.
+    Which rows are independent must not depend on the scale, so it is decided with rows and columns
+    balanced. If the singular values have a gap, the step without those below the gap comes first:
+    where constraints repeat each other only on their solutions, Newton's method itself converges
+    slowly and takes long steps.
     """
     x, free = np.zeros(A.shape[1]), np.flatnonzero(scale)
     A, scale = A[:, free], scale[free]
@@ -220,7 +220,7 @@ def _steps(
 
 
 def _steps_of_parts(A: Any, b: np.ndarray, scale: np.ndarray) -> Iterator[np.ndarray]:
-    """As `_steps`, each for equations that hang together: what shares no unknown is apart."""
+    """As `_steps`, separately for each group of equations that share no unknown with others."""
     from scipy.sparse import block_array  # late, to save time
     from scipy.sparse.csgraph import connected_components
 
@@ -268,7 +268,7 @@ def _sparse_solution(A: Any, b: np.ndarray) -> np.ndarray | None:
 
 
 def _above_gap(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Shortest solution with the singular values above the largest gap; None if there is none."""
+    """Shortest solution with the singular values above the largest gap; None without a gap."""
     length = nonzero(np.abs(A).max(axis=1, initial=0.0))
     u, s, vt = np.linalg.svd(A / length[:, None], full_matrices=False)
     s = s[s > RANK * s[0]] if len(s) else s
@@ -282,7 +282,7 @@ def _above_gap(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 def shortest(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Solve A x = b, with independent rows, by the x that is shortest in units of `scale`.
 
-    The largest entries first: then orthogonal factors are accurate whatever the scales are.
+    The largest entries come first: then orthogonal factors are accurate whatever the scales are.
     """
     if not len(A):
         return np.zeros_like(scale)

@@ -2,9 +2,9 @@
 
 A residual with an `if`, `np.where`, `min` or `max` is several systems in one, and some of them may
 have another index than the others: a mass that is free, or held by a stop. Such a system is
-analysed, reduced and integrated one way at a time. The comparisons that decide about it pass from
-one answer to the other where the difference of their operands passes zero: on a *surface*. The
-way that belongs to the sides of all surfaces on which a point lies is a *mode*.
+analysed, reduced and integrated one branch at a time. The comparisons that decide about it change
+their answers where the difference of their operands passes zero: on a *surface*. The branch that
+belongs to the sides of all surfaces on which a point lies is a *mode*.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Modes", "Sides", "Surface", "find_modes"]
 
 Sides = tuple[bool, ...]               # per surface: whether a point lies below it
 
-# All sides of so many surfaces are looked at together; of more, one after the other.
+# Up to this many surfaces are examined on all sides of each other, more of them one by one.
 MOST_TOGETHER = 4
 
 
@@ -58,11 +58,11 @@ class Modes:
     Attributes
     ----------
     traced : Trace
-        The equations with all their ways.
+        The equations with all their branches.
     surfaces : tuple of Surface
-        Where their structure may change.
+        Surfaces on which their structure may change.
     lock : Lock
-        Of whoever works on the expressions of a mode.
+        Held while the expressions of a mode are worked on.
     """
 
     traced: Trace
@@ -85,13 +85,13 @@ class Modes:
 
     @cached_property
     def timed(self) -> tuple[int, ...]:
-        """Those of them that depend on time alone: it is known beforehand when they are passed."""
+        """Moving surfaces that depend on time alone: it is known when they are passed."""
         level = self.traced.graph.level
         return tuple(k for k in self.moving if level[self.surfaces[k].function] == TIMED)
 
     @cached_property
     def evolving(self) -> tuple[int, ...]:
-        """Unknowns whose derivative stands in the equations, in whatever mode."""
+        """Unknowns whose derivative occurs in the equations of any mode."""
         graph, outputs = self.traced.graph, self.traced.outputs
         leaves = set().union(*_unknowns(graph, outputs).values())
         return tuple(sorted({graph.nodes[leaf][1] for leaf in leaves if graph.nodes[leaf][2] > 0}))
@@ -115,7 +115,7 @@ class Modes:
         self, surface: int, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray,
         tolerance: tuple[np.ndarray, np.ndarray],
     ) -> float:
-        """How much the height of a point changes at most if y and y' change within tolerances."""
+        """Largest change of the height of a point if y and y' change within their tolerances."""
         height = self.height(surface, args)
         here = height(t, y, yp)
         by_y = (height(t, beside, yp) for beside in y + np.diag(tolerance[0]))
@@ -123,7 +123,7 @@ class Modes:
         return sum(abs(there - here) for there in (*by_y, *by_yp))
 
     def sides(self, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray) -> Sides:
-        """On which sides a point lies; on a surface itself, what its comparison says there."""
+        """Sides on which a point lies; on a surface itself, the answer of its comparison."""
         answers = self._values(t, y, yp, args)[: len(self.surfaces)] != 0.0
         return tuple(
             bool(answer) == surface.conditions[0][1]
@@ -148,7 +148,7 @@ def find_modes(traced: Trace, form: int) -> Modes | None:
     traced : Trace
         The equations.
     form : int
-        Up to this index they are integrated as written, and their structure does not matter.
+        Highest index at which they are integrated as written, so that structure does not matter.
 
     Examples
     --------
@@ -192,12 +192,12 @@ def _answers(surfaces: Iterable[Surface], sides: Iterable[bool]) -> dict[int, bo
 
 
 def _differ(one: Hashable, other: Hashable) -> bool:
-    """Tell whether two ways need different plans; there is none for a singular one, as NaN is."""
+    """Tell whether two branches need different plans; singular ones, such as NaN, have none."""
     return one != other and not isinstance(one, Unmatched) and not isinstance(other, Unmatched)
 
 
 class _Structure:
-    """What decides how a system is reduced, for given sides of some surfaces."""
+    """The offsets by which a system is reduced, for given sides of some surfaces."""
 
     def __init__(self, traced: Trace, surfaces: Sequence[Surface], form: int) -> None:
         self.graph, self.outputs, self.form = traced.graph, traced.outputs, form
@@ -211,15 +211,16 @@ class _Structure:
     def by_all_sides(self) -> list[bool]:
         """Tell which surfaces matter on some sides of the others."""
         count = len(self.surfaces)
-        ways = list(product((True, False), repeat=count))
-        found = {way: self.of(dict(enumerate(way))) for way in ways}
+        every = list(product((True, False), repeat=count))
+        found = {sides: self.of(dict(enumerate(sides))) for sides in every}
         return [
-            any(_differ(found[way], found[(*way[:k], not way[k], *way[k + 1 :])]) for way in ways)
+            any(_differ(found[sides], found[(*sides[:k], not sides[k], *sides[k + 1 :])])
+                for sides in every)
             for k in range(count)
         ]
 
     def of(self, sides: dict[int, bool]) -> Hashable:
-        """Offsets where the index is above that of the form; else it is integrated as written."""
+        """Offsets if the index is above that of the form; None if integrated as written."""
         rows = sorted({row for k in sides for row in self.rows[k]})
         if self._certain.issuperset(rows):
             return None
@@ -243,10 +244,10 @@ class _Structure:
         return None if signature.structural_index <= self.form else (signature.c, signature.d)
 
     def _match_of_all(self) -> tuple[int, ...] | None:
-        """Variable assigned to each equation, if the whole needs no derivative of any equation.
+        """Variable assigned to each equation, if no equation has to be differentiated.
 
-        An equation without some of its variables then needs none either, as long as it keeps that
-        one: all offsets of equations stay zero.
+        An equation that loses some of its variables need not be differentiated either, as long as
+        it keeps the one assigned to it: all offsets of equations stay zero.
         """
         signature = find_signature(self.orders)
         if isinstance(signature, Unmatched) or signature.structural_index > self.form:
@@ -254,7 +255,7 @@ class _Structure:
         return None if any(signature.c) else signature.match
 
     def _rows_that_keep_their_match(self) -> set[int]:
-        """Equations that have the variable assigned to them whatever the answers are."""
+        """Equations that keep the variable assigned to them in every branch."""
         if self._match is None:
             return set()
         leaves = [self.graph.y(j, self.orders[row][j]) for row, j in enumerate(self._match)]
@@ -284,7 +285,7 @@ class _Structure:
 def _rows_of(
     graph: Graph, outputs: Sequence[int], surfaces: Sequence[Surface]
 ) -> list[list[int]]:
-    """Equations in which the conditions of each surface stand."""
+    """Equations in which the conditions of each surface occur."""
     bit = {node: 1 << k for k, surface in enumerate(surfaces) for node, _ in surface.conditions}
     mask: dict[int, int] = {}
     for node in graph.cone(outputs):
@@ -305,7 +306,7 @@ def _rows_of(
 
 
 def _surfaces(graph: Graph, outputs: Sequence[int]) -> list[Surface]:
-    """Collect comparisons whose answer changes which unknowns take part."""
+    """Collect comparisons whose answer changes which unknowns occur."""
     found: dict[tuple[int, int], dict[int, bool]] = {}
     for node in _relevant(graph, outputs):
         code, a, b, _ = graph.nodes[node]
@@ -320,13 +321,13 @@ _TURNING = {code for code, o in OPERATIONS.items() if o.turns} | op.CONDITIONS |
 
 
 def _relevant(graph: Graph, outputs: Sequence[int]) -> list[int]:
-    """Comparisons that choose between expressions of other unknowns, or switch them off."""
+    """Comparisons that choose between expressions of different unknowns, or switch one off."""
     cone = graph.cone(outputs)
     if _TURNING.isdisjoint(graph.nodes[node][0] for node in cone):
         return []
     conditions: set[int] = set()
     choices: list[tuple[int, int, int]] = []
-    inside: set[int] = set()           # of conditions: looked at from the nodes that use them
+    inside: set[int] = set()           # the conditions and those that they are made of
     for node in cone:
         code = graph.nodes[node][0]
         if code in op.CONDITIONS:
@@ -353,7 +354,7 @@ def _relevant(graph: Graph, outputs: Sequence[int]) -> list[int]:
 
 
 def _unknowns(graph: Graph, nodes: Sequence[int]) -> dict[int, frozenset[int]]:
-    """Unknowns and slopes that stand in each of several expressions."""
+    """Unknowns and slopes that occur in each of several expressions."""
     return {
         node: frozenset(leaf for leaf in leaves if graph.nodes[leaf][0] == op.Y)
         for node, leaves in zip(nodes, graph.supports(nodes), strict=True)

@@ -24,18 +24,18 @@ __all__ = ["Pencil", "Scales", "local_pencil", "natural_scales"]
 
 # Singular values of the scaled matrices below this are zero. Finite differences leave 1e-8 in A.
 TOLERANCE = 1e-5
-# Of the largest entry, with a margin of 100: what is below is noise. In E it is removed, in A
-# it has little weight when the units are chosen.
+# Entries below this share of the largest are noise, with a margin of 100. In E they are removed,
+# in A they have little weight when the units are chosen.
 NOISE_IN_E = 2e-8
 NOISE_IN_A = 1e-6
 ROUND_OFF = 1e-13
 # Components of unit vectors, and entries of rows scaled to 1, below this do not take part.
 PARTICIPATES = 1e-4
-# The same for parts that grow as the step shrinks: to overlook one is worse than one too many.
+# The same for parts that grow as the step shrinks: missing one is worse than finding one too many.
 GROWS = 1e-5
-# Sweeps of the first equilibration, which only has to be good enough to tell noise.
+# Sweeps of the first equilibration, which only has to be good enough to recognise noise.
 SWEEPS = 4
-# Pull of the units towards those given, for variables that nothing else ties together.
+# Pull of the units towards those given, for variables that no equation connects.
 DAMPING = 1e-2
 # Shifts s for a regular s E + A: several, because one may be close to an eigenvalue.
 SHIFTS = (0.7390851, -1.3247180, 2.2360680)
@@ -73,7 +73,7 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class Pencil:
-    """What the linearised system says at one point.
+    """Index and kinds of variables of the linearised system at one point.
 
     Attributes
     ----------
@@ -146,8 +146,8 @@ def local_pencil(
     Notes
     -----
     An entry that happens to vanish at the point counts as zero. A pendulum that hangs straight
-    down looks like a prescribed vertical motion beside a free horizontal one: where the answer
-    is to hold for a whole solution, shift time and point a little, say by 1e-3 of their sizes.
+    down looks like a prescribed vertical motion beside a free horizontal one. For an answer that
+    holds for a whole solution, shift time and point a little, say by 1e-3 of their sizes.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def natural_scales(E: np.ndarray, A: np.ndarray) -> Scales:
 def _checked(
     E: np.ndarray, A: np.ndarray, scale: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """E and A as arrays of their own, in units of the typical sizes of the variables."""
+    """Copy E and A, in units of the typical sizes of the variables."""
     E, A = np.array(E, float), np.array(A, float)
     if E.ndim != 2 or E.shape[0] != E.shape[1] or A.shape != E.shape:
         raise ValueError(f"E and A must be square and alike, not {E.shape} and {A.shape}")
@@ -240,9 +240,9 @@ def _equilibrated(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _time_unit(E: np.ndarray, A: np.ndarray) -> float:
-    """Choose a unit of time in which E and A are of one size in a typical differential equation.
+    """Choose a unit of time in which E and A have the same size in typical differential equations.
 
-    Typical is the upper quartile of E / A, because equations free of y' may have noise in E.
+    An equation at the upper quartile of E / A is typical: those free of y' may have noise in E.
     """
     in_E, in_A = np.abs(E).max(axis=1, initial=0.0), np.abs(A).max(axis=1, initial=0.0)
     both = (in_E > 0.0) & (in_A > 0.0)
@@ -257,23 +257,23 @@ def _balanced(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _without_noise(E: np.ndarray) -> np.ndarray:
-    """Set to 0 what is noise in E.
+    """Set noise in E to 0.
 
-    Differences give an exact 0 where y_j' does not occur. So a row with zeros in it holds
-    no noise but round-off, and its small entries are those of fast equations.
+    Differences give an exact 0 where y_j' does not occur. So a row with zeros in it has no noise
+    but round-off, and its small entries belong to fast equations.
     """
     noise = np.where((E == 0.0).any(axis=1, keepdims=True), ROUND_OFF, NOISE_IN_E)
     return np.where(np.abs(E) > noise * np.abs(E).max(initial=0.0), E, 0.0)
 
 
 def _natural_units(E: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, float]:
-    """Units of the variables and of time in which all coefficients are as near to 1 as can be.
+    """Units of the variables and of time in which all coefficients are as near to 1 as possible.
 
     Least squares of log |E_ij| + r_i + c_j - s and log |A_ij| + r_i + c_j, with the unit of
     time s as an unknown beside those of rows and columns (Curtis and Reid, 1972). Entries in
-    which noise may be seen weigh less. Scaling by largest entries is not enough for a mechanism
-    of light bodies and stiff springs: the inertia is lost beside the forces unless
-    accelerations get large units.
+    that may be noise weigh less. Scaling by largest entries is not enough for a mechanism of
+    light bodies and stiff springs: inertia would be lost beside the forces unless accelerations
+    got large units.
     """
     n = len(E)
     in_E = (E != 0.0).astype(float)
@@ -320,7 +320,7 @@ def _count_constraints(E: np.ndarray, A: np.ndarray, tolerance: float) -> list[i
 
 
 def _row_basis(E: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of E that span the others, the others, and the factors that make them.
+    """Rows of E that span the others, the others, and the factors that combine the former.
 
     Whole rows are kept, instead of the combinations of a singular value decomposition, so that
     fast equations do not swamp slow ones.
@@ -345,8 +345,8 @@ def _growth(E: np.ndarray, A: np.ndarray, counts: list[int]) -> np.ndarray:
 
     In Weierstrass form the rows are those of N (N + g I)^-1 = N/g - N^2/g^2 + ..., so i is the
     last power of the nilpotent part N in which the variable takes part. The ranges of the
-    powers get orthonormal bases, of dimensions known from the counts: no power of N is formed
-    and no size compared.
+    powers get orthonormal bases, whose dimensions are known from the counts, so that no power of
+    N is formed and no sizes are compared.
     """
     growth = np.zeros(len(E), int)
     if len(counts) < 2:
@@ -361,7 +361,7 @@ def _growth(E: np.ndarray, A: np.ndarray, counts: list[int]) -> np.ndarray:
 
 
 def _nilpotent_space(E: np.ndarray, A: np.ndarray, counts: list[int]) -> np.ndarray:
-    """Orthonormal basis of what belongs to the nilpotent part.
+    """Orthonormal basis of the nilpotent part.
 
     W_0 = {0}, W_i = {w: E w in A W_(i-1)}, the null space of ((s E + A)^-1 E)^i for any s; its
     dimension is the number of constraints found in i passes.
@@ -380,12 +380,12 @@ def _nilpotent_space(E: np.ndarray, A: np.ndarray, counts: list[int]) -> np.ndar
 def _prescribed(
     E: np.ndarray, A: np.ndarray, growth: np.ndarray, tolerance: float
 ) -> tuple[int, ...]:
-    """Variables of index 3 and above that are no multiplier or acceleration of a mechanism.
+    """Variables of index 3 and above that are not multipliers or accelerations of a mechanism.
 
-    Those occur undifferentiated, and in equations that must be solved together with the
-    constraints. A variable that follows from others by differentiation, once these are known,
-    is the derivative of something given: its own block of the block triangular form has a lower
-    index.
+    Multipliers and accelerations occur undifferentiated, in equations that must be solved together
+    with the constraints. A variable that follows from others by differentiation, once these are
+    known, is the derivative of something given: its own block of the block triangular form has a
+    lower index.
     """
     high = growth >= 2
     if not high.any():
@@ -402,7 +402,7 @@ def _prescribed(
 def _index_of_part(
     E: np.ndarray, A: np.ndarray, rows: np.ndarray, columns: np.ndarray, tolerance: float
 ) -> int:
-    """Index of a diagonal block of a system of index 3 or more, as far as it is below 3."""
+    """Index of a diagonal block of a system of index 3 or more, or 3 if it is higher."""
     if len(columns) < 3:  # the index is never larger than the system
         return len(columns)
     if len(columns) == len(E):
@@ -413,17 +413,17 @@ def _index_of_part(
 
 
 def _block_form(E: np.ndarray, A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Equation matched to every variable, and number of the block the variable is found in."""
+    """Equation matched to every variable, and number of the variable's block."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
     size = np.maximum(np.abs(E), np.abs(A))
-    # What is left of E is no noise, however small beside A. As numbers, because csgraph would
-    # convert a pattern of truth values at each call.
+    # What is left of E is no noise, however small beside A. The pattern is of floats because
+    # csgraph would convert one of booleans in each call.
     occurs = (size > tolerance * size.max(axis=1, keepdims=True)) | (E != 0.0)
     pattern = occurs.astype(float)
     rows = maximum_bipartite_matching(csr_array(pattern), perm_type="row")
-    if rows.min() < 0:  # only if the pattern has lost what makes the pencil regular
+    if rows.min() < 0:  # only if the pattern lacks entries that make the pencil regular
         return np.arange(len(E)), np.zeros(len(E), int)
     _, block = connected_components(csr_array(pattern[rows]), connection="strong")
     return rows, block
@@ -433,13 +433,13 @@ def _block_form(E: np.ndarray, A: np.ndarray, tolerance: float) -> tuple[np.ndar
 
 
 def _null_support(E: np.ndarray, A: np.ndarray, tolerance: float) -> tuple[int, ...]:
-    """Columns that take part in the null vectors of s E + A, whatever s."""
+    """Columns that take part in the null vectors of s E + A for any s."""
     spaces = []
     for shift in SHIFTS:
         _, values, basis = np.linalg.svd(shift * E + A)
         nullity = int(np.sum(values <= tolerance * values[0]))
         spaces.append(basis[-max(nullity, 1) :])
-    # A shift that meets an eigenvalue of the regular part has null vectors too many.
+    # A shift that is an eigenvalue of the regular part has too many null vectors.
     smallest = min(len(space) for space in spaces)
     null_vectors = np.vstack([space for space in spaces if len(space) == smallest])
     return tuple(np.flatnonzero(np.abs(null_vectors).max(axis=0) > PARTICIPATES).tolist())

@@ -3,14 +3,14 @@
 With M the Jacobian of the derivative array by y', y'', ..., N the one by y, E that of the
 equations by y', and at points where the array is satisfied (Kunkel and Mehrmann 1998):
 
-    1. the left null vectors Z of M, a in number, make combinations of the array that say
-       something about y alone: the constraints, given and hidden;
+    1. the left null vectors Z of M, a in number, make combinations of the array that contain y
+       alone: the constraints, given and hidden;
     2. they are independent if Z^T N has rank a;
     3. there are no others if E is regular on the null space T of Z^T N, rank (E T) = n - a.
 
 The smallest number mu of differentiations for which all this holds gives the index, mu + 1 (0
-where there are no constraints), and n - a initial values are free. Nothing has to be eliminated
-and no cancellation found: this answers where structure does not.
+where there are no constraints), and n - a initial values are free. Nothing is eliminated and no
+cancellation has to be found, so this works where structure does not tell the index.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tether.trace.graph import FULL
 
 __all__ = ["MOST_ROWS", "ArrayRanks", "find_ranks", "regular_on_solutions"]
 
-# The array has this many rows at most.
+# Largest number of rows of the array.
 MOST_ROWS = 300
-# Entries below this, of the largest of their row, are round-off.
+# Entries below this share of the largest in their row are round-off.
 ROUND_OFF = 1e-12
-# Singular values of matrices whose rows have entries of about 1 are zero below this.
+# Singular values below this, of matrices with entries of about 1 in each row, are zero.
 RANK = 1e-9
-# Residuals below this, of those at points next to the start, are round-off.
+# Residuals below this share of those at points near the start are round-off.
 SATISFIED = 1e-11
 # The rows of the array hold at a point if no more than this is left of the sum of their terms:
 # far below RANK, since what is left makes singular values of its own size.
@@ -46,7 +46,7 @@ PARTICIPATES = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ArrayRanks:
-    """What the ranks of the derivative array say.
+    """What follows from the ranks of the derivative array.
 
     Attributes
     ----------
@@ -54,22 +54,22 @@ class ArrayRanks:
         There is one solution for every consistent start; there is none or more than one; or the
         array would be too large, or is finite nowhere.
     array : DerivativeArray
-        The array that decides.
+        The array with as many derivatives as were needed.
     index, dof : int or None
         Differentiation index and number of free initial values.
     constraints : int
         Number of constraints for y, given and hidden.
     hidden : int
-        How many of them are not among the equations as written.
+        Number of them that are not among the equations as written.
     consistent : bool
         The ranks are those at points where the array is satisfied.
     enters : tuple of int
-        Of every variable, the number of differentiations that make the first constraint on it;
-        beyond the last where there is none.
+        For every variable, the number of differentiations after which it is constrained; one more
+        than the largest possible number if it never is.
     jets : tuple of (float, ndarray)
-        The points where the array was judged.
+        The points at which the ranks were taken.
     dependent, undetermined : tuple of int
-        Equations that repeat or cancel, variables that are left open.
+        Equations that repeat or cancel each other, variables that are left open.
     """
 
     kind: str
@@ -86,7 +86,7 @@ class ArrayRanks:
 
 
 def find_ranks(array: DerivativeArray, points: Points) -> ArrayRanks:
-    """Differentiate until the ranks say what the system is.
+    """Differentiate until the ranks tell the index, or that the system is singular.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def find_ranks(array: DerivativeArray, points: Points) -> ArrayRanks:
         if not jets:
             break
         judged = [_judge(array, t, x) for t, x in jets]
-        # fewer combinations are free of derivatives at a general point than at a special one
+        # special points have more combinations without derivatives than general ones
         fewest = min(judgement.a for judgement in judged)
         general = [judgement for judgement in judged if judgement.a == fewest]
         for judgement in general:
@@ -165,9 +165,9 @@ def regular_on_solutions(
 ) -> bool:
     """Tell whether the system Jacobian is regular also where the equations are satisfied.
 
-    It may be regular next to the solutions only: of an equation that is multiplied by a factor,
-    the slope of the factor counts there. True where it does not depend on the solution, or where
-    no such point is found.
+    It may be regular near the solutions and singular on them: if an equation is multiplied by a
+    factor, the derivative of the factor contributes near them alone. True if the Jacobian does not
+    depend on the solution, or if no such point is found.
     """
     c, d, graph = signature.c, signature.d, system.graph
     fixed = all(
@@ -197,7 +197,7 @@ def regular_on_solutions(
 
 
 def _last_is_a_solution(system: Equations, points: Points) -> bool:
-    """Tell whether the equations hold at the last point, compared with the others."""
+    """Tell whether residuals at the last point are round-off compared with those at the others."""
     r = np.abs(values_at(system.graph, system.rows, system.n, system.args, points))
     with np.errstate(invalid="ignore"):
         return bool(np.all(r[:, -1] <= SATISFIED * np.nanmax(r[:, :-1], axis=1, initial=0.0)))
@@ -206,7 +206,7 @@ def _last_is_a_solution(system: Equations, points: Points) -> bool:
 def _on_the_array(
     array: DerivativeArray, jets: Sequence[tuple[float, np.ndarray]]
 ) -> tuple[list[tuple[float, np.ndarray]], bool]:
-    """Move jets to where the array is satisfied; where that fails for all, keep the finite ones.
+    """Move jets to where the array is satisfied; if that fails for all, keep the finite ones.
 
     Where the array holds to round-off at some points, these alone are kept.
     """
@@ -231,11 +231,11 @@ class _Judgement:
     a : int
         Number of combinations that are free of derivatives.
     repeats : bool
-        They depend on each other.
+        These combinations depend on each other.
     complete : bool
-        They and the equations determine all slopes.
+        These combinations and the equations determine all slopes.
     constrained : ndarray of bool
-        Variables that they contain.
+        Variables in these combinations.
     dependent, undetermined : tuple of int
         Equations that repeat others, variables that nothing determines.
     """
@@ -258,7 +258,7 @@ def _judge(array: DerivativeArray, t: float, x: np.ndarray) -> _Judgement:
     unit = balanced(np.vstack([N, E]))[1]
     N, E = N * unit, E * unit
     row, column = balanced(J[:, n:])
-    free = ~J[:, n:].any(axis=1)               # of derivatives: their size is that in N
+    free = ~J[:, n:].any(axis=1)               # rows without derivatives: their size is that in N
     row[free] = 1.0 / nonzero(np.abs(N[free]).max(axis=1, initial=0.0))
     left, values, _ = np.linalg.svd(row[:, None] * J[:, n:] * column)
     Z, N = left[:, _rank(values) :], row[:, None] * N

@@ -1,9 +1,9 @@
 """Starting values of a reduced system from those a user has, which may be approximate.
 
-The constraints are solved stage by stage, as a series of the solution would be found: positions
-from the position constraints, then velocities from those differentiated once, with the positions
-already fixed, and so on. In each stage the change is the smallest that will do. Where that has
-moved what evolves, the equations have a law for it, which then decides (`jump.py`). Last come
+The constraints are solved stage by stage, like a Taylor series of the solution: positions from the
+position constraints, then velocities from those differentiated once, with the positions already
+fixed, and so on. In each stage the change is the smallest possible. Where that has moved a
+differential unknown, the law of jumps of the equations decides instead (`jump.py`). Last come
 slopes and multipliers, which the equations determine.
 """
 
@@ -27,11 +27,11 @@ from tether.trace import SparseJacobian
 
 __all__ = ["Search", "reduced_start"]
 
-# A change below this, of the size of the value, is no change.
+# A change below this share of the value is no change ...
 NO_CHANGE = 1e-13
-# ... and one below this no jump.
+# ... and one below this share is no jump.
 NO_JUMP = 1e-10
-# Unknowns from which on the law of a jump is solved with sparse matrices.
+# From this number of unknowns on, the law of a jump is solved with sparse matrices.
 LARGE = 100
 MADE_CONSISTENT, AS_GIVEN = Reason(Kind.MADE_CONSISTENT), Reason(Kind.AS_GIVEN)
 
@@ -54,14 +54,14 @@ def reduced_start(
     t0 : float
         Starting time.
     y0, yp0 : array_like, shape (n_user,)
-        The user's values. What the equations determine, such as multipliers, is replaced.
+        The user's values. Those that the equations determine, such as multipliers, are replaced.
     args : ndarray, optional
-        Values of the arguments, where they are others than the system was analysed with.
+        Values of the arguments, if the system was analysed with others.
     units : Units, optional
-        What changes are measured in; all alike by default.
+        Units in which changes are measured; all alike by default.
     more : MoreRows, optional
-        Further constraints on the unknowns of `reduced`, to be satisfied together with the last
-        ones of the equations: by velocities, in a mechanism.
+        Further constraints on the unknowns of `reduced`, satisfied in the last stage: in a
+        mechanism, by velocities.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def _find_start(
     more: MoreRows | None,
     places: list[int],
 ) -> Start:
-    """Find values for all unknowns; further rows are functions of those at some `places`."""
+    """Find values for all unknowns; the further rows depend on the unknowns at `places`."""
     y, yp = full.lift(np.asarray(y0, float), None if yp0 is None else np.asarray(yp0, float))
     search = Search(full, float(t0), args, units)
     if more is not None:
@@ -144,7 +144,7 @@ class MoreRows(Protocol):
     """Constraints that do not come from the equations."""
 
     def values(self, y: np.ndarray) -> np.ndarray:
-        """Return what is left of them."""
+        """Return their values, which are zero where they hold."""
 
     def slopes(self, y: np.ndarray) -> np.ndarray:
         """Return their derivatives by the unknowns."""
@@ -162,7 +162,7 @@ class Search:
         fixed: Sequence[int] = (),
     ) -> None:
         self.reduced, self.t = reduced, t
-        self.fixed = list(fixed)               # these keep their values
+        self.fixed = list(fixed)               # unknowns that keep their values
         self.units = units or Units.alike(reduced.n_user)
         self.args = reduced.args if args is None else args
         self.programs = reduced.programs
@@ -174,11 +174,11 @@ class Search:
 
     @property
     def is_large(self) -> bool:
-        """Whether matrices of all equations are better sparse."""
+        """Whether matrices of all equations should be sparse."""
         return self.reduced.n >= LARGE
 
     def add(self, more: MoreRows, places: list[int]) -> None:
-        """Let further constraints hold on the unknowns at some places."""
+        """Add constraints on the unknowns at some places."""
         self.more, self.places = more, places
 
     def largest(self, y: np.ndarray, yp: np.ndarray) -> float:
@@ -187,7 +187,7 @@ class Search:
         return float(values.max(initial=0.0))
 
     def scale(self, y: np.ndarray) -> np.ndarray:
-        """Return what changes of the unknowns are measured in."""
+        """Return the units in which changes of the unknowns are measured."""
         return jet_scale(y, self.units, self.reduced.unknowns[self.reduced.n_user :])
 
     # --- constraints ----------------------------------------------------------------------
@@ -204,7 +204,7 @@ class Search:
         return None
 
     def _satisfy_stage(self, y: np.ndarray, stage: int, with_more: bool) -> Reason | None:
-        """Satisfy the constraints of a stage; move the user's values only where it takes that."""
+        """Satisfy the constraints of a stage; move the user's values only if necessary."""
         rows = np.flatnonzero(self.level_stages == stage)
         given, failure = y.copy(), None
         for free in self.movable_sets(self.stages == stage):
@@ -215,10 +215,11 @@ class Search:
         return failure
 
     def movable_sets(self, inside: np.ndarray) -> Iterator[np.ndarray]:
-        """Give sets of unknowns to move, each larger than the one before.
+        """Yield sets of unknowns to move, each larger than the one before.
 
-        First derivatives, of which the user has said little or nothing; then variables that have
-        no derivative in the equations, such as multipliers, which are guesses; then all.
+        First derivatives, about which the user has said little or nothing; then variables that
+        have no derivative in the equations, such as multipliers, whose values are guesses; then
+        all.
         """
         numbers = np.arange(len(inside))
         further = inside & (numbers >= self.reduced.n_user)
@@ -229,21 +230,21 @@ class Search:
         yield inside
 
     def _satisfy_array(self, y: np.ndarray) -> Reason | None:
-        """Satisfy all levels at once; keep as many of the user's variables as can be kept."""
+        """Satisfy all levels at once; keep as many of the user's values as possible."""
         given, failure = y.copy(), None
         n, rows = self.reduced.n_user, np.arange(len(self.level_stages))
         for free in movable(self.reduced.enters, len(y) - n):
             y[:] = given
             failure = self._satisfy(y, rows, free)
             if failure is None:
-                # what is left is small, but may be more than round-off
+                # the remaining residual is small, but may be more than round-off
                 return self._satisfy(y, rows, np.ones(len(y), bool))
         return failure
 
     # --- jumps ----------------------------------------------------------------------------
 
     def has_jumped(self, before: np.ndarray, after: np.ndarray) -> bool:
-        """Whether a variable that evolves by the equations was moved."""
+        """Whether a differential variable was moved."""
         n = self.reduced.n_user
         size = np.maximum(np.abs(before), np.abs(after))[:n]
         beside = self.units.y * np.max(size / self.units.y, initial=0.0)
@@ -252,9 +253,9 @@ class Search:
         return bool(jumped.any())
 
     def follow_law(self, before: np.ndarray, y: np.ndarray, yp: np.ndarray) -> Jump | None:
-        """Let y be what the equations lead to from the values before; None if that is nowhere.
+        """Change y to the values to which those before jump by the law; None if there are none.
 
-        On the constraints, y itself is what they may lead to.
+        On entry y satisfies the constraints: it is a guess of the values after the jump.
         """
         reduced, n = self.reduced, self.reduced.n_user
         full, everything = y.copy(), np.arange(len(self.level_stages))
@@ -287,7 +288,7 @@ class Search:
         return jump
 
     def _large(self, slopes: np.ndarray, y: np.ndarray, found: np.ndarray) -> LargeJumping:
-        """Give the law sparse matrices; all unknowns behind a jump are written to `found`."""
+        """Make the law with sparse matrices; all unknowns after a jump are written to `found`."""
         from scipy.sparse import csr_array, vstack  # late, to save time
 
         n, g_y = self.reduced.n_user, self.programs.g_y
@@ -314,7 +315,7 @@ class Search:
         )
 
     def _sparse_law(self, slopes: np.ndarray) -> Matrices:
-        """As `law`, as sparse matrices."""
+        """As `law`, with sparse matrices."""
         from scipy.sparse import csr_array  # late, to save time
 
         system, n = self.reduced.source[0], self.reduced.n_user
@@ -331,7 +332,7 @@ class Search:
         return matrices
 
     def law(self, slopes: np.ndarray) -> Matrices:
-        """F_y' and F_y of the equations as they were written."""
+        """F_y' and F_y of the equations as written."""
         system, n = self.reduced.source[0], self.reduced.n_user
         entries = system.entries_given
         runner = Plain(system.program_given, self.args)
@@ -350,7 +351,7 @@ class Search:
         self, y: np.ndarray, rows: np.ndarray, free: np.ndarray, with_more: bool = True,
         directions: np.ndarray | None = None,
     ) -> Reason | None:
-        """Satisfy some constraints by changes of what is free."""
+        """Satisfy some constraints by changes of free unknowns."""
         free = free.copy()
         free[self.fixed] = False
         more = self.more if with_more else None
@@ -396,7 +397,7 @@ class Search:
     # --- equations ------------------------------------------------------------------------
 
     def solve_equations(self, y: np.ndarray, yp: np.ndarray) -> Reason | None:
-        """Find slopes and what the equations determine of y; return why not, or None."""
+        """Find slopes and the algebraic part of y; return why that fails, or None."""
         algebraic = self.stages == 0
 
         def values(x: np.ndarray) -> np.ndarray:
@@ -424,7 +425,7 @@ class Search:
         return Reason(Kind.NO_SLOPES) if failure else None
 
     def complete_slopes(self, y: np.ndarray, yp: np.ndarray) -> None:
-        """Find slopes of what has none in the equations from their derivative.
+        """Find slopes of unknowns that have none in the equations, from their derivative.
 
         With x the differential and z the algebraic part of y, it is math (16):
         F_t + F_x x' + (F_x' x'' + F_z z') = 0, for x'' and z'.
@@ -450,7 +451,7 @@ class Search:
         return np.asarray(self._leading(*self._jacobians(y, yp)))
 
     def _leading(self, f_y: Any, f_yp: Any) -> Any:
-        """Take the columns of what has a slope from `f_yp`, the others from `f_y`."""
+        """Take columns of differential unknowns from `f_yp`, the others from `f_y`."""
         algebraic = self.stages == 0
         if isinstance(f_y, np.ndarray):
             return np.where(algebraic, f_y, f_yp)
@@ -475,7 +476,7 @@ class Search:
         return self._runner(name).values(self.t, y, yp)
 
     def _runner(self, name: str) -> Plain:
-        """Program of this name: a search takes too few values to pay for a schedule."""
+        """Program of this name, unscheduled: a search makes too few calls to pay for a schedule."""
         if name not in self._runners:
             self._runners[name] = Plain(getattr(self.programs, name), self.args)
         return self._runners[name]

@@ -1,7 +1,7 @@
 """Redundant constraints: equations that repeat others along the solution.
 
-They leave the multipliers open, but not the forces: the motion is determined. The multipliers of
-least length at the start are taken and kept unique from there on (`Reduced.with_fixed_gauge`).
+They leave multipliers undetermined, but not the forces: the motion is determined. The shortest
+multipliers at the start are taken, and made unique from there on (`Reduced.with_fixed_gauge`).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tether.structure.scaling import Units, balanced, nonzero
 
 __all__ = ["Redundancy", "find_redundancy"]
 
-# Singular values of the scaled matrix below this, of the largest, are zero.
+# Singular values of the scaled matrix below this share of the largest are zero.
 RANK = 1e-9
 # Components of unit vectors below this do not take part.
 PARTICIPATES = 1e-7
-# Shift to a second consistent point, relative to the values, and the least size of one, relative
-# to the largest value of a kind.
+# Shift to a second consistent point, relative to the values; each value counts with at least this
+# share of the largest one.
 SHIFT = 1e-2
 LEAST_SIZE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class Redundancy:
-    """What the leading matrix of the fully differentiated equations says.
+    """Whether the leading matrix of the fully differentiated equations is regular, and if not, why.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Redundancy:
         The matrix is regular; singular because differentiated equations repeat each other, while
         the motion is determined; singular at the start only; or singular in another way.
     equations, unknowns : tuple of int
-        What takes part in its null vectors.
+        Rows and columns that take part in its null vectors.
     left, right : ndarray
         Null vectors, for `Reduced.with_fixed_gauge`.
     """
@@ -52,7 +52,7 @@ class Redundancy:
 def find_redundancy(
     reduced: Reduced, t: float, y: np.ndarray, yp: np.ndarray, units: Units | None = None
 ) -> Redundancy:
-    """Judge the equations at a consistent point and beside it.
+    """Look for redundant equations at a consistent point and at another one near it.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def find_redundancy(
     t, y, yp : float, ndarray, ndarray
         A consistent point.
     units : Units, optional
-        What lengths of multipliers are measured in; all alike by default.
+        Units in which the length of multipliers is measured; all alike by default.
     """
     search = Search(reduced, t, units=units)
     K = search.leading_matrix(y, yp)
@@ -88,7 +88,7 @@ def find_redundancy(
 def _beside(
     reduced: Reduced, t: float, y: np.ndarray, units: Units
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Find another consistent point; None if the equations cannot be solved there."""
+    """Find another consistent point nearby; None if the equations cannot be solved there."""
     rng = np.random.default_rng(3)
     user = y[: reduced.n_user]
     in_units = np.abs(user) / units.y
@@ -102,8 +102,8 @@ def _beside(
 def _null_vectors(K: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Left and right null vectors of a matrix with rows of any units.
 
-    The right ones are for products with vectors that are long in units of `scale`; their number
-    does not depend on it.
+    The right ones are to be multiplied with vectors whose length is measured in units of `scale`;
+    their number does not depend on it.
     """
     row, column = balanced(K)
     values = np.linalg.svd(row[:, None] * K * column, compute_uv=False)

@@ -1,6 +1,6 @@
 """Repairs where offsets are wrong because leading derivatives cancel between equations.
 
-Structure does not see numbers. Where the system Jacobian J is singular at every point, a left
+Structure knows no numbers. Where the system Jacobian J is singular at every point, a left
 null vector u that is constant makes a combination of equations,
 
     g = sum_i u_i f_i^(c_i - c_l),    c_l the smallest c_i with u_i != 0,
@@ -45,11 +45,11 @@ __all__ = [
     "shuffle",
 ]
 
-# Singular values of the scaled stacked Jacobians below this, of the largest, are zero.
+# Singular values of the scaled stacked Jacobians below this share of the largest are zero.
 NULL = 1e-10
-# Factors of a null vector below this, of the largest, do not take part.
+# Factors of a null vector below this share of the largest do not take part.
 PARTICIPATES = 1e-8
-# A value of a combination below this, of its terms, has cancelled.
+# A combination has cancelled if its value is below this share of its terms.
 CANCELLED = 1e-11
 
 
@@ -60,9 +60,9 @@ class Combination:
     Attributes
     ----------
     replaced : int
-        The equation in whose place the combination stands; -1 where nothing was left of it.
+        The equation that the combination replaces; -1 if nothing was left of the combination.
     factors : dict
-        Equations and their factors; all 1 where they vary.
+        Factor of each equation; 1 for all if the factors vary.
     varying : bool
         The factors depend on the solution.
     """
@@ -81,9 +81,9 @@ class Repaired:
     system : Equations
         The equations, some replaced by combinations.
     combinations : tuple of Combination
-        What was done.
+        The combinations that replaced an equation.
     dependent : tuple of Combination
-        Combinations of which nothing was left: these equations repeat each other.
+        Combinations that vanished: their equations repeat each other.
     regular : bool
         The system Jacobian is regular at a general point.
     """
@@ -95,7 +95,7 @@ class Repaired:
 
 
 def repair(system: Equations, points: Points) -> Repaired:
-    """Combine equations until the system Jacobian is regular, as far as that goes.
+    """Combine equations until the system Jacobian is regular, if possible.
 
     Parameters
     ----------
@@ -125,9 +125,9 @@ def repair(system: Equations, points: Points) -> Repaired:
 
 
 def shuffle(system: Equations, points: Points) -> Repaired:
-    """Combine equations whose y' cancel, then repair what is left.
+    """Combine equations whose y' cancel, then repair the result.
 
-    This also lowers the structural index of systems for which it is above the true one though
+    This also lowers the structural index of systems for which it is above the true one although
     the system Jacobian is regular (Reissig, Martinson and Barton 2000).
     """
     changed, done, _ = _without_cancelling_slopes(system, points)
@@ -176,9 +176,9 @@ def _without_cancelling_slopes(
 
 
 def _without_zeros(system: Equations, values: np.ndarray) -> Equations | None:
-    """Take out derivatives that cancel in their equation, though it does not show; None if none.
+    """Remove derivatives that cancel within their equation; None if there are none.
 
-    Equations with kinks are left alone: what has no influence here may have it elsewhere.
+    Equations with kinks are left alone: a derivative without influence here may have it elsewhere.
     """
     graph, orders = system.graph, system.orders
     leaves: dict[int, dict[int, int]] = {}
@@ -216,7 +216,7 @@ def _combine(
 
 
 def connected(J: SparseRows) -> list[list[int]]:
-    """Group the rows that share columns, where they are more than one."""
+    """Group the rows that share columns; groups of one row are left out."""
     first = list(range(len(J)))  # a row of the same group, or the row itself
 
     def leader(i: int) -> int:
@@ -236,7 +236,7 @@ def connected(J: SparseRows) -> list[list[int]]:
 
 
 def null_vectors(J: SparseRows, rows: list[int], c: Sequence[int]) -> list[dict[int, float]]:
-    """Left null vectors of J with few factors; each has an equation of least c to itself."""
+    """Left null vectors of J with few factors; each has an equation of least c of its own."""
     rows = sorted(rows, key=lambda i: c[i])
     columns = sorted({j for i in rows for j in J[i]})
     matrix = np.hstack(list(dense(J, rows, columns, len(next(iter(J[rows[0]].values()))))))
@@ -254,7 +254,7 @@ def null_vectors(J: SparseRows, rows: list[int], c: Sequence[int]) -> list[dict[
 
 
 def _reduced_rows(basis: np.ndarray) -> np.ndarray:
-    """Reduced row echelon form: every row has a column to itself."""
+    """Reduced row echelon form: every row has a column in which the others are zero."""
     basis = basis.copy()
     remaining = list(range(len(basis)))
     for column in range(basis.shape[1]):
@@ -273,7 +273,7 @@ def _reduced_rows(basis: np.ndarray) -> np.ndarray:
 
 
 def _snapped(x: float) -> float:
-    """Remove round-off from what is a small fraction."""
+    """Remove round-off from simple fractions."""
     nearest = round(12 * x) / 12
     return nearest if abs(x - nearest) < 1e-12 * abs(x) else float(x)
 
@@ -286,7 +286,7 @@ def combination(
     lowest: int,
     points: Points,
 ) -> tuple[int | None, bool]:
-    """Combine equations; the node, if anything is left, and whether leading derivatives cancel."""
+    """Combine equations; the node, None if it vanishes, and whether leading derivatives cancel."""
     graph = system.graph
     terms = []
     for i, weight in weights.items():
@@ -306,13 +306,13 @@ def combination(
 
 
 def _collected_sum(graph: Graph, terms: Sequence[int]) -> int:
-    """Add expressions; what stands in several of them and cancels is left out.
+    """Add expressions, leaving out parts of them that cancel.
 
-    Its round-off would be all that remains of it: that of a large exponential is no small matter.
+    Only their round-off would remain, which may be large, such as that of a large exponential.
     """
     factors: dict[int, float] = {}
     sizes: dict[int, float] = {}
-    waiting: list[int] = []            # operands come before what is made of them
+    waiting: list[int] = []            # latest nodes first; operands have smaller numbers
 
     def put(node: int, factor: float, size: float) -> None:
         if node not in factors:
@@ -352,7 +352,7 @@ def _collected_sum(graph: Graph, terms: Sequence[int]) -> int:
 def _without_influence(
     system: Equations, terms: Sequence[int], total: int, points: Points
 ) -> set[int]:
-    """Find the leaves whose influence cancels in a sum, up to round-off."""
+    """Find the leaves whose influence on a sum cancels up to round-off."""
     graph = system.graph
     leaves = [x for x in graph.inputs([total]) if graph.nodes[x][0] == op.Y]
     found = gradients(graph, [*terms, total], leaves)

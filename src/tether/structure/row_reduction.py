@@ -1,12 +1,13 @@
-"""Systems of whole arrays of index 2 and 3, reduced to index 1 without taking them apart.
+"""Systems of whole arrays of index 2 and 3, reduced to index 1 without taking the arrays apart.
 
-Equations in which no unknown has its highest derivative are constraints between others that have
+Equations in which no unknown has its highest derivative are constraints on unknowns that have
 slopes. Differentiated, as arrays, they determine these slopes. Where an equation says that a slope
-is another unknown, p' = v, that is put in: constraints on positions become constraints on
-velocities first, and are differentiated once more. If that does not help, so is what other
-equations say about a single slope, m p' = f(t, y), where nothing in f is a multiplier. Where the
-system that they make with the other equations is regular it has index 1 (Pryce's offsets are the
-numbers of differentiations). The constraints of all levels are what its solutions are kept on.
+is another unknown, p' = v, the slope is replaced: constraints on positions become constraints on
+velocities first, and are differentiated once more. If that is not enough, slopes given by other
+equations are replaced as well, m p' = f(t, y), where f contains no multiplier. If the
+differentiated constraints and the other equations make a regular system, it has index 1 (Pryce's
+offsets are the numbers of differentiations). Its solutions are kept on the constraints of all
+levels.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tether.trace.templates import fold
 
 __all__ = ["LeadingMatrix", "RowReduction", "reduce_rows"]
 
-# Of positions, to accelerations.
+# From positions to accelerations.
 MOST_DIFFERENTIATIONS = 2
 
 
@@ -43,14 +44,14 @@ class RowReduction:
     system : RowTable
         Its equations: those of the user, some of them differentiated.
     constraints : RowTable
-        Those as they were written, then what one differentiation makes of some of them.
+        The constraints as written, then some of them differentiated once.
     rows, last : ndarray
-        Which equations are constraints, and of each the place of its last level among the
+        Which equations are constraints, and for each the place of its last level among the
         constraints.
     index : int
-        Index of the system as it was written.
+        Index of the system as written.
     multipliers, positions : ndarray of bool
-        Unknowns that have no slope in the equations, and those whose slope an equation tells.
+        Unknowns that have no slope in the equations, and those whose slope is given by an equation.
     """
 
     system: RowTable
@@ -93,7 +94,7 @@ class LeadingMatrix:
         )
 
     def solver(self, entries: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-        """Return what solves equations with a matrix of these entries; None: it is singular."""
+        """Return a function that solves with the matrix of these entries; None if singular."""
         from scipy.sparse import csc_array  # late, to save time
         from scipy.sparse.linalg import splu
 
@@ -116,7 +117,7 @@ class LeadingMatrix:
 def reduce_rows(
     found: ArrayTrace, t: float, y: np.ndarray, yp: np.ndarray, args: np.ndarray, units: Units
 ) -> RowReduction | None:
-    """Reduce a system of whole arrays to index 1; None where that takes more than is done here.
+    """Reduce a system of whole arrays to index 1; None if that takes more than is done here.
 
     Parameters
     ----------
@@ -158,7 +159,7 @@ def _reduced(
     found: ArrayTrace, slopes: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray,
     args: np.ndarray, units: Units,
 ) -> RowReduction | None:
-    """Reduce a system, with elements that stand for slopes."""
+    """Reduce a system in which the elements `slopes` replace the slopes of all unknowns."""
     assert found.source is not None
     batches, outputs = found.source
     tops, first = outputs.copy(), _without_lead(found.table)
@@ -200,7 +201,7 @@ def _without_lead(table: RowTable) -> np.ndarray:
 
 
 def _kinematic(batches: Batches, outputs: np.ndarray) -> np.ndarray:
-    """Elements that stand for slopes: other unknowns where an equation is p' - v or v - p'."""
+    """Elements that replace slopes: other unknowns where an equation is p' - v or v - p'."""
     n = batches.n
     slopes = np.arange(n, 2 * n)
     for batch in batches.batches:
@@ -215,7 +216,7 @@ def _kinematic(batches: Batches, outputs: np.ndarray) -> np.ndarray:
 
 
 def _explicit(batches: Batches, outputs: np.ndarray, table: RowTable) -> np.ndarray:
-    """Elements that stand for slopes: f / m where an equation is m p' - f, or another such form.
+    """Elements that replace slopes: f / m where an equation is m p' - f, or of a similar form.
 
     f depends neither on slopes nor on multipliers, and m is a number.
     """
@@ -233,7 +234,7 @@ def _explicit(batches: Batches, outputs: np.ndarray, table: RowTable) -> np.ndar
         for part, rest in ((one, other), (other, one)):
             slope, factor = _scaled_slopes(batches, part, varies)
             chosen = np.flatnonzero((slope >= 0) & ~implicit[rest])
-            chosen = chosen[slopes[slope[chosen] - n] == slope[chosen]]        # not known as yet
+            chosen = chosen[slopes[slope[chosen] - n] == slope[chosen]]        # not replaced yet
             if len(chosen):
                 value = batches.add(op.DIV, rest[chosen], factor[chosen])
                 if batch.code == op.ADD:
@@ -245,7 +246,7 @@ def _explicit(batches: Batches, outputs: np.ndarray, table: RowTable) -> np.ndar
 def _scaled_slopes(
     batches: Batches, elements: np.ndarray, varies: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of elements that are multiples of one slope, the slope and the factor; -1 for others."""
+    """Slope and factor of elements that are multiples of one slope; -1 for others."""
     n = batches.n
     is_slope = (elements >= n) & (elements < 2 * n)
     slope = np.where(is_slope, elements, -1)
@@ -257,9 +258,9 @@ def _scaled_slopes(
         operands = [picked(operand, elements[mine] - batch.start) for operand in batch.operands]
         if batch.code == op.NEG:
             operands.append(np.full(len(mine), batches.constant(-1.0)))
-        ways = [operands] if batch.code == op.DIV else [operands, operands[::-1]]
-        for one, other in ways:
-            known = other < len(varies)        # all but numbers that were made here
+        orders = [operands] if batch.code == op.DIV else [operands, operands[::-1]]
+        for one, other in orders:
+            known = other < len(varies)        # all but constants that were added here
             is_multiple = (one >= n) & (one < 2 * n)
             is_multiple[known] &= ~varies[other[known]]
             fits = np.flatnonzero(is_multiple)

@@ -1,4 +1,4 @@
-"""What the pattern of templates tells about the structure of a large system."""
+"""The structure of a large system, from the pattern of its templates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["has_regular_structure", "leading_entries"]
 def leading_entries(table: RowTable) -> tuple[np.ndarray, np.ndarray]:
     """Mark the entries of F_y and of F_y' that belong to the highest derivatives of unknowns.
 
-    Those of an unknown whose slope occurs nowhere are the ones of F_y.
+    If the slope of an unknown occurs nowhere, its entries are those of F_y.
 
     Examples
     --------

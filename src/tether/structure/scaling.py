@@ -1,8 +1,8 @@
 """Units: of unknowns and of time, and matrices in natural units.
 
-Nothing may depend on the units in which somebody has written a system down. What a change of an
-unknown means is told by its absolute tolerance: changes of two unknowns by as many of their
-tolerances are alike. The values of the moment tell nothing, since they may be zero.
+No result may depend on the units in which a system is written. How much a change of an unknown
+matters is known from its absolute tolerance: changes of two unknowns by the same number of their
+tolerances matter alike. Present values cannot tell, since they may be zero.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["Ranges", "Units", "balanced", "balanced_sparse", "independent", "non
 RTOL, ATOL = 1e-6, 1e-9
 # Components of unit vectors below this are the noise of differences.
 PARTICIPATES = 1e-9
-# Numbers below this have lost their digits, and what is divided by them overflows.
-NEXT_TO_NOTHING = 1e-290
+# Smaller numbers have lost digits, and quotients by them overflow.
+SMALLEST_DIVISOR = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +34,9 @@ class Units:
     Attributes
     ----------
     y : ndarray
-        Changes of the unknowns that are alike.
+        Changes of the unknowns that matter alike.
     t : float
-        The time that is looked at, over which an unknown may change by its unit.
+        Length of the time interval, in which an unknown may change by its unit.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Units:
     def of(
         cls, rtol: np.ndarray, atol: np.ndarray, y: np.ndarray, span: float = math.inf
     ) -> Units:
-        """Read units off tolerances; where one is relative alone, the value has to serve."""
+        """Derive units from tolerances, or from the value where there is no absolute one."""
         time = span if math.isfinite(span) else 1.0
         relative = rtol[rtol > 0.0].min(initial=1.0) if rtol.any() else RTOL
         unit = np.where(atol > 0.0, atol / ATOL * (RTOL / relative), np.abs(y))
@@ -66,7 +66,7 @@ class Units:
 
     @classmethod
     def of_options(cls, options: Options, y: np.ndarray, span: float = math.inf) -> Units:
-        """Do the same, at once where all unknowns have the same tolerances."""
+        """Derive units from options, quickly if all unknowns have the same tolerances."""
         rtol, atol = options.rtol, options.atol
         if isinstance(rtol, float) and isinstance(atol, float) and rtol > 0.0 and atol > 0.0:
             unit = atol / ATOL * (RTOL / min(rtol, 1.0))
@@ -79,7 +79,7 @@ class Units:
         return cls(np.ones(n))
 
     def with_more(self, count: int) -> Units:
-        """Add unknowns that are shares of something."""
+        """Add unknowns that are shares, with the unit 1."""
         return Units(np.append(self.y, np.ones(count)), self.t)
 
     def largest(self, y: np.ndarray) -> float:
@@ -87,13 +87,13 @@ class Units:
         return float(np.max(np.abs(y) / self.y, initial=0.0)) or 1.0
 
     def sizes(self, y: np.ndarray, share: float) -> np.ndarray:
-        """Give every unknown a size: that of its value, or of a share of the largest beside it."""
+        """Size of every unknown: that of its value, and at least a share of the largest value."""
         return np.maximum(np.abs(y), share * self.largest(y) * self.y)
 
 
 @lru_cache(maxsize=64)
 def _equal(n: int, unit: float, time: float) -> Units:
-    """Units of n unknowns that are alike; most runs have the tolerances of the one before."""
+    """Equal units of n unknowns; kept, since most runs have the tolerances of the one before."""
     units = np.full(n, unit)
     units.flags.writeable = False
     return Units(units, time)
@@ -102,7 +102,7 @@ def _equal(n: int, unit: float, time: float) -> Units:
 def balanced(matrix: np.ndarray, sweeps: int = 8) -> tuple[np.ndarray, np.ndarray]:
     """Factors of rows and columns that bring their largest entries towards 1.
 
-    Of a matrix, or of every matrix in a stack.
+    Works on one matrix, or on a stack of them.
 
     Examples
     --------
@@ -146,14 +146,14 @@ def balanced_sparse(matrix: Any, sweeps: int = 8) -> tuple[np.ndarray, np.ndarra
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """What a matrix reaches, and what it does not see.
+    """Bases of the range and the null spaces of a matrix.
 
     Attributes
     ----------
     reached, left : ndarray
         Combinations of its rows, one in each column: independent ones, and those that vanish.
     right : ndarray
-        Vectors that it makes zero, one in each column.
+        Vectors that the matrix maps to zero, one in each column.
     """
 
     reached: np.ndarray
@@ -171,7 +171,7 @@ def ranges(matrix: np.ndarray, unit: np.ndarray, tolerance: float) -> Ranges:
     unit : ndarray
         Units of its columns.
     tolerance : float
-        Singular values below this, of the largest, are zero.
+        Singular values below this share of the largest are zero.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def ranges(matrix: np.ndarray, unit: np.ndarray, tolerance: float) -> Ranges:
 
 
 def independent(matrix: np.ndarray, unit: np.ndarray, tolerance: float) -> np.ndarray:
-    """Find combinations of the rows that are independent, a row each: what `ranges` reaches.
+    """Find independent combinations of the rows, one in each row: as `reached` of `ranges`.
 
     Examples
     --------
@@ -208,5 +208,5 @@ def independent(matrix: np.ndarray, unit: np.ndarray, tolerance: float) -> np.nd
 
 
 def nonzero(x: np.ndarray) -> np.ndarray:
-    """Replace 0, and what is next to it, by 1, for divisors."""
-    return np.where(x > NEXT_TO_NOTHING, x, 1.0)
+    """Replace 0, and numbers next to it, by 1, for divisors."""
+    return np.where(x > SMALLEST_DIVISOR, x, 1.0)

@@ -7,9 +7,10 @@ singular; the smallest c_i >= 0 and d_j with
     d_j - c_i >= sigma_ij,    equality on the assignment                                   (S)
 
 say how often each equation must be differentiated, c_i, to determine the derivative of order
-d_j of every variable. The Jacobian of these, df_i^(c_i) / dy_j^(d_j), has entries only where (S)
-is an equality, and there it is df_i / dy_j^(sigma_ij): the *system Jacobian*. If it is regular
-the offsets are right, and its block triangular form is that of the system.
+d_j of every variable. The Jacobian of the differentiated equations, df_i^(c_i) / dy_j^(d_j), has
+entries only where (S) is an equality, and there it is df_i / dy_j^(sigma_ij): the *system
+Jacobian*. If it is regular the offsets are right, and its block triangular form is that of the
+system.
 
 The assignment is found as Pantelides does: where an equation finds no variable, all equations and
 variables seen on the way are differentiated once more.
@@ -42,9 +43,9 @@ class Unmatched:
     Attributes
     ----------
     equations : tuple of int
-        Equations that are too many for the variables in them.
+        Equations that have too few variables between them.
     variables : tuple of int
-        Variables that the remaining equations do not suffice for, or that appear nowhere.
+        Variables for which too few equations remain, or that appear nowhere.
     """
 
     equations: tuple[int, ...]
@@ -107,7 +108,7 @@ class Signature:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """Block triangular form of the system Jacobian; every block needs only earlier ones."""
+        """Block triangular form of the system Jacobian; blocks depend on earlier ones alone."""
         variables_of = [self.tight(i) for i in range(len(self.c))]
         owner = {j: i for i, j in enumerate(self.match)}
         needs = [[owner[j] for j in variables if owner[j] != i]
@@ -161,7 +162,7 @@ def find_signature(orders: Orders) -> Signature | Unmatched:
 def _smallest_offsets(
     orders: Orders, match: Sequence[int], least: int = 0
 ) -> tuple[tuple[int, ...], ...]:
-    """Smallest offsets with d_j not below `least`; those that rise let others rise in turn."""
+    """Smallest offsets with d_j not below `least`; each that rises may raise others."""
     n = len(orders)
     c, d, owner = [0] * n, [least] * n, [0] * n
     for i, row in enumerate(orders):
@@ -187,7 +188,7 @@ def _smallest_offsets(
 
 
 class _Matching:
-    """Equations assigned to variables along the pairs that are allowed at present."""
+    """Equations assigned to variables, with the pairs that are allowed at present."""
 
     def __init__(self, orders: Orders, allowed: Callable[[int, int], bool]) -> None:
         self.orders, self.allowed = orders, allowed
@@ -238,7 +239,7 @@ class _Matching:
             self.variable[i], j = j, self.variable[i]
 
     def unmatched(self) -> Unmatched:
-        """Find what is overdetermined and what underdetermined (Dulmage and Mendelsohn)."""
+        """Find the overdetermined and underdetermined parts (Dulmage and Mendelsohn)."""
         equations = {i for i, j in enumerate(self.variable) if j < 0}
         stack = list(equations)
         while stack:

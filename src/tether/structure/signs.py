@@ -1,8 +1,8 @@
 """Signs of unknowns that are written in other ways.
 
-Dry friction is ``copysign(mu, v)`` or ``mu * v / abs(v)`` as well as ``mu * sign(v)``. They differ
-at v = 0 alone, where the first has two values and the second none. A solution that sticks stays
-there, and what the equations are on both sides decides (`tether.structure.sliding`).
+Dry friction may be written ``copysign(mu, v)`` or ``mu * v / abs(v)`` as well as ``mu * sign(v)``.
+They differ only at v = 0, where the first has two values and the second none. A solution that
+sticks stays there, governed by the equations on both sides (`tether.structure.sliding`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["with_signs"]
 
 
 def with_signs(traced: Trace) -> Trace:
-    """Return the same equations with a sign for every quotient or choice that is one.
+    """Return the same equations with ``sign`` for every quotient or choice that equals one.
 
     Examples
     --------
@@ -47,9 +47,9 @@ def _as_sign(graph: Graph, node: int) -> int | None:
 
 
 def _quotient(graph: Graph, a: int, b: int) -> int | None:
-    """Write a / b as a sign where one of them is the size of the other, or of a factor of it."""
-    for size, x, is_below in ((b, a, True), (a, b, False)):
-        inner = _in_size(graph, size)
+    """Write a / b as a sign if one of them is the absolute value of the other, or of a factor."""
+    for absolute, x, is_below in ((b, a, True), (a, b, False)):
+        inner = _in_absolute(graph, absolute)
         if inner is None:
             continue
         sign = graph.unary(op.SIGN, inner)
@@ -63,7 +63,7 @@ def _quotient(graph: Graph, a: int, b: int) -> int | None:
     return None
 
 
-def _in_size(graph: Graph, node: int) -> int | None:
+def _in_absolute(graph: Graph, node: int) -> int | None:
     """Return x for abs(x), for the square root of its square and for hypot(x, 0)."""
     code, a, b, _ = graph.nodes[node]
     if code == op.ABS:
@@ -77,7 +77,7 @@ def _in_size(graph: Graph, node: int) -> int | None:
 
 
 def _without(graph: Graph, node: int, factor: int) -> int | None:
-    """Return what is left of a product without one factor; None if it is not one of them."""
+    """Return a product without one of its factors; None if it has no such factor."""
     if node == factor:
         return graph.one
     code, a, b, _ = graph.nodes[node]

@@ -1,9 +1,10 @@
-"""Solutions that stay on a surface where the equations jump, because both sides point at it.
+"""Solutions that stay on a surface where the equations jump, because both sides push them onto it.
 
-Dry friction at rest, a relay that holds what it controls, an ideal saturation. On the surface the
-equations are a mixture of those of its two sides (Filippov): a share between 0 and 1 is a further
-unknown, and that the solution stays on the surface is a further equation. That is a system of a
-higher index, reduced like any other. It holds as long as the share stays between 0 and 1.
+Examples are dry friction at rest, a relay that holds a temperature, an ideal saturation. On the
+surface the equations are a mixture of those of its two sides (Filippov): the share of one side,
+between 0 and 1, is a further unknown, and the condition that the solution stays on the surface is a
+further equation. The result has a higher index and is reduced like any other system. It holds as
+long as the share stays between 0 and 1.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["sliding"]
 def sliding(traced: Trace, surfaces: Sequence[Surface]) -> Trace:
     """Return the equations of solutions that stay on some surfaces.
 
-    Their last unknowns are the shares of the equations below the surfaces.
+    Their last unknowns are the shares that the equations below each surface have.
 
     Examples
     --------

@@ -4,9 +4,9 @@ The jump w = y+ - y- and the impulses p are solved for together with the constra
 
     E w + A p = 0,   E p = 0,   g(y- + w, v) = 0,
 
-by Newton's method, with the mean of E on the way and A behind the jump as they are at the last
-iterate; v are derivatives that are unknowns of the reduced system. Where these equations leave
-something open or contradict each other nothing is found, and `jump.py` has to look closer.
+by Newton's method, with the mean of E along the path and A after the jump both taken at the last
+iterate; v are derivatives that are unknowns of the reduced system. If these equations leave
+something open or contradict each other nothing is found, and `jump.py` uses full matrices.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from tether.structure.scaling import nonzero
 
 __all__ = ["SparseLaw", "impulses_of"]
 
-# Relative to the size of the unknowns: a change that ends the iteration.
+# Change, relative to the unknowns, that ends the iteration.
 SETTLED = 1e-14
-# Relative: a change that is no longer made smaller is round-off below this.
+# A relative change below this is round-off if it has not fallen to this share of the one before.
 ROUND_OFF = 1e-11
 STILL_SETTLING = 0.5
 MAX_ROUNDS = 60
-# What may be left of an equation, of the sum of its terms.
+# An equation holds if its value is below this share of the sum of its terms ...
 LEFT_OVER = 1e-9
-# ... and of the sizes of unknowns and impulses, where nothing moves.
-NOTHING = 1e-13
-# Of the largest pivot: below this, equations leave something open.
+# ... or, where nothing moves, below this share of what unknowns and impulses of full size give.
+NOISE = 1e-13
+# Equations leave something open if a pivot is below this share of the largest.
 OPEN = 1e-10
-# Of the largest: an impulse below this is round-off.
+# An impulse below this share of the largest is round-off.
 NO_IMPULSE = 1e-12
 
 Solver = Callable[[np.ndarray], np.ndarray]
@@ -46,7 +46,7 @@ class SparseLaw:
     Attributes
     ----------
     mean : callable
-        Mean of F_y' on the straight way between two points, and F_y at the second, for the
+        Mean of F_y' on the straight path between two points, and F_y at the second, for the
         unknowns of the user.
     constraints, slopes : callable
         All constraints, and their sparse derivatives, as functions of all unknowns.
@@ -62,7 +62,7 @@ class SparseLaw:
     def follow(
         self, before: np.ndarray, movable: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Find all unknowns behind the jump, and the impulses; None where that does not work.
+        """Find all unknowns after the jump, and the impulses; None if that fails.
 
         `movable` says which unknowns of the user may change; derivatives always may.
         """
@@ -89,7 +89,7 @@ class SparseLaw:
     def _step(
         self, E: Any, A: Any, g_x: Any, left: np.ndarray, free: np.ndarray
     ) -> np.ndarray | None:
-        """Change all unknowns and impulses so that nothing is left of the law, or nearly so."""
+        """Newton step for all unknowns and impulses; None if the equations leave some open."""
         from scipy.sparse import block_array, csr_array  # late, to save time
 
         n, further = E.shape[0], len(free) - E.shape[0]
@@ -103,7 +103,7 @@ class SparseLaw:
             return None
         rows = np.flatnonzero(largest)
         columns = abs(matrix).max(axis=0).toarray().reshape(-1) > 0.0
-        columns[: len(free)] &= free           # what occurs nowhere stays as it is
+        columns[: len(free)] &= free           # unknowns that occur nowhere stay as they are
         columns = np.flatnonzero(columns)
         solve = _solver((_diagonal(1.0 / nonzero(largest)) @ matrix)[rows][:, columns])
         if solve is None:
@@ -113,14 +113,14 @@ class SparseLaw:
         return step * np.append(self.size, self.size[:n])
 
     def _holds(self, before: np.ndarray, x: np.ndarray, p: np.ndarray) -> bool:
-        """Whether all equations of the law hold, but for round-off."""
+        """Whether all equations of the law hold up to round-off."""
         n = len(p)
         E, A = self.mean(before[:n], x[:n])
         g, g_x = self.constraints(x), self.slopes(x)
         w = x[:n] - before[:n]
         left = np.concatenate([E @ w + A @ p, E @ p, g])
         impulse = self.size[:n] * np.max(np.abs(p) / self.size[:n], initial=0.0)
-        noise = NOTHING * (abs(E) @ self.size[:n] + abs(A) @ impulse)
+        noise = NOISE * (abs(E) @ self.size[:n] + abs(A) @ impulse)
         allowed = np.concatenate([
             noise + LEFT_OVER * (abs(E) @ np.abs(w) + abs(A) @ np.abs(p)),
             LEFT_OVER * (abs(E) @ impulse),
@@ -143,9 +143,9 @@ def _diagonal(values: np.ndarray) -> Any:
 
 
 def _solver(matrix: Any) -> Solver | None:
-    """Return what solves equations of which some may follow from others; None: some are missing.
+    """Return a function that solves equations, some redundant; None if too few are independent.
 
-    The shortest remainder and the solution are those of [I M; M^T 0] [r; x] = [b; 0].
+    The residual r of least squares and the solution x satisfy [I M; M^T 0] [r; x] = [b; 0].
     """
     from scipy.sparse import block_array, eye_array
     from scipy.sparse.linalg import splu

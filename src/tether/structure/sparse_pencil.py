@@ -1,8 +1,8 @@
-"""Singular pencils of sparse matrices, without their singular values: by inverse iteration.
+"""Singular pencils of sparse matrices, found by inverse iteration.
 
-For n unknowns these would take time like n cubed and memory like n squared. Whether s E + A is
-singular whatever s, and by which equations and unknowns, follows from a few solutions with sparse
-factors.
+Singular values of n unknowns would take time like n cubed and memory like n squared. Whether
+s E + A is singular for every s, and by which equations and unknowns, follows from a few solutions
+with sparse factors.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from tether.structure.scaling import nonzero
 
 __all__ = ["singular_pencil"]
 
-# Singular values of the scaled matrix that count as zero; differences are not more exact.
+# Singular values of the scaled matrix below this are zero; differences are not more exact.
 TOLERANCE = 1e-7
-# Of a matrix that is singular to the last bit this much is added to the diagonal.
+# Added to the diagonal, so that exactly singular matrices have factors.
 NUDGE = 1e-13
-# Null vectors that are looked for at first, and at most: so many dependences are too many to tell.
-FIRST, MOST = 8, 64
+# Number of null vectors looked for at first, and at most: more dependences would tell nothing.
+FIRST_VECTORS, MOST_VECTORS = 8, 64
 ITERATIONS = 3
 SWEEPS = 4
 
 
 def singular_pencil(E: Any, A: Any, scale: np.ndarray) -> Pencil | None:
-    """Return a singular pencil s E + A with its equations and unknowns; None for a regular one.
+    """Return a singular pencil s E + A and what makes it singular; None for a regular one.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def singular_pencil(E: Any, A: Any, scale: np.ndarray) -> Pencil | None:
             return None
         left.append(found[0])
         right.append(found[1])
-    # a shift that meets an eigenvalue of the regular part has null vectors too many
+    # a shift that is an eigenvalue of the regular part has too many null vectors
     fewest = min(vectors.shape[1] for vectors in left)
     return Pencil(
         index=None,
@@ -98,8 +98,8 @@ def _times(rows: np.ndarray, matrix: Any, columns: np.ndarray) -> Any:
 def _null_vectors(matrix: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the left and right null vectors of a matrix as columns; None if there are none.
 
-    Where a pivot is zero up to round-off, a solution is as good as a null vector. To be sure that
-    there are pivots at all, next to nothing is added to the diagonal.
+    With a pivot that is zero up to round-off, solutions are null vectors. A tiny amount is added to
+    the diagonal, so that no pivot is exactly zero.
     """
     from scipy.sparse import diags_array  # late, to save time
     from scipy.sparse.linalg import splu
@@ -110,7 +110,7 @@ def _null_vectors(matrix: Any) -> tuple[np.ndarray, np.ndarray] | None:
         factors = splu((matrix + diags_array(NUDGE * draw.uniform(0.5, 1.0, n))).tocsc())
     except RuntimeError:
         return None
-    count = min(FIRST, n)
+    count = min(FIRST_VECTORS, n)
     while True:
         left = np.linalg.qr(draw.standard_normal((n, count)))[0]
         for _ in range(ITERATIONS):
@@ -128,12 +128,12 @@ def _null_vectors(matrix: Any) -> tuple[np.ndarray, np.ndarray] | None:
             return None
         if not zero.all() or count == n:
             return left @ among_left[:, zero], right @ among_right[zero].T
-        if count >= MOST:
+        if count >= MOST_VECTORS:
             return None
         count = min(2 * count, n)
 
 
 def _support(spaces: list[np.ndarray], fewest: int) -> tuple[int, ...]:
-    """Say what takes part whatever the shift; with some, a null vector runs through a chain."""
+    """Find what takes part at every shift: at some, null vectors run through chains of others."""
     shares = [np.abs(space).max(axis=1) for space in spaces if space.shape[1] == fewest]
     return tuple(np.flatnonzero(np.min(shares, axis=0) > PARTICIPATES).tolist())

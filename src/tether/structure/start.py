@@ -1,4 +1,4 @@
-"""Start: starting values, and what became of those that were given."""
+"""Start: starting values, and how they differ from those that were given."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tether.structure.pencil import Pencil
 
 __all__ = ["Start", "changed_values"]
 
-# Of its tolerance: by what less a value changes is round-off to whoever chose that tolerance.
+# A change below this share of the tolerance counts as round-off.
 NO_CHANGE = 1e-6
 
 
 def changed_values(
     new: np.ndarray, old: np.ndarray, tolerances: np.ndarray
 ) -> dict[int, float]:
-    """Return which values were changed by more than round-off, and by how much."""
-    if new.tobytes() == old.tobytes():         # as mostly; it takes a tenth of the time
+    """Return the changes of values that were changed by more than round-off, by index."""
+    if new.tobytes() == old.tobytes():         # the usual case, in a tenth of the time
         return {}
     change = new - old
     return {int(j): float(change[j]) for j in (abs(change) > NO_CHANGE * tolerances).nonzero()[0]}
@@ -54,12 +54,12 @@ class Start:
     pencil : Pencil or None
         Local index and kinds of the unknowns, where the index is above 1.
     jump : Jump or None
-        Where variables that evolve had to jump: what the equations say about it.
+        The jump by the law of the equations, if differential variables had to jump.
     lawful : bool
-        False if they had to, and no values that the equations lead to were found: then the change
-        is the smallest that will do.
+        False if they had to jump and the law gave no values: then the change is the smallest that
+        makes them consistent.
     status : Status
-        How a run that cannot begin here ends.
+        Status of a run that cannot begin because the start failed.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Start:
     yp: np.ndarray
     success: bool
     reason: Reason = field(repr=False)
-    message: str = ""                  # written where somebody reads it
+    message: str = ""                  # filled in where it is shown
     moved: dict[int, float] = field(default_factory=dict)
     residual: tuple[float, float] = (0.0, 0.0)
     ypp: np.ndarray | None = field(default=None, repr=False)
@@ -82,11 +82,10 @@ class Start:
     pencil: Pencil | None = field(default=None, repr=False)
     jump: Jump | None = field(default=None, repr=False)
     lawful: bool = field(default=True, repr=False)
-    # of a run from here, if there was no success
     status: Status = field(default=Status.NO_CONSISTENT_START, repr=False)
 
     def after(self, earlier: Start) -> Start:
-        """Return the same with the jump to where it was made from."""
+        """Combine this start with the earlier one whose values it was made from."""
         jump = earlier.jump if self.jump is None else self.jump.after(earlier.jump)
         return replace(self, jump=jump, lawful=self.lawful and earlier.lawful)
 

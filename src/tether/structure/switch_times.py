@@ -1,10 +1,10 @@
 """When a traced function switches by time alone: known before the run gets there.
 
-Conditions, steps and tables of t and the arguments turn at times that follow from the function:
+Conditions, steps and tables of t and the arguments switch at times that follow from the function:
 `t > 2`, `t % T < d`, `np.floor(t)`, `np.sin(w * t) > 0`, the points of a table that are joined by
-straight lines. The next time is found exactly where the expression is a straight line in t as long
-as nothing else turns. Others are looked for by bounds over intervals, which are halved as long as
-something may turn in them: no pulse is too narrow to be found.
+straight lines. The next time is found exactly if the expression is a straight line in t between
+other switches. Others are found by bounds over intervals, which are halved as long as something
+may switch in them: no pulse is too narrow to be found.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from tether.trace.tracer import Trace
 __all__ = ["SwitchTimes", "Timetable"]
 
 EPS = float(np.finfo(float).eps)
-# The interval is cut into so many to begin with ...
+# Number of parts into which the interval is cut at first.
 FIRST_CUTS = 64
-# ... and so many that something may turn in are halved at once, the next ones first.
+# Number of parts, the nearest first, that are halved at once if something may switch in them.
 MOST_AT_ONCE = 4096
-# If more of them are left so many times in a row, points are looked at instead, so many.
+# After this many rounds with more parts than that, values at some points are compared instead.
 MOST_CROWDED = 30
-LOOKS = 10_000
-# Below so many units of round-off bounds tell no more than the values do.
+POINTS = 10_000
+# In an interval of fewer units of round-off, bounds tell no more than values do.
 CLOSE = 64.0
 
 STEPS = (op.FLOOR, op.CEIL, op.MOD)
-TWO_SIDED = (op.LT, op.LE, op.MIN, op.MAX)
-ONE_SIDED = (op.ABS, op.SIGN)
+OF_TWO_OPERANDS = (op.LT, op.LE, op.MIN, op.MAX)
+OF_ONE_OPERAND = (op.ABS, op.SIGN)
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchTimes:
-    """What turns with time in a function; `of` makes it, None where nothing does.
+    """The nodes of a function that switch by time alone; made by `of`, None if there are none.
 
     Attributes
     ----------
     graph : Graph
-        Where the expressions live.
+        The graph of the expressions.
     straight, curved : tuple of int
-        Nodes that turn where an expression passes a value: one that is a straight line in t
-        between the times at which something turns, and others.
+        Nodes that switch where an expression passes a value: an expression that is a straight line
+        in t between switches, or any other.
     places : tuple of int
-        For each of the others, an expression that changes its value where it turns; if it is a
-        table, the operand ...
+        For each curved node, an expression whose value changes where the node switches; for a
+        table, its operand ...
     starts : tuple
-        ... that passes one of these values there.
+        ... which passes one of these values there; None for other nodes.
     program : Program
-        Of the places.
+        Program of `places`.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class SwitchTimes:
 
     @classmethod
     def of(cls, traced: Trace) -> SwitchTimes | None:
-        """Look for what turns with time; None where nothing does."""
+        """Look for nodes that switch by time alone; None if there are none."""
         graph = traced.graph
         ends = _ends(graph, traced.outputs)
         found = [
@@ -109,14 +109,14 @@ class SwitchTimes:
 
     @cached_property
     def straight_cone(self) -> list[int]:
-        """What the nodes with straight lines need, in order: the values of few tables."""
+        """Nodes that the straight ones need, in order; tables only if their value is used."""
         graph, cone = self.graph, self.graph.cone(self.straight)
         used = {x for node in cone for x in graph.operands(node)}
         return [node for node in cone if graph.nodes[node][0] != op.TABLE or node in used]
 
     @cached_property
     def curved_cone(self) -> list[int]:
-        """What the others need."""
+        """Nodes that the curved ones need, in order."""
         return self.graph.cone(self.places)
 
     def timetable(self, args: np.ndarray, t: float, t_end: float) -> Timetable:
@@ -125,7 +125,7 @@ class SwitchTimes:
 
 
 def _ends(graph: Graph, outputs: Sequence[int]) -> set[int]:
-    """Conditions behind which the function has no value: a run does not begin anew there."""
+    """Conditions with a branch that has no value: a run does not begin anew there."""
     found: set[int] = set()
     for node in graph.cone(outputs):
         if graph.nodes[node][0] == op.SELECT:
@@ -136,7 +136,7 @@ def _ends(graph: Graph, outputs: Sequence[int]) -> set[int]:
 
 
 def _place(graph: Graph, node: int) -> int:
-    """Make an expression that changes its value where a node turns, or passes that of a table."""
+    """Make an expression whose value changes where a node switches; of a table, its operand."""
     code, a, b, _ = graph.nodes[node]
     if code == op.TABLE:
         return a
@@ -148,7 +148,7 @@ def _place(graph: Graph, node: int) -> int:
 
 
 def _straight_lines(graph: Graph, cone: Sequence[int]) -> dict[int, bool]:
-    """Tell which nodes are straight lines in t as long as nothing turns."""
+    """Tell which nodes are straight lines in t between switches."""
     found: dict[int, bool] = {}
     for node in cone:
         code, a, b, _ = graph.nodes[node]
@@ -167,23 +167,23 @@ def _straight_lines(graph: Graph, cone: Sequence[int]) -> dict[int, bool]:
 
 
 _STRAIGHT = frozenset((
-    op.ADD, op.SUB, op.NEG, op.SELECT, *op.CONDITIONS, *STEPS, *TWO_SIDED, *ONE_SIDED,
+    op.ADD, op.SUB, op.NEG, op.SELECT, *op.CONDITIONS, *STEPS, *OF_TWO_OPERANDS, *OF_ONE_OPERAND,
 ))
 
 
 class Timetable:
-    """When something turns in one interval, for given arguments."""
+    """Switch times in one interval, for given arguments."""
 
     def __init__(self, what: SwitchTimes, args: np.ndarray, t: float, t_end: float) -> None:
         self.what, self.args, self.t_end = what, args, t_end
         self.direction = math.copysign(1.0, t_end - t)
         self.span = abs(t_end - t)
-        self._known: list[float] = []          # of what is curved, up to the horizon
+        self._known: list[float] = []          # switches of curved nodes up to the horizon
         self._horizon = t
-        self._last: tuple[float, float | None] | None = None   # a time and what comes next
+        self._last: tuple[float, float | None] | None = None   # a time and the next switch
 
     def next(self, t: float) -> float | None:
-        """First time after t at which something turns; None if nothing does."""
+        """First time after t at which something switches; None if nothing does."""
         if self._last is not None:
             since, found = self._last
             is_ahead = found is None or self.direction * (found - t) > 0.0
@@ -245,7 +245,7 @@ class Timetable:
                 slope = slopes[a] if values[a] > 0.0 else -slopes[a]
             elif code == op.MOD:
                 value, slope = float(np.mod(values[a], values[b])), slopes[a]
-            elif code in TWO_SIDED:
+            elif code in OF_TWO_OPERANDS:
                 value = float(values[a] < values[b] if code == op.LT else values[a] <= values[b])
             elif code == op.TABLE:
                 table = graph.tables[b]
@@ -258,7 +258,7 @@ class Timetable:
 
     @cached_property
     def _static(self) -> dict[int, float]:
-        """Values of what follows from the arguments."""
+        """Values of nodes that depend on the arguments alone."""
         graph, values = self.what.graph, {}
         for node in self.what.straight_cone:
             code, a, _, _ = graph.nodes[node]
@@ -271,11 +271,11 @@ class Timetable:
         return values
 
     def _wait(self, node: int, values: dict[int, float], slopes: dict[int, float]) -> float:
-        """How long it takes until a node turns; infinite if it does not."""
+        """How long it takes until a node switches; infinite if it does not."""
         graph = self.what.graph
         code, a, b, _ = graph.nodes[node]
         height, rate = values[a], slopes[a]
-        if code in TWO_SIDED:
+        if code in OF_TWO_OPERANDS:
             height, rate = height - values[b], rate - slopes[b]
         elif code == op.MOD:
             if not values[b]:
@@ -301,7 +301,7 @@ class Timetable:
         return wait if wait > 0.0 else math.inf
 
     def _sharpened(self, node: int, t: float, guess: float) -> float:
-        """Time at which a node turns, up to round-off, next to a guess that may be off by more."""
+        """Time at which a node switches, up to round-off, from a guess that may be less exact."""
         before, unit = self._place(node, t), EPS * max(abs(guess), EPS * self.span)
         for width in (unit, 64.0 * unit, 4096.0 * unit):
             low, high = guess - self.direction * width, guess + self.direction * width
@@ -319,7 +319,7 @@ class Timetable:
         return guess
 
     def _place(self, node: int, t: float) -> float:
-        """Return a number that changes where a node turns."""
+        """Return a number that changes where a node switches."""
         values, _ = self._lines(t)
         code, a, b, _ = self.what.graph.nodes[node]
         if code == op.MOD:
@@ -332,7 +332,7 @@ class Timetable:
             return float(values[a] < 0.0)
         return values[node]
 
-    # --- others -----------------------------------------------------------------------------
+    # --- curved -----------------------------------------------------------------------------
 
     def _next_curved(self, t: float) -> float | None:
         if not self.what.curved:
@@ -346,17 +346,17 @@ class Timetable:
             self._look_ahead()
 
     def _look_ahead(self) -> None:
-        """Find what turns next, as far as can be looked at together."""
+        """Find the next switches, as many as can be looked for together."""
         edges = np.linspace(self._horizon, self.t_end, FIRST_CUTS + 1)
         near, far = edges[:-1], edges[1:]
         horizon, crowded = self.t_end, 0
         while True:
-            turning = self._may_turn(near, far)
-            near, far = near[turning], far[turning]
+            switching = self._may_switch(near, far)
+            near, far = near[switching], far[switching]
             if len(near) > MOST_AT_ONCE:
                 crowded += 1
-                if crowded > MOST_CROWDED:     # bounds tell nothing about this expression
-                    edges = np.linspace(self._horizon, self.t_end, LOOKS + 1)
+                if crowded > MOST_CROWDED:     # bounds exclude nothing for this expression
+                    edges = np.linspace(self._horizon, self.t_end, POINTS + 1)
                     near, far, horizon = edges[:-1], edges[1:], self.t_end
                     break
                 horizon = near[MOST_AT_ONCE]
@@ -370,23 +370,23 @@ class Timetable:
         self._known = self._halved_by_values(near, far)
         self._horizon = float(horizon)
 
-    def _may_turn(self, near: np.ndarray, far: np.ndarray) -> np.ndarray:
+    def _may_switch(self, near: np.ndarray, far: np.ndarray) -> np.ndarray:
         what = self.what
         low, high = np.minimum(near, far), np.maximum(near, far)
         found = bounds_over(what.graph, what.curved_cone, self.args, low, high)
-        turns = np.zeros(len(near), bool)
+        switching = np.zeros(len(near), bool)
         for place, starts in zip(what.places, what.starts, strict=True):
             first, last = found[place]
             if starts is not None:
                 first, last = (np.searchsorted(starts, x, side="right") for x in (first, last))
-            turns |= first != last
-        return turns
+            switching |= first != last
+        return switching
 
     def _halved_by_values(self, near: np.ndarray, far: np.ndarray) -> list[float]:
-        """First times at which something has turned in small intervals, as the program sees it."""
+        """First times at which values of the program have switched, in small intervals."""
         before = self._places(near)
-        turned = np.any(before != self._places(far), axis=0)
-        near, far, before = near[turned], far[turned], before[:, turned]
+        switched = np.any(before != self._places(far), axis=0)
+        near, far, before = near[switched], far[switched], before[:, switched]
         while True:
             middle = 0.5 * (near + far)
             if np.all((middle == near) | (middle == far)):
@@ -395,7 +395,7 @@ class Timetable:
             near, far = np.where(same, middle, near), np.where(same, far, middle)
 
     def _places(self, t: np.ndarray) -> np.ndarray:
-        """Numbers that change where the nodes turn, one row for each node."""
+        """Numbers that change where the curved nodes switch, one row for each node."""
         if len(t) == 0:
             return np.zeros((len(self.what.places), 0))
         program = self.what.program
@@ -408,7 +408,7 @@ class Timetable:
 
 
 def _value(graph: Graph, node: int, values: dict[int, float]) -> float:
-    """Value of an operation where those of its operands are known."""
+    """Value of a node from those of its operands."""
     code, a, b, c = graph.nodes[node]
     if code == op.SELECT:
         return values[b] if values[a] else values[c]

@@ -1,12 +1,12 @@
 """Repairs by combinations of equations with factors that depend on the solution.
 
-Where no constant left null vector of the system Jacobian J exists, one is found from its entries
-as expressions: of a smallest set of dependent rows, one is written in terms of the others,
+Where the system Jacobian J has no constant left null vector, one is found from its entries as
+expressions: of a smallest set of dependent rows, one is written in terms of the others,
 
     J_l = sum_i w_i J_i,      g = f_l - sum_i w_i f_i^(c_i - c_l),
 
-and g replaces f_l. That is right where no w_i contains the derivatives that are to cancel, and
-whether they do cancel is looked at.
+and g replaces f_l. That is right if no w_i contains the derivatives that are to cancel; whether
+they do cancel is checked.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tether.trace.graph import STATIC
 
 __all__ = ["repair_varying"]
 
-# The factors come from a system of so many equations at most.
+# The factors come from a system of at most this many equations.
 MOST_ROWS = 5
 MOST_REPAIRS = 20
-# Pivots that are numbers are preferred to expressions unless they are smaller by this factor.
+# Constant pivots are preferred to expressions unless they are smaller by this factor.
 CONSTANT_PREFERRED = 1e3
 
 
@@ -84,7 +84,7 @@ def repair_varying(system: Equations, points: Points) -> Repaired:
 def _combined_once(
     system: Equations, signature: Signature, points: Points
 ) -> tuple[Equations, Combination] | None:
-    """Cancel leading derivatives in one equation, or else slopes; None if that is not possible."""
+    """Cancel leading derivatives in one equation, or else slopes; None if that is impossible."""
     values = system.values(points)
     finite = np.flatnonzero(np.isfinite(values).all(axis=0))
     if not len(finite):
@@ -117,11 +117,11 @@ class _Leading:
                 self.numbers[i][j] = np.array([value])
 
     def dependent_rows(self) -> Iterator[list[int]]:
-        """Give smallest sets of rows that depend on each other; the first is to be replaced."""
+        """Yield smallest sets of rows that depend on each other; the first is to be replaced."""
         for group in connected(self.numbers):
             for factors in null_vectors(self.numbers, group, self.c):
                 if 2 <= len(factors) <= MOST_ROWS + 1:
-                    # keep the simpler ones: what they are divided by is then a number
+                    # keep the simpler rows, so that divisors are numbers
                     yield sorted(factors, key=lambda i: (self.c[i], -self._variable_entries(i)))
 
     def _variable_entries(self, i: int) -> int:
@@ -141,7 +141,7 @@ class _Leading:
         return {rows[0]: graph.one} | dict(zip(others, solution, strict=True))
 
     def _independent_columns(self, rows: Sequence[int]) -> list[int]:
-        """As many columns as there are rows, in an order in which the k-th gives the k-th row."""
+        """One column for each row, the k-th of them a pivot of the k-th row."""
         columns = sorted({j for i in rows for j in self.nodes[i]})
         matrix = dense(self.numbers, rows, columns, 1)[0]
         chosen = []
@@ -162,8 +162,7 @@ class _Leading:
     def _solved(self, matrix: list[list[int]]) -> list[int]:
         """Solve for the factors by Cramer's rule.
 
-        Elimination would divide by pivots, which may vanish on the way though the determinant
-        does not.
+        Elimination would divide by pivots, which may vanish although the determinant does not.
         """
         graph, size = self.graph, len(matrix)
         known: dict[tuple[int, ...], int] = {(): graph.one}
