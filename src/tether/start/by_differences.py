@@ -1,4 +1,4 @@
-"""Consistent values above index 1 where the equations are only known by their values.
+"""Consistent values above index 1 where the equations are known only by their values.
 
 A solution that begins at (t, y) has a Taylor polynomial p, and F vanishes along it. With a unit
 of time T, t + s T for the time and c_j for the coefficients, the coefficients of
@@ -6,14 +6,14 @@ of time T, t + s T for the time and c_j for the coefficients, the coefficients o
     F(t + s T, p(s), p'(s) / T) = f_0 + f_1 s + f_2 s^2 + ...,    p(s) = c_0 + c_1 s + ...,
 
 must be zero up to f_k, k = index - 1: those are all the constraints on y = c_0, given and hidden,
-and the higher coefficients are whatever fits (the derivative array, math (27)). The f_i come from
-differences along the polynomial, forward in time only: behind a break another function may hold.
+and the higher coefficients take any values that fit (the derivative array, math (27)). The f_i come
+from differences along the polynomial, only forward in time: before a break another function holds.
 Linearised, with the same expansion of F_y and F_y',
 
     df_i = sum_j (A_(i-j) + j / T E_(i-j+1)) dc_j.
 
 The combinations of these rows in which only dc_0 is left are the linearised constraints. How many
-there are is known from the linearised system (`structure/pencil.py`): no rank is decided here.
+there are is known from the linearised system (`structure/pencil.py`): no ranks are decided here.
 """
 
 from __future__ import annotations
@@ -42,45 +42,45 @@ MAX_ITERATIONS = 20
 MAX_HALVINGS = 12
 MAX_CHOICES = 8
 MAX_POLISHING = 4
-# Points of a difference formula, beside the first.
+# Points of a difference formula after the first.
 POINTS = 4
-# Distances of the points: a sequence from which the best is chosen.
-LEVELS = 10
+# Number of distances between points that are tried, each shorter than the last by this factor.
+MAX_DISTANCES = 10
 CLOSER = 4.0
-# The longest distance, of the time in which y changes by its own size.
+# Longest distance, as a share of the time in which y changes by its own size.
 FARTHEST = 0.1
-# The distance between Jacobians, which have fewer digits, in terms of that between values.
+# Distance between Jacobians, which have fewer digits, relative to that between values.
 JACOBIANS_APART = 32.0
-# Singular values of the constraints below this, of the largest, are zero.
+# Singular values of the constraints below this share of the largest are zero.
 RANK = 1e-5
-# Of the tolerance: a change below this is none.
+# A change below this share of the tolerance is none.
 NEGLIGIBLE = 1e-2
-# Times the estimated error of differences: a change below this is round-off.
+# A change below this many times the estimated error of differences is round-off.
 ROUND_OFF = 20.0
-# Times that: where an iteration gets stuck below this, there is more round-off than estimated.
+# If an iteration gets stuck below this many times that, round-off is larger than estimated.
 STUCK = 100.0
-# The matrix serves on while it reduces the changes by this factor.
+# The matrix is kept as long as changes shrink by at least this factor.
 STILL_GOOD = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Keep:
-    """What a search is not to move, and which changes of the other unknowns are alike."""
+    """Unknowns that a search must not move, and changes of the others that cost the same."""
 
     fixed: np.ndarray            # of bool
     lengths: np.ndarray
-    by_law: bool = True          # what evolves is moved in the way the equations have for it
+    by_law: bool = True          # differential unknowns move by the law of jumps
 
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Values on all constraints, given and hidden, next to those that were given."""
+    """Values on all constraints, given and hidden, near those that were given."""
 
     y: np.ndarray
     yp: np.ndarray
-    moved: np.ndarray            # which of y were changed by more than next to nothing
-    jump: Jump | None = None     # of what evolves, by the law that the equations have for it
-    lawful: bool = True          # whether it was found, where there is one
+    moved: np.ndarray            # marks components of y whose change is not negligible
+    jump: Jump | None = None     # of differential unknowns, by the law of the equations
+    lawful: bool = True          # false if they had to jump and the law gave no values
 
 
 def settle(
@@ -89,14 +89,14 @@ def settle(
 ) -> Settled | None:
     """Move y onto its constraints, as little as possible, and find y' to match.
 
-    Multipliers and what else occurs without its derivative are moved first, then velocities, then
-    the rest; how what evolves is moved is the affair of the equations (`structure/jump.py`). None
-    where no such values are found.
+    Multipliers and other unknowns that occur without their derivative are moved first, then
+    velocities, then the rest. Differential unknowns move by the law of jumps
+    (`structure/jump.py`). None if no such values are found.
 
     Parameters
     ----------
     state : State
-        Whose equations are to hold, with weights for this point.
+        The state with the equations, and with weights for this point.
     t, y, yp : float, ndarray, ndarray
         The point.
     fy, fyp : ndarray
@@ -104,7 +104,7 @@ def settle(
     pencil : Pencil
         Index and kinds of the unknowns.
     keep : Keep, optional
-        What is not to be moved, and what changes of the others are alike.
+        Unknowns not to be moved, and changes of the others that cost the same.
     """
     assert pencil.index is not None
     if len(y) * pencil.index > MOST_ROWS:
@@ -119,7 +119,7 @@ def settle(
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Where a search begins, and what is known there; as in `settle`."""
+    """The point where a search begins; attributes as in `settle`."""
 
     state: State
     t: float
@@ -137,7 +137,7 @@ class _Point:
 
     @property
     def counts(self) -> list[int]:
-        """Numbers of constraints on y after so many differentiations."""
+        """Numbers of constraints on y after 0, 1, ... differentiations."""
         return np.cumsum(self.pencil.counts).tolist()
 
     def search(self) -> _Search:
@@ -148,12 +148,12 @@ class _Point:
 
 
 def _jumps(point: _Point, found: Settled) -> bool:
-    """Whether something that evolves was moved, by more than what a step may leave behind."""
-    state, y, evolves = point.state, point.y, ~point.free
+    """Whether a differential unknown was moved by more than the error allowed in a step."""
+    state, y, differential = point.state, point.y, ~point.free
     units = Units.of(state.rtols, state.atols, y)
-    beside = units.y * np.max((np.abs(y) / units.y)[evolves], initial=0.0)
+    beside = units.y * np.max((np.abs(y) / units.y)[differential], initial=0.0)
     change = np.abs(found.y - y) > state.rtols * (np.abs(y) + beside) + state.atols
-    return bool(np.any(change & evolves))
+    return bool(np.any(change & differential))
 
 
 def _least(point: _Point) -> Settled | None:
@@ -165,7 +165,7 @@ def _least(point: _Point) -> Settled | None:
         search = point.search()
     if not search.groups:
         return None
-    # from farther away: what is constrained as written first, hidden constraints later
+    # from farther away: constraints as written first, hidden ones later
     for order in range(len(point.counts)):
         if not search.run(point.counts[: order + 1], len(search.groups)):
             return None
@@ -173,9 +173,9 @@ def _least(point: _Point) -> Settled | None:
 
 
 def _by_law(point: _Point, nearby: Settled) -> Settled:
-    """Let the equations say where what evolves jumps to; as little as possible, where they do not.
+    """Let differential unknowns jump by the law of the equations; without one, keep `nearby`.
 
-    Unknowns without a derivative, which are nothing but guesses, begin where they are found.
+    Unknowns without a derivative are mere guesses and start from their values in `nearby`.
     """
     pencil, free = point.pencil, point.free
     assert pencil.index is not None
@@ -221,7 +221,7 @@ class _Search:
             groups = [group & ~keep.fixed for group in groups]
         self.groups = [np.flatnonzero(group) for group in groups if group.any()]
         self.free = free
-        self.enters = np.maximum(pencil.var_index - 1, 0)      # into constraints, so often derived
+        self.enters = np.maximum(pencil.var_index - 1, 0)      # differentiations until constrained
         self.row, self.column = pencil.scales.rows, pencil.scales.columns
         self.unit = state.direction * pencil.scales.time
         self.c = np.zeros((4, len(y)))
@@ -229,7 +229,7 @@ class _Search:
         self.noise = EPS * self.row * terms    # round-off of the values
         self.moved, self.choices = False, 0
         self.directions: np.ndarray | None = None      # y may only be moved along these
-        # lengths in which changes are measured: multipliers in those of the equations
+        # lengths in which changes are measured; for multipliers, from the equations
         units = Units.of(state.rtols, state.atols, y)
         self.length = units.largest(y) * units.y
         self.length[free] = self.column[free]
@@ -274,13 +274,13 @@ class _Search:
         return (weights @ values)[: order + 1] / distance ** np.arange(order + 1)[:, None]
 
     def _choose_distance(self, order: int) -> bool:
-        """Choose the distance by which the coefficients change least; note how much they do."""
+        """Choose the distance at which coefficients change least; that change is their error."""
         if order == 0:
             self.distance, self.error = self._farthest(), self.noise.copy()
             return True
         self.choices += 1
         first, best, before, distance = self._value(0.0), np.inf, None, self._farthest()
-        for _ in range(LEVELS):
+        for _ in range(MAX_DISTANCES):
             here = self._expanded(order, distance, first)
             if here is not None and before is not None:
                 round_off = self.noise / distance ** np.arange(order + 1)[:, None]
@@ -335,15 +335,15 @@ class _Search:
     def _slope(
         self, t: float, y: np.ndarray, yp: np.ndarray, j: int, in_y: float, in_yp: float
     ) -> np.ndarray | None:
-        """Difference quotient with an unknown or its derivative moved, both ways if possible."""
+        """Difference quotient by an unknown or its derivative, to both sides if possible."""
         values = []
-        for way in (1.0, -1.0, 0.0):
+        for side in (1.0, -1.0, 0.0):
             moved, slopes = y.copy(), yp.copy()
-            moved[j] += way * in_y
-            slopes[j] += way * in_yp
+            moved[j] += side * in_y
+            slopes[j] += side * in_yp
             r = residual_at(self.state, t, moved, slopes)
             if r is not None:
-                values.append((way, r))
+                values.append((side, r))
             if len(values) == 2:
                 (a, r_a), (b, r_b) = values
                 return (r_a - r_b) / ((a - b) * (in_y + in_yp))
@@ -373,9 +373,9 @@ class _Search:
     def run(self, counts: list[int], movable: int) -> bool:
         """Make as many coefficients vanish as there are counts; tell whether that was possible.
 
-        The counts are the numbers of constraints on y in the first coefficients. Of y only the
-        first groups are moved. The best distance for differences is known only when the polynomial
-        is.
+        The counts are the numbers of constraints on y in the first coefficients. Only the first
+        `movable` groups of y are moved. The iteration is repeated once, because the best distance
+        for differences depends on the polynomial.
         """
         self.counts, self.movable, order = counts, movable, len(counts) - 1
         for _ in range(2):
@@ -387,7 +387,7 @@ class _Search:
         return True
 
     def _iterate(self, order: int) -> bool:
-        """Iterate with one distance; what holds at once is left as it is."""
+        """Iterate with one distance; values that satisfy the equations at once are not changed."""
         r = self._residual(order)
         if r is None or not self._prepare(order):
             return False
@@ -401,13 +401,13 @@ class _Search:
                 return excess <= STUCK
             self.moved = True
             if order > 0 and self._farthest() < self.distance and self.choices < MAX_CHOICES:
-                # y changes faster than it seemed
+                # y changes faster than expected
                 return self._choose_distance(order) and self._iterate(order)
             if self.settled:
                 return True
             change = found
             if np.all(self.column * np.abs(change[0]) <= self.nothing):
-                return False               # the others would have to move
+                return False               # unknowns of other groups would have to move
             if not _size(change) <= STILL_GOOD * size:
                 r = self._residual(order)
                 if r is None or not self._prepare(order):
@@ -416,7 +416,7 @@ class _Search:
         return False
 
     def _prepare(self, order: int) -> bool:
-        """Linearise and factor; what is known after fewer differentiations is known better."""
+        """Linearise and factor, for each number of differentiations: fewer are more accurate."""
         J = self._linearised(order)
         if J is None:
             return False
@@ -437,7 +437,7 @@ class _Search:
         return all(np.isfinite(level.needed).all() for level in self.levels)
 
     def _shift(self, rest: _MinimumNorm, J: np.ndarray, movable: int) -> np.ndarray:
-        """Least changes of y that a unit of each of its linearised constraints takes."""
+        """Least changes of y that change each of its linearised constraints by one."""
         C = rest.left.T @ J[:, : self.n]
         return _least_change(
             C, np.eye(len(C)), self.groups[:movable], self.length / self.column,
@@ -447,12 +447,12 @@ class _Search:
     def _shift_along(
         self, rest: _MinimumNorm, J: np.ndarray, directions: np.ndarray
     ) -> np.ndarray:
-        """Find the same for changes that are combinations of some directions."""
+        """As `_shift`, for changes that are combinations of some directions."""
         C = rest.left.T @ J[:, : self.n]
         return directions @ np.linalg.pinv(C @ directions, rcond=RANK)
 
     def _step(self, r: np.ndarray, order: int) -> np.ndarray:
-        """Change of all coefficients, in units of the columns; note whether y would stay."""
+        """Change of all coefficients, in units of the columns; `settled` tells if y may stay."""
         s = self.state
         tolerance = s.rtols * np.abs(self.c[0]) + s.atols
         needed, noise = np.zeros((2, order + 1, self.n))
@@ -472,8 +472,8 @@ class _Search:
     def _take_damped(self, change: np.ndarray, order: int) -> np.ndarray | None:
         """Take the longest of 1, 1/2, 1/4, ... of a change that makes the next one smaller.
 
-        The next change, with the same matrix, says how far y is from its constraints; the values
-        of the equations do not, as the highest coefficients fit themselves to anything.
+        The next change, with the same matrix, tells how far y is from its constraints. The values
+        of the equations do not, since the highest coefficients adapt to any y.
         """
         kept, size, length = self.c.copy(), _size(change), 1.0
         for _ in range(MAX_HALVINGS):
@@ -489,10 +489,10 @@ class _Search:
         return None
 
     def polished(self, y: np.ndarray) -> Settled:
-        """Return the values found, on the constraints but for round-off.
+        """Return the values found, moved onto the constraints up to round-off.
 
-        What is left within the tolerance is not left: the first step would make velocities of it,
-        and multipliers of those, by dividing by its length once and twice.
+        An error within the tolerance would be too large: the first step divides it by its length
+        for velocities, and once more for multipliers.
         """
         order = len(self.counts) - 1
         if self.directions is None:
@@ -523,13 +523,13 @@ def _size(change: np.ndarray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """Linearised constraints on y that are known after some differentiations."""
+    """Linearised constraints on y after some number of differentiations."""
 
     left: np.ndarray             # combinations of the equations
-    needed: np.ndarray           # changes of y that they ask for, in units of the columns
+    needed: np.ndarray           # changes of y that satisfy them, in units of the columns
 
     def noise(self, error: np.ndarray) -> np.ndarray:
-        """Tell what errors of the equations may make of y."""
+        """Bound the changes of y that errors of the equations cause."""
         return np.abs(self.needed) @ (np.abs(self.left) @ error)
 
 
@@ -555,9 +555,9 @@ class _MinimumNorm:
 def _least_change(
     C: np.ndarray, b: np.ndarray, groups: list[np.ndarray], length: np.ndarray, zero: float
 ) -> np.ndarray:
-    """Solve C x = b; the first group takes what it can, the others the rest.
+    """Solve C x = b by the first group of unknowns as far as possible, by the others for the rest.
 
-    Each takes the shortest x, in terms of the lengths; singular values up to `zero` count as such.
+    In each group x is the shortest in units of the lengths. Singular values up to `zero` are zero.
     """
     x = np.zeros((C.shape[1], b.shape[1]))
     group = groups[0]

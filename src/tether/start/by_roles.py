@@ -1,6 +1,6 @@
 """Starting values of which some are fixed and some are free: the model, and the search on it.
 
-A function that can be traced is analysed as for a run, and the search is on what a run would
+A function that can be traced is analysed as for a run, and the search works on what a run would
 integrate: equations of index 1 with all constraints, given and hidden.
 """
 
@@ -23,7 +23,7 @@ from tether.start.by_differences import Keep
 from tether.start.find import kinds_at
 from tether.start.high_index import HIGHEST_INDEX, start_above_index_1
 from tether.start.rescue import better_guess
-from tether.start.search import FREE, Roles, Search, derivative_only
+from tether.start.search import FREE_WEIGHT, Roles, Search, derivative_only
 from tether.structure.modes import Sides
 from tether.structure.reduced_start import Search as ReducedSearch
 from tether.structure.scaling import Units
@@ -31,7 +31,7 @@ from tether.structure.start import Start
 
 __all__ = ["find_by_roles"]
 
-# How often the values found may lie where the equations have another structure.
+# How often the search is repeated because the values found lie where the structure is another.
 MOST_MODES = 4
 
 
@@ -56,7 +56,7 @@ def find_by_roles(
 
 
 class _Finder:
-    """Searches for one start, on one model after another where that takes it."""
+    """Searches for one start, if necessary on several models in turn."""
 
     def __init__(
         self, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, roles: Roles,
@@ -69,13 +69,13 @@ class _Finder:
         self.as_written = AsWritten(problem, self.n)
 
     def model(self, found: Start | None = None, sides: Sides | None = None) -> Model:
-        """Choose what is searched on: for the values given, or where others were found."""
+        """Choose the model to search on: for the given values, or for those that were found."""
         y, yp = (self.y, self.yp) if found is None else (found.y, found.yp)
         model, _ = find_model(self.problem, self.t, y, yp, "auto", "machine", self.units, sides)
         return model if _agrees(model, self.t, y, yp) else self.as_written
 
     def run(self) -> Start:
-        """Search where the values are; look again if what was found has another structure."""
+        """Search with the structure at the given values; repeat if it is another one at the end."""
         model = self.model()
         for _ in range(MOST_MODES):
             found = self.search(model)
@@ -101,13 +101,13 @@ class _Finder:
         )
 
     def _can_be_trusted(self, model: Model, found: Start) -> bool:
-        """Ask the function itself, where a program or one of its branches was searched on."""
+        """Check values found with a program, or with one of its branches, by the function."""
         if model.modes is not None and not self._holds(found):
             return False
         return _agrees(model, self.t, found.y, found.yp)
 
     def _holds(self, found: Start) -> bool:
-        """Whether the equations hold as they were given."""
+        """Whether the equations hold as written."""
         return self._plain.holds(found.y, found.yp)
 
     @cached_property
@@ -132,7 +132,7 @@ class _Finder:
         return replace(found, residual=given)
 
     def _from_better_guess(self, model: Model, search: Search, failed: Start) -> Start:
-        """Search once more from other values of what does not evolve, if none of these is fixed."""
+        """Search again from other values of algebraic unknowns, if none of those is fixed."""
         guess = better_guess(model, search.state, self.t, self.y, self.slopes, self.units)
         fixed = self.roles.fixed
         if guess is None or not np.array_equal(guess[fixed], self.y[fixed]):
@@ -145,7 +145,7 @@ class _Finder:
     ) -> np.ndarray | None:
         """Satisfy the constraints as a run does: positions first, then velocities, and so on.
 
-        None where that is not possible with what is fixed.
+        None if the fixed values do not allow that.
         """
         assert model.reduced is not None
         search = ReducedSearch(
@@ -193,7 +193,7 @@ class _Finder:
     def _lengths(self) -> np.ndarray:
         """Changes of the unknowns that cost the same."""
         lengths = 1.0 / self.roles.weights
-        lengths[self.roles.free] /= FREE
+        lengths[self.roles.free] /= FREE_WEIGHT
         return lengths
 
     def derivative(self, model: Model, form: str, band: Any) -> Start:
@@ -212,12 +212,12 @@ class _Finder:
 
 
 def _is_index_1(model: Model) -> bool:
-    """Whether the analysis of the equations says that nothing is hidden."""
+    """Whether the analysis of the equations found index 0 or 1, so that nothing is hidden."""
     found = None if model.plan is None else model.plan.analysis
     return found is not None and found.index is not None and found.index <= 1
 
 
 def _agrees(model: Model, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
-    """Compare what was traced, if anything was, with the function."""
+    """Whether what was traced, if anything was, agrees with the function."""
     pair = model.pair()
     return pair is None or pair.difference(t, y, np.zeros_like(y) if yp is None else yp) is None

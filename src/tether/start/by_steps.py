@@ -1,8 +1,8 @@
-"""Consistent y and y' of a system of index 0 or 1 whose matrices nobody has: by short steps.
+"""Consistent y and y' of a system of index 0 or 1 without matrices: by short steps.
 
-A step of the implicit Euler method from w,  F(t, u, (u - w) / h) = 0,  determines everything, and
-asks nobody which unknowns are algebraic: their part of w is of no importance. w is moved until the
-part of u that evolves is the given one. The slopes of the algebraic part are those of another step.
+A step of the implicit Euler method from w,  F(t, u, (u - w) / h) = 0,  determines all of u and need
+not know which unknowns are algebraic: their part of w does not matter. w is moved until the
+differential part of u is the given one. The slopes of the algebraic part come from another step.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tether.structure.start import Start, changed_values
 
 __all__ = ["consistent_by_steps"]
 
-# Of the time in which something may happen: the length of a step.
-SHORT = 1e-3
+# Length of a step, as a share of the time over which the residual may change.
+STEP_SHARE = 1e-3
 MOST_ITERATIONS, MOST_HALVINGS, MOST_MOVES = 20, 10, 8
-# In tolerances: increments that end an iteration, moves of w that change nothing, and changes of
-# the given values that are none.
+# In tolerances: increments that end an iteration, changes of u that end the moves of w, and
+# changes of the given values that count as none.
 CONVERGED, SETTLED, NEGLIGIBLE = 1e-6, 1e-4, 1e-2
 
 
@@ -34,18 +34,18 @@ def consistent_by_steps(
     Parameters
     ----------
     state : State
-        Whose matrix is `MatrixFree`.
+        A state whose matrix is `MatrixFree`.
     t, y, yp : float, ndarray, ndarray or None
         The given values.
     scale : float
-        Time in which something may happen.
+        Time over which the residual may change.
     known : bool
         Whether `yp` is more than a guess.
     """
     slopes = np.zeros_like(y) if yp is None else yp
     if probe.move_to(state, t, y, slopes) != 0:
         return Start(y, slopes, True, Reason(Kind.NOT_CHECKED))
-    search = _Steps(state, state.direction * SHORT * scale)
+    search = _Steps(state, state.direction * STEP_SHARE * scale)
     state.h = state.direction * scale
     r = search.residual(t, y, slopes)
     if r is None:
@@ -74,7 +74,7 @@ def consistent_by_steps(
 
 
 class _Steps:
-    """Steps of one length with the residual of a state."""
+    """Steps of implicit Euler, all of one length."""
 
     def __init__(self, state: State, h: float) -> None:
         self.state, self.h = state, h
@@ -113,7 +113,7 @@ class _Steps:
     def _damped(
         self, t: float, w: np.ndarray, u: np.ndarray, r: np.ndarray, change: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Go along an increment as far as the equations get better by it; at last, a little."""
+        """Shorten an increment until it improves the equations or is as good as none."""
         rows, length = sizes_of_equations(self.state), 1.0
         for _ in range(MOST_HALVINGS):
             there = u + length * change
@@ -129,7 +129,7 @@ class _Steps:
     def settle(
         self, t: float, y: np.ndarray, yp: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Find u whose part that evolves is that of y, and its slopes."""
+        """Find u with the differential part of y, and its slopes."""
         w, u, last = y - self.h * yp, y, y
         for attempt in range(MOST_MOVES):
             found = self.step(t, w, u)
@@ -143,7 +143,7 @@ class _Steps:
         if later is None:
             return None
         slopes = (later - u) / self.h
-        for _ in range(2):                     # those of the part that evolves are those at t
+        for _ in range(2):                     # slopes of the differential part are corrected to t
             r = self.residual(t, u, slopes)
             change = None if r is None else self.increment(t, u, slopes, r, 1.0 / self.h)
             if change is None:

@@ -1,4 +1,4 @@
-"""Consistent y and y' for a system of index 0 or 1: the core's search and what came of it."""
+"""Consistent y and y' for a system of index 0 or 1: the core's search and its result."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tether.structure.start import Start, changed_values
 
 __all__ = ["make_consistent", "merge_starts", "refuse_changes", "worst_equation"]
 
-# Searches with directions taken at the values found by the one before.
+# Number of searches, each with directions computed at the values that the one before found.
 MAX_SPLITS = 3
-# Among more unknowns directions are looked for where derivatives hang together, and nowhere else:
-# others would mix what has nothing to do with each other, in units of its own.
-MANY = 40
-# Of the terms of an equation: what is left of it by round-off.
+# With more unknowns, directions are found group by group of derivatives that occur together:
+# otherwise they would mix unrelated unknowns in different units.
+MOST_UNGROUPED = 40
+# An equation holds up to round-off if its value is below this share of its terms.
 EXACT = 1e-9
-# Of the terms of F_y' dy: what is left if they do not cancel.
-EVOLVES = 0.5
+# The terms of F_y' dy do not cancel if their sum is above this share of them.
+NOT_CANCELLED = 0.5
 AS_GIVEN, FOUND_SLOPES = Reason(Kind.AS_GIVEN), Reason(Kind.FOUND_SLOPES)
 
 
 def merge_starts(projected: Start, consistent: Start) -> Start:
-    """Put together what the constraints and then the equations changed."""
+    """Combine a start on the constraints with the one that was found from it."""
     if not projected.moved:
         return consistent
     moved = dict(projected.moved)
@@ -65,8 +65,8 @@ def make_consistent(
 ) -> Start | None:
     """Find consistent values near the given ones; keep them untouched if they already are.
 
-    Slopes that are no more than `guessed` are found whatever they are. None where B of math (15)
-    is singular: the index is above 1.
+    With `guessed` the slopes are mere guesses and are always found anew. None if B of math (15) is
+    singular: then the index is above 1.
     """
     known = yp is not None and not guessed
     if state.matrix.follows:
@@ -78,7 +78,7 @@ def make_consistent(
     code, before = search.run(known), search.before
     raise_users(state)
     if code in (codes.SINGULAR, codes.NO_CONVERGENCE):
-        # differences of a singular F_y' are regular by their errors alone
+        # a singular F_y' from differences is regular because of their errors alone
         other = search
         if search.moved:
             other = Completion(state, t, y, yp, time_scale(state, t))
@@ -102,7 +102,7 @@ def make_consistent(
         worst = worst_equation(r, search.rows_scale())
         return Start(found, slopes, False, worst, moved=moved, residual=residual)
     reason = FOUND_SLOPES
-    if moved and _has_moved_what_evolves(state, found - y):
+    if moved and _has_moved_differential(state, found - y):
         worst = worst_equation(r, search.rows_scale())
         return Start(y, yp, False, worst, residual=(before, before))
     if moved:
@@ -112,28 +112,28 @@ def make_consistent(
 
 
 def _is_exact(search: Completion, state: State) -> bool:
-    """Whether nothing but round-off is left of the equations."""
+    """Whether the equations hold up to round-off."""
     y, yp, _, r = search.values()
     fy, fyp = (abs(state.matrix.get(which)) for which in (codes.OF_Y, codes.OF_YP))
     return bool(np.all(np.abs(r) <= EXACT * (fy @ np.abs(y) + fyp @ np.abs(yp))))
 
 
-def _has_moved_what_evolves(state: State, change: np.ndarray) -> bool:
-    """Whether F_y' dy is not zero at the values found, as it is in a search for algebraic ones.
+def _has_moved_differential(state: State, change: np.ndarray) -> bool:
+    """Whether F_y' dy is not zero at the values found: then dy has not only algebraic parts.
 
-    Beside huge terms far away no difference shows a derivative: it seems to occur nowhere. What
-    changes within the tolerances may cancel by round-off alone, or not at all.
+    Far away, beside huge terms, differences do not show a derivative, which then seems to occur
+    nowhere. Changes within the tolerances are ignored: round-off decides whether they cancel.
     """
     if not np.any(np.abs(change) * state.weights > 1.0):
         return False
     fyp, size = state.matrix.get(codes.OF_YP), np.maximum(np.abs(change), state.tolerances)
-    return bool(np.any(np.abs(fyp @ change) > EVOLVES * (abs(fyp) @ size)))
+    return bool(np.any(np.abs(fyp @ change) > NOT_CANCELLED * (abs(fyp) @ size)))
 
 
 def _by_singular_vectors(search: Completion, state: State, t: float, known: bool) -> int:
-    """Split by directions of y' that F does not see, where no single unknown is one of them.
+    """Split by directions of y' that leave F unchanged and are not single unknowns.
 
-    At the values found they may be others: the search goes on with those, for the slopes.
+    At the values found they may differ: then the search goes on with those, for the slopes.
     """
     for attempt in range(MAX_SPLITS):
         if not search.renew():
@@ -141,7 +141,7 @@ def _by_singular_vectors(search: Completion, state: State, t: float, known: bool
             return codes.SINGULAR
         fy, fyp = search.jacobian
         scale = time_scale(state, t)
-        if isinstance(fy, np.ndarray) and len(fy) > MANY:
+        if isinstance(fy, np.ndarray) and len(fy) > MOST_UNGROUPED:
             from scipy.sparse import csc_array  # late, to save time
 
             fy, fyp = csc_array(fy), csc_array(fyp)
@@ -158,7 +158,7 @@ def _by_singular_vectors(search: Completion, state: State, t: float, known: bool
 
 
 def worst_equation(r: np.ndarray, scale: np.ndarray) -> Reason:
-    """Name the equation that is worst satisfied, of the sizes that its values may have."""
+    """Name the equation that is worst satisfied, relative to its scale."""
     worst = int(np.argmax(np.abs(r) / nonzero(scale)))
     return Reason(Kind.LEFT_OVER, (Row(worst),), values=(float(r[worst]),))
 
@@ -175,6 +175,6 @@ def residual_at(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.nda
 
 
 def time_scale(state: State, t: float) -> float:
-    """Time in which something may happen; at the very end of a run, that of its last step."""
+    """Time over which the residual may change; at the end of a run, from its last step."""
     span = abs(state.t_end - t) or 1e3 * abs(state.last_h)
     return 1e-3 * span if math.isfinite(span) else 1.0

@@ -17,10 +17,10 @@ sparse
 banded
     The same, unknowns and equations interleaved, and band LU.
 
-HK eq. 24 holds y'' down only if no direction of the null space of B is orthogonal to the left
+HK eq. 24 keeps y'' bounded only if no direction of the null space of B is orthogonal to the left
 null space, which depends on the order in which the equations are written: y2' = f, y1 = g fails.
-Where that happens eps I is replaced by eps A, which does so whenever the index is 1 and costs
-one more diagonal above. The y'' of both solves its equations but is not of minimum norm.
+There eps I is replaced by eps A, which keeps y'' bounded whenever the index is 1 and costs one more
+diagonal above. In both forms y'' solves its equations but is not of minimum norm.
 
 Rows of F, A and B are divided by powers of two that bring the rows of B to size one (rows of A
 where B has none): this changes no solution, but lets one tolerance decide all ranks.
@@ -59,20 +59,20 @@ __all__ = ["DerivativeStart", "StateSystem", "System", "find_derivative"]
 EPS = float(np.finfo(float).eps)
 MAX_ITERATIONS = 30
 MAX_HALVINGS = 20
-# Relative to y', or to y over the time scale: a last increment below this is taken unsearched.
+# A last increment below this, relative to y' or to y over the time scale, is taken undamped.
 CONVERGED = 1e-10
-# The same for an increment that no shorter step improves: round-off of a hard problem.
+# The same for an increment that no shorter step improves, as in the round-off of a hard problem.
 STALLED = 1e-6
-# Relative: what of y in the equations may be off before y is called inconsistent.
+# Relative error of y in the equations that is allowed before y is called inconsistent.
 UNCERTAIN = 1e-10
-# Times its round-off: a residual below this is zero.
-QUIET = 10.0
+# A residual below this many times its round-off is zero.
+ROUNDED = 10.0
 
 Factory = Callable[[Matrix, Matrix, float], Factors]
 
 
 class System(Protocol):
-    """F(t, y, y') as `find_derivative` sees it; inherit to get what has a default.
+    """F(t, y, y') as `find_derivative` uses it; subclasses inherit the defaults.
 
     Attributes
     ----------
@@ -97,13 +97,13 @@ class System(Protocol):
     def time_derivative(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         """Return F_t; here by differences of second order to one side.
 
-        The other side of t is looked at only if the side ahead is not defined.
+        The side behind t is used only if F is not defined on the side ahead.
         """
         here = np.asarray(self.residual(t, y, yp), float)
         size = max(EPS ** (1 / 3) * abs(self.time_scale), EPS**0.5 * abs(t))
         for dt in (math.copysign(size, self.time_scale), -math.copysign(size, self.time_scale)):
             near, far = t + dt, t + 2 * dt
-            a, b = near - t, far - t               # what is left after rounding
+            a, b = near - t, far - t               # the steps after rounding
             ahead = np.asarray(self.residual(near, y, yp), float) - here
             beyond = np.asarray(self.residual(far, y, yp), float) - here
             slope = (ahead / a * b - beyond / b * a) / (b - a)
@@ -124,7 +124,7 @@ class StateSystem(System):
         Where the search for y' begins.
     """
 
-    DIFFERENCED = 1e-7                 # rank tolerance; math (13) promises no more
+    DIFFERENCED = 1e-7                 # rank tolerance with differences, whose error is math (13)
 
     def __init__(self, state: State, t: float, y: np.ndarray, yp: np.ndarray) -> None:
         span = abs(state.t_end - t)
@@ -142,7 +142,7 @@ class StateSystem(System):
         return r if status == 0 else np.full_like(y, np.nan)
 
     def jacobian(self, t: float, y: np.ndarray, yp: np.ndarray) -> tuple[Matrix, Matrix]:
-        """Return the dense pair, or NaN where it cannot be had."""
+        """Return the dense pair, or NaN where it cannot be computed."""
         undefined = np.full((len(y), len(y)), np.nan)
         if not self.has_weights:       # a tolerance of zero: no increments
             return undefined, undefined
@@ -153,7 +153,7 @@ class StateSystem(System):
 
 @dataclass(frozen=True, eq=False)
 class DerivativeStart(Start):
-    """y' for a given y, and what is wrong with y if it allows none.
+    """y' for a given y, and which equations y violates if there is none.
 
     Where y is inconsistent, y' is that of the problem shifted to pass through y. y'' is some
     solution of dF/dt = 0, for ``form="dense"`` that of minimum norm.
@@ -207,7 +207,7 @@ def find_derivative(
     Returns
     -------
     DerivativeStart
-        Numerical trouble is told there; only bad arguments raise, and the system itself.
+        It reports numerical trouble; only bad arguments, and the system itself, raise.
 
     Examples
     --------
@@ -376,7 +376,7 @@ def _divide_rows(matrix: Matrix, rows: np.ndarray) -> Matrix:
 
 
 class _Search:
-    """The iteration from the guess to y', and what it finds on the way."""
+    """The iteration from the guess to y', and its results so far."""
 
     def __init__(self, equations: _Equations, uncertainty: np.ndarray | None) -> None:
         self.equations = equations
@@ -406,9 +406,9 @@ class _Search:
         return self._finish(point, factors, removed)
 
     def _remove_residual(self, point: _Point) -> tuple[_Point, Factors, bool]:
-        """Newton on F alone; what it leaves is only outside the range of B.
+        """Newton on F alone; what remains of F is outside the range of B.
 
-        Each update must make smaller what it sets out to remove: |F| itself for index 0 (HK).
+        Each update must reduce the part of F that it is to remove: |F| itself for index 0 (HK).
         """
         while True:
             factors = self.equations.factor(point)
@@ -416,7 +416,7 @@ class _Search:
                 return point, factors, False
             dyp = factors.reduce(-point.F)
             change = point.B @ dyp
-            if np.all(np.abs(change) <= QUIET * point.round_off(self.equations.y)):
+            if np.all(np.abs(change) <= ROUNDED * point.round_off(self.equations.y)):
                 return point, factors, True
             trial = self._shorten_residual(point, dyp, change)
             if trial is None or self.updates[0] == MAX_ITERATIONS:
@@ -441,7 +441,7 @@ class _Search:
         return None
 
     def _check_compatibility(self, point: _Point, factors: Factors) -> np.ndarray:
-        """Record what F has outside the range of B; return it if y is to blame, else zero.
+        """Record the part of F outside the range of B; return it if y is inconsistent, else zero.
 
         This is Q^T e of HK eq. 23. It is kept out of the further iteration, because HK eq. 24
         would spread it over y'.
@@ -511,7 +511,7 @@ class _Search:
     def _accept(
         self, point: _Point, factors: Factors, removed: np.ndarray, yp: np.ndarray
     ) -> DerivativeStart:
-        """End with y', and with y'' from the last factors and no other right-hand side."""
+        """Finish with y', and with y'' from the last factors."""
         self._record(point)
         if yp is not point.yp:
             F = self.equations.residual(yp)

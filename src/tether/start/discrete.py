@@ -1,4 +1,4 @@
-"""A start that suits the difference equations of implicit Euler in index 3.
+"""A start that is consistent with the difference equations of implicit Euler at index 3.
 
 C. Arévalo, *A note on numerically consistent initial values for high index
 differential-algebraic equations*, 2008 (A08). From exact values at t0 the first step of
@@ -9,7 +9,7 @@ implicit Euler gives multipliers with an error that does not shrink with h, in t
 and in its special case M p'' = F + G^T λ, 0 = R(p), A08 (3.1). With the velocities q moved by
 O(h) beforehand the error is O(h).
 
-p and q need not be told apart. With x = (p, q), and x' = f(t, x, Λ) as the residual defines it,
+p and q need not be distinguished. With x = (p, q), and x' = f(t, x, Λ) as the residual defines it,
 R_p U_q G is R_x f_x f_Λ, and R_p [U_q (F + G Λ) + U_t] is R_x [f_x x' + f_t]; a mass matrix is
 inside f. It is enough to know the multipliers, the constraints, and that no unknown is both
 held by a constraint and pushed by a multiplier.
@@ -30,7 +30,7 @@ from tether._core.state import State
 __all__ = ["Blocks", "check_blocks", "correct_velocities", "recognise"]
 
 CUBE_ROOT_EPS = np.finfo(float).eps ** (1 / 3)
-# Relative: what differences leave of an entry that is zero.
+# Relative size of what differences leave of a zero entry.
 NOISE = 1e-6
 LARGEST_CONDITION = 1e12
 
@@ -123,8 +123,8 @@ def correct_velocities(
     Returns
     -------
     ndarray or None
-        The start from which the step is to be repeated; None where a derivative of the residual
-        is not finite.
+        The start from which the step is to be repeated; None if a derivative of the residual is
+        not finite.
 
     Raises
     ------
@@ -181,8 +181,9 @@ class _Form:
         if seen.any():
             raise _refusal(
                 f"the unknowns {np.array(blocks.multipliers)[seen].tolist()}, taken for "
-                f"multipliers, appear in the constraints {blocks.constraints} (index 1). If they "
-                "have an equation of their own, pass blocks=(multipliers, constraints) without it"
+                f"multipliers, appear in the constraints {blocks.constraints} (index 1). "
+                "Unknowns with an equation of their own are not multipliers: pass "
+                "blocks=(multipliers, constraints) without them and their equations"
             )
         both = _present(self.r_x, axis=0) & _present(self.f_lam, axis=1)
         if both.any():
@@ -194,8 +195,8 @@ class _Form:
         if not _regular(self.pairing):
             raise _refusal(
                 f"the multipliers {blocks.multipliers} cannot hold the constraints "
-                f"{blocks.constraints} (R_p U_q G is singular): constraints may depend on each "
-                "other, or a force may act on no constrained motion"
+                f"{blocks.constraints} (R_p U_q G is singular): the constraints may depend on each "
+                "other, or one of the forces may not act on any constrained motion"
             )
 
     def multiplier_error(self, slope: np.ndarray) -> np.ndarray:

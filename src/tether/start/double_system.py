@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 EPS = float(np.finfo(float).eps)
-# Of y'' eps in HK eq. 24; as many digits are lost.
+# Largest y'' eps allowed in HK eq. 24; this factor is lost in accuracy.
 LARGEST_EFFECT = 1e3
-# Of |B|^2, in the least squares of the regularised forms: a step leaves DAMPING cond(B)^2.
+# Damping of the least squares of the regularised forms, relative to |B|^2: a step leaves an error
+# of DAMPING cond(B)^2.
 DAMPING = 1e-14
 
 Matrix = Any                           # ndarray or a sparse array of SciPy
@@ -35,7 +36,7 @@ class Factors(ABC):
 
     @abstractmethod
     def reduce(self, b1: np.ndarray) -> np.ndarray:
-        """Return a dy' that brings B dy' as close to b1 as it gets."""
+        """Return a dy' that brings B dy' as close to b1 as possible."""
 
 
 class Dense(Factors):
@@ -108,7 +109,7 @@ def _orthogonal_decomposition(
 def _is_regular(
     D2: np.ndarray, row_sizes: np.ndarray, column_sizes: np.ndarray, tolerance: float
 ) -> bool:
-    """Judge D2 by its smallest singular value against the rows and columns it is cut from."""
+    """Judge D2 by its smallest singular value, relative to the rows and columns it is cut from."""
     if not (np.all(row_sizes > 0) and np.all(column_sizes > 0)):
         return False
     # Columns are only enlarged: an unknown in small units, not one with a fast equation.
@@ -124,7 +125,7 @@ class Regularised(Factors):
     def __init__(self, A: Matrix, B: Matrix, tolerance: float) -> None:
         self.eps = EPS * (float(row_maxima(B).max()) or 1.0)
         columns = np.maximum(row_maxima(A.T), row_maxima(B.T))
-        # A right-hand side that no structure is orthogonal to.
+        # A right-hand side that is orthogonal to nothing that follows from structure.
         self._mixture = np.random.default_rng(0).uniform(0.5, 1.0, len(columns))
         factored = (self.factor(A, B) and self._has_effect()) or self.factor(A, B, with_A=True)
         self.regular = (
@@ -132,7 +133,7 @@ class Regularised(Factors):
         )
 
     def _factor_least_squares(self, B: Matrix) -> bool:
-        """Factor [I B; B^T -damping] for what is left of b1 and a small dy'."""
+        """Factor [I B; B^T -damping] for the remainder of b1 and a small dy'."""
         from scipy import sparse
         from scipy.sparse.linalg import splu
 
@@ -147,7 +148,7 @@ class Regularised(Factors):
         return True
 
     def reduce(self, b1: np.ndarray) -> np.ndarray:
-        """Least squares, since HK eq. 24 spreads e of b1 over y' through y'' = e / eps."""
+        """Solve by least squares: HK eq. 24 would spread e of b1 over y' by y'' = e / eps."""
         return self.least_squares.solve(np.concatenate([b1, np.zeros_like(b1)]))[len(b1) :]
 
     @abstractmethod
@@ -155,12 +156,12 @@ class Regularised(Factors):
         """Factor with eps I or eps A; False if a pivot is zero."""
 
     def _has_effect(self) -> bool:
-        """Tell whether eps reaches all of the null space of B: y'' is then of size 1 / eps."""
+        """Tell whether eps acts on the whole null space of B: y'' is then of size 1 / eps."""
         ypp = self.solve(self._mixture, np.zeros_like(self._mixture))[1]
         return bool(np.all(self.eps * np.abs(ypp) < LARGEST_EFFECT))
 
     def _is_bounded(self, columns: np.ndarray, tolerance: float) -> bool:
-        """Tell index 1 by a dy' that stays bounded; above, it is of size 1 / eps."""
+        """Tell whether the index is 1: then dy' stays bounded; above, it is of size 1 / eps."""
         dyp = self.solve(np.zeros_like(self._mixture), self._mixture)[0]
         return bool(np.all(np.abs(columns * dyp) < 1.0 / tolerance))
 

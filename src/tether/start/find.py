@@ -1,4 +1,4 @@
-"""Starting values for a model, at the start of a run and wherever it begins anew."""
+"""Starting values for a model, at the start of a run and wherever it restarts."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ ASSUMED = Reason(Kind.ASSUMED)
 class StartFinder:
     """Finds consistent values for a model in its memory.
 
-    Invariants keep the values in `references`; where these are not known yet they are those at the
-    start. Slopes may be no more than `guessed`.
+    Invariants keep the values in `references`; if there are none yet, those at the start are
+    taken. With `guessed` the given slopes are mere guesses.
     """
 
     model: Model
@@ -68,10 +68,10 @@ class StartFinder:
     def _from_constraints(
         self, t: float, y: np.ndarray, yp: np.ndarray | None, lifted: bool = False
     ) -> Start:
-        """Move onto the constraints, then find what else makes the values consistent.
+        """Move onto the constraints, then make the values consistent with the equations.
 
-        Values that were `lifted` are on those of the equations but for round-off, and only the
-        user's have a say about how far they may be moved.
+        Values that were `lifted` satisfy the constraints of the equations up to round-off. How far
+        they may be moved is limited only if there are constraints of the user's.
         """
         if self.state.n_constraints == 0:
             return self._complete(t, y, yp)
@@ -84,7 +84,7 @@ class StartFinder:
         return merge_starts(on_constraints, self._complete(t, on_constraints.y, yp))
 
     def _complete(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
-        """Find what the equations determine, whatever their index."""
+        """Find the values that the equations determine, whatever their index."""
         found = make_consistent(self.state, t, y, yp, self.guessed)
         reduced = self.model.is_index_1
         if found is None or not (found.success or reduced or self._is_index_1(t, y, yp)):
@@ -97,10 +97,10 @@ class StartFinder:
     def _find_reduced(
         self, reduced: Reduced, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str
     ) -> Start:
-        """Let the reduced equations say what belongs to the user's values.
+        """Find values for a reduced system.
 
-        Values on the constraints are completed as those of any system of index 1; others are
-        first brought there, positions before velocities.
+        Values on the constraints are completed as for any system of index 1; others are first
+        moved there, positions before velocities.
         """
         s = self.state
         if mode == "assume":
@@ -130,7 +130,7 @@ class StartFinder:
     def _find_on_rows(
         self, reduction: RowReduction, t: float, y: np.ndarray, yp: np.ndarray | None, mode: str
     ) -> Start:
-        """Let values off the constraints of whole arrays go where the equations lead from there."""
+        """Find values for reduced arrays; values off the constraints jump by the law."""
         s = self.state
         found = self._from_constraints(t, y, yp)
         change = np.where(reduction.multipliers, 0.0, found.y - y)
@@ -148,13 +148,13 @@ class StartFinder:
         return refuse_changes(s, found, y, yp) if mode == "check" else found
 
     def _is_far(self, found: np.ndarray, y: np.ndarray) -> bool:
-        """Whether the values would jump: then it is for the equations to say how."""
+        """Whether the values would jump: then the law of the equations decides how."""
         if self.references.values is None and not self.options.accept_projected_start:
             return False
         return probe.weighted_size(self.state, found - y) > 1.0
 
     def _lift(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
-        """Consistent values for a reduced system; in a run, on what was given beside it too."""
+        """Consistent values for a reduced system; in a run, also on the user's constraints."""
         model = self.model
         if self.references.values is None:
             return lift(model, t, y, yp)
@@ -163,7 +163,7 @@ class StartFinder:
         lifted, number = Start(y, np.zeros_like(y), False, Reason(Kind.NOTHING)), 0
         for place, more in enumerate(given):
             tried = lift(model, t, y, yp, more)
-            # how the equations say that the state jumps counts for more than an invariant
+            # a jump by the law of the equations takes precedence over an invariant
             if tried.success and (tried.lawful or not lifted.success):
                 lifted, number = tried, place
             if lifted.success and lifted.lawful:
@@ -173,12 +173,12 @@ class StartFinder:
         return lifted
 
     def set_references(self, t: float, y: np.ndarray) -> None:
-        """Let invariants keep their values of the start of the run, or those at (t, y)."""
+        """Let invariants keep the values from the start of the run, or those at (t, y)."""
         self.references.no_jump()
         self.model.constraints.set_references(self.state, t, y, self.references.values)
 
     def _let_invariants_jump(self, t: float, y: np.ndarray) -> bool:
-        """Take the invariants' values at a point where they cannot be kept; note that it is so."""
+        """Give invariants that cannot be kept the values at a point, and note that they jump."""
         constraints, s = self.model.constraints, self.state
         if self.references.values is None:
             return False

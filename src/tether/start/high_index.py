@@ -1,9 +1,9 @@
-"""Starting values of a system of index 2 or 3, taken as it is written.
+"""Starting values of a system of index 2 or 3 that is integrated as written.
 
 The kinds of the unknowns follow from the linearised system. y is moved onto all its constraints,
-given and hidden, as `by_differences` finds them. Where that does not work out it is kept, and what
-can be checked is: the equations themselves, and the first hidden constraint. With U the left null
-space of F_y' and N its null space,
+given and hidden, as `by_differences` finds them. If that fails y is kept, and the equations
+themselves and the first hidden constraint are checked. With U the left null space of F_y' and N its
+null space,
 
     U^T F = 0  along the solution,  so  U^T (F_t + F_y y') = 0  for some  y' + N c,  math (26).
 """
@@ -33,18 +33,18 @@ __all__ = ["curvature", "find_kinds", "refuse_pencil", "start_above_index_1"]
 HIGHEST_INDEX = 3
 ROOT_EPS = 2.0**-26
 EPS = 2.0**-52
-# Singular values of F_y' relative to the largest: below this they are zero.
+# Singular values of F_y' below this share of the largest are zero.
 RANK = 1e-7
-# Sizes of the shifts to a general point, relative to the unknowns: the largest that works.
+# Shifts to a general point, relative to the unknowns; the first that works is taken.
 SHIFTS = (0.05, 0.005)
-# Of its unit: a value below this may be meant to be zero, and tells nothing about its size.
-TELLING = 1e-3
-# A shift may bend an equation by this share of its terms.
-BENT = 0.3
+# Smallest value, in its unit, that tells the size of an unknown: a smaller one may stand for zero.
+SMALLEST_TELLING = 1e-3
+# Over a shift, the nonlinear part of an equation may be this share of its terms.
+LARGEST_BEND = 0.3
 MAX_DECADES = 40
-# Of the round-off of the largest term of an equation: what may be left of it.
+# An equation holds if its value is below this many times the round-off of its terms.
 ROUNDED = 8.0
-# A hidden constraint counts as violated when more than this of its terms is left over.
+# A hidden constraint is violated if its value is above this share of its terms.
 VIOLATED = 1e-3
 
 
@@ -56,7 +56,7 @@ class _Linearised:
     fy: np.ndarray
     fyp: np.ndarray
     unit: np.ndarray            # of the unknowns
-    reached: np.ndarray         # combinations of equations that y' reaches, rows
+    reached: np.ndarray         # combinations of equations that y' can change, rows
     left: np.ndarray            # U, columns
     right: np.ndarray           # N, columns
 
@@ -69,17 +69,17 @@ class _Linearised:
         raise_users(state)
         if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
             return None
-        # neither an equation nor an unknown in other units is less differential
+        # the ranks must not depend on the units of equations and unknowns
         unit = _units(state, t, y).y
         found = ranges(fyp, unit, RANK)
         return cls(r, fy, fyp, unit, found.reached.T, found.left, found.right)
 
     def slopes(self, value: np.ndarray) -> np.ndarray:
-        """Least change of y' that changes the equations by `value`, as far as y' reaches them."""
+        """Least change of y' that changes the equations by `value`, as far as y' can."""
         return shortest(self.reached @ self.fyp, self.reached @ value, self.unit)
 
     def terms(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
-        """Sizes of the terms that the equations are sums of."""
+        """Absolute values of the equations' terms, added up."""
         return np.abs(self.fy) @ np.abs(y) + np.abs(self.fyp) @ np.abs(yp)
 
 
@@ -91,7 +91,7 @@ def _units(state: State, t: float, y: np.ndarray) -> Units:
 
 
 def find_kinds(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:
-    """Local index and kinds at a general point next to (t, y, y'); None where F is not finite.
+    """Local index and kinds at a general point near (t, y, y'); None where F is not finite.
 
     At the point itself entries may vanish that do not vanish later: a pendulum that starts
     level looks like a prescribed horizontal motion. The time is shifted too.
@@ -117,12 +117,12 @@ def _sizes(
 ) -> np.ndarray:
     """Sizes of the unknowns: those of their values.
 
-    Where a value is small it tells nothing. Then the coefficients of the equations do: they say
-    which changes of this and of other unknowns weigh the same. A size that the equations find too
-    large, because they bend, is made smaller.
+    A small value does not tell the size of its unknown. Then the coefficients of the equations do,
+    by the changes of this and of other unknowns that weigh the same. A size over which an equation
+    is too nonlinear is made smaller.
     """
     units = _units(state, t, y)
-    telling = np.abs(y) > TELLING * units.y
+    telling = np.abs(y) > SMALLEST_TELLING * units.y
     weight = units.y * natural_scales(here.fyp * units.y, here.fy * units.y).columns
     usual = np.median(np.abs(y[telling]) / weight[telling]) if telling.any() else 0.0
     size = np.where(telling, np.abs(y), usual * weight if usual else units.y)
@@ -136,7 +136,7 @@ def _sizes(
                 r = residual_at(state, t, moved, yp)
             if r is not None:
                 bend = np.abs(r - here.r - here.fy[:, j] * (moved[j] - y[j]))
-                if np.all(bend[felt] <= BENT * terms[felt]):
+                if np.all(bend[felt] <= LARGEST_BEND * terms[felt]):
                     break
             size[j] /= 10.0
     return np.maximum(size, np.abs(y))
@@ -146,10 +146,10 @@ def start_above_index_1(
     state: State, t: float, y: np.ndarray, yp: np.ndarray | None, trust_kinds: bool,
     keep: Keep | None = None,
 ) -> Start:
-    """Check the given values and complete y'; refuse what cannot be integrated as written.
+    """Make values consistent and complete y'; refuse what cannot be integrated as written.
 
-    With `trust_kinds` the user has said what the unknowns are, and the index is not questioned;
-    `keep` says what is not to be moved.
+    With `trust_kinds` the user has given the kinds of the unknowns, and the index is not checked;
+    `keep` has unknowns that must not be moved.
     """
     given = np.zeros_like(y) if yp is None else yp
     if not trust_kinds and isinstance(state.matrix, Sparse):
@@ -212,7 +212,7 @@ def start_above_index_1(
 def _has_other_index(
     state: State, t: float, settled: Settled, pencil: Pencil | None
 ) -> bool:
-    """Whether the equations looked as if they had another index, far from where they hold."""
+    """Whether the index at the consistent values is another than at the given ones."""
     there = find_kinds(state, t, settled[0], settled[1])
     return pencil is not None and there is not None and there.index != pencil.index
 
@@ -221,10 +221,10 @@ def _settle(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised,
     pencil: Pencil | None, keep: Keep | None,
 ) -> Settled | None:
-    """Move y onto the constraints, given and hidden; None where that does not work out.
+    """Move y onto the constraints, given and hidden; None if that fails.
 
-    Returns y, y', what belongs to them, changes of y that are worth telling, and what became of the
-    law that the equations have for them.
+    Returns y, y', the linearisation there, the changes of y that are not negligible, the jump by
+    the law of the equations, and whether that law was followed where it had to be.
     """
     if pencil is None or pencil.index not in (2, 3):
         return None
@@ -278,13 +278,13 @@ def _complete(
 def _negligible(
     state: State, point: _Linearised, y: np.ndarray, yp: np.ndarray, r: np.ndarray
 ) -> bool:
-    """Whether a residual is round-off, or what changes far below the tolerance would make."""
+    """Whether a residual is round-off, or no larger than changes of `_allowed` size make it."""
     allowed = np.maximum(_allowed(state, point, yp), ROUNDED * EPS * point.terms(y, yp))
     return bool(np.all(np.abs(r) <= allowed))
 
 
 def _allowed(state: State, point: _Linearised, yp: np.ndarray) -> np.ndarray:
-    """Say what changes of y within tolerance, and of y' far below its size, make of F."""
+    """Bound the effect on F of changes of y within tolerance, and of y' far below its size."""
     beside = point.unit * largest(yp / point.unit)
     slopes = np.abs(point.fyp) @ (1e-6 * (np.abs(yp) + beside))
     return np.abs(point.fy) @ state.tolerances + slopes
@@ -293,7 +293,7 @@ def _allowed(state: State, point: _Linearised, yp: np.ndarray) -> np.ndarray:
 def _hidden(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, point: _Linearised
 ) -> Reason | None:
-    """Check the derivative of the constraints, math (26); say which equation does not hold."""
+    """Check the derivative of the constraints, math (26); name an equation that does not hold."""
     if point.left.shape[1] == 0:
         return None
     rate = _rate(state, t, y, yp, point)
@@ -303,7 +303,7 @@ def _hidden(
     constrained = point.left.T @ point.fy
     value = point.left.T @ (f_t + along)
     terms = np.abs(point.left.T) @ (np.abs(f_t) + np.abs(point.fy) @ np.abs(yp))
-    slope = 1.0 / (state.weights * time_scale(state, t))      # one tolerance in a step
+    slope = 1.0 / (state.weights * time_scale(state, t))      # one tolerance in the time scale
     size = nonzero(np.abs(constrained) @ point.unit)
     free = constrained @ point.right / size[:, None]
     open_part = free @ np.linalg.lstsq(free, value / size, rcond=RANK)[0]
@@ -324,7 +324,7 @@ def _rate(
     if r is None:
         return None
     dt = ROOT_EPS * max(abs(t), time_scale(state, t)) * state.direction
-    for step in (dt, -dt):                 # behind, where the function ends here
+    for step in (dt, -dt):                 # backwards if the function ends here
         beside = residual_at(state, t + step, y, yp)
         if beside is not None:
             return (beside - r) / step, point.fy @ yp
@@ -332,7 +332,7 @@ def _rate(
 
 
 def curvature(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
-    """Find y'' of the ordinary unknowns at a consistent point; None where F is not finite."""
+    """Find y'' of unknowns of kind 0 and 1 at a consistent point; None if F is not finite."""
     point = _Linearised.at(state, t, y, yp)
     return None if point is None else _curvature(state, t, y, yp, point, state.kinds)
 
@@ -345,7 +345,7 @@ def _curvature(
     point: _Linearised,
     kinds: np.ndarray,
 ) -> np.ndarray | None:
-    """Least y'' with F_t + F_y y' + F_y' y'' = 0, of the ordinary unknowns: for the first step."""
+    """Least y'' with F_t + F_y y' + F_y' y'' = 0, of unknowns of kind 0 and 1."""
     rate = _rate(state, t, y, yp, point)
     if rate is None:
         return None

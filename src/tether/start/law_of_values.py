@@ -1,7 +1,8 @@
-"""F_y' and F_y where the equations are only known by their values, for the law of a jump.
+"""F_y' and F_y where the equations are known only by their values, for the law of a jump.
 
-Steps of the size of the unknowns are exact but for round-off where an equation is linear, as most
-are in derivatives, reactions and currents; then what the law keeps is kept to as many digits.
+Differences over the size of the unknowns are exact up to round-off where an equation is linear, as
+most are in derivatives, reactions and currents. Then the jump conserves charge or momentum to as
+many digits.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from tether.structure.jump import Matrices
 
 __all__ = ["law_of_values"]
 
-# Of the size of an unknown: for a difference that is right if not exact.
-SMALL = 2.0**-17
-# Of the sizes of the terms: a column that differs by no more is the same.
+# Step of an approximate difference, relative to the size of the unknown.
+SMALL_STEP = 2.0**-17
+# Relative difference below which columns are the same.
 SAME = 1e-6
 
 
@@ -30,9 +31,9 @@ def law_of_values(
     Parameters
     ----------
     state : State
-        Whose equations it is about.
+        The state with the equations.
     t, yp : float, ndarray
-        Where.
+        Time and derivatives at which they are taken.
     size, slope : ndarray
         Sizes of y and y'.
     """
@@ -56,8 +57,8 @@ def law_of_values(
 def _column(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, step: float, j: int, of_slope: bool
 ) -> np.ndarray:
-    """Differentiate by one unknown: over a large step if that is as good as over a small one."""
-    small = _difference(state, t, y, yp, SMALL * step, j, of_slope)
+    """Differentiate by one unknown: over a large step if that gives the same as a small one."""
+    small = _difference(state, t, y, yp, SMALL_STEP * step, j, of_slope)
     large = _difference(state, t, y, yp, step, j, of_slope)
     near = np.abs(large - small) <= SAME * np.maximum(np.abs(large), np.abs(small))
     return np.where(near, large, small)
@@ -67,9 +68,9 @@ def _difference(
     state: State, t: float, y: np.ndarray, yp: np.ndarray, step: float, j: int, of_slope: bool
 ) -> np.ndarray:
     values = []
-    for way in (1.0, -1.0):
+    for side in (1.0, -1.0):
         moved, slopes = y.copy(), yp.copy()
-        (slopes if of_slope else moved)[j] += way * step
+        (slopes if of_slope else moved)[j] += side * step
         with np.errstate(all="ignore"):
             r = residual_at(state, t, moved, slopes)
         values.append(np.full(len(y), np.nan) if r is None else r)

@@ -1,4 +1,4 @@
-"""Unknowns in whose derivatives the equations are not linear: somebody has to guess these."""
+"""Unknowns in whose derivatives the equations are nonlinear: these derivatives need guesses."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tether.trace import opcodes as op
 
 __all__ = ["nonlinear_slopes"]
 
-# Relative: derivatives that differ by less than this are the same.
+# Relative difference below which derivatives are the same.
 SAME = 1e-6
 
 
 def nonlinear_slopes(
     model: Model, state: State, t: float, y: np.ndarray, units: Units
 ) -> tuple[int, ...]:
-    """List unknowns in whose derivatives the equations are not linear.
+    """List unknowns in whose derivatives the equations are nonlinear.
 
     Parameters
     ----------
     model, state : Model, State
         The equations and their memory.
     t, y : float, ndarray
-        Where.
+        The point.
     units : Units
         Units of the unknowns and of time.
     """
@@ -35,7 +35,7 @@ def nonlinear_slopes(
         trace = model.plan.original
         leaves = (trace.graph.nodes[x] for x in trace.graph.inputs(trace.f_yp.nodes))
         return tuple(sorted({j for code, j, order, _ in leaves if code == op.Y and order == 1}))
-    found = [_of_slopes(state, t, y, way * units.y / units.t) for way in (1.0, -0.5)]
+    found = [_of_slopes(state, t, y, factor * units.y / units.t) for factor in (1.0, -0.5)]
     if state.n != len(y) or not all(np.isfinite(part).all() for part in found):
         return ()
     size = np.maximum(*np.abs(found))

@@ -1,4 +1,4 @@
-"""Directions of y' that the equations see, and those that they do not see."""
+"""Directions of y' that change the residual, and those that leave it unchanged."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from tether.structure.scaling import balanced
 
 __all__ = ["directions", "sparse_directions"]
 
-# Relative: a direction of y' that moves F by less is not seen.
-UNSEEN = 1e-7
-# Relative: what is left of terms that cancel in an equation.
+# A direction of y' that changes F by less than this share of the largest change has no effect.
+NO_EFFECT = 1e-7
+# Relative size of what is left of terms that cancel in an equation.
 ROUND_OFF = 1e-14
-# Derivatives that hang together in the equations: of more no singular vectors are found.
+# Largest group of derivatives that occur together for which singular vectors are found.
 MOST_TOGETHER = 1500
 
 Directions = tuple[Any, Any, np.ndarray]
 
 
 def directions(fy: np.ndarray, fyp: np.ndarray, unit: np.ndarray, scale: float) -> Directions:
-    """Directions of y', their dual basis, and which of them F does not see; in natural units."""
+    """Directions of y', their dual basis, and which of them have no effect; in natural units."""
     matrix = fyp * unit
     size = np.maximum(np.abs(matrix), scale * np.abs(fy * unit)).max(axis=1, keepdims=True)
     matrix[np.abs(matrix) <= ROUND_OFF * size] = 0.0
     vectors, length, sizes = _singular(matrix, unit)
-    return length * vectors, vectors / length, sizes <= UNSEEN * sizes[0]
+    return length * vectors, vectors / length, sizes <= NO_EFFECT * sizes[0]
 
 
 def sparse_directions(fy: Any, fyp: Any, unit: np.ndarray, scale: float) -> Directions | None:
-    """Find the same of sparse matrices, for derivatives that hang together in turn.
+    """As `directions`, of sparse matrices: for each group of derivatives that occur together.
 
-    None where so many hang together that their singular vectors would take too long.
+    None if a group is so large that its singular vectors would take too long.
 
     Examples
     --------
@@ -59,11 +59,11 @@ def sparse_directions(fy: Any, fyp: Any, unit: np.ndarray, scale: float) -> Dire
     if columns.number.max() > MOST_TOGETHER:
         return None
     of_entry = group[row]
-    unseen, largest = np.zeros(n), 0.0
+    effects, largest = np.zeros(n), 0.0
     places: list[np.ndarray] = []
     values: list[np.ndarray] = []
     shapes = np.stack([rows.number, columns.number], axis=1)
-    for shape in np.unique(shapes[columns.number > 0], axis=0):        # all of one shape at once
+    for shape in np.unique(shapes[columns.number > 0], axis=0):    # all groups of one shape at once
         alike = np.flatnonzero((shapes == shape).all(axis=1))
         number = np.full(count, -1)
         number[alike] = np.arange(len(alike))
@@ -75,7 +75,7 @@ def sparse_directions(fy: Any, fyp: Any, unit: np.ndarray, scale: float) -> Dire
         own = columns.of(alike)
         vectors, length, sizes = _singular(blocks, unit[own])
         largest = max(largest, sizes.max(initial=0.0))
-        unseen[own[:, : sizes.shape[1]]] = sizes
+        effects[own[:, : sizes.shape[1]]] = sizes
         places.append(np.array([np.repeat(own, shape[1], axis=1), np.tile(own, shape[1])]))
         values.append(np.array([length * vectors, vectors / length]))
     place, value = (
@@ -83,18 +83,18 @@ def sparse_directions(fy: Any, fyp: Any, unit: np.ndarray, scale: float) -> Dire
         for parts in (places, values)
     )
     basis, dual = (csc_array((entries, place), shape=(n, n)) for entries in value)
-    return basis, dual, unseen <= UNSEEN * largest
+    return basis, dual, effects <= NO_EFFECT * largest
 
 
 class _Members:
-    """Who belongs to which group.
+    """The members of numbered groups.
 
     Attributes
     ----------
     number : ndarray
-        Of members, for every group.
+        Number of members of every group.
     place : ndarray
-        Of every member in its group.
+        Place of every member in its group.
     """
 
     def __init__(self, group: np.ndarray, count: int) -> None:
@@ -105,16 +105,16 @@ class _Members:
         self.place[self._sorted] = np.arange(len(group)) - self._first[group[self._sorted]]
 
     def of(self, groups: np.ndarray) -> np.ndarray:
-        """Members of some groups of one size, a row for each."""
+        """Members of some groups of the same size, one row for each group."""
         return self._sorted[self._first[groups][:, None] + np.arange(self.number[groups[0]])]
 
 
 def _singular(matrix: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Right singular vectors in columns, the lengths of their components, and singular values.
 
-    Of one matrix, or of a stack of them.
+    Works on one matrix, or on a stack of them.
     """
     row, column = balanced(matrix)
     _, sizes, vt = np.linalg.svd(row[..., None] * matrix * column[..., None, :])
-    vt[np.abs(vt) < ROUND_OFF] = 0.0       # a row of nothing else would look like any other
+    vt[np.abs(vt) < ROUND_OFF] = 0.0       # a row of pure round-off would look like any other
     return np.swapaxes(vt, -1, -2), (unit * column)[..., None], sizes

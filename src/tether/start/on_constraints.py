@@ -16,9 +16,9 @@ from tether.structure.start import Start, changed_values
 if TYPE_CHECKING:
     from tether.plan.constraints import Constraints
 
-# Of the residual at the start: what a projection that works leaves far behind.
+# A projection has failed if it leaves more than this share of a constraint's value ...
 STILL_THERE = 1e-3
-# Of the linearised terms of a constraint: what may be left of it all the same.
+# ... unless the rest is below this share of the constraint's linearised terms.
 LEFT_OVER = 1e-10
 NOTHING = Reason(Kind.NOTHING)
 
@@ -26,7 +26,7 @@ NOTHING = Reason(Kind.NOTHING)
 def start_on_constraints(
     state: State, t: float, y: np.ndarray, constraints: Constraints, accept: bool
 ) -> Start:
-    """Project the starting values; refuse if that moves one beyond its tolerance (HK).
+    """Project the starting values; refuse if that moves one by more than its tolerance (HK).
 
     The refusal is a failed `Start` whose reason has the constraint, its value and the change that
     would be needed.
@@ -61,7 +61,7 @@ def start_on_constraints(
 
 
 def _is_stuck(state: State, t: float, before: np.ndarray, projected: np.ndarray) -> bool:
-    """Whether a constraint was hardly made smaller and is left with more than round-off."""
+    """Whether a constraint is hardly smaller than before and still larger than round-off."""
     _, after = core.constraints_at(state, t, projected)
     raise_users(state)
     slopes = abs(state.constraint_slopes)

@@ -1,4 +1,4 @@
-"""How the state of a large system jumps that was reduced as whole arrays."""
+"""How the state jumps in a large system that was reduced as whole arrays."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tether.structure.row_reduction import LeadingMatrix, RowReduction
 __all__ = ["jump_on_rows"]
 
 MOST_ITERATIONS = 20
-POINTS = np.polynomial.legendre.leggauss(8)
-# In tolerances: a change that ends the iteration.
+# Change, in tolerances, that ends the iteration.
 SETTLED = 1e-6
-# Of the largest coefficient of an equation: changes that are none.
+# A change of a coefficient below this share of the largest in its equation is none.
 SAME = 1e-9
-# Of a way from 0 to 1: where a mean over it is taken, and with which weights.
-PLACES, SHARES = 0.5 * (1.0 + POINTS[0]), 0.5 * POINTS[1]
-# Of the largest impulse: what is round-off.
+# Points and weights of a mean over the interval from 0 to 1.
+GAUSS_LEGENDRE = np.polynomial.legendre.leggauss(8)
+PLACES, SHARES = 0.5 * (1.0 + GAUSS_LEGENDRE[0]), 0.5 * GAUSS_LEGENDRE[1]
+# An impulse below this share of the largest is round-off.
 NO_IMPULSE = 1e-12
 
 
 def jump_on_rows(
     reduction: RowReduction, leading: LeadingMatrix, state: State, t: float, y: np.ndarray
 ) -> Jump | None:
-    """Find the values on the constraints that the equations lead to from others.
+    """Find the values on the constraints to which others jump by the law of the equations.
 
     F_y' (y+ - y-) + F_z P = 0 with the impulses P of the multipliers z, and g(y+) = 0: that is a
     system with the matrix of the slopes and multipliers. As for other systems (math (28) to (31)),
-    the mean of F_y' on the straight way from y- to y+ is taken, and F_z behind the jump. Positions,
+    the mean of F_y' on the straight path from y- to y+ is taken, and F_z after the jump. Positions,
     which no impulse moves, are first brought onto their constraints by the least change.
 
     Parameters
@@ -51,7 +51,7 @@ def jump_on_rows(
     Jump or None
         None where no such values were found.
     """
-    rows, evolves = reduction.rows, ~reduction.multipliers
+    rows, differential = reduction.rows, ~reduction.multipliers
     if reduction.index > 2:
         moved = _move_positions(reduction, state, t, y)
         if moved is None:
@@ -79,9 +79,9 @@ def jump_on_rows(
         np.add.at(right, places, here[constrains] * change[leading.columns[constrains]])
         right[rows] -= g[reduction.last]
         found = solve(right)
-        moved = np.where(evolves, found, 0.0) - change
+        moved = np.where(differential, found, 0.0) - change
         change += moved
-        impulse = np.where(evolves, 0.0, found)
+        impulse = np.where(differential, 0.0, found)
         if probe.weighted_size(state, moved) <= SETTLED:
             large = np.abs(impulse) > NO_IMPULSE * np.abs(impulse).max()
             impulses = {int(j): float(impulse[j]) for j in np.flatnonzero(large)}
@@ -93,7 +93,7 @@ def jump_on_rows(
 def _move_positions(
     reduction: RowReduction, state: State, t: float, y: np.ndarray
 ) -> np.ndarray | None:
-    """Let the constraints hold that were differentiated twice; None where that cannot be done."""
+    """Move positions onto the constraints that were differentiated twice; None if that fails."""
     from scipy.sparse import csr_array, diags_array  # late, to save time
     from scipy.sparse.linalg import splu
 
@@ -124,7 +124,7 @@ def _open_rows(
     reduction: RowReduction, leading: LeadingMatrix, t: float, before: np.ndarray,
     after: np.ndarray,
 ) -> tuple[int, ...]:
-    """List equations whose coefficients change with what jumps."""
+    """List equations whose coefficients change in the jump."""
     rest = np.zeros_like(before)
     old, new = leading.at(t, before, rest), leading.at(t, after, rest)
     size = np.zeros(len(before))

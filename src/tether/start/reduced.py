@@ -18,6 +18,6 @@ def lift(
     yp: np.ndarray | None,
     more: MoreRows | None = None,
 ) -> Start:
-    """Find consistent values of all unknowns near the user's, on further constraints too."""
+    """Find consistent values of all unknowns near the user's, also on further constraints."""
     assert model.reduced is not None
     return reduced_start(model.reduced, t, y, yp, model.values, model.units, more)

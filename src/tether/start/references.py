@@ -1,4 +1,4 @@
-"""Values that invariants are to keep, and what became of them on the way."""
+"""Values that the invariants of a run keep, and how they jumped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 __all__ = ["References"]
 
-# Relative: a change below this is none.
+# Relative change below which an invariant has not jumped.
 ROUND_OFF = 1e-12
 
 
@@ -20,20 +20,20 @@ class _Jump:
 
 
 class References:
-    """Values that the invariants of a run are to keep.
+    """Values that the invariants of a run keep.
 
-    They are those of the start. Where the structure of the equations changes it may happen that no
-    state nearby has them; then the invariants jump, and that is noted. While a run looks for a way
-    to go on several starts are tried: only the jump of the last one counts.
+    They are those at the start. Where the structure of the equations changes it may happen that no
+    state nearby has them; then the invariants jump, and that is noted. A run may try several starts
+    before it goes on: only the jump of the last one counts.
 
     Attributes
     ----------
     values : ndarray or None
-        The values; None where those at the next start are to be taken.
+        The values; None if those at the next start are to be taken.
     shift : ndarray or None
         How far they are from those of the start.
     jumps : list of str
-        When they jumped, in words.
+        Descriptions of their jumps.
     """
 
     def __init__(self) -> None:
@@ -48,11 +48,11 @@ class References:
         self.shift = None if values is None else np.zeros(len(values))
 
     def forget(self) -> None:
-        """Take the values at the next start: somebody has changed the state on purpose."""
+        """Take the values at the next start, as when the state was changed on purpose."""
         self.values = self.shift = None
 
     def no_jump(self) -> None:
-        """Try another start."""
+        """Drop the jump that was noted: another start is tried."""
         self._jump = None
 
     def jump(self, t: float, values: np.ndarray, names: list[str]) -> None:
@@ -60,15 +60,15 @@ class References:
         self._jump = _Jump(t, values, names)
 
     def settle(self) -> None:
-        """Go on from the start that was found last."""
+        """Accept the start that was found last, with its jump."""
         jump, self._jump = self._jump, None
         if jump is None or self.values is None or self.shift is None:
             return
         change, self.values = jump.values - self.values, jump.values
         self.shift = self.shift + change
         self.jumps += [
-            f"{name} jumped by {step:.3g} at t = {jump.t:.10g}: where the structure of the "
-            "equations changed there, no state nearby keeps it"
+            f"{name} jumped by {step:.3g} at t = {jump.t:.10g}: the structure of the equations "
+            "changed there, and no state nearby keeps its value"
             for name, step, value in zip(jump.names, change, jump.values, strict=True)
             if abs(step) > ROUND_OFF * abs(value)
         ]

@@ -1,14 +1,15 @@
 """Better guesses where Newton's method finds no consistent values of index 1 from those given.
 
-What evolves keeps its values; the equations are solved for the other unknowns and for y'. Ways are
-tried in turn, from near to far: damped steps from the guess, with functions that grow or end tamed
-where the function was traced (`trace/tame.py`); the same while lines beside all exponentials
-disappear, as conductances beside the junctions of a circuit; and last a homotopy
+Differential unknowns keep their values; the equations are solved for the algebraic ones and for y'.
+Several methods are tried in turn, from near to far. First come damped steps from the guess; if the
+function was traced, exponentials and functions with a limited domain are tamed in them
+(`trace/tame.py`). Then a straight line is added to every exponential and slowly removed, like
+conductances beside the junctions of a circuit. Last comes a homotopy
 
     F(u) = (1 - s) F(u_0),      s from 0 to 1,
 
-followed round its turning points. What is found is a guess: the search for consistent values begins
-there anew, with the equations as they are.
+followed round its turning points. The result is a guess, from which the search for consistent
+values is repeated with the unchanged equations.
 """
 
 from __future__ import annotations
@@ -35,38 +36,39 @@ MAX_ITERATIONS = 200
 MAX_WITH_SIGNS = 60
 MAX_HALVINGS = 30
 MAX_ARCS = 200
-# Relative to the unknowns: steps below this are nothing.
+# A step below this, relative to the unknowns, ends an iteration.
 CONVERGED = 1e-9
-# Of the share of a full step: one that makes the next one shorter by less does not help.
-SHORTER = 1e-2
-# Relative: a derivative with a smaller share in all equations does not occur.
+# A share of a step is taken if it makes the next one shorter by at least this times the share.
+LEAST_DECREASE = 1e-2
+# A derivative with a smaller share than this in all equations does not occur.
 ABSENT = 1e-14
-# Singular values of the matrix in natural units below this are left alone.
+# Singular values of the matrix in natural units below this share of the largest are zero.
 SINGULAR = 1e-12
-# Halvings of a guess at which a function is not defined, towards zero.
+# Halvings, towards zero, of a guess at which a function is not defined.
 MAX_RETREATS = 40
-# Times the values at zero: equations are this large only where functions are out of hand.
+# Equations this many times larger than at zero cannot be worked with.
 HUGE = 1e9
-# Shares of a guess at which the equations are looked at.
+# Shares of a guess at which the derivatives of the equations are examined.
 SHARES = (1.0, 0.1, 1e-3, 0.0)
-# The unknowns keep this share of their distance from zero in a step that keeps their signs.
-KEPT = 0.1
-# Steps in a row that zero has cut to less than this share end a search that keeps signs.
+# In a step that keeps signs, unknowns keep at least this share of their distance from zero.
+KEPT_DISTANCE = 0.1
+# A search that keeps signs ends after too many steps in a row that were cut below this share.
 HELD_BACK = 0.01
 MOST_HELD_BACK = 20
-# Limits of the arguments of exponentials, and the lines beside these: logarithms of their slopes.
+# Limits of the arguments of exponentials, used in turn.
 LIMITS = (40.0, 80.0, 160.0, 320.0, 700.0)
-# ... where functions end, too: they do at the exponential of minus these.
+# Limits used before these if functions have limited domains, cut at the exponential of minus these.
 NEARER_LIMITS = (1.0, 3.0, 8.0, 20.0)
+# Limits, with logarithms of the slopes of the lines that are added to exponentials.
 LINES = ((20.0, 20.0), (25.0, 17.0), (30.0, 14.0), (35.0, 11.0), (40.0, 8.0), (40.0, 4.0),
          (40.0, 0.0), (40.0, -5.0), (40.0, -10.0), (40.0, -20.0))
-# Relative: derivatives that differ by less than this are the same.
+# Relative difference below which derivatives are the same.
 SAME = 1e-6
-# The search takes singular values of full matrices: of so many unknowns at most, and with so many
-# matrices that the cubes of their sizes do not exceed this, or so few.
+# The search takes singular values of full matrices. So the number of unknowns is limited, and the
+# number of matrices times the cube of their size, but a few matrices are always allowed.
 MOST_UNKNOWNS, MOST_WORK, FEWEST_MATRICES = 1500, 4e9, 12
-# Numbers that can still be multiplied and summed up.
-LARGEST = 1e150
+# Larger entries are refused: products and sums of them could overflow.
+LARGEST_ENTRY = 1e150
 
 
 def better_guess(
@@ -86,14 +88,16 @@ def better_guess(
     Returns
     -------
     ndarray or None
-        Values of y; those that evolve are as they were.
+        Values of y; differential unknowns are unchanged.
     """
     with np.errstate(all="ignore"):
         system = _System.of(model, state, t, y, yp, units)
         if system is None:
             return None
-        for way in (_keeping_signs, _directly, _downhill, _beside_lines, _from_zero, _by_homotopy):
-            found = way(system)
+        for method in (
+            _keeping_signs, _directly, _downhill, _with_lines, _from_zero, _by_homotopy
+        ):
+            found = method(system)
             if found is not None and system.holds(found):
                 return system.point(found)[0]
     return None
@@ -102,10 +106,10 @@ def better_guess(
 def with_same_signs(
     model: Model, state: State, t: float, y: np.ndarray, found: np.ndarray, units: Units
 ) -> np.ndarray | None:
-    """Look for other values where unknowns that are no more than guesses have changed their signs.
+    """Look for other values where guessed unknowns have changed their signs.
 
-    Equations that are not linear may have several solutions: that with a negative concentration
-    is not the one that somebody means who has guessed a positive one.
+    Nonlinear equations may have several solutions. Who has guessed a positive concentration does
+    not mean the one with a negative concentration.
 
     Parameters
     ----------
@@ -117,7 +121,7 @@ def with_same_signs(
     Returns
     -------
     ndarray or None
-        Values with the signs of y; None where there are none, or none were lost.
+        Values with the signs of y; None if there are none, or if no sign was lost.
     """
     tolerance = state.rtols * np.abs(y) + state.atols
     lost = (y * found < 0.0) & (np.abs(found) > tolerance) & (np.abs(y) > tolerance)
@@ -127,8 +131,8 @@ def with_same_signs(
         system = _System.of(model, state, t, y, np.zeros_like(y), units)
         if system is None or not system.algebraic[lost].all():
             return None
-        for way in (_keeping_signs, _directly):
-            u = way(system)
+        for method in (_keeping_signs, _directly):
+            u = method(system)
             if u is not None and np.all(u[lost] * y[lost] >= 0.0) and system.holds(u):
                 return system.point(u)[0]
     return None
@@ -144,14 +148,15 @@ def _is_linear(state: State, t: float, y: np.ndarray, found: np.ndarray) -> bool
 
 @dataclass(frozen=True, eq=False)
 class _System:
-    """Equations for what does not evolve and for y' of what does, at one time.
+    """Equations for algebraic unknowns and for y' of the differential ones, at one time.
 
     Attributes
     ----------
-    values, slopes : callable
+    values_at, matrices_at : callable
         F and its derivatives as functions of all of y and y', limits and lines.
     grows, ends : bool
-        Whether there are exponentials, which lines go beside, and functions that end.
+        Whether there are exponentials, to which lines are added, and functions with limited
+        domains.
     """
 
     y: np.ndarray
@@ -168,7 +173,7 @@ class _System:
     def of(
         cls, model: Model, state: State, t: float, y: np.ndarray, yp: np.ndarray, units: Units
     ) -> _System | None:
-        """Take the expressions of a traced function, or a function as it is."""
+        """Use the expressions of a traced function, or else the function itself."""
         n = len(y)
         if n > MOST_UNKNOWNS:
             return None
@@ -191,7 +196,7 @@ class _System:
 
     @property
     def limits(self) -> tuple[float, ...]:
-        """Limits to begin with, and those that follow."""
+        """Limits in the order in which they are used."""
         if self.ends:
             return NEARER_LIMITS + LIMITS
         return LIMITS if self.grows else LIMITS[-1:]
@@ -208,7 +213,7 @@ class _System:
         return self.values_at(*self.point(u), limit, line)
 
     def matrix(self, u: np.ndarray, limit: float = np.inf, line: float = -np.inf) -> np.ndarray:
-        """Return the derivatives; nothing but NaN once there have been too many to go on."""
+        """Return the derivatives; NaN once too many have been taken."""
         self.taken[0] += 1
         if self.taken[0] > max(FEWEST_MATRICES, MOST_WORK / len(u) ** 3):
             return np.full((len(u), len(u)), np.nan)
@@ -218,7 +223,7 @@ class _System:
     def holds(self, u: np.ndarray) -> bool:
         """Whether the next step of Newton's method, with the functions as they are, is short."""
         r, J = self.values(u), self.matrix(u)
-        if not (np.isfinite(r).all() and np.abs(J).max(initial=0.0) <= LARGEST):
+        if not (np.isfinite(r).all() and np.abs(J).max(initial=0.0) <= LARGEST_ENTRY):
             return False
         return self.size(_step(J, r), u) <= 1e-3
 
@@ -275,7 +280,7 @@ def _called(state: State, t: float) -> Callable[..., np.ndarray]:
 
 def _called_matrices(state: State, t: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     def matrices(y: np.ndarray, yp: np.ndarray, *_: float) -> tuple[np.ndarray, np.ndarray]:
-        if not state.fyp_known:                # it looks constant where nothing of it is seen
+        if not state.fyp_known:                # it looks constant where it cannot be seen
             state.fyp_exists = state.fyp_constant = False
         status, fy, fyp = probe.jacobian_at(state, t, y, yp)
         state.jacobian_exists = False          # it is that of another point
@@ -288,9 +293,9 @@ def _called_matrices(state: State, t: float) -> Callable[..., tuple[np.ndarray, 
 def _defined(
     values: Callable[..., np.ndarray], y: np.ndarray, yp: np.ndarray
 ) -> np.ndarray | None:
-    """Go towards zero until the function has values of a size that can be worked with."""
+    """Move towards zero until the function has values that can be worked with."""
     usual = np.abs(values(0.0 * y, yp)).max(initial=0.0)
-    largest = min(LARGEST, HUGE * usual) if usual > 0.0 else LARGEST
+    largest = min(LARGEST_ENTRY, HUGE * usual) if usual > 0.0 else LARGEST_ENTRY
     for halvings in range(MAX_RETREATS):
         nearer = y * 0.5**halvings
         if np.abs(values(nearer, yp)).max(initial=0.0) <= largest:
@@ -302,7 +307,7 @@ def _never_differentiated(
     matrices: Callable[..., tuple[np.ndarray, np.ndarray]], y: np.ndarray, yp: np.ndarray,
     units: Units,
 ) -> np.ndarray:
-    """Mark unknowns whose derivatives occur nowhere; beside huge terms no difference shows them."""
+    """Mark unknowns whose derivatives occur nowhere; they are hard to see beside huge terms."""
     size = np.zeros((len(y), len(y)))
     for share in SHARES:
         found = np.abs(matrices(share * y, yp)[1]) * units.y
@@ -312,21 +317,21 @@ def _never_differentiated(
 
 Measure = Callable[[_System, np.ndarray, np.ndarray], Callable[[np.ndarray], float]]
 
-# --- ways -------------------------------------------------------------------------------------
+# --- methods ----------------------------------------------------------------------------------
 
 
 def _directly(system: _System) -> np.ndarray | None:
-    """Take damped steps from the guess, with limits that move out of the way."""
+    """Take damped steps from the guess, with limits that are raised in turn."""
     return _limited(system, system.guess)
 
 
 def _keeping_signs(system: _System) -> np.ndarray | None:
-    """Do the same while no unknown changes its sign: concentrations, fractions and pressures."""
+    """Do the same without changing any sign, as for concentrations, fractions and pressures."""
     return _limited(system, system.guess, keep_signs=True)
 
 
 def _downhill(system: _System) -> np.ndarray | None:
-    """Take steps that make the equations smaller: an exponential shrinks by e with each."""
+    """Take steps that make the equations smaller: each divides an exponential by e."""
     u = system.guess
     for limit in system.limits:
         found = _newton(system, u, limit, -np.inf, measure=_left_over)
@@ -346,17 +351,17 @@ def _limited(
     return u
 
 
-def _beside_lines(system: _System) -> np.ndarray | None:
-    """Begin with lines beside the exponentials that are nearly all there is."""
-    return _along_lines(system, system.guess)
+def _with_lines(system: _System) -> np.ndarray | None:
+    """Begin with lines that are far larger than the exponentials to which they are added."""
+    return _removing_lines(system, system.guess)
 
 
 def _from_zero(system: _System) -> np.ndarray | None:
     """Do the same from zero, whatever the guess."""
-    return _along_lines(system, np.zeros_like(system.guess))
+    return _removing_lines(system, np.zeros_like(system.guess))
 
 
-def _along_lines(system: _System, u: np.ndarray) -> np.ndarray | None:
+def _removing_lines(system: _System, u: np.ndarray) -> np.ndarray | None:
     if not system.grows:
         return None
     for limit, line in LINES:
@@ -371,13 +376,13 @@ def _newton(
     system: _System, u: np.ndarray, limit: float, line: float, keep_signs: bool = False,
     measure: Measure | None = None,
 ) -> np.ndarray | None:
-    """Take steps that make the next one shorter, or what else is measured smaller."""
+    """Take damped Newton steps that reduce a measure: by default, the length of the next step."""
     measure = measure or _next_step
     held_back = 0
     r, length = system.values(u, limit, line), 1.0
     for _ in range(MAX_WITH_SIGNS if keep_signs else MAX_ITERATIONS):
         J = system.matrix(u, limit, line)
-        if not (np.isfinite(r).all() and np.abs(J).max(initial=0.0) <= LARGEST):
+        if not (np.isfinite(r).all() and np.abs(J).max(initial=0.0) <= LARGEST_ENTRY):
             return None
         size_of = measure(system, J, u)
         d, size = _step(J, r), size_of(r)
@@ -394,7 +399,7 @@ def _newton(
         for _ in range(MAX_HALVINGS):
             tried = u + length * d
             left = system.values(tried, limit, line)
-            if np.isfinite(left).all() and size_of(left) <= (1.0 - SHORTER * length) * size:
+            if np.isfinite(left).all() and size_of(left) <= (1.0 - LEAST_DECREASE * length) * size:
                 break
             length /= 2.0
         else:
@@ -406,23 +411,23 @@ def _newton(
 def _to_zero(system: _System, u: np.ndarray, d: np.ndarray) -> float:
     """Share of a step that leaves all unknowns on their side of zero."""
     towards = system.algebraic & (u * d < 0.0)
-    return float(np.min((1.0 - KEPT) * np.abs(u[towards] / d[towards]), initial=1.0))
+    return float(np.min((1.0 - KEPT_DISTANCE) * np.abs(u[towards] / d[towards]), initial=1.0))
 
 
 def _next_step(system: _System, J: np.ndarray, u: np.ndarray) -> Callable[[np.ndarray], float]:
-    """Measure equations by the step they would ask for: that is a matter of no equation's unit."""
+    """Measure equations by the next Newton step, which does not depend on their units."""
     solve, size = _solver(J), system.scale + np.abs(u)
     return lambda r: float(np.linalg.norm(solve(r) / size))
 
 
 def _left_over(system: _System, J: np.ndarray, u: np.ndarray) -> Callable[[np.ndarray], float]:
-    """Measure equations by their values, each by what changes of the unknowns make of it."""
+    """Measure equations by their values, relative to the effect of changes of the unknowns."""
     size = np.maximum(np.abs(J) @ system.scale, 1e-300)
     return lambda r: float(np.linalg.norm(r / size))
 
 
 def _solver(J: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Solve with a matrix in natural units; what it does not determine stays as it is."""
+    """Return a function that solves with a matrix; what the matrix does not determine is zero."""
     row, column = balanced(J)
     u, s, vt = np.linalg.svd(row[:, None] * J * column)
     rank = int(np.sum(s > SINGULAR * s[0])) if len(s) and s[0] > 0.0 else 0
@@ -487,7 +492,7 @@ def _extended(
     system: _System, x: np.ndarray, size: np.ndarray, first: np.ndarray, limit: float
 ) -> np.ndarray | None:
     J = system.matrix(size * x[:-1], limit)
-    if not np.abs(J).max(initial=0.0) <= LARGEST:
+    if not np.abs(J).max(initial=0.0) <= LARGEST_ENTRY:
         return None
     extended = np.column_stack([J * size, first])
     return extended / np.abs(extended).max(axis=1, keepdims=True).clip(1e-300)
@@ -501,12 +506,12 @@ def _onto_curve(
     system: _System, x: np.ndarray, size: np.ndarray, first: np.ndarray, limit: float,
     tangent: np.ndarray,
 ) -> np.ndarray | None:
-    """Newton's method across the tangent."""
+    """Return to the curve by Newton's method, at right angles to the tangent."""
     before = np.inf
     for _ in range(8):
         r = system.values(size * x[:-1], limit) - (1.0 - x[-1]) * first
         J = system.matrix(size * x[:-1], limit)
-        if not (np.isfinite(r).all() and np.abs(J).max(initial=0.0) <= LARGEST):
+        if not (np.isfinite(r).all() and np.abs(J).max(initial=0.0) <= LARGEST_ENTRY):
             return None
         A = np.vstack([np.column_stack([J * size, first]), tangent])
         d = _step(A, np.append(r, 0.0))

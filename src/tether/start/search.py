@@ -1,13 +1,13 @@
 """Consistent y and y' together, with components that are fixed, guessed or free.
 
-What F(t, y, y') = 0 and the hidden constraints G(t, y) = 0 say about y alone are the equations
-of y, math (19): with U_0 the directions of F that y' does not reach,
+The conditions on y alone that follow from F(t, y, y') = 0 and the hidden constraints G(t, y) = 0
+are the equations of y, math (19): with U_0 the directions of F that y' does not change,
 
     E(y) = [U_0^T F; G] = 0.
 
 Newton's steps in y solve them with the least weighted change, then the point moves along the
-solutions towards the guess; y' follows from the rest of F, and its part that F does not see from
-d/dt E = 0.
+solutions towards the guess; y' follows from the rest of F, and the part of y' on which F does not
+depend from d/dt E = 0.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ __all__ = ["Roles", "Search", "derivative_only"]
 MAX_ITERATIONS = 500                   # a diode takes one for each thermal voltage
 MAX_HALVINGS = 60
 MAX_APPROACHES = 20
-MAX_REFUSALS = 20                      # so often more equations than can be solved may go on
+MAX_REFUSALS = 20                      # iterations in which linearised equations may conflict
 RANK = 1e-9                            # relative singular value of a dependent equation
-REACHED = 1e-7                         # relative singular value of what y' reaches
+REACHED = 1e-7                         # relative singular value of a direction that y' changes
 ABSENT = 1e-14                         # share of a derivative that does not occur
 CONVERGED = 1e-12
-LEFT_OVER = 1e-8                       # of the terms of an equation: what may be left of it
-NEGLIGIBLE = 1e-6                      # of the tolerance: a change that does not matter
-FREE = 1e-6                            # weight of a free component, next to 1 for a guess
+LEFT_OVER = 1e-8                       # share of its terms below which an equation holds
+NEGLIGIBLE = 1e-6                      # share of the tolerance that does not matter
+FREE_WEIGHT = 1e-6                     # weight of a free component, relative to that of a guess
 ROOT_EPS = float(np.sqrt(np.finfo(float).eps))
 
 
@@ -72,7 +72,7 @@ class Roles:
     free: list[int]
     automatic: bool
     weights: np.ndarray
-    by_law: bool = False               # what evolves is moved in the way the equations have for it
+    by_law: bool = False               # differential unknowns move by the law of jumps
     fixed_slopes: Sequence[int] = ()   # components of y' that are fixed
 
 
@@ -91,7 +91,7 @@ class Search:
         self.movable = np.setdiff1d(np.arange(self.n), roles.fixed)
         self.weights, self.units = roles.weights, units
         self.before = 0.0                      # largest residual of the values given
-        self.follow: list[int] = []            # from the others, whatever their values are
+        self.follow: list[int] = []            # unknowns that follow from the others
         if model.reduced is not None:
             self.follow = [
                 *np.flatnonzero(model.determined).tolist(), *range(model.n, self.n)
@@ -100,9 +100,9 @@ class Search:
             self.weights, self.units = roles.weights[owner], Units(units.y[owner], units.t)
 
     def run(self, y: np.ndarray, yp: np.ndarray, nearby: np.ndarray | None = None) -> Start:
-        """Find a consistent point and the one nearest to the guess on from there.
+        """Find a consistent point, and from there the one nearest to the guess.
 
-        With `nearby` there are better values than those given to begin with, and to stay close to.
+        `nearby` are better values than those given, to begin with and to stay close to.
         """
         self.given = self.guess = y
         if probe.move_to(self.state, self.t, y, yp) != 0:
@@ -126,7 +126,7 @@ class Search:
         return self._with_guesses_kept(start)
 
     def _approach(self, start: Start) -> Start | None:
-        """Go towards the guess along the solutions; None if that brings nothing more."""
+        """Go towards the guess along the solutions; None if that gains nothing."""
         if not len(self.movable):
             return None
         point = self._linearise(start.y, start.yp)
@@ -147,7 +147,7 @@ class Search:
         return nearer if nearer.success and gained < 0.999 * np.linalg.norm(back) else None
 
     def _with_guesses_kept(self, start: Start) -> Start:
-        """Move free components alone where that is enough: then the guesses stay as they are."""
+        """Move only free components if that is enough, so that the guesses stay as they are."""
         point = self._linearise(start.y, start.yp) if start.success else None
         if point is None:
             return start
@@ -194,11 +194,11 @@ class Search:
             return self._failed(y, yp, Reason(
                 Kind.NO_SOLUTION_NEARBY, (self._row(worst),), values=(float(r[worst]),)
             ))
-        as_it_is = self._linearise(y, yp, with_fixed=False) if self.roles.fixed_slopes else point
-        yp, unseen = (yp, []) if as_it_is is None else self._slopes(as_it_is, y, yp)
+        whole = self._linearise(y, yp, with_fixed=False) if self.roles.fixed_slopes else point
+        yp, open_ones = (yp, []) if whole is None else self._slopes(whole, y, yp)
         done = self._done(y)
-        if unseen:
-            done = done.then(Reason(Kind.SLOPES_OPEN, columns=tuple(unseen)))
+        if open_ones:
+            done = done.then(Reason(Kind.SLOPES_OPEN, columns=tuple(open_ones)))
         return Start(
             y, yp, True, done, moved=self._moved(y),
             residual=(self.before, float(np.abs(r).max())), fixed=tuple(self.roles.fixed),
@@ -212,7 +212,7 @@ class Search:
         return np.inf if r is None else float(np.abs(r).max())
 
     def holds(self, y: np.ndarray, yp: np.ndarray) -> bool:
-        """Whether nothing is left of the equations and constraints that could be told apart."""
+        """Whether all equations and constraints hold, as closely as a search solves them."""
         if probe.move_to(self.state, self.t, y, yp) != 0:
             return False
         r, point = self._equations(y, yp), self._linearise(y, yp)
@@ -221,7 +221,7 @@ class Search:
         return bool(np.all(np.abs(r) <= self._left_over(point, y, yp)))
 
     def moved_on(self, start: Start, y: np.ndarray, yp: np.ndarray) -> Start:
-        """Return a start at values that were found on from another one."""
+        """Return a start at values that were found from another start."""
         reason = self._done(y)
         if start.reason.kind is Kind.SLOPES_OPEN:
             reason = reason.then(replace(start.reason, earlier=None))
@@ -265,8 +265,8 @@ class Search:
     ) -> tuple[Reason | None, np.ndarray]:
         """Least weighted change that solves the linearised equations of y, or why there is none.
 
-        Where there are more equations than can be solved they may still hold farther on: then the
-        change solves them as far as that is possible.
+        If the linearised equations contradict each other the equations may still hold farther on:
+        then the change solves them as far as possible.
         """
         E, e = point.of_y(r)
         metric = self._metric(point)[self.movable]
@@ -286,17 +286,17 @@ class Search:
 
     def _metric(self, point: _Point) -> np.ndarray:
         metric = self.weights.copy()
-        metric[np.array(self._free(point), int)] *= FREE
+        metric[np.array(self._free(point), int)] *= FREE_WEIGHT
         return metric
 
     def _free(self, point: _Point) -> list[int]:
         """Components that are moved first: free ones, and those that follow from the others."""
         free = self.roles.free
         if self.roles.automatic:
-            share = np.abs(point.fyp_as_it_is) * self.units.y
+            share = np.abs(point.whole_fyp) * self.units.y
             share = share / nonzero(share.max(axis=1))[:, None]
             free = np.flatnonzero(np.all(share <= ABSENT, axis=0)).tolist()
-            if len(free) == self.n:            # nothing but algebraic equations: all alike
+            if len(free) == self.n:            # all equations are algebraic: all weigh the same
                 free = []
         return sorted({*free, *self.follow})
 
@@ -323,7 +323,7 @@ class Search:
         return Reason(Kind.TOO_LITTLE_KNOWN, columns=tuple(open_ones))
 
     def _too_much(self, point: _Point, combined: np.ndarray, left: np.ndarray) -> Reason:
-        """Name the equations that cannot be met and the fixed components that stand in the way."""
+        """Name the equations that cannot hold and the fixed components that prevent it."""
         rows, scale = point.rows_of_y(combined, left)
         share = np.abs(rows) / nonzero(scale)
         worst = [i for i in np.argsort(-share) if share[i] > 0.1 * share.max()]
@@ -373,7 +373,7 @@ class Search:
         return None
 
     def _left_over(self, point: _Point, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
-        """Say what may be left of the equations, by terms or by changes below tolerance."""
+        """Bound values of equations that hold, by terms or by changes below tolerance."""
         of_y = np.abs(np.vstack([point.fy, point.gy]))
         of_yp = np.concatenate([np.abs(point.fyp) @ np.abs(yp), np.zeros(self.m)])
         nothing = NEGLIGIBLE * (of_y @ self.state.tolerances)
@@ -399,11 +399,11 @@ class Search:
         open_directions = N @ (column[:, None] * vt[rank:].T) / self.units.y[:, None]
         length = nonzero(np.abs(open_directions).max(axis=0, initial=0.0))
         share = np.abs(open_directions / length).max(axis=1, initial=0.0)
-        unseen = np.flatnonzero(share[: self.model.n] > 1e-6).tolist()
-        return yp + N @ slopes, unseen
+        open_ones = np.flatnonzero(share[: self.model.n] > 1e-6).tolist()
+        return yp + N @ slopes, open_ones
 
     def _rates(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
-        """Differentiate F and G by t: exactly what was traced, the rest by differences."""
+        """Differentiate F and G by t: exactly where traced, else by differences."""
         rates = np.zeros(self.n + self.m)
         analysis = None if self.model.plan is None else self.model.plan.analysis
         known = None if analysis is None else analysis.reduced
@@ -422,7 +422,7 @@ class Search:
             rates[:given] = np.concatenate(exact)
         return rates if np.isfinite(rates).all() else None
 
-    # --- what came of it --------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------
 
     def _row(self, row: int) -> Row:
         """Tell which equation, differentiated or not, or which constraint a row is."""
@@ -454,25 +454,25 @@ class Search:
 
 
 class _Point:
-    """The linearised equations at a point and their split by what y' reaches."""
+    """The linearised equations at a point, split into those that y' changes and those of y."""
 
     def __init__(
         self, fy: np.ndarray, fyp: np.ndarray, gy: np.ndarray, unit: np.ndarray,
-        fyp_as_it_is: np.ndarray,
+        whole_fyp: np.ndarray,
     ) -> None:
         self.fy, self.fyp, self.gy, self.unit = fy, fyp, gy, unit
-        self.fyp_as_it_is = fyp_as_it_is       # with components of y' that are fixed
+        self.whole_fyp = whole_fyp       # with the columns of fixed components of y'
         self._found = ranges(fyp, unit, REACHED)
         self._beyond = self._found.left.T                         # U_0^T, in terms of F
 
     @property
     def sensitivity(self) -> np.ndarray:
-        """What changes by a unit make of F and G."""
+        """Changes of F and G that changes of the unknowns by their units make."""
         size = np.maximum(np.abs(self.fy) @ self.unit, np.abs(self.fyp) @ self.unit)
         return np.concatenate([size, np.abs(self.gy) @ self.unit])
 
     def slopes(self, value: np.ndarray) -> np.ndarray:
-        """Least change of y' that changes F by `value`, as far as y' reaches it."""
+        """Least change of y' that changes F by `value`, as far as y' can."""
         combined = self._found.reached.T
         return shortest(combined @ self.fyp, combined @ value, self.unit)
 
@@ -487,14 +487,14 @@ class _Point:
     def rows_of_y(
         self, combined: np.ndarray, left: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Spread what is left of combinations of the equations of y over the rows of F and G.
+        """Spread values of combinations of the equations of y over the rows of F and G.
 
-        Also give the scale of each row.
+        Also return the scale of each row.
         """
         k, scale = len(self._beyond), nonzero(self.sensitivity)
         rows = np.hstack([combined[:k].T @ self._beyond, combined[k:].T]) * scale
         return scale * np.linalg.lstsq(rows, left, rcond=None)[0], scale
 
     def null_of_fyp(self) -> np.ndarray:
-        """Directions of y' that F does not see."""
+        """Directions of y' on which F does not depend."""
         return self._found.right

@@ -1,4 +1,4 @@
-"""Large systems that determine no solution: which equations depend on others, and what is open."""
+"""Large singular systems: which equations depend on others, and which unknowns are open."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tether.structure.start import Start
 
 __all__ = ["LARGE", "singular_beside", "singular_start", "start_of_high_index"]
 
-# From here on it is looked for with sparse matrices, before anything that needs full ones.
+# With more unknowns, singularity is checked with sparse matrices before full ones are needed.
 LARGE = 300
-# Equations and unknowns that are named of many.
+# Largest number of equations and of unknowns that are named.
 MOST_NAMED = 8
-# To a general point, relative to the unknowns: the larger one that works.
+# Shifts to a general point, relative to the unknowns; the first that works is taken.
 SHIFTS = (0.05, 0.005, 0.0)
 
 
 def singular_start(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Start | None:
-    """Return the failure of a start if the equations determine no solution next to a point."""
+    """Return a failed start if the equations determine no unique solution near a point."""
     if state.n <= LARGE or state.matrix.follows:
         return None
     pencil = singular_beside(state, t, y, yp)
@@ -39,9 +39,9 @@ def singular_start(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Sta
 
 
 def start_of_high_index(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Start:
-    """Return the failure of a start whose matrix is singular though the equations are not.
+    """Return a failed start whose matrix is singular although the equations are not.
 
-    The index follows from where derivatives stand (`structure/sigma.py`): no ranks are needed.
+    The index follows from where derivatives occur (`structure/sigma.py`): no ranks are needed.
     """
     nothing = Start(y, yp, False, Reason(Kind.TOO_MANY_UNKNOWNS))
     if probe.matrices_at(state, t, y, yp) != codes.OK:
@@ -69,7 +69,7 @@ def start_of_high_index(state: State, t: float, y: np.ndarray, yp: np.ndarray) -
 def singular_beside(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:
     """Return a pencil that is singular, or nearly so, at a point where no entry is zero by chance.
 
-    None for a regular one. The state's matrices are those of that point afterwards.
+    None if it is regular. Afterwards the state's matrices are those of that point.
     """
     draw = np.random.default_rng(0)
     unit = Units.of(state.rtols, state.atols, y, abs(state.t_end - t)).y
