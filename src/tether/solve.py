@@ -396,7 +396,7 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
     if not status.failed:
         return f"{status.text} {diagnosis.summary}"
     from tether.explain.causes import Cause  # late, to save time: there is a diagnosis already
-    from tether.explain.diagnosis import begin
+    from tether.explain.diagnosis import capitalised
 
     run = driver.integration
     advice = f" Try: {diagnosis.remedies[0]}." if diagnosis.remedies else ""
@@ -404,7 +404,7 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
         reason = start_words(run.start.reason, run.names)
         if diagnosis.cause != Cause.START or reason not in diagnosis.evidence:
             return f"{diagnosis.summary}{advice}"
-        return f"{diagnosis.summary} {begin(reason)}.{advice}"
+        return f"{diagnosis.summary} {capitalised(reason)}.{advice}"
     # where no cause was found, the status has all the advice there is
     text = status.text if diagnosis.cause == Cause.UNKNOWN else f"{status.happened}."
     text = f"{text} (t = {driver.t_reached:.10g}, step size {run.state.h:.3g})"

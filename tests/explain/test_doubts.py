@@ -30,9 +30,9 @@ def test_a_constraint_that_cannot_be_met_is_doubtful(trace):
     assert sol.success
     assert sol.diagnosis.cause == Cause.DOUBTFUL
     text, = sol.warnings
-    assert "at the end the largest is constraints[0], value 0, 5" in text
+    assert "the largest at the end is constraints[0], value 0 (off by 5)" in text
     assert "the function constraints[0], value 0, jumps by 2 at t = 1" in text
-    assert "Check the result: a constraint was left with 5" in sol.message
+    assert "Check the result: a constraint was off by 5" in sol.message
 
 
 @pytest.mark.parametrize("max_step", [0.05, 1e-3])
@@ -47,7 +47,7 @@ def test_a_constraint_that_becomes_impossible_is_a_contradiction(max_step):
     assert 1.0 < sol.diagnosis.where.t < 1.0 + 10 * max_step
     assert "constraints[0], value 0" in sol.message
     left = (sol.diagnosis.where.t - 1.0) * (sol.y[0, -1] ** 2 + 1.0)
-    assert f"it is left with {left:.3g}" in sol.diagnosis.evidence
+    assert f"its value is {left:.3g} instead of 0" in sol.diagnosis.evidence
 
 
 def test_equations_of_a_callback_that_do_not_hold_at_the_end_are_doubtful():

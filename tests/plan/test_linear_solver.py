@@ -259,7 +259,7 @@ def test_a_start_that_fails_among_very_many_unknowns_ends_soon_and_says_why(wron
 
     sol = solve_dae(equations, (0, 1), np.ones(2 * half), trace="never")
     assert not sol.success
-    why = "it is 2" if wrong == "index 2" else "not looked for among so many unknowns"
+    why = "it is 2" if wrong == "index 2" else "not looked for with so many unknowns"
     assert why in sol.message
     assert "not finite" not in sol.message
 

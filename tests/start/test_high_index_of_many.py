@@ -39,4 +39,4 @@ def test_the_index_is_told(equations, index):
     assert "trace='auto'" in sol.message
     assert sol.diagnosis.where.rows[0] >= 4 * N            # a rod
     assert sol.diagnosis.where.columns[0] >= 4 * N         # a pull
-    assert f"the index is {index}, by where derivatives stand" in sol.start.message
+    assert f"the index is {index}, judging by where derivatives occur" in sol.start.message

@@ -447,7 +447,7 @@ def growth(**options):
 
     with np.errstate(over="ignore", invalid="ignore"):
         sol = solve_dae(fun, (0, 1000), [1.0], **options)
-    assert any("doubles every 0.23" in text for text in sol.diagnosis.evidence)
+    assert any("doubling every 0.23" in text for text in sol.diagnosis.evidence)
     return sol
 
 

@@ -48,14 +48,14 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True)
 class Text:
-    """What is said about a cause; ``{...}`` is filled in where it happens."""
+    """The texts of a cause; each ``{...}`` is filled in by a diagnosis."""
 
     title: str
-    sentence: str                    # what happened and where, in one sentence
-    meaning: str                     # what lies behind it, for the documentation
+    sentence: str                    # what happened, and where
+    meaning: str                     # why it happens, for the documentation
     remedies: tuple[str, ...] = ()
-    example: str = ""                # of {what}, for the documentation
-    # other remedies, for situations in which those above would not help
+    example: str = ""                # an example of {what}, for the documentation
+    # other remedies, for situations in which those above do not help
     instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -69,18 +69,18 @@ CAUSES = {
         "Equations are missing or repeated",
         "The equations do not fit the unknowns: {what}.",
         "Whatever the numbers are, these equations cannot determine these unknowns: an unknown "
-        "stands in no equation, or several equations share too few unknowns. Usually an equation "
+        "occurs in no equation, or several equations share too few unknowns. Usually an equation "
         "was written twice with small changes, or one was forgotten.",
         (
             "one of {equations} is too many, and an equation with {variables} is missing: replace "
-            "the one by the other",
-            "look whether {variables} was left out of an equation by mistake",
+            "the former by the latter",
+            "check whether {variables} was left out of an equation by mistake",
         ),
-        example="current stands in no equation and equations 0, 1 share too few unknowns",
+        example="current occurs in no equation and equations 0, 1 share too few unknowns",
         instead={
             "where one equation contains no unknown": (
-                "write down as {equations} what is missing: nothing determines {variables}",
-                "check that its place in the result is filled in",
+                "write an equation that determines {variables} in place of {equations}",
+                "check that the function assigns a value to the residual of {equations}",
             ),
         },
     ),
@@ -92,20 +92,20 @@ CAUSES = {
         "written twice, a floating electrical network without a ground, a pressure that is only "
         "determined up to a constant, and a dropped term.",
         (
-            "replace one of {equations} by an equation that says something new about {variables}: "
-            "a ground, a reference, a prescribed value",
-            "look for a term that was dropped or that cancels",
+            "replace one of {equations} by an equation that determines {variables}: a ground, a "
+            "reference, a prescribed value",
+            "look for a term that is missing, or for terms that cancel",
         ),
         example="equations 0, 1 depend on each other and leave voltage, current open",
         instead={
             "where one equation determines nothing": (
-                "write down as {equations} what is missing: nothing determines {variables}",
-                "check that its place in the result is filled in",
+                "write an equation that determines {variables} in place of {equations}",
+                "check that the function assigns a value to the residual of {equations}",
             ),
             "where constraints depend on each other in one position": (
                 "end the interval before t = {t}",
-                "prescribe another coordinate, one that goes on through this position",
-                "add what carries the real system through: play, elasticity, a guide",
+                "prescribe another coordinate, one that moves on through this position",
+                "model what carries the real system through: play, elasticity, a guide",
             ),
         },
     ),
@@ -122,7 +122,7 @@ CAUSES = {
             "differentiate the constraint that determines {variables} by hand",
             "leave {variables} out of the system and compute it afterwards",
         ),
-        example="it is 3, and current would be found by differentiating what is given",
+        example="it is 3, and current could only be found by differentiating given functions",
         instead={
             "where tracing was forbidden": (
                 "pass trace='auto': what can be traced is reduced to index 1",
@@ -144,11 +144,11 @@ CAUSES = {
             "correct y0 so that {equations} can hold",
             "call consistent_start to see which values can be kept",
         ),
-        example="0 is not 8 = 3*voltage - current (equation 1)",
+        example="3*voltage - current is 8 instead of 0 (equation 1)",
         instead={
-            "where the run begins anew": (
-                "check what the `apply` of the event returns, or what holds after the break: "
-                "{equations} must have a solution near it",
+            "where the run restarts": (
+                "check what the `apply` of the event returns, or the equations after the break: "
+                "{equations} must have a solution near these values",
             ),
             "where y' is not unique": (
                 "pass yp0, with a guess of y' of {variables} that tells the solutions apart",
@@ -170,12 +170,12 @@ CAUSES = {
             "pass t_breaks={breaks} and all other times at which it happens, if they are known "
             "beforehand: the run stops there and starts again with a consistent start",
             "add an event with `apply` if it depends on the solution",
-            "make the transition smooth, with a width that matters to the problem",
+            "make the transition smooth, over a width that suits the problem",
         ),
         example="equation 1 jumps by 2",
         instead={
             "where the switch depends on the solution": (
-                "make the transition smooth, with a width that matters to the problem",
+                "make the transition smooth, over a width that suits the problem",
                 "add an event where the switch happens, whose `apply` changes a parameter that "
                 "{equations} reads instead of the switch",
             ),
@@ -184,10 +184,10 @@ CAUSES = {
     Cause.BLOW_UP: Text(
         "The solution blows up",
         "The solution blows up: {what}.",
-        "The solution has a pole or another singularity in finite time, where steps get shorter "
-        "and shorter, always in proportion to the distance that is left; or it has grown "
-        "exponentially, until the small unknowns drown in the round-off of the large ones, or "
-        "numbers have no room for it.",
+        "The solution has a pole or another singularity in finite time, towards which steps get "
+        "shorter and shorter, in proportion to the distance that is left; or it has grown "
+        "exponentially, until small unknowns are lost in the round-off of large ones, or numbers "
+        "overflow.",
         (
             "check the sign of the term that makes {variables} grow",
             "end the interval before t = {t}, or stop with a terminal event at a large value",
@@ -204,8 +204,8 @@ CAUSES = {
         "singular there, and there is no solution beyond.",
         (
             "end the interval before t = {t}",
-            "add what carries the real system across: an inductance, a mass, another regime",
-            "check which of several solutions of the algebraic equation y0 lies on",
+            "model what carries the real system further: an inductance, a mass, another regime",
+            "check which of several solutions of the algebraic equation y0 belongs to",
         ),
     ),
     Cause.CONDITION: Text(
@@ -213,7 +213,7 @@ CAUSES = {
         "The iteration matrix is too ill-conditioned{at}: {what}.",
         "For index 2 and 3 the condition number of the matrix grows as the step shrinks, and "
         "round-off keeps the iteration from converging: a smaller step makes it worse (P82 section "
-        "5, PL2 section 3). The same comes from equations in very different units.",
+        "5, PL2 section 3). Equations in very different units have the same effect.",
         (
             "pass a larger first_step, or options={{'scaling': 'rows'}}",
             "loosen rtol and atol",
@@ -223,12 +223,12 @@ CAUSES = {
     ),
     Cause.LINEAR_SOLVER: Text(
         "The linear systems are not solved",
-        "Newton's iteration has no solutions of its linear systems{at}: {what}.",
-        "With linear_solver='krylov' the systems are solved by iteration. That takes something to "
-        "iterate with that is close to the matrix: incomplete factors, or a preconditioner of your "
-        "own. For many fields these are close enough, but not for every matrix.",
+        "The linear systems of Newton's iteration could not be solved{at}: {what}.",
+        "With linear_solver='krylov' the systems are solved by iteration, which needs an "
+        "approximation of the matrix: incomplete factors, or a preconditioner of your own. For "
+        "many discretised fields this is close enough, but not for every matrix.",
         (
-            "take complete factors, with options={{'linear_solver': 'sparse'}}",
+            "use complete factors: options={{'linear_solver': 'sparse'}}",
             "pass a preconditioner in options that is closer to the matrix",
         ),
         example="the iterations for 12 of 40 did not converge",
@@ -264,24 +264,24 @@ CAUSES = {
         "The residual of {equations} is {what} at t = {t}.",
         "A logarithm, root, power or division left its domain, however small the step became.",
         (
-            "check the signs in {equations}, unless the solution is meant to go there",
+            "check the signs in {equations}, unless the solution is meant to leave the domain",
             "end the interval or stop with a terminal event before the domain is left",
-            "continue the function beyond its domain in a smooth way",
+            "extend the function smoothly beyond its domain",
         ),
         example="nan with current = -1",
         instead={
             "at the start": (
                 "change y0 so that {equations} is finite there: a guess may be too large for an "
                 "exponential, of the wrong sign, or in the wrong unit",
-                "where it is 0/0, begin a little beside or write the limit",
+                "if it is 0/0 there, start at a point nearby, or write the limit into {equations}",
             ),
             "where a slope is infinite at the start": (
-                "begin a little beside this value of {variables}",
-                "add a small number under the root, or make its beginning smooth",
+                "start slightly away from this value of {variables}",
+                "add a small number under the root, or smooth the function near this value",
                 "pass trace='never': differences do not see that the slope is infinite",
             ),
             "at the time of the start": (
-                "begin a little later than t = {t}, or write the limit at t = {t} into {equations}",
+                "start slightly later than t = {t}, or write the limit at t = {t} into {equations}",
             ),
         },
     ),
@@ -291,19 +291,19 @@ CAUSES = {
         "A `ValueError`, `ZeroDivisionError`, `OverflowError` or `FloatingPointError` at a point "
         "that the solver tries, such as the domain error of `math.sqrt`, is a reason for a smaller "
         "step, like a residual that is not a number. This one came however small the step became. "
-        "It is in `sol.diagnosis.exception`, with its traceback. At the starting values that were "
-        "passed such an exception is raised, and all other exceptions are raised everywhere.",
+        "It is in `sol.diagnosis.exception`, with its traceback. At the given starting values such "
+        "an exception passes through to you, and all other exceptions always do.",
         (
-            "check the signs in that line, unless the solution is meant to go there",
+            "check the signs in that line, unless the solution is meant to leave the domain",
             "end the interval or stop with a terminal event before the domain is left",
-            "continue the function beyond its domain in a smooth way",
+            "extend the function smoothly beyond its domain",
         ),
         example="ValueError: math domain error, raised in line 12 of model.py: "
         "return math.log(current)",
         instead={
             "where the run begins": (
-                "begin with values of which that line makes a number",
-                "check what the `apply` of an event returns, or what holds after a break",
+                "start with values for which that line gives a number",
+                "check what the `apply` of an event returns, or the values after a break",
             ),
         },
     ),
@@ -317,7 +317,7 @@ CAUSES = {
         (
             "let {equations} depend on t, y and y' alone",
             "draw random numbers beforehand and interpolate between them",
-            "loosen the tolerances beyond the noise, and solve inner problems to round-off",
+            "raise the tolerances above the noise, and solve inner problems to round-off",
         ),
         example="two calls with the same arguments differ by 0.003",
         instead={
@@ -335,7 +335,7 @@ CAUSES = {
         "zero.",
         (
             "raise rtol or atol of {variables}",
-            "choose units in which {variables} is not tiny beside what it is computed from",
+            "choose units in which {variables} is not tiny beside the values it is computed from",
         ),
         example="current is 0 and its atol is zero",
     ),
@@ -345,9 +345,10 @@ CAUSES = {
         "The projection undoes what the equations ask for, step after step, or finds no point at "
         "all. A constraint must hold along the exact solution; an invariant must keep its value.",
         (
-            "check the constraint with the solution of the equations alone, solved without it",
-            "check that the equations conserve what is called an invariant: friction does not",
-            "give the time derivative of a constraint too, where the equations do not keep it: "
+            "solve the equations without the constraint, and check whether that solution keeps it",
+            "check that the equations conserve the invariant: with friction, energy is not "
+            "conserved",
+            "pass the time derivative of a constraint too, if the equations do not contain it: "
             "positions on a circle need velocities along it",
         ),
         example="invariants[0], value 0",
@@ -365,8 +366,8 @@ CAUSES = {
         example="the last 16 changes of the state came within 0.9",
         instead={
             "at one time": (
-                "let the `apply` of one of them leave the function of the next on its side of zero",
-                "give the events a `direction`, so that the way back sets nothing off",
+                "let the `apply` of one event leave the function of the next on its side of zero",
+                "give the events a `direction`, so that crossing zero the other way does nothing",
             ),
             "at equal intervals": (
                 "leave a gap between the thresholds at which the events switch",
@@ -382,17 +383,17 @@ CAUSES = {
         "relays), oscillations that become infinitely fast, and noise in the residual.",
         (
             "if something switches in {equations}, or has an infinite slope: make it smooth, or "
-            "write down the solution that stays there",
+            "write the equations of a solution that stays there",
             "loosen the tolerance of {variables}",
-            "pass max_steps or max_seconds if the pace is right and the run is to go on",
+            "pass max_steps or max_seconds if steps this short are right and the run is to go on",
         ),
         example="the last 100000 steps hardly advanced the time, at t = 0.5",
     ),
     Cause.CHANGED: Text(
         "The equations changed during the run",
         "The equations changed during the run{at}: they can no longer be traced.",
-        "An event, a callback or a global variable changed what the residual reads, so that it "
-        "would have to be called as it is, which trace='always' does not allow.",
+        "An event, a callback or a global variable changed something that the residual reads. The "
+        "residual would now have to be called as it is, which trace='always' does not allow.",
         (
             "pass trace='auto'",
             "solve in two parts, before and after the change",
@@ -400,7 +401,7 @@ CAUSES = {
     ),
     Cause.TRACE: Text(
         "A trace differs from its function",
-        "What runs is not what was written{at}: {what}.",
+        "The trace differs from the function{at}: {what}.",
         "A function was traced, its trace was integrated, and at a checked step the two gave "
         "different values. The function may read something that changes without notice, or "
         "tracing has misread it. Such a run is repeated with the function called as it is, unless "
@@ -426,8 +427,8 @@ CAUSES = {
         ("raise the limit", "loosen the tolerances, or shorten the interval"),
         example="the limit of 1000 steps was reached",
         instead={
-            "where max_step holds the steps back": (
-                "raise max_step: every one of the last steps was as long as it allows",
+            "where max_step limits the steps": (
+                "raise max_step: all of the last steps were as long as it allows",
                 "raise the limit",
             ),
         },
@@ -453,13 +454,14 @@ CAUSES = {
         "Check the result: {what}.",
         "The run reached its goal, but something about its result may not be what you expect: a "
         "residual or a constraint is larger than the tolerance explains, the equations hardly "
-        "determine an unknown, the function answers the same question in two ways, or the order "
-        "stayed at one amid failures.",
+        "determine an unknown, the function returns different values for the same arguments, or "
+        "the order stayed at one while steps failed.",
         (
             "compare with a run at a tenth of the tolerances",
             "if the start was assumed to be consistent, pass one that is, or start='auto'",
             "if a constraint does not hold, compare it with the solution of the equations alone",
-            "if an unknown is hardly determined, add what determines it, as a leakage or friction",
+            "if an unknown is hardly determined, add a term that determines it, such as a leakage "
+            "or friction",
             "if the residual is noisy, let it depend on t, y and y' alone",
         ),
         example="the start was assumed to be consistent, but equation 1 has the value 0.3 there",
@@ -475,20 +477,21 @@ CAUSES = {
         example="the error of current stays above the tolerance",
         instead={
             "at a late time": (
-                "count the time from the start of the run: near t = {t} numbers are too far apart",
+                "measure time from the start of the run: near t = {t} floating-point numbers are "
+                "too far apart",
             ),
         },
     ),
 }
 
-# What a function that was called, because it cannot be traced, would be spared if it were.
+# What tracing would have done for a function that was called because it cannot be traced.
 UNTRACED = {
     Cause.INDEX: "its equations would be differentiated and the index reduced",
     Cause.SINGULAR: "its hidden constraints would be found and its Jacobians exact",
     Cause.START: "hidden constraints would be kept, and a start looked for with exact derivatives",
     Cause.DISCONTINUITY: "its conditions would be known and steps would end where they change",
-    Cause.CREEPING: "its conditions would be known, and the run could go on along a surface at "
-                    "which both of its sides point",
+    Cause.CREEPING: "its conditions would be known, and the run could slide along a surface onto "
+                    "which both sides push it",
     Cause.CONDITION: "its Jacobians would be exact",
     Cause.UNKNOWN: "its conditions would be known and its Jacobians exact",
 }

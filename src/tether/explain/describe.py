@@ -1,4 +1,4 @@
-"""What was found out about a system, in words."""
+"""The analysis of a system as an `IndexReport`, in words."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def describe_local(
     options: Options,
     reason: str,
 ) -> IndexReport:
-    """Make the report of a residual that is only known by its values."""
+    """Make the report of a residual that is known only by its values."""
     n = len(y)
     labels = tuple(names or [f"y[{j}]" for j in range(n)])
     state = new_state(AsWritten(problem, n), options)
     slopes = np.zeros_like(y) if yp is None else yp
     state.given = t, y, slopes
-    state.h = 1.0                              # differences look at it, and at the weights
+    state.h = 1.0                              # increments of differences depend on it
     known = probe.move_to(state, t, y, slopes) == 0
     pencil = find_kinds(state, t, y, slopes) if known else None
     notes = [reason, "the index is local: that of the system linearised near the start"]
@@ -192,7 +192,7 @@ def _repaired_signature(found: Analysis) -> Signature | Unmatched | None:
 
 def _notes(found: Analysis, names: Sequence[str]) -> Iterator[str]:
     if found.repaired is None or isinstance(found.repaired.system.signature, Unmatched):
-        return                                 # that is all there is to say
+        return                                 # `_on_singularity` says the rest
     combinations = found.repaired.combinations
     for combination in combinations[:MOST_COMBINATIONS]:
         numbers = _listed(map(str, sorted(combination.factors)))
@@ -228,7 +228,7 @@ def _is_unknown(ranks: ArrayRanks | None) -> bool:
 
 
 def _on_ranks(found: Analysis) -> Iterator[str]:
-    """Say what the derivative array was asked for and what it was not able to answer."""
+    """Say what was found with the derivative array, and what was not."""
     ranks = found.ranks
     if ranks is None or ranks.kind == "unknown":
         return
@@ -243,11 +243,11 @@ def _on_ranks(found: Analysis) -> Iterator[str]:
     if not ranks.consistent:
         yield "no point was found that satisfies the derivative array: its ranks are doubtful"
     elif found.reduced is None and ranks.index is not None and ranks.index > 1:
-        yield "no system of lower index was found that holds at the start and next to it"
+        yield "no system of lower index was found that holds at the start and near it"
 
 
 def _nowhere(found: Analysis, names: Sequence[str]) -> Iterator[str]:
-    """Name variables that stand in no equation."""
+    """Name variables that occur in no equation."""
     singular = found.given.signature
     if isinstance(singular, Unmatched):
         used = {j for row in found.given.orders for j in row}
@@ -266,7 +266,7 @@ def _on_singularity(found: Analysis, names: Names) -> Iterator[str]:
             if found.repaired.combinations:
                 factors = found.repaired.combinations[-1].factors
                 numbers = _listed(names.number(i) for i in sorted(factors))
-                yield f"equations {numbers}, combined, leave no variable"
+                yield f"equations {numbers}, combined, contain no variable"
             else:                              # a derivative that is zero there, such as tanh'(20)
                 numbers = _listed(names.number(i) for i in sorted(left.equations))
                 word = f"equation{_plural(len(left.equations))}"
@@ -297,7 +297,7 @@ def _on_start(found: Analysis, names: Sequence[str]) -> Iterator[str]:
             "smallest values are taken, the motion is not affected"
         )
     elif redundancy.kind == "point":
-        yield f"equations {equations} depend on each other at the start, but not next to it"
+        yield f"equations {equations} depend on each other at the start, but not near it"
     else:
         yield (
             f"equations {equations} depend on each other on the solutions and leave {variables} "
@@ -374,7 +374,7 @@ def _hidden(found: Analysis, full: Reduced, names: Sequence[str]) -> list[Hidden
 
 
 def _constraints(found: Analysis, full: Reduced, names: Sequence[str]) -> list[HiddenConstraint]:
-    """Everything that holds for y alone and is not an equation for multipliers."""
+    """All conditions on y alone that are not equations for multipliers."""
     every = [
         _constraint(found, full, names, level.equation, level.order, level.node)
         for level in full.levels

@@ -50,22 +50,22 @@ class Diagnosis:
     Attributes
     ----------
     cause : Cause
-        Why; `Cause.NONE` if nothing is wrong.
+        Why it happened; `Cause.NONE` if nothing is wrong.
     where : Where
         Time, equations and variables by name.
     summary : str
         What happened, in one sentence.
     evidence : tuple of str
-        What the verdict rests on.
+        Observations on which the verdict is based.
     remedies : tuple of str
         What to try, the most promising first.
     steps : ndarray or None
         The last attempts at a step, oldest first; see `tether.run.attempts`.
     exception : Exception or None
-        What a function of yours raised where the step that failed was tried, with its traceback.
+        The exception of a function of yours in the step that failed, with its traceback.
     untraced : str
-        Why the function was called, where tracing might have avoided the failure; the summary
-        begins with it.
+        Why the function was called, if tracing it might have avoided the failure; the summary
+        begins with this.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Diagnosis:
 
     def __str__(self) -> str:
         parts = [self.summary]
-        parts += [f"{begin(text)}." for text in self.evidence]
+        parts += [f"{capitalised(text)}." for text in self.evidence]
         if self.remedies:
             parts.append(f"What to try: {'; '.join(self.remedies)}.")
         return textwrap.fill(" ".join(parts), WIDTH, break_long_words=False)
@@ -114,10 +114,10 @@ def write(
     situation: str = "",
     breaks: str = "",
 ) -> Diagnosis:
-    """Fill in the texts of a cause, with the remedies for a situation that has its own.
+    """Fill in the texts of a cause, with the remedies of a situation if it has its own.
 
-    `breaks` are the times of all jumps, as an expression, where there are others than that of
-    the failure.
+    `breaks` are the times of all jumps, as an expression, if there are more than that of the
+    failure.
     """
     text = CAUSES[cause]
     values = {
@@ -131,11 +131,11 @@ def write(
     sentence = text.sentence.format(**values)
     remedies = text.instead[situation] if situation else text.remedies
     return Diagnosis(
-        cause, where, begin(sentence), tuple(evidence),
+        cause, where, capitalised(sentence), tuple(evidence),
         tuple(remedy.format(**values) for remedy in remedies), steps,
     )
 
 
-def begin(text: str) -> str:
-    """Begin with a capital, unless the first word is somebody's name for something."""
+def capitalised(text: str) -> str:
+    """Capitalise the first word, unless it may be a name that the user has chosen."""
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+ ", text) else text

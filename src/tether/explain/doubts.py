@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 __all__ = ["doubts", "remarks"]
 
-# In units of the tolerance: what Newton's iteration, the projection and an old Jacobian may leave
-# in the unknowns, and in the constraints.
+# Errors, in tolerances, that Newton's iteration, the projection and an old Jacobian may leave in
+# the unknowns, and in the constraints.
 LARGEST_CHANGE = 100.0
 LARGEST_DRIFT = 100.0
 # Relative noise of a residual that still leaves differences accurate to a tenth.
 FORGIVEN_NOISE = 1e-9
-# The order stayed at one while this share of the last attempts failed.
+# An order that stayed at one is doubtful if this share of the last attempts failed.
 FAILING_SHARE = 0.3
-# Newton failed in more than this share of the steps: a Jacobian of the user's is looked at.
+# A Jacobian of the user's is checked if Newton's iteration failed in more than this share of steps.
 NOT_CONVERGING = 0.02
 # Error of a multiplier of index 3 as written, relative to its largest value, worth a warning.
 ROUGH_MULTIPLIER = 0.03
-# Jumps that are not determined: up to this many are listed one by one.
+# Jumps that are not determined are listed one by one up to this number.
 MOST_JUMPS = 5
 
 
 def doubts(driver: Driver) -> tuple[str, ...]:
-    """Say what is doubtful about the result; nothing for almost all."""
+    """Say what is doubtful about the result; empty for nearly all results."""
     run, s = driver.integration, driver.state
     found = [_start(driver)] if run.options.start == "assume" else []
     found.append(_residual(driver))
@@ -60,14 +60,14 @@ def doubts(driver: Driver) -> tuple[str, ...]:
 
 
 def remarks(driver: Driver) -> tuple[str, ...]:
-    """Say what the user may want to know about a result that is as good as any other."""
+    """Say what the user may want to know although the result is not doubtful."""
     if driver.integration.problem.sparsity is None:
         return ()
     return tuple([text for text in (_sparsity(driver),) if text])
 
 
 def _sparsity(driver: Driver) -> str:
-    """Name entries of the Jacobian where the user has said that there are none."""
+    """Name entries of the Jacobian that are missing in the sparsity that was passed."""
     run = driver.integration
     given = run.problem.sparsity
     assert given is not None
@@ -87,8 +87,8 @@ def _sparsity(driver: Driver) -> str:
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     return (
         f"{run.names.equation(int(i))} depends on {run.names.variable(int(j))}, but the sparsity "
-        f"that was passed leaves this entry out{more}. They were found and used; it would take "
-        "fewer calls to pass them"
+        f"that was passed leaves this entry out{more}. Such entries were found and used, but "
+        "passing them would save calls"
     )
 
 
@@ -104,7 +104,7 @@ def _iterations(driver: Driver) -> str:
 
 
 def _jumps(driver: Driver) -> list[str]:
-    """Say where the equations do not determine how something jumps."""
+    """Say where unknowns jumped in a way that the equations do not determine."""
     run = driver.integration
     doubtful = [jump for jump in run.jumps if not jump.by_law or jump.open_equations]
     words = []
@@ -113,17 +113,17 @@ def _jumps(driver: Driver) -> list[str]:
         if jump.by_law:
             why = listed([run.names.equation(i) for i in jump.open_equations])
             how = (
-                f"the law of the jump is not unique: in {why} coefficients change with what jumps. "
-                "They were taken along the straight way from the old to the new values"
+                f"the equations do not determine how: coefficients in {why} change in the jump. "
+                "They were taken along a straight path from the old to the new values"
             )
         else:
             how = (
-                "no values that the equations lead to satisfy the constraints. The change is the "
-                "smallest with which they hold, and what the equations conserve may be lost"
+                "no jump by the law of the equations satisfies the constraints. The change is the "
+                "smallest that satisfies them, and what the equations conserve may be lost"
             )
         words.append(f"{unknowns} jumped at t = {jump.t:.10g}, and {how}")
     if len(doubtful) > MOST_JUMPS:
-        words.append(f"so did unknowns {len(doubtful) - MOST_JUMPS} more times")
+        words.append(f"jumps that are doubtful in the same way: {len(doubtful) - MOST_JUMPS} more")
     return words
 
 
@@ -138,7 +138,7 @@ def _start(driver: Driver) -> str:
     if status != 0:
         return "the residual is not finite at the start that was assumed to be consistent"
     if s.matrix.follows:
-        return ""                      # nobody knows what the tolerances allow
+        return ""                      # without matrices it is not known what tolerances allow
     fy, fyp = (abs(s.matrix.get(which)) for which in (codes.OF_Y, codes.OF_YP))
     tolerance = s.tolerances
     longest = max(abs(s.last_h), 1e-300)
@@ -154,12 +154,12 @@ def _start(driver: Driver) -> str:
 
 
 def _residual(driver: Driver) -> str:
-    """Bring the residual at the last step back to changes of y; it must have one value."""
+    """Measure the residual at the last step by the change of y; two calls must agree."""
     s = driver.state
     if s.steps == 0 or s.cj_factored == 0.0:
         return ""
     if s.python_residual and driver.callback is not None:
-        return ""                      # it may have changed what the function reads
+        return ""                      # the callback may have changed what the function reads
     status, change = probe.change_left(s)
     raise_users(s)
     if status != 0:
@@ -182,10 +182,10 @@ def _residual(driver: Driver) -> str:
 
 
 def _noise(driver: Driver) -> str:
-    """Look at a function that answers the same question in two ways.
+    """Check a function that returned two values for the same arguments.
 
-    Differences of it are a matrix of noise, with which the iteration seems to converge anywhere:
-    the values at the end may be so large that the noise beside them is small.
+    Its differences are a matrix of noise, with which the iteration seems to converge anywhere. At
+    the end values may be so large that the noise is small beside them, so the start is checked too.
     """
     from tether.explain.examine.case import Case  # late, to save time: few runs are doubtful
     from tether.explain.examine.failure import noise
@@ -199,12 +199,12 @@ def _noise(driver: Driver) -> str:
 
 
 def _as_part(found: Diagnosis) -> str:
-    """Write a verdict as a part of a sentence."""
+    """Write the summary of a diagnosis as a part of a sentence."""
     return found.summary[:1].lower() + found.summary[1:].rstrip(".")
 
 
 def _drift(driver: Driver) -> str:
-    """Compare what is left of the constraints with what the tolerance allows."""
+    """Compare the largest values of constraints with those that the tolerance allows."""
     s = driver.state
     if s.worst_drift == 0.0 or s.steps == 0:
         return ""
@@ -216,8 +216,8 @@ def _drift(driver: Driver) -> str:
     worst = int(np.argmax(np.abs(left)))
     name = driver.integration.model.constraints.name_of(s, worst)
     text = (
-        f"a constraint was left with {s.worst_drift:.2g} where the tolerance allows "
-        f"{allowed.max():.2g}; at the end the largest is {name}, {left[worst]:.2g}"
+        f"a constraint was off by {s.worst_drift:.2g}, where the tolerance allows "
+        f"{allowed.max():.2g}; the largest at the end is {name} (off by {left[worst]:.2g})"
     )
     from tether.explain.examine.case import Case  # late, to save time
 
@@ -227,24 +227,24 @@ def _drift(driver: Driver) -> str:
         return text
     name = driver.integration.model.constraints.name_of(s, jump.row)
     return (
-        f"{text}; the function {name}, {jump.words} at t = {jump.t:.10g}: if that is meant, pass "
+        f"{text}; the function {name}, {jump.words} at t = {jump.t:.10g}: if it is meant to, pass "
         f"t_breaks=[{jump.t:.10g}]"
     )
 
 
 def _rank(driver: Driver) -> str:
-    """Notice constraints that depended on each other for a moment."""
+    """Report constraints that depended on each other for a moment."""
     s = driver.state
     if s.lowest_rank >= s.highest_rank:
         return ""
     return (
         f"at t = {s.t_lowest_rank:.10g} only {s.lowest_rank} of {s.highest_rank} constraints were "
-        "independent: from such a singular configuration more than one way may lead on"
+        "independent: from such a singular configuration the motion may continue in several ways"
     )
 
 
 def _order(driver: Driver) -> str:
-    """Notice a run that could not get beyond order one."""
+    """Report a run that could not get beyond order one."""
     s = driver.state
     if s.last_k > 1 or s.max_order == 1 or s.attempts < 4 * codes.RING_ROWS:
         return ""
@@ -259,7 +259,7 @@ def _order(driver: Driver) -> str:
 
 
 def _untested(driver: Driver) -> str:
-    """Say where velocities and multipliers of index 3 as written are not to be trusted."""
+    """Say where errors of velocities and multipliers of index 3 as written are not known."""
     run, s = driver.integration, driver.state
     names = [run.names.variable(int(j)) for j in np.flatnonzero(s.kinds > 1)]
     where = f"at t = {s.t_untested:.10g}"
@@ -277,7 +277,7 @@ def _untested(driver: Driver) -> str:
 
 
 def _rough_reactions(driver: Driver) -> str:
-    """Say where multipliers of index 3 as written were let pass with a large error."""
+    """Say where multipliers of index 3 as written were accepted with a large error."""
     run, s = driver.integration, driver.state
     found = (s.kinds > 2) & (s.reactions != 0)
     names = [run.names.variable(int(j)) for j in np.flatnonzero(found)]
@@ -290,7 +290,7 @@ def _rough_reactions(driver: Driver) -> str:
 
 
 def _leaks(driver: Driver) -> str:
-    """Say what was added to equations that left unknowns open."""
+    """Say which terms were added to equations that left unknowns open."""
     run = driver.integration
     terms = listed([
         f"{size:.2g} {run.names.variable(j)} to {run.names.equation(i)}"
@@ -298,15 +298,14 @@ def _leaks(driver: Driver) -> str:
     ])
     unknowns = listed([run.names.variable(j) for _, j, _ in run.leaks])
     return (
-        f"up to t = {run.t_leaks:.10g} terms far below the tolerances were all that determined "
-        f"{unknowns}. From then on {terms} was added, which is too little for the tolerances to "
-        "notice. If other values are meant, add what determines them, such as a conductance to "
-        "ground"
+        f"up to t = {run.t_leaks:.10g} only terms far below the tolerances determined {unknowns}. "
+        f"From then on {terms} was added, which is far below the tolerances too. If other values "
+        "are meant, add terms that determine them, such as a conductance to ground"
     )
 
 
 def _jacobian(driver: Driver) -> str:
-    """Look at a user's Jacobian that made the iteration fail all the time."""
+    """Check a user's Jacobian if the iteration has often failed with it."""
     s = driver.state
     failing = s.convergence_failures >= 5 + NOT_CONVERGING * s.steps
     if not failing:

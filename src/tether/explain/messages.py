@@ -1,4 +1,4 @@
-"""What does this message mean: the page of the documentation, from the texts of the messages.
+"""The page "What does this message mean" of the documentation, from the texts of the messages.
 
 ``python -m tether.explain.messages > docs/reference/messages.md`` writes it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tether.base.status import TEXTS, Status
 from tether.explain.causes import CAUSES
-from tether.explain.diagnosis import begin
+from tether.explain.diagnosis import capitalised
 
 __all__ = ["page"]
 
@@ -40,7 +40,7 @@ def page() -> str:
     """Write the page of the documentation from the texts of the messages."""
     lines = [HEAD.rstrip("\n"), "", "## By cause", ""]
     for cause, text in CAUSES.items():
-        example = begin(_shown(text.sentence, text.example))
+        example = capitalised(_shown(text.sentence, text.example))
         lines += [f"### {text.title}: `{cause.value}`", "", f"> {example}", ""]
         lines += [text.meaning, ""]
         lines += [f"- {_shown(remedy)}" for remedy in text.remedies]
@@ -55,7 +55,7 @@ def page() -> str:
 
 
 def _shown(template: str, what: str = "") -> str:
-    """Fill in an example."""
+    """Fill in a template with an example."""
     equations = "equations 0, 1" if "one of {equations}" in template else "equation 1"
     return template.format(
         t="0.5", breaks="[0.5]", at=" at t = 0.5", what=what, equations=equations,

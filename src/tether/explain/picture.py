@@ -1,4 +1,4 @@
-"""Pictures: which variables stand in which equations, and the last attempts of a run."""
+"""Pictures: which variables occur in which equations, and the last attempts of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tether.explain.diagnosis import Diagnosis
     from tether.explain.report import IndexReport
 
-# With more equations than this the axes have numbers only here and there.
+# With more equations than this, axes have few numbers.
 MOST_LABELS = 40
 
 
@@ -25,7 +25,7 @@ def plot_incidence(report: IndexReport) -> Figure:
     Parameters
     ----------
     report : IndexReport
-        What `analyze` returned.
+        The report, as `analyze` returns it.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def plot_diagnosis(diagnosis: Diagnosis) -> Figure:
     Parameters
     ----------
     diagnosis : Diagnosis
-        Of a solution.
+        The diagnosis of a solution.
 
     Returns
     -------

@@ -40,7 +40,7 @@ class HiddenConstraint:
     equation : int
         Equation that it is made from.
     order : int
-        How often that is differentiated.
+        How often this equation is differentiated.
     graph, node : Graph, int
         The expression.
     names : tuple of str
@@ -88,14 +88,14 @@ class HiddenConstraint:
 
 @dataclass(frozen=True)
 class Incidence:
-    """Which variables stand in which equations.
+    """Which variables occur in which equations.
 
     Attributes
     ----------
     entries : tuple of (int, int, int)
         Equation, variable, order of its highest derivative.
     match : tuple of int
-        Variable assigned to each equation, () where that is not possible.
+        Variable assigned to each equation; () if that is impossible.
     """
 
     entries: tuple[tuple[int, int, int], ...] = ()
@@ -113,30 +113,29 @@ class IndexReport:
     index : int or None
         Differentiation index; None where it could not be found.
     structural_index : int or None
-        Index by the pattern of the equations as written (Pryce); None where they could not be
+        Index by the pattern of the equations as written (Pryce); None if they could not be
         traced or are structurally singular.
     local_index : int or None
         Index of the linearised system at a point near the start; None if that is singular.
     agree : bool
-        The local index is the index.
+        Whether the local index is the index.
     dof : int or None
         Number of free initial values.
     free : tuple of str
-        One choice of variables whose initial values may be chosen.
+        One set of variables whose initial values may be chosen.
     hidden : list of HiddenConstraint
-        Equations that y must satisfy beside those given.
+        Equations that y must satisfy besides those given.
     n_hidden : int or None
-        How many they are, also where they are only counted, by the derivative array; None where
-        that is not known.
+        Their number, also if the derivative array has only counted them; None if it is not known.
     repair : {"none", "combinations", "varying combinations", "derivative array"}
         What was needed because leading derivatives cancel: nothing, combinations of equations
-        with constant factors or with factors that depend on the solution, or, as the last resort,
+        with constant factors or with factors that depend on the solution, or, as a last resort,
         the ranks of the derivative array.
     singular : bool
         There is not exactly one solution: equations repeat or contradict each other, or leave
         variables open.
     dependent : tuple of int
-        Equations that repeat each other or cancel.
+        Equations that repeat or cancel each other.
     undetermined : tuple of str
         Variables that are left open.
     constraints : list of callable
@@ -146,13 +145,13 @@ class IndexReport:
         The equations are known as expressions; otherwise the report is about the linearised
         system at one point.
     notes : tuple of str
-        What else there is to know.
+        Further remarks.
     how : str
-        How `solve_dae` runs it.
+        How `solve_dae` integrates the system.
     names : tuple of str
         Names of the variables.
     why_singular : tuple of str
-        Those of the notes that name equations with too few variables.
+        The notes that name equations with too few variables.
 
     Examples
     --------
@@ -189,7 +188,7 @@ class IndexReport:
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:
-        """What a run from here would fail for at once; worked out when asked for."""
+        """Why a run from here would fail at once; computed when it is first read."""
         return None if self.examine is None else self.examine()
 
     def __str__(self) -> str:
@@ -241,7 +240,7 @@ class IndexReport:
         return lines
 
     def plot(self) -> Figure:
-        """Draw which variables stand in which equations; needs matplotlib.
+        """Draw which variables occur in which equations; needs matplotlib.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What became of starting values, in words: the one table of texts about a start."""
+"""The result of a start in words: the one table of texts about starting values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMES = ("", ", differentiated once,", ", differentiated twice,")
 
 
 def start_words(reason: Reason, names: Names = NO_NAMES) -> str:
-    """Say what became of starting values.
+    """Say what was done with starting values, or what is wrong with them.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def with_words(start: Start, names: Names = NO_NAMES) -> Start:
 
 def start_of_run(run: Integration, start: Start) -> Start:
     """Return the user's part of a start of a run, with its message."""
-    names = run.names if start.reason.names_something else NO_NAMES     # to find them takes time
+    names = run.names if start.reason.names_something else NO_NAMES     # finding them takes time
     return with_words(start.restricted(run.n), names)
 
 
@@ -118,9 +118,9 @@ def _index_of_many(reason: Reason, names: Names) -> str:
     more = int(reason.values[0]) - min(MOST_OFF, len(reason.rows))
     tail = f" and {more} more" if more > 0 else ""
     return (
-        f"the index is {reason.index}, by where derivatives stand: it takes derivatives of "
-        f"equations {shown}{tail} to determine all unknowns, and among so many a start is looked "
-        "for at index 1 alone. Pass a function that can be traced, or equations of index 1"
+        f"the index is {reason.index}, judging by where derivatives occur: equations {shown}{tail} "
+        "have to be differentiated to determine all unknowns, and with so many unknowns a start is "
+        "only looked for at index 1. Pass a function that can be traced, or equations of index 1"
     )
 
 
@@ -138,7 +138,7 @@ def _of_count(template: str, noun: str) -> Callable[[Reason, Names], str]:
 
 
 def _instead_of(wanted: float, given: float) -> str:
-    """Write two numbers with as many digits as it takes to tell them apart."""
+    """Write two numbers with as many digits as are needed to tell them apart."""
     for digits in (6, 9, 12, 17):
         texts = f"{wanted:.{digits}g}", f"{given:.{digits}g}"
         if texts[0] != texts[1]:
@@ -169,7 +169,7 @@ def _all_is_fixed(reason: Reason, names: Names) -> str:
 
 def _contradiction(reason: Reason, names: Names) -> str:
     rows = _off(reason, names, MOST_OFF)
-    return f"{rows} cannot hold near the guess: dependent or contradicting equations"
+    return f"{rows} cannot hold near the guess: equations depend on or contradict each other"
 
 
 # --- the table --------------------------------------------------------------------------------
@@ -197,32 +197,32 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
     Kind.INDEX_OF_MANY: _index_of_many,
     Kind.TOO_MANY_UNKNOWNS: (
         "the matrix of a start at index 1 is singular, and a start at a higher index is not looked "
-        "for among so many unknowns. If the index is above 1, pass a function that can be traced; "
+        "for with so many unknowns. If the index is above 1, pass a function that can be traced; "
         "otherwise some equations depend on each other"
     ),
     Kind.GUESS_NOT_FINITE: _guess_not_finite,
     Kind.CONSTRAINT_NOT_FINITE: "a constraint is not finite at the starting values",
     Kind.JACOBIAN_NOT_FINITE: "a Jacobian is not finite",
     Kind.DERIVATIVES_NOT_FINITE: "the Jacobian or F_t is not finite at the guess",
-    Kind.ZERO_TOLERANCE: "a tolerance is zero where y0 is",
+    Kind.ZERO_TOLERANCE: "an entry of y0 is zero, and so is its tolerance",
     Kind.LEFT_OVER: "{equation} is left with a residual of {values[0]:.3g}",
     Kind.CANNOT_HOLD: "{equation} cannot be satisfied near y0: {values[0]:.3g} is left",
-    Kind.GIVEN_CANNOT_HOLD: "what is given beside the equations cannot hold near y0",
+    Kind.GIVEN_CANNOT_HOLD: "the constraints and invariants passed cannot hold near y0",
     Kind.HIDDEN_VIOLATED: (
         "a hidden constraint is violated: the derivative of {equation} with respect to time "
         "cannot be brought closer to 0 than {values[0]:.3g} by y' at the starting values; correct "
         "y0, for instance with consistent_start and the derivative as one of its constraints"
     ),
     Kind.HIDDEN_CANNOT_HOLD: (
-        "hidden constraints (local index {index}) cannot hold with what is fixed or given: "
+        "hidden constraints (local index {index}) cannot hold with the values fixed or given: "
         "{unknowns} would have to change"
     ),
-    Kind.NO_SLOPES: "the slopes cannot be found",
+    Kind.NO_SLOPES: "y' cannot be found",
     Kind.Y0_INCONSISTENT: _would_have_to_be("y0"),
     Kind.YP0_INCONSISTENT: _would_have_to_be("yp0"),
     Kind.NOT_ON_CONSTRAINTS: (
         "{equation} is {values[0]:.3g} at the start and cannot be brought to zero near y0; check "
-        "it, or the constraints contradict or depend on each other"
+        "it, and whether constraints contradict or depend on each other"
     ),
     Kind.FAR_FROM_CONSTRAINTS: _far_from_constraints,
     Kind.NO_SOLUTION_NEARBY: (
@@ -233,15 +233,15 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
     Kind.ALL_IS_FIXED: _all_is_fixed,
     Kind.TOO_LITTLE_KNOWN: (
         "too little is known: the equations do not determine {unknowns}; fix or guess them, or "
-        "pass the hidden constraints they come from"
+        "pass the hidden constraints that determine them"
     ),
     Kind.SLOPES_NOT_KEPT: (
-        "no start was found that keeps y' of {unknowns}; where it follows from other values by "
-        "differentiation, fix these"
+        "no start was found that keeps y' of {unknowns}; if it follows from other values by "
+        "differentiation, fix those instead"
     ),
     Kind.SLOPES_NOT_UNIQUE: (
-        "the equations are not linear in y' of {unknowns}, and do not determine it from y' = 0: "
-        "there may be several solutions"
+        "the equations are nonlinear in y' of {unknowns}, which cannot be found from the guess "
+        "y' = 0: there may be several solutions"
     ),
     Kind.NO_DERIVATIVE: _no_derivative,
     Kind.DERIVATIVE_OPEN: (

@@ -13,7 +13,7 @@ __all__ = ["tidy_formula"]
 
 # More terms than this are not multiplied out.
 MOST_TERMS = 16
-# Of the numbers in a formula that somebody reads.
+# Digits of the numbers in a formula.
 DIGITS = 6
 
 Terms = dict[tuple[int, ...], float]

@@ -17,7 +17,7 @@ from tether.run import recover
 def test_a_start_that_violates_an_equation_is_shown_as_written():
     sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], 3.0 * y[0] - y[1]], (0, 1), [3.0, 1.0],
                     start="check", names=["x", "z"])
-    assert "0 is not 8 = 3*x - z (equation 1)" in sol.message
+    assert "3*x - z is 8 instead of 0 (equation 1)" in sol.message
     assert "y0[1] (z) would have to be 9 instead of 1" in sol.message
 
 

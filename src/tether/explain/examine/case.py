@@ -1,4 +1,4 @@
-"""A run at the point where it stopped, and ways to ask about it."""
+"""A run at the point where it stopped, and what can be found out about it there."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 __all__ = ["Case"]
 
 EPS = float(np.finfo(float).eps)
-# No matrices are made of more unknowns than this.
+# No matrices are made for more unknowns than this.
 MOST_UNKNOWNS = 300
-# How far from the last point a jump is looked for, and how far away it may be; as shares of the
+# How far from the last point a jump is looked for, and how far away it may be, as shares of the
 # time so far.
 REACHES = (1e-9, 1e-6, 1e-3)
 FARTHEST_JUMP = 1e-5
-FEWEST_SPACINGS = 1e5                       # of numbers, in a reach: with fewer nothing is seen
-JUMP_IN_TOLERANCES = 1e3             # how far to both sides of y a jump is looked for
-SAME_TIME = 1e-5                     # of the interval looked at
-# Share of the tolerance that round-off in the residual may move y by.
+FEWEST_SPACINGS = 1e5                # least length of a reach, in spacings of floating-point times
+JUMP_IN_TOLERANCES = 1e3             # how far on both sides of y a jump is looked for
+SAME_TIME = 1e-5                     # difference of equal times, relative to the interval
+# Share of the tolerance by which round-off in the residual may move y.
 ROUND_OFF_SHARE = 0.1
 # Formulas longer than this are not shown.
 LONGEST_FORMULA = 60
 
 
 class Case:
-    """A run at the point where it stopped, and ways to ask about it."""
+    """A run at the point where it stopped, and what can be found out about it there."""
 
     def __init__(self, run: Integration, driver: Driver | None = None) -> None:
         self.run, self.driver, self.state = run, driver, run.state
@@ -73,7 +73,7 @@ class Case:
         """A state for the user's own function, with differences instead of a Jacobian."""
         problem = copy.copy(self.run.problem)
         problem.jac = None
-        if self.n > MOST_UNKNOWNS:     # nobody asks for its Jacobian: no room for one is needed
+        if self.n > MOST_UNKNOWNS:     # its Jacobian is never evaluated, so it needs no memory
             diagonal = Pattern(self.n, (np.arange(self.n), np.arange(self.n)))
             problem.sparsity = Sparsity(diagonal, diagonal, by_user=False)
         state = new_state(AsWritten(problem, self.n), self.run.options)
@@ -83,12 +83,12 @@ class Case:
         return state
 
     def residual(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
-        """Return the residual, with what is not finite in it; None if the function raises."""
+        """Return the residual even if it is not finite; None if the function raises."""
         status, r = probe.residual_at(self.plain, t, y, yp)
         if not self._quiet():
             return None
         if status != 0 and np.isfinite(r).all():
-            r[:] = np.nan               # a C function refused by its status
+            r[:] = np.nan               # a C function returned an error status
         return r
 
     def jacobian(
@@ -103,7 +103,7 @@ class Case:
         return (fy, fyp) if np.isfinite(fy).all() and np.isfinite(fyp).all() else None
 
     def _quiet(self) -> bool:
-        """Take note of an exception of the user's; only those that end a program pass."""
+        """Whether the user's function raised nothing; exceptions that end a program pass."""
         error, self.plain.error = self.plain.error, None
         if error is not None and not isinstance(error, Exception):
             raise error
@@ -116,12 +116,12 @@ class Case:
 
     @cached_property
     def pencil(self) -> Pencil | None:
-        """Local index next to the last point."""
+        """Local index near the last point."""
         return self._pencil_at(self.t, self.y, self.yp)
 
     @cached_property
     def pencil_of_start(self) -> Pencil | None:
-        """Local index next to where the run began, or began anew."""
+        """Local index near the point where the run began or last restarted."""
         start = self.run.start
         return self._pencil_at(self.run.given[0], start.y[: self.n], start.yp[: self.n])
 
@@ -130,13 +130,13 @@ class Case:
             return None
         try:
             return find_kinds(self.plain, t, y, yp)
-        except Exception:               # the user's function, at a point next to the solution
+        except Exception:               # of the user's function, at a point near the solution
             self.plain.error = None
             return None
 
     @cached_property
     def large_pencil(self) -> Pencil | None:
-        """What is singular, or nearly so, next to the last point of many equations.
+        """Pencil of a large system that is singular, or nearly so, near the last point.
 
         It is found with the model's sparse matrices, in a memory of its own.
         """
@@ -155,7 +155,7 @@ class Case:
             if probe.move_to(state, self.t, self.y, self.yp) != 0:
                 return None
             return singular_beside(state, self.t, self.y, self.yp)
-        except Exception:               # the user's function, at a point next to the solution
+        except Exception:               # of the user's function, at a point near the solution
             return None
 
     @cached_property
@@ -169,7 +169,7 @@ class Case:
         began = self.t0 if self.driver is None else self.driver.t_start
         elapsed = abs(self.t - began)
         nearby = max(2.0 * self.longest, FARTHEST_JUMP * elapsed)
-        # steps of a run that creeps are too short to see anything
+        # steps of a creeping run are too short to show a jump
         for reach in (2.0 * self.longest, *(share * elapsed for share in REACHES)):
             if reach >= max(2.0 * self.longest, FEWEST_SPACINGS * EPS * abs(self.t)) > 0.0:
                 found = self.break_within(reach)
@@ -179,7 +179,7 @@ class Case:
 
     @cached_property
     def slopes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of F_y and F_y', the smallest of three: a difference across a jump is no slope."""
+        """Sizes of F_y and F_y', the least at three points: differences across jumps are huge."""
         assert self.here is not None
         fy, fyp = (np.abs(matrix) for matrix in self.here)
         for shift in (JUMP_IN_TOLERANCES, -JUMP_IN_TOLERANCES):
@@ -214,7 +214,7 @@ class Case:
     def _is_timed(
         self, found: Break, first: float, last: float, size: np.ndarray, terms: np.ndarray
     ) -> bool:
-        """Whether the residual breaks at that time whatever the unknowns are."""
+        """Whether the residual jumps at that time for other values of the unknowns as well."""
         near = SAME_TIME * abs(last - first) + found.within
         for y in (self.y, self.y + JUMP_IN_TOLERANCES * self.tolerance):
 
@@ -227,7 +227,7 @@ class Case:
         return True
 
     def breaks_from(self, found: Break) -> str:
-        """Write a jump and all later ones that come whatever the unknowns are."""
+        """Write the times of a jump and of all later ones that depend on time alone."""
         end = self.state.t_end
 
         def still(t: float) -> float | None:
@@ -241,7 +241,7 @@ class Case:
         return all_breaks(first, later, end)
 
     def constraint_values(self, t: float, y: np.ndarray) -> np.ndarray | None:
-        """Return what is left of the constraints; None if one of them raises."""
+        """Return the values of the constraints; None if one of them raises."""
         s = self.state
         _, values = constraints_at(s, t, y)
         error, s.error = s.error, None
@@ -250,7 +250,7 @@ class Case:
         return values if error is None and take_refusal(s) is None else None
 
     def constraint_break(self, reach: float) -> Break | None:
-        """Jump of a constraint along the solution or in time alone, this long ago at most."""
+        """Jump of a constraint along the solution or in time alone, at most this long ago."""
         s = self.state
         if not s.n_constraints:
             return None
@@ -269,14 +269,14 @@ class Case:
 
     @cached_property
     def drowned(self) -> bool:
-        """At index 2 and 3 short steps make round-off look like anything."""
+        """Whether round-off hides the cause, as with short steps at index 2 and 3."""
         moved = self.round_off(self.longest)
         return self.state.highest_kind > 1 and moved is not None and (
             moved.sum(axis=1).max() >= ROUND_OFF_SHARE
         )
 
     def round_off(self, h: float) -> np.ndarray | None:
-        """Tell how far round-off in a step moves each unknown, by each equation, in tolerances."""
+        """How far round-off in each equation moves each unknown in a step, in tolerances."""
         if self.here is None or not h:
             return None
         fy, fyp = self.here
@@ -289,7 +289,7 @@ class Case:
 
     @property
     def t0(self) -> float:
-        """Where the present piece of the run began."""
+        """Time at which the run began or last restarted."""
         return self.run.given[0]
 
     def failed_attempts(self) -> np.ndarray:
@@ -312,7 +312,7 @@ class Case:
         return text if len(text) <= LONGEST_FORMULA else ""
 
     def as_formula(self, row: int) -> list[str]:
-        """Say what an equation is, where its formula is known."""
+        """Say what an equation is, if its formula is known."""
         formula = self.formula(row)
         return [f"it is {formula}"] if formula else []
 
@@ -320,7 +320,7 @@ class Case:
         """Say that an equation does not hold."""
         formula = self.formula(row)
         if formula:
-            return f"0 is not {value:.4g} = {formula} ({self.names.equation(row)})"
+            return f"{formula} is {value:.4g} instead of 0 ({self.names.equation(row)})"
         return f"{self.names.equation(row)} has the value {value:.4g} instead of 0"
 
     def say(

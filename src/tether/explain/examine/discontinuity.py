@@ -14,12 +14,13 @@ __all__ = ["Break", "find_break"]
 EPS = float(np.finfo(float).eps)
 FIRST_POINTS = 129
 POINTS = 17
-# How a second difference shrinks with its width w, as w^p: 0 for a jump, 1 for a kink, 2 if
-# smooth. At a pole it grows, until the times can no longer be told apart.
+# A second difference shrinks with its width w as w^p: p is 0 for a jump, 1 for a kink, 2 if
+# smooth. These are the bounds between them. At a pole it grows until times can no longer be told
+# apart.
 JUMP, KINK = 0.3, 1.5
 POLE = 30.0                          # growth of the second difference that means a pole
-SPIKE = 0.5                          # a spike falls where a jump has risen
-# Smallest jump, and smallest kink at the first look, relative to the size that matters.
+SPIKE = 0.5                          # least rise across a jump; a spike falls back
+# Smallest jump, relative to the size that matters.
 SMALLEST_JUMP = 0.5
 NARROWEST = 1e-4                     # last width for a jump, relative to the first
 CLOSEST_TIMES = 1e-7                 # relative to the interval
@@ -34,13 +35,13 @@ class Break:
     Attributes
     ----------
     t : float
-        Where it is.
+        When it happens.
     row : int
         Component of the function.
     jump : float
         Its size; zero for a kink.
     within : float
-        How far from `t` it may be.
+        Uncertainty of `t`.
     timed : bool
         Whether it is known to depend on the time alone.
     """
@@ -71,11 +72,11 @@ def find_break(
     fun : callable
         Values at a time, or None.
     first, last : float
-        Where to look.
+        Ends of the interval.
     size : ndarray
-        Changes of each value that matter.
+        Change of each value that matters.
     terms : ndarray
-        Sizes of the terms that each value is the sum of: they tell its round-off.
+        Sums of the sizes of each value's terms, which tell its round-off.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def find_break(
             # times are rounded too
             steepest = np.nanmax(np.abs(np.diff(table, axis=0)), axis=0, initial=0.0)
             noise += ROUND_OFF * EPS * abs(last) * steepest / abs(times[1] - times[0])
-        if trail:                          # the row that was followed
+        if trail:                          # follow one row only
             others = np.arange(table.shape[1]) != trail[-1][2]
             second[:, others] = 0.0
         second = np.where(np.isfinite(second) & (second > noise), second, 0.0)
@@ -138,7 +139,7 @@ def find_break(
 def _noise(
     fun: Callable[[float], np.ndarray | None], first: float, last: float
 ) -> np.ndarray | float:
-    """Scatter of the function at either end, over times so close that nothing else is seen."""
+    """Scatter of the function at either end, over times so close that it hardly changes."""
     scatter: np.ndarray | float = 0.0
     for end, inward in ((first, last - first), (last, first - last)):
         values = [fun(end + k * CLOSEST_TIMES * inward) for k in range(9)]

@@ -1,4 +1,4 @@
-"""A step that failed in the middle of a run: what the equations are like there."""
+"""A step that failed in the middle of a run: properties of the equations there."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ __all__ = [
 
 IN_ONE_POSITION = "where constraints depend on each other in one position"
 MOST_VALUES = 4
-LATE_BEGINNING = 1e-3               # interval, relative to the time at which it begins
-VANISHED = 1e-6                      # an unknown, relative to what it was or could be
+SHORT_INTERVAL = 1e-3                # length of an interval, relative to the time at its start
+VANISHED = 1e-6                      # size of an unknown, relative to what it was or could be
 ROUND_POINTS = 3                     # values that are round at this many points are so by design
-# How far an unknown is moved for differences, relative to its size and to the largest size.
+# Increments of an unknown for differences, relative to its size and to the largest size.
 ROOT_EPS, FLOOR_EPS = 2.0**-26, 2.0**-39
 RECENT_ATTEMPTS = 20
 NEAR_THE_STOP = 1e-2                 # share of the time so far
 # Relative change of the unknowns by which the sizes of the residual's terms are measured ...
 VISIBLE_CHANGE = 1e-3
-# ... and the share of their tolerance that noise may move them by.
+# ... and the share of their tolerance by which noise may move them.
 NOISE_SHARE = 1e-3
 
 
@@ -40,9 +40,9 @@ Point = tuple[float, np.ndarray, np.ndarray]
 
 
 def noise(case: Case, point: Point | None = None, forgiven: float = 0.0) -> Diagnosis | None:
-    """Ask twice: what differs by more than the tolerances forgive is noise.
+    """Call the function twice: a difference larger than the tolerances allow is noise.
 
-    Differences of less than `forgiven` in relation to what the equation consists of do not count.
+    Differences below `forgiven`, relative to the terms of the equation, do not count.
     """
     t, y, yp = point or (case.t, case.y, case.yp)
     first, second = (case.residual(t, y, yp) for _ in range(2))
@@ -51,7 +51,7 @@ def noise(case: Case, point: Point | None = None, forgiven: float = 0.0) -> Diag
     change = np.abs(first - second)
     if not np.any(change > 0.0):
         return None
-    # how much the values change with the unknowns; differences for a Jacobian would be all noise
+    # how much the values change with the unknowns; a Jacobian by differences would be all noise
     size = np.abs(y) + (np.abs(y).max() or 1.0)
     shifted = case.residual(t, y + VISIBLE_CHANGE * size, yp + VISIBLE_CHANGE * np.abs(yp))
     scale = np.zeros(case.n) if shifted is None else np.abs(shifted - first) / VISIBLE_CHANGE
@@ -64,7 +64,7 @@ def noise(case: Case, point: Point | None = None, forgiven: float = 0.0) -> Diag
 
 
 def single_precision(case: Case) -> Diagnosis | None:
-    """Notice values that all fit into seven digits, at points where nothing is round."""
+    """Recognise values that all have seven digits, at points where no number is round."""
     rng = np.random.default_rng(0)
     row = 0
     for _ in range(ROUND_POINTS):
@@ -85,7 +85,7 @@ def single_precision(case: Case) -> Diagnosis | None:
 
 
 def not_solved(case: Case) -> Diagnosis | None:
-    """Tell that the linear systems are solved by iterations that do not converge."""
+    """Report linear systems whose iterations do not converge."""
     unsolved = unsolved_systems(case.state)
     if not unsolved:
         return None
@@ -99,15 +99,15 @@ def not_finite(case: Case) -> Diagnosis | None:
     grown = singularity(case)
     if grown is not None and grown.cause == Cause.BLOW_UP:
         return grown
-    for t, y, yp in _asked(case):
+    for t, y, yp in _evaluated(case):
         r = case.residual(t, y, yp)
         if r is not None and not np.isfinite(r).all():
             return name_not_finite(case, r, t, y)
     return None
 
 
-def _asked(case: Case) -> Iterator[Point]:
-    """Yield the points of the last attempt, and those next to them that differences need."""
+def _evaluated(case: Case) -> Iterator[Point]:
+    """Yield the points of the last attempt, and those near them that differences need."""
     points = case.predicted, (case.t, case.y, case.yp)
     yield case.tried
     yield from points
@@ -137,7 +137,7 @@ def name_not_finite(
 
 
 def _arguments_of(case: Case, row: int) -> list[int]:
-    """Unknowns that an equation depends on; all of a few where that is not known."""
+    """Unknowns that an equation depends on; if that is not known, all if they are few."""
     model = case.run.model
     if model.plan is not None and model.plan.traced is not None:
         f_y = model.plan.traced.f_y
@@ -148,7 +148,7 @@ def _arguments_of(case: Case, row: int) -> list[int]:
 
 
 def singular_configuration(case: Case) -> Diagnosis | None:
-    """Notice constraints that depend on each other where the run stopped, and nowhere else."""
+    """Recognise constraints that depend on each other only near the point where the run stopped."""
     s = case.state
     lowest = min(s.rank, s.lowest_rank)
     if s.n_constraints == 0 or s.highest_rank <= lowest:
@@ -167,7 +167,7 @@ def singular_configuration(case: Case) -> Diagnosis | None:
 
 
 def vanishing_tolerance(case: Case) -> Diagnosis | None:
-    """Tell an unknown without atol that goes to zero, and its tolerance with it."""
+    """Recognise an unknown without atol that goes to zero, and its tolerance with it."""
     _, atol = case.run.options.tolerances(case.n)
     reach = np.abs(case.run.given[1]) + np.abs(case.yp) * abs(case.t - case.t0)
     for j in worst_components(case):
@@ -178,7 +178,7 @@ def vanishing_tolerance(case: Case) -> Diagnosis | None:
 
 
 def discontinuity(case: Case) -> Diagnosis | None:
-    """Tell a jump or a kink of the equations at the last steps."""
+    """Report a jump or a kink of the equations at the last steps."""
     return None if case.brk is None else say_break(case, case.brk)
 
 
@@ -190,7 +190,7 @@ def say_break(case: Case, found: Break) -> Diagnosis:
     beyond = (case.steps["t"] - found.t) * case.state.direction > surely
     after = np.count_nonzero(beyond & (case.steps["outcome"] == codes.OK))
     if after:
-        later = "on the next" if after == 1 else f"{after} steps later"
+        later = "in the next step" if after == 1 else f"{after} steps later"
         evidence = [f"a step across it was accepted, and the failure came {later}"]
     else:
         evidence = ["no step across it was accepted, however small"]
@@ -205,7 +205,7 @@ def say_break(case: Case, found: Break) -> Diagnosis:
 
 
 def worst_components(case: Case) -> list[int]:
-    """Tell which unknown failed the error test most often of late, as the user knows it."""
+    """Return the user's unknown that failed the error test most often in the last attempts."""
     component = case.steps["component"][-RECENT_ATTEMPTS:]
     component = component[component >= 0].astype(int)
     if not len(component):
@@ -215,7 +215,7 @@ def worst_components(case: Case) -> list[int]:
 
 
 def index(case: Case) -> Diagnosis | None:
-    """Tell an index that is higher than the one the unknowns are treated for (P82 section 5)."""
+    """Recognise an index above the one that the kinds of the unknowns allow (P82 section 5)."""
     pencil = case.pencil
     if pencil is None or pencil.index is None or pencil.index < 2:
         return None
@@ -223,7 +223,7 @@ def index(case: Case) -> Diagnosis | None:
     if case.run.model.is_reduced or (
         case.state.kinds.max() >= pencil.var_index.max() and not classical
     ):
-        return None                     # it is treated as what it is
+        return None                     # the method is the one for this index
     columns = np.flatnonzero(pencil.var_index >= max(2, pencil.index)).tolist()
     failed = case.failed_attempts()
     failed = failed[failed["error"] >= 0]
@@ -235,7 +235,7 @@ def index(case: Case) -> Diagnosis | None:
             f"tolerance while the step shrank from {abs(first['h']):.2g} to {abs(last['h']):.2g}"
         )
     if classical:
-        evidence.append("the estimate 'classical' that was asked for is not made for it")
+        evidence.append("the estimate 'classical' that was passed is not suitable for it")
     elif case.run.problem.var_index is not None:
         evidence.append("the var_index that was passed says otherwise")
     return case.say(
@@ -245,20 +245,20 @@ def index(case: Case) -> Diagnosis | None:
 
 
 def mixed_index(case: Case) -> Diagnosis | None:
-    """Tell equations of index 2 and above that are called and mix what evolves with the rest.
+    """Recognise called equations of index 2 and above that mix differential and other unknowns.
 
-    Then every unknown is of kind 2 or 3, and none is left that short steps would keep in order.
+    Then every unknown is of kind 2 or 3, and the errors of none shrink with the steps.
     """
     if case.run.model.plan is not None:
         return None
-    pencil = case.pencil_of_start           # slopes are anything where the run has failed
+    pencil = case.pencil_of_start           # where the run has failed slopes are arbitrary
     if pencil is None or pencil.index is None or not np.all(pencil.var_index > 1):
         return None
     t = case.run.given[0]
     return case.say(
         Cause.INDEX,
-        f"it is {pencil.index}, and every unknown is a mixture with one that would be found by "
-        "differentiating what is given",
+        f"it is {pencil.index}, and every unknown is mixed with one that could only be found by "
+        "differentiating given functions",
         [f"the system linearised at t = {t:.6g} has index {pencil.index}"],
         case.t, (), np.flatnonzero(pencil.var_index == pencil.var_index.max()).tolist(),
         "where tracing was forbidden" if case.run.options.trace == "never" else "",
@@ -268,7 +268,7 @@ def mixed_index(case: Case) -> Diagnosis | None:
 def are_derivatives(case: Case, columns: tuple | list) -> str:
     """Say what an index above 1 means for these unknowns."""
     names = listed([case.names.variable(j) for j in columns]) or "some unknowns"
-    return f"{names} would be found by differentiating what is given"
+    return f"{names} could only be found by differentiating given functions"
 
 
 def dependence(
@@ -284,7 +284,7 @@ def dependence(
 
 
 def alone(cause: Cause, rows: tuple[int, ...], nowhere: Sequence[int] = ()) -> str:
-    """Situation of a single equation that determines nothing."""
+    """Name the situation of a single equation that determines nothing."""
     if len(rows) != 1 or nowhere:
         return ""
     return {
@@ -294,7 +294,7 @@ def alone(cause: Cause, rows: tuple[int, ...], nowhere: Sequence[int] = ()) -> s
 
 
 def singular(case: Case) -> Diagnosis | None:
-    """Tell equations that have come to depend on each other."""
+    """Report equations that depend on each other at the last point."""
     pencil = case.pencil or case.large_pencil
     if pencil is None or not pencil.singular:
         return None
@@ -306,13 +306,13 @@ def singular(case: Case) -> Diagnosis | None:
 
 
 def singular_from_the_start(case: Case) -> Diagnosis | None:
-    """Tell equations that never were independent: then no fold has made them so."""
+    """Report equations that were dependent from the start, so that no fold has made them so."""
     began = case.pencil_of_start
     return singular(case) if began is not None and began.singular else None
 
 
 def unknown(case: Case) -> Diagnosis:
-    """Say at least what was seen."""
+    """Say at least what was observed."""
     failed = case.failed_attempts()
     columns = worst_components(case)
     parts = []
@@ -326,13 +326,13 @@ def unknown(case: Case) -> Diagnosis:
         )
     late = bool(
         case.longest and np.abs(case.steps["h"]).min() <= 32 * EPS * abs(case.t)
-        and abs(case.state.t_end - case.t0) < LATE_BEGINNING * abs(case.t)
+        and abs(case.state.t_end - case.t0) < SHORT_INTERVAL * abs(case.t)
     )
     evidence = (
-        [f"times near this one differ by {np.spacing(abs(case.t)):.2g} at least, and the steps "
-         "have become hardly longer"] if late else []
+        [f"floating-point times near this one differ by at least {np.spacing(abs(case.t)):.2g}, "
+         "and the steps are hardly longer"] if late else []
     )
-    what = "; ".join(parts) or "nothing is known"
+    what = "; ".join(parts) or "the attempts show nothing unusual"
     return case.say(
         Cause.UNKNOWN, what, evidence, case.t, (), columns, "at a late time" if late else ""
     )

@@ -1,4 +1,4 @@
-"""A user's Jacobian beside differences of the residual."""
+"""A user's Jacobian compared with differences of the residual."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["fatal_jacobian", "wrong_jacobian"]
 
 # An entry differs by more than this share of the larger of both ...
 WRONG_ENTRY = 0.05
-# ... and by this share of what stands in its row.
+# ... and by this share of the terms in its row.
 LEAST_SHARE_OF_ROW = 1e-6
-# How far a matrix may be off, relative to its largest entry, and still count as the right one with
-# another order or sign.
+# Difference, relative to the largest entry, up to which a matrix is the right one transposed,
+# interchanged or with another sign.
 MATCHING = 1e-3
-# Slopes below this do not weigh an entry of F_y'.
+# Entries of F_y' are weighted with slopes of at least this size.
 SMALLEST_SLOPE = 1e-3
-# Rate of convergence at which Newton's iteration is given up or takes too many iterations.
+# Rate of convergence from which on Newton's iteration fails or takes too many iterations.
 TOO_SLOW = 0.3
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a Jacobian that is not as it should be."""
+    """A wrong entry of a Jacobian."""
 
     matrix: str                      # F_y or F_y'
     row: int
@@ -40,7 +40,7 @@ class Entry:
 
 
 def wrong_jacobian(case: Case, evidence: Sequence[str] = ()) -> Diagnosis | None:
-    """Name the entry that is farthest off."""
+    """Name the entry with the largest error."""
     both = _both(case)
     worst = None if both is None else _worst_entry(case, *both)
     if worst is None:
@@ -58,7 +58,7 @@ def wrong_jacobian(case: Case, evidence: Sequence[str] = ()) -> Diagnosis | None
 
 
 def _as_a_whole(given: list[np.ndarray], own: tuple[np.ndarray, np.ndarray]) -> str:
-    """Tell the mistakes that concern all entries; empty for others."""
+    """Recognise mistakes that concern all entries; empty for others."""
     wholes = {
         "where it is transposed": [part.T for part in given],
         "where the two matrices are interchanged": given[::-1],
@@ -73,10 +73,11 @@ def _as_a_whole(given: list[np.ndarray], own: tuple[np.ndarray, np.ndarray]) -> 
 
 
 def fatal_jacobian(case: Case) -> Diagnosis | None:
-    """Blame a wrong Jacobian that keeps the iteration from converging, not one that is a bit off.
+    """Report a wrong Jacobian only if it keeps the iteration from converging.
 
-    Newton's increment with M = F_y + c F_y' of the user's leaves I - M^-1 (the true one) of an
-    error; the largest eigenvalue of that is the rate, here in the last and shortest attempt.
+    With M = F_y + c F_y' of the user's and the true matrix M_true, an increment of Newton's
+    iteration multiplies an error by I - M^-1 M_true. The largest eigenvalue of that is the rate of
+    convergence, here in the last and shortest attempt.
     """
     both = _both(case)
     if both is None or not case.longest:
@@ -91,8 +92,8 @@ def fatal_jacobian(case: Case) -> Diagnosis | None:
     if rate < TOO_SLOW:
         return None
     return wrong_jacobian(case, [f"with it an error becomes {rate:.2g} times as large in every "
-                                 "iteration" if rate < np.inf else "the matrix made of it is "
-                                 "singular"])
+                                 "iteration" if rate < np.inf else "the iteration matrix made of "
+                                 "it is singular"])
 
 
 def _both(case: Case) -> tuple[tuple[Any, Any], tuple[np.ndarray, np.ndarray]] | None:
@@ -102,7 +103,7 @@ def _both(case: Case) -> tuple[tuple[Any, Any], tuple[np.ndarray, np.ndarray]] |
         return None
     try:
         fy, fyp = jac(case.t, case.y.copy(), case.yp.copy(), *case.run.problem.args)
-    except Exception:                   # its own; the run would have passed it on
+    except Exception:                   # raised by jac; in a run it would have been passed on
         return None
     return (fy, fyp), case.here
 
@@ -129,7 +130,7 @@ def _worst_entry(
     scales = (
         np.maximum(np.abs(case.y), case.tolerance), np.maximum(np.abs(case.yp), SMALLEST_SLOPE)
     )
-    # what stands in a row: a wrong entry counts by its part in it
+    # sizes of the terms in a row: a wrong entry counts by its share of them
     terms = sum(np.abs(m) @ x for m, x in zip(own, scales, strict=True)) + 1e-300
     worst, found = LEAST_SHARE_OF_ROW, None
     for k, values in enumerate(_dense(given)):

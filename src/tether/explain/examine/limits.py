@@ -1,4 +1,4 @@
-"""A run that was ended by a rule: tolerances, constraints, events, limits, no progress."""
+"""Runs that ended for a reason that the status names: tolerances, constraints, events, limits."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 
-# Attempts after which a jump in the equations is noticed by the constraints, at the latest.
+# Attempts within which constraints notice a jump in the equations.
 LATEST_NOTICE = 12
 NEARLY_DEPENDENT = 1e-4              # smallest singular value, relative to the largest
-SHRINKING_GAP = 0.5                  # relative to the interval some events before
+SHRINKING_GAP = 0.5                  # interval between events, relative to that some events before
 LIMITED_BY_MAX_STEP = 0.99           # share of max_step from which a step counts as limited by it
-LEAST_SPACINGS = 100.0               # of floating-point numbers, that a tolerance must have
+LEAST_SPACINGS = 100.0               # least tolerance, in spacings of floating-point numbers
 
 
 def too_accurate(case: Case) -> Diagnosis:
@@ -48,14 +48,14 @@ def too_accurate(case: Case) -> Diagnosis:
         what = (
             f"{case.names.variable(worst)} = {case.y[worst]:.6g} is to be kept within "
             f"{size[worst]:.2g}, which is {size[worst] / (EPS * abs(case.y[worst])):.2g} times the "
-            f"spacing of the numbers; {LEAST_SPACINGS:g} times, rtol = {LEAST_SPACINGS * EPS:.1e}, "
-            "is the least"
+            f"spacing of floating-point numbers; the least possible is {LEAST_SPACINGS:g} times, "
+            f"rtol = {LEAST_SPACINGS * EPS:.1e}"
         )
     return case.say(Cause.TOLERANCE, what, (), case.t, (), [worst])
 
 
 def contradiction(case: Case) -> Diagnosis:
-    """Tell a constraint that jumped some steps ago from one that never fitted."""
+    """Distinguish a jump some steps ago from a constraint that contradicts the equations."""
     h = np.abs(case.steps["h"])
     jump = case.break_within(h[-LATEST_NOTICE:].sum()) if case.longest else None
     if jump is None and case.brk is not None and case.brk.jump:
@@ -76,13 +76,13 @@ def contradiction(case: Case) -> Diagnosis:
     values = case.constraint_values(case.t, case.whole_y)
     g = np.zeros(case.state.n_constraints) if values is None else values
     worst = int(np.argmax(np.where(np.isfinite(g), np.abs(g), np.inf)))
-    # what follows from the equations does not contradict them while they have a solution
+    # hidden constraints cannot contradict the equations as long as these have a solution
     ended = _dead_centre(case) or singularity(case) if worst < constraints.n_found else None
     if ended is not None:
         return ended
     sizes = case.steps["projection"][-8:]
     evidence = [
-        f"it is left with {g[worst]:.3g}",
+        f"its value is {g[worst]:.3g} instead of 0",
         f"the last projections moved the solution by {sizes.max():.3g} times the tolerance",
     ]
     return case.say(
@@ -91,7 +91,7 @@ def contradiction(case: Case) -> Diagnosis:
 
 
 def _dead_centre(case: Case) -> Diagnosis | None:
-    """Notice constraints that nearly depend on each other where the projection fails."""
+    """Recognise constraints that nearly depend on each other where the projection fails."""
     s = case.state
     if s.gy_sparse and s.n > MOST_UNKNOWNS:
         return None
@@ -103,22 +103,22 @@ def _dead_centre(case: Case) -> Diagnosis | None:
     if values[-1] > NEARLY_DEPENDENT * values[0]:
         return None
     return case.say(
-        Cause.SINGULAR, "the constraints all but depend on each other, as at a dead centre",
-        [f"the least singular value of their Jacobian is {values[-1] / values[0]:.1g} of the "
+        Cause.SINGULAR, "the constraints nearly depend on each other, as at a dead centre",
+        [f"the smallest singular value of their Jacobian is {values[-1] / values[0]:.1g} of the "
          "largest"],
         case.t, situation=IN_ONE_POSITION,
     )
 
 
 def event_storm(case: Case) -> Diagnosis:
-    """Tell where events pile up."""
+    """Say which events pile up, and where."""
     assert case.driver is not None
     storm = case.driver.storm
     if storm.circle:
         *others, last = (f"events[{number}]" for number in storm.circle)
         who = f"{', '.join(others)} and {last} set each other off" if others else f"{last} recurs"
         return case.say(
-            Cause.EVENT_STORM, f"{who} at this one time, over and over", [], storm.t,
+            Cause.EVENT_STORM, f"{who} over and over at this one time", [], storm.t,
             situation="at one time",
         )
     times = storm.times
@@ -141,7 +141,7 @@ def _pace(case: Case) -> str:
 
 
 def limit(case: Case) -> Diagnosis:
-    """Say how far the run was, and what may have kept it."""
+    """Say how far the run has come, and what may have slowed it down."""
     options = case.run.options
     what = (
         f"the limit of {options.max_steps} steps was reached"
@@ -153,10 +153,10 @@ def limit(case: Case) -> Diagnosis:
     if suspicion is not None:
         evidence.append(suspicion.summary.rstrip("."))
     limited = LIMITED_BY_MAX_STEP * options.max_step
-    held_back = len(case.steps) and np.abs(case.steps["h"]).min() >= limited
+    at_max_step = len(case.steps) and np.abs(case.steps["h"]).min() >= limited
     return case.say(
         Cause.LIMIT, what, evidence, case.t,
-        situation="where max_step holds the steps back" if held_back else "",
+        situation="where max_step limits the steps" if at_max_step else "",
     )
 
 
@@ -168,7 +168,7 @@ def out_of_memory(case: Case) -> Diagnosis:
 
 
 def creeping(case: Case) -> Diagnosis:
-    """Say what the run could not get past."""
+    """Say where a run made no progress, and what may be the reason."""
     evidence = [_pace(case)]
     rows: list[int] = []
     if case.brk is not None:

@@ -1,4 +1,4 @@
-"""An exception of the user's that smaller steps could not avoid."""
+"""An exception of a user's function that smaller steps did not avoid."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tether.explain.examine.singularity import singularity
 
 __all__ = ["raised", "words_of"]
 
-OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
+OWN_FOLDER = os.path.dirname(os.path.dirname(__file__)) + os.sep
 LONGEST_LINE = 60
 
 
 def raised(case: Case) -> Diagnosis | None:
-    """Say what a function raised where the run ended, unless the solution has grown beyond reason.
+    """Say what a function raised where the run ended, unless the solution has blown up.
 
-    Exceptions that did not decide the matter are left to others.
+    Exceptions that did not end the run are ignored.
     """
     error = case.run.exception
     if error is None or case.status not in (Status.NON_FINITE, Status.NO_CONSISTENT_START):
@@ -38,7 +38,7 @@ def raised(case: Case) -> Diagnosis | None:
 
 
 def words_of(error: BaseException) -> str:
-    """Say what was raised, and in which line of the user's.
+    """Say what was raised, and in which line of the user's code.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def words_of(error: BaseException) -> str:
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
         path = frame.f_code.co_filename
-        if path.startswith(OWN) or "tether/_core" in path:
+        if path.startswith(OWN_FOLDER) or "tether/_core" in path:
             continue
         source = linecache.getline(path, line, frame.f_globals).strip()
         text += f", raised in line {line} of {os.path.basename(path)}"

@@ -1,4 +1,4 @@
-"""Jumps that come again: all times at which a function of time jumps after the first."""
+"""Jumps that recur: all times at which a function of time jumps after the first."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tether.explain.examine.discontinuity import EPS
 
 __all__ = ["all_breaks", "exact_time", "later_jumps"]
 
-LOOKS = 1000                           # values that are looked at
-PERIODS = 20                           # so many times that time are looked at closely
-SMALLEST = 0.1                         # a smaller share of the first jump does not count
-SHARPEST = 4.0                         # how much larger a jump is than the changes beside it
+POINTS = 1000                          # number of values in an interval
+MOST_PERIODS = 20                      # `near` times this is searched first
+SMALLEST_JUMP = 0.1                    # least size, relative to the first jump
+SHARPNESS = 4.0                        # how much larger a jump is than the changes beside it
 SAME_GAP = 1e-7                        # relative difference of gaps that are equal
 MOST_LISTED = 12
 
 
 def exact_time(fun: Callable[[float], float | None], t: float, within: float) -> float:
-    """Return the first time behind a jump that is known to be at `t` or this close to it."""
+    """Return the first time after a jump that is known to be within this distance of `t`."""
     reach = 2.0 * within + 8 * EPS * abs(t)
     found = _bisected(fun, t - reach, t + reach)
     return t if found is None else found
@@ -37,9 +37,9 @@ def later_jumps(
     first, jump : float
         When the function jumps first, and by how much.
     near : float
-        A time that is a scale for what comes next: the one that passed before the first jump.
+        Scale of the time to the next jump, such as the time that passed before the first one.
     end : float
-        Where to stop.
+        Last time of interest.
 
     Examples
     --------
@@ -48,8 +48,8 @@ def later_jumps(
     >>> [round(t, 9) for t in found]
     [2.0, 3.0, 4.0]
     """
-    way = np.sign(end - first)
-    close = first + way * min(PERIODS * near, abs(end - first))
+    direction = np.sign(end - first)
+    close = first + direction * min(MOST_PERIODS * near, abs(end - first))
     found = _jumps_on(fun, first, close, jump)
     if found or close == end:
         return found
@@ -59,7 +59,7 @@ def later_jumps(
 def _jumps_on(
     fun: Callable[[float], float | None], low: float, high: float, jump: float
 ) -> list[float]:
-    inside = (np.arange(LOOKS) + 0.5) / LOOKS
+    inside = (np.arange(POINTS) + 0.5) / POINTS
     times = low + inside * (high - low)
     values = [fun(float(t)) for t in times]
     if any(value is None or not np.isfinite(value) for value in values):
@@ -67,7 +67,7 @@ def _jumps_on(
     change = np.abs(np.diff(np.array(values, float)))
     beside = np.pad(change, 1)
     beside = np.maximum(beside[:-2], beside[2:])
-    sharp = (change > SMALLEST * abs(jump)) & (change > SHARPEST * beside)
+    sharp = (change > SMALLEST_JUMP * abs(jump)) & (change > SHARPNESS * beside)
     return [
         time for i in np.flatnonzero(sharp)
         if (time := _bisected(fun, float(times[i]), float(times[i + 1]))) is not None
@@ -75,7 +75,7 @@ def _jumps_on(
 
 
 def _bisected(fun: Callable[[float], float | None], low: float, high: float) -> float | None:
-    """Return the first time behind a jump; None if the change turns out to be no jump."""
+    """Return the first time after a jump; None if the change turns out not to be a jump."""
     before, after = fun(low), fun(high)
     whole = abs(after - before) if before is not None and after is not None else 0.0
     while abs(high - low) > 2 * EPS * max(abs(low), abs(high)):
@@ -118,13 +118,13 @@ def all_breaks(first: float, later: Sequence[float], end: float) -> str:
 
 
 def _short(number: float) -> str:
-    """Write a number with few digits if it is meant so, else with all of them."""
+    """Write a number with ten digits if it has no more, else with all of them."""
     short = f"{number:.10g}"
     return short if abs(float(short) - number) <= 1e-12 * abs(number) else repr(float(number))
 
 
 def _period(times: Sequence[float], count: int) -> float | None:
-    """Return the time after which jumps come again, so many in each period, if they do."""
+    """Return the period of jumps, with `count` of them in each; None if they are not periodic."""
     if len(times) < 3 * count:
         return None
     gaps = np.array(times[count:]) - np.array(times[:-count])

@@ -1,4 +1,4 @@
-"""Where round-off is the obstacle: tolerances below it, and matrices that magnify it."""
+"""Failures because of round-off: tolerances below it, and matrices that magnify it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tether.explain.examine.case import ROUND_OFF_SHARE, Case
 __all__ = ["condition", "round_off"]
 
 ILL_CONDITIONED = 1e13
-# A long step, as a share of the interval, and a condition number that is much better, as a share of
-# another.
+# A long step, as a share of the interval, and a condition number that is much better, as a share
+# of another.
 LONG_STEP = 0.1
 MUCH_BETTER = 0.1
 
 
 def round_off(case: Case) -> Diagnosis | None:
-    """Whether round-off of the residual, brought back to y, is more than the tolerance allows."""
+    """Report round-off of the residual that moves y by more than the tolerance allows."""
     parts = case.round_off(case.longest)
     if parts is None or parts.sum(axis=1).max() < ROUND_OFF_SHARE:
         return None
@@ -45,7 +45,7 @@ def round_off(case: Case) -> Diagnosis | None:
 
 
 def condition(case: Case) -> Diagnosis | None:
-    """Blame the matrix where a smaller step was worse, or its rows nearly depend on each other."""
+    """Blame the matrix if a smaller step was worse, or if its rows nearly depend on each other."""
     if case.status not in (Status.SMALLER_IS_WORSE, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX):
         return None
     if case.here is None or not len(case.steps):

@@ -1,4 +1,4 @@
-"""Solutions that grow without bound in finite time, or end where their slope does."""
+"""Solutions that grow without bound in finite time, or end where their slope becomes infinite."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tether.explain.examine.case import ROUND_OFF_SHARE, Case
 
 __all__ = ["growth", "singularity"]
 
-# A slope this many times the mean one, on steps that keep getting shorter, has no bound.
+# A slope this many times the mean one, with steps that keep getting shorter, is unbounded.
 UNBOUNDED = 30.0
 INFINITE = 1e4
 FEWEST_STEPS = 6
 TINY_STEP = 1e-6                     # share of the time so far
-SHRUNK_STEP = 0.7                    # the last step as a share of the longest of the last ones
+SHRUNK_STEP = 0.7                    # last step, as a share of the longest of the last ones
 # A solution has become large when it is this many times its size at the start.
 LARGE_GROWTH = 100.0
-# Exponential growth: to this many times the largest value at the start, at a rate times the elapsed
-# time between these bounds. Near a pole the rate is far higher.
+# Exponential growth has reached this many times the largest value at the start, and its rate times
+# the elapsed time is between these bounds. Near a pole the rate is far higher.
 OUTGROWN = 1e8
 FOLDS_OF_E = (10.0, 1e4)
-# Exponent q of y' ~ (t* - t)^-q: from here on y itself is unbounded (q = 1 is a logarithm).
-LOGARITHM = 0.85
-# The exponent is fitted to points that are farther than this many last steps from the last one, and
-# nearer than this share of the time so far; the singularity is tried this many last steps ahead.
+# From this exponent q of y' ~ (t* - t)^-q on, y itself is unbounded (q = 1 is a logarithm).
+UNBOUNDED_EXPONENT = 0.85
+# The exponent is fitted to points that are farther from the last one than this many last steps, and
+# nearer than this share of the time so far; t* is assumed this many last steps ahead in turn.
 TOO_CLOSE = 4.0
 NEAR_ENOUGH = 0.1
 DISTANCES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -37,12 +37,12 @@ LEAST_CORRELATION = 0.9              # of the logarithms, for a fit to count
 
 
 def singularity(case: Case) -> Diagnosis | None:
-    """Tell a solution that grows without bound, or whose slope does."""
+    """Report a solution that grows without bound, or whose slope does."""
     return growth(case) or _by_slope(case)
 
 
 def growth(case: Case) -> Diagnosis | None:
-    """Tell a solution that has grown exponentially, far beyond anything at its start."""
+    """Report a solution that has grown exponentially, far beyond all values at its start."""
     elapsed = abs(case.t - case.t0)
     before = max(1.0, *np.abs(case.run.given[1]))
     worst = int(np.argmax(np.abs(case.y)))
@@ -58,7 +58,7 @@ def growth(case: Case) -> Diagnosis | None:
         Cause.BLOW_UP,
         f"{name} has grown to {value:.3g} by t = {case.t:.10g}",
         [f"nothing was larger than {before:.3g} at the start",
-         f"{name} doubles every {math.log(2.0) / rate:.2g}, again and again"],
+         f"{name} keeps doubling every {math.log(2.0) / rate:.2g}"],
         case.t, (), [worst],
     )
 
@@ -78,16 +78,16 @@ def _by_slope(case: Case) -> Diagnosis | None:
     if ratio[worst] < UNBOUNDED:
         return None
     exponent = _exponent(case, worst)
-    # a matrix that has become singular on the way is sign enough of a fold, and so is a slope
-    # that large after the solution has got to the other branch
-    trembles = _trembles(case, worst)
-    folds = case.status == Status.SINGULAR_MATRIX or trembles or ratio[worst] > INFINITE
+    # a matrix that has become singular on the way shows a fold, and so does a slope that large
+    # after the solution has passed to the other branch
+    alternates = _alternates(case, worst)
+    folds = case.status == Status.SINGULAR_MATRIX or alternates or ratio[worst] > INFINITE
     if exponent is None and not folds:
         return None
     name, last = case.names.variable(worst), np.median(slopes[:, worst])
     large = abs(case.y[worst]) > LARGE_GROWTH * max(abs(y0[worst]), 1.0, *np.abs(y0))
-    growing = case.y[worst] * last * case.state.direction > 0.0 and not trembles
-    unbounded = large or (growing and exponent is not None and exponent > LOGARITHM)
+    growing = case.y[worst] * last * case.state.direction > 0.0 and not alternates
+    unbounded = large or (growing and exponent is not None and exponent > UNBOUNDED_EXPONENT)
     evidence = [
         f"at t = {case.t:.10g} {name} = {case.y[worst]:.4g} with slope {last:.3g}, "
         f"{ratio[worst]:.1g} times its mean slope so far",
@@ -98,8 +98,8 @@ def _by_slope(case: Case) -> Diagnosis | None:
     return case.say(cause, what, evidence, case.t, (), [worst])
 
 
-def _trembles(case: Case, j: int) -> bool:
-    """Whether the solution goes back and forth at its end, and not for round-off."""
+def _alternates(case: Case, j: int) -> bool:
+    """Whether the solution goes back and forth at its end, and not because of round-off."""
     accepted = case.steps[case.steps["outcome"] == codes.OK]
     signs = np.sign(accepted["slopes"][-2 * FEWEST_STEPS :, j])
     parts = case.round_off(case.longest)
@@ -109,17 +109,17 @@ def _trembles(case: Case, j: int) -> bool:
 
 
 def _exponent(case: Case, j: int) -> float | None:
-    """Exponent q of y' ~ (t* - t)^-q along the last steps; None where they follow no such law.
+    """Exponent q of y' ~ (t* - t)^-q along the last steps; None if they follow no such law.
 
-    How far the last point is from t* is not known: of some distances the one is taken that makes
-    the logarithms most nearly a straight line.
+    The distance of the last point from t* is not known: of several distances the one is taken with
+    which the logarithms are closest to a straight line.
     """
     steps = case.steps[case.steps["outcome"] == codes.OK]
     distance, slope, h = (
         np.abs(steps["t"] - case.t), np.abs(steps["slopes"][:, j]), abs(case.state.last_h)
     )
     use = (slope > 0.0) & (distance < NEAR_ENOUGH * abs(case.t - case.t0))
-    use &= distance > TOO_CLOSE * h    # there the solution may be past its end
+    use &= distance > TOO_CLOSE * h    # closer points may lie beyond the end of the solution
     if np.count_nonzero(use) < 3 or np.ptp(slope[use]) == 0.0:
         return None
     lines = []

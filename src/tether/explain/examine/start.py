@@ -1,4 +1,4 @@
-"""A run that could not begin: no consistent values, or equations that determine none."""
+"""Runs that could not begin: no consistent values, or equations that do not determine them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tether.problem.options import Options
 __all__ = ["at_the_start"]
 
 AT_THE_START = "at the start"
-A_LITTLE_LATER = 1e-9                # relative to the time
+SLIGHTLY_LATER = 1e-9                # relative to the time
 # A residual below this is round-off.
 ROUND_OFF = 1e-12
 # Shift to a point where no derivative vanishes by chance.
@@ -27,7 +27,7 @@ GENERAL_SHIFT = 1e-3
 
 
 def at_the_start(case: Case) -> Diagnosis:
-    """Say which equation the starting values violate, or why there can be no such values."""
+    """Say which equation the starting values violate, or why there are no consistent ones."""
     start = case.run.start
     t, y, yp = case.run.given
     slopes = start.yp[: case.n] if yp is None else yp
@@ -36,7 +36,7 @@ def at_the_start(case: Case) -> Diagnosis:
     if r is not None and not np.isfinite(r).all():
         if restarted:
             return name_not_finite(case, r, t, y, "")
-        shift = case.state.direction * A_LITTLE_LATER * (abs(t) or 1.0)
+        shift = case.state.direction * SLIGHTLY_LATER * (abs(t) or 1.0)
         later = case.residual(t + shift, y, slopes)
         soon = later is not None and np.isfinite(later).all()
         situation = "at the time of the start" if soon else AT_THE_START
@@ -53,8 +53,8 @@ def at_the_start(case: Case) -> Diagnosis:
         return _singular_start(case)
     if start.reason.kind is Kind.INDEX_OF_MANY:
         return case.say(
-            Cause.INDEX, f"it is {start.reason.index}, by where derivatives stand", [message], t,
-            start.reason.equations, start.reason.columns,
+            Cause.INDEX, f"it is {start.reason.index}, judging by where derivatives occur",
+            [message], t, start.reason.equations, start.reason.columns,
             "where tracing was forbidden" if case.run.options.trace == "never" else "",
         )
     if start.reason.kind is Kind.CONCEALED_INDEX:
@@ -74,21 +74,22 @@ def at_the_start(case: Case) -> Diagnosis:
         )
     found = case.residual(t, start.y[: case.n], start.yp[: case.n])
     matrices = case.jacobian(t, y, slopes)
-    if r is not None and matrices is not None:      # what y alone has to satisfy comes first
+    if r is not None and matrices is not None:      # equations of y alone come first
         algebraic = ~matrices[1].any(axis=1)
         r = np.where(algebraic, r, 0.0) if np.any(r[algebraic]) else r
     rows, evidence = list(start.reason.equations[:1]), [message]
-    anew = "where the run begins anew" if restarted else ""
+    situation = "where the run restarts" if restarted else ""
     for values in (found, r):
         if values is not None and np.isfinite(values).all():
             worst = int(np.argmax(np.abs(values)))
             if abs(values[worst]) > ROUND_OFF and (not rows or rows[0] == worst):
                 rows = [worst]
                 return case.say(
-                    Cause.START, case.value(worst, values[worst]), evidence, t, rows, (), anew
+                    Cause.START, case.value(worst, values[worst]), evidence, t, rows, (),
+                    situation,
                 )
     if start.reason.kind is not Kind.HIDDEN_VIOLATED or start.pencil is None:
-        return case.say(Cause.START, message, (), t, rows, (), anew)
+        return case.say(Cause.START, message, (), t, rows, (), situation)
     return case.say(
         Cause.START, message, (), t, rows, np.flatnonzero(start.pencil.var_index == 2).tolist(),
         "where a derivative of an equation is violated",
@@ -98,7 +99,7 @@ def at_the_start(case: Case) -> Diagnosis:
 def _infinite_slope(
     case: Case, t: float, y: np.ndarray, yp: np.ndarray
 ) -> Diagnosis | None:
-    """Tell an exact derivative that is infinite though the equation is not: a root at zero."""
+    """Report an infinite derivative of an equation that is finite, such as a root at zero."""
     if case.state.n != case.n:
         return None
     status, fy, _ = probe.jacobian_at(case.state, t, y, yp)
@@ -129,7 +130,7 @@ def _singular_start(case: Case) -> Diagnosis:
     if pencil is not None:
         rows, columns = pencil.dependent, pencil.undetermined
     if report.singular and (report.dependent or report.undetermined):
-        # the numbers may know it more exactly than the pattern
+        # the numbers may show fewer equations than the pattern
         rows = rows if rows and set(rows) < set(report.dependent) else report.dependent
         open_ones = tuple(case.names.variables.index(name) for name in report.undetermined)
         columns = open_ones or columns
@@ -137,7 +138,8 @@ def _singular_start(case: Case) -> Diagnosis:
     structural = bool(nowhere) or (report.traced and not report.incidence.match)
     parts = []
     if nowhere:
-        parts.append(f"{listed([case.names.variable(j) for j in nowhere])} stands in no equation")
+        verb = "occurs" if len(nowhere) == 1 else "occur"
+        parts.append(f"{listed([case.names.variable(j) for j in nowhere])} {verb} in no equation")
         columns = tuple(nowhere)
     if rows or not nowhere:
         by_pattern = structural and rows == report.dependent
@@ -151,7 +153,7 @@ def _singular_start(case: Case) -> Diagnosis:
 
 
 def _nowhere(case: Case, t: float, y: np.ndarray) -> list[int]:
-    """Unknowns that the residual does not depend on, at the start nor next to it."""
+    """Unknowns on which the residual depends neither at the start nor near it."""
     used = np.zeros(case.n, bool)
     for shift in (0.0, GENERAL_SHIFT):
         point = y + shift * (np.abs(y) + 1.0)

@@ -1,4 +1,4 @@
-"""Which question is asked when: the first that finds something gives the verdict."""
+"""The checks in their order: the first that finds something gives the diagnosis."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["diagnose"]
 
-# These statuses say what happened; for the others the reason is looked for.
-BY_RULE = {
+# These statuses already say what happened; for others the reason is looked for.
+BY_STATUS = {
     Status.TOO_ACCURATE: too_accurate,
     Status.ZERO_WEIGHT: too_accurate,
     Status.CONTRADICTION: contradiction,
@@ -73,7 +73,7 @@ def diagnose(run: Integration, driver: Driver | None = None, *, before: bool = F
     driver : Driver, optional
         The run with its events.
     before : bool
-        Look also at a Jacobian that nothing has failed for yet.
+        Check the Jacobian too, as nothing has failed yet.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def diagnose(run: Integration, driver: Driver | None = None, *, before: bool = F
 
 
 def _blame_refusal(run: Integration, found: Diagnosis) -> Diagnosis:
-    """Say first that a function was called, where tracing might have avoided the failure."""
+    """Say first that a function was called, if tracing it might have avoided the failure."""
     if run.model.plan is not None or not run.note or run.problem.capsule is not None:
         return found
     if found.cause not in UNTRACED:
@@ -117,16 +117,16 @@ def _by_status(case: Case) -> Diagnosis:
             not_solved(case) or noise(case) or single_precision(case) or wrong_jacobian(case)
             or raised(case) or at_the_start(case)
         )
-    if case.status in BY_RULE:
-        return BY_RULE[case.status](case)
-    looks = [
+    if case.status in BY_STATUS:
+        return BY_STATUS[case.status](case)
+    checks = [
         not_solved, noise, fatal_jacobian, raised, not_finite, mixed_index,
         singular_configuration, single_precision, vanishing_tolerance,
     ]
-    # at index 2 and 3 round-off in short steps looks like anything
-    looks += [index] if case.drowned else [
+    # at index 2 and 3 round-off in short steps can look like any other cause
+    checks += [index] if case.drowned else [
         discontinuity, singular_from_the_start, singularity, index, singular,
     ]
-    looks += [round_off, condition, wrong_jacobian]
-    found = (look(case) for look in looks)
+    checks += [round_off, condition, wrong_jacobian]
+    found = (check(case) for check in checks)
     return next((verdict for verdict in found if verdict is not None), None) or unknown(case)
