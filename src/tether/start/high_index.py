@@ -332,7 +332,7 @@ def _rate(
 
 
 def curvature(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
-    """Find y'' of unknowns of kind 0 and 1 at a consistent point; None if F is not finite."""
+    """Find y'' of the ordinary unknowns at a consistent point; None if F is not finite."""
     point = _Linearised.at(state, t, y, yp)
     return None if point is None else _curvature(state, t, y, yp, point, state.kinds)
 
@@ -345,7 +345,7 @@ def _curvature(
     point: _Linearised,
     kinds: np.ndarray,
 ) -> np.ndarray | None:
-    """Least y'' with F_t + F_y y' + F_y' y'' = 0, of unknowns of kind 0 and 1."""
+    """Least y'' with F_t + F_y y' + F_y' y'' = 0, of the ordinary unknowns."""
     rate = _rate(state, t, y, yp, point)
     if rate is None:
         return None

@@ -2,8 +2,8 @@
 
     python -m tether.studies.arevalo
 
-Prints Tables 5.1 and 5.2, ours next to the published numbers, as Markdown: errors of the
-multiplier λ from exact starting values and from values that suit the difference equations.
+Prints Tables 5.1 and 5.2, our numbers next to the published ones, as Markdown: errors of the
+multiplier λ from exact starting values and from values consistent with the difference equations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tether.studies.hanson_krogh import markdown
 
 STEPS = (0.0005, 0.001)
 STARTS = ("exact", "discrete")
-LENGTH = 0.002                        # of the interval that the tables cover
+LENGTH = 0.002                        # length of the interval that the tables cover
 ROOT_3 = np.sqrt(3.0)
 
 
@@ -140,7 +140,7 @@ def multiplier_errors(example: Example, step: float, start: str) -> np.ndarray:
 
 
 def corrected_velocities(example: Example, step: float) -> np.ndarray:
-    """Return the starting velocities that suit the difference equations."""
+    """Return the starting velocities that are consistent with the difference equations."""
     return solve_example(example, step, "discrete").start.y[list(example.velocities)]
 
 

@@ -1,4 +1,4 @@
-"""What the studies have in common as commands: arguments and pictures."""
+"""Command-line arguments and pictures of the studies."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def parse(
     Parameters
     ----------
     name, description : str
-        Of the study.
+        Name and description of the study.
     arguments : sequence of str, optional
-        Those of the command line when left out.
+        Arguments; those of the command line by default.
     full : str, optional
-        What ``--full`` adds; without it there is no such argument.
+        Help text of the argument ``--full``; without it there is no such argument.
     plot : bool
-        Whether there is a picture, ``--plot FILE``.
+        Whether there is an argument ``--plot FILE``.
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m tether.studies.{name}", description=description

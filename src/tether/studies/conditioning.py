@@ -3,8 +3,8 @@
     python -m tether.studies.conditioning [--plot FILE]
 
 Prints how the condition number of F_y + c F_y', c = 1/h, grows as h -> 0 for the pendulum of index
-0 to 3, a flow (index 2) and a circuit (index 1): as it is, and with the scalings of tether. The
-numbers are slopes of the condition number over h, both as logarithms.
+0 to 3, a flow (index 2) and a circuit (index 1): unscaled, and with the scalings of tether. The
+numbers are slopes of log(condition number) over log(h).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEPS = 10.0 ** -np.arange(3.0, 4.51, 0.25)
-TIME = 0.3                            # where the matrices are taken: no entry vanishes there
-# "kinds, rows" leaves out the columns of "kinds".
+TIME = 0.3                            # time at which no entry of the matrices vanishes
+# "kinds, rows" is "kinds" without the scaling of columns.
 SCALINGS = ("none", "rows", "kinds, rows", "kinds")
 
 
@@ -70,8 +70,8 @@ PENDULA = tuple(FORMS)[:4]
 class Conditions:
     """Condition numbers (1-norm) by step size.
 
-    `exact` is NumPy's, `estimate` what `Bdf.condition` says about the same matrix; it is not a
-    number where the matrix is none that tether factors.
+    `exact` is NumPy's, `estimate` that of `Bdf.condition` for the same matrix, or NaN if tether
+    does not factor this matrix.
     """
 
     h: np.ndarray
@@ -99,7 +99,7 @@ def one_step(form: Form, h: float, scaling: str) -> Bdf:
 
 
 def scaled_matrix(form: Form, h: float, scaling: str) -> tuple[np.ndarray, float]:
-    """Return the matrix with one of `SCALINGS` and what `Bdf.condition` makes of it."""
+    """Return the matrix with one of `SCALINGS`, and its condition by `Bdf.condition`."""
     option = scaling if scaling in ("none", "rows", "kinds") else "kinds"
     bdf = one_step(form, h, option)
     s = bdf._integration.state
@@ -170,7 +170,7 @@ def size_table(found: dict[tuple[str, str], Conditions]) -> str:
 def draw(found: dict[tuple[str, str], Conditions]) -> Figure:
     """Condition numbers over h for the pendulum, unscaled and scaled."""
     figure, axes = new_figure(3)
-    titles = ("as it is", "rows divided by their largest entry", "rows and columns by kind")
+    titles = ("unscaled", "rows divided by their largest entry", "rows and columns by kind")
     for axis, scaling, title in zip(axes, ("none", "rows", "kinds"), titles, strict=True):
         for name in PENDULA:
             run = found[name, scaling]
@@ -191,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = measure_all()
     print(f"# Slopes of the condition number over h, {STEPS[0]:.0e} to {STEPS[-1]:.0e}\n")
     print(slope_table(found))
-    print(f"\n# Condition numbers at h = {STEPS[-1]:.1e}, exact / as `Bdf.condition` says\n")
+    print(f"\n# Condition numbers at h = {STEPS[-1]:.1e}, exact / by `Bdf.condition`\n")
     print(size_table(found))
     if options.plot:
         keep(draw(found), options.plot)

@@ -1,4 +1,4 @@
-"""The error estimates for index 2 and 3 against each other, and the share of the tolerance.
+"""The error estimates for index 2 and 3 compared, and the share of the tolerance.
 
     python -m tether.studies.estimates [--full]
 
@@ -97,11 +97,11 @@ def run(
     estimate : str
         As in `tether.Options`.
     share : float, optional
-        Of the tolerance, for ``estimate="auto"``; the usual one when left out.
+        Share of the tolerance, for ``estimate="auto"``; the usual one by default.
     rtol : float
         Relative tolerance; the absolute ones belong to the problem.
     max_steps : int
-        After so many steps the run is given up.
+        The run is given up after this many steps.
     **options
         Further options of the integration.
 
@@ -144,7 +144,7 @@ def compare_options(names: Sequence[str] = PROBLEMS) -> dict[tuple[str, str], Ru
 def residuals_at_digits(
     name: str, digits: float, rtols: Sequence[float] | np.ndarray = RTOLS, **choice: Any
 ) -> float | None:
-    """Residuals that so many digits would take, from a line through runs at many tolerances.
+    """Residuals needed for a number of digits, from a line through runs at many tolerances.
 
     None if fewer than half of the runs reach the end.
     """
@@ -209,7 +209,7 @@ def ratio_table(ratios: dict[tuple[str, str], float | None]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     options = parse(
-        "estimates", "Error estimates for index 2 and 3 against each other.", arguments,
+        "estimates", "Error estimates for index 2 and 3 compared.", arguments,
         full="a larger problem, and residuals at equal digits",
     )
     names = PROBLEMS if options.full else QUICK

@@ -3,9 +3,9 @@
     python -m tether.studies.formulations [--full] [--plot FILE]
 
 Solves a pendulum and a double pendulum in the formulations of `tether.gallery.formulations` and
-prints what they cost, how accurate they are and how far they drift off the constraints. The
-short form has one tolerance and takes a few seconds; ``--full`` has three of them, longer
-intervals, and the work at equal errors.
+prints their work, their errors and how far they drift off the constraints. The short form has one
+tolerance and takes a few seconds; ``--full`` has three, longer intervals, and the work at equal
+errors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tether.studies.command import keep, new_figure, parse
 from tether.studies.hanson_krogh import markdown
 
 GRAVITY = 9.8
-# For the work at equal errors.
+# Tolerances of the runs, and errors, for the work at equal errors.
 RTOLS = 10.0 ** -np.arange(3.0, 9.01, 0.5)
 ERRORS = {"pendulum": (1e-2, 1e-4, 1e-6), "double pendulum": (1e-3, 1e-5, 1e-7)}
 
@@ -53,7 +53,7 @@ def pendulum_exact(t: float) -> np.ndarray:
     return exact(t)
 
 
-# Of the double pendulum: bobs of 1.5 and 0.5 on rods of 1 and 0.5, and its angles at the start.
+# Double pendulum: bobs of 1.5 and 0.5 on rods of 1 and 0.5; angles and their rates at the start.
 HEAVY, LIGHT, SHORT_ROD = 1.5, 0.5, 0.5
 ANGLES = (1.0, math.pi / 2)
 RATES = (0.3, -1.5)
@@ -120,7 +120,7 @@ def double_pendulum_exact(t: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Example:
-    """A mechanism, its motion, and how long it is followed."""
+    """A mechanism, its motion, and the ends of the intervals, short and full."""
 
     mechanism: Callable[[], Mechanism]
     exact: Callable[[float], np.ndarray]
@@ -151,7 +151,7 @@ class Run:
 
     @property
     def residuals(self) -> int:
-        """Residuals of Newton's iterations: without those that differences may take."""
+        """Residuals of Newton's iterations, without those of differences."""
         return self.stats.iterations
 
 
@@ -175,7 +175,7 @@ def run(
     t_end : float, optional
         End of the interval.
     truth : ndarray, optional
-        The motion there, if it is known already.
+        The motion at t_end, if it is already known.
 
     Examples
     --------
@@ -221,9 +221,9 @@ def sweep(name: str, rtols: Sequence[float] | np.ndarray) -> dict[str, list[Run]
 
 
 def work_at_error(runs: Sequence[Run], errors: Sequence[float]) -> list[float]:
-    """Residuals that given errors would have cost, from runs over a range of tolerances.
+    """Residuals needed for given errors, from runs over a range of tolerances.
 
-    A straight line through the logarithms evens out the luck of single runs.
+    A straight line through the logarithms evens out the scatter of single runs.
     """
     finished = [r for r in runs if math.isfinite(r.error)]
     line = np.polyfit(
@@ -238,7 +238,7 @@ def work_at_error(runs: Sequence[Run], errors: Sequence[float]) -> list[float]:
 def run_table(runs: Sequence[Run]) -> str:
     """Work, error and drift, one row per formulation."""
     head = ["formulation", "steps", "residuals", "Jacobians", "error", "of multipliers",
-            "off position", "off velocity"]
+            "position drift", "velocity drift"]
     rows = []
     for r in runs:
         if r.status.failed:

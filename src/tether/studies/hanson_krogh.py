@@ -2,9 +2,9 @@
 
     python -m tether.studies.hanson_krogh [--full] [--output FOLDER]
 
-Prints their Figures 1 to 4 as Markdown tables, ours next to theirs, with the measurements behind
-two defaults of tether, and draws Figures 5 and 6 if there is matplotlib. The short form stops at
-t = 1000 and takes a few seconds; ``--full`` goes to t = 10000 and takes less than a minute.
+Prints their Figures 1 to 4 as Markdown tables, our numbers next to theirs, with the measurements
+behind two defaults of tether, and draws Figures 5 and 6 if matplotlib is installed. The short form
+stops at t = 1000 and takes a few seconds; ``--full`` goes to t = 10000 and takes under a minute.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ PLACEMENTS = ("before", "after")
 class Plan:
     """How far and how accurately a run of the study goes."""
 
-    digits: tuple[int, ...]           # of the error tables
-    t_long: float                     # end of the work and growth runs
-    long_digits: int                  # their NDIG
+    digits: tuple[int, ...]           # NDIG of the error tables
+    t_long: float                     # end of the runs for work and growth of the error
+    long_digits: int                  # NDIG of these runs
     choices: tuple[float, ...]        # NDIG over which the choices are averaged
 
 
@@ -160,17 +160,17 @@ class LongRun:
     stats: Statistics
 
     def at(self, t: float) -> float:
-        """Phase error in seconds at the passage next to t: distance over speed."""
+        """Phase error in seconds at the passage nearest to t: distance over speed."""
         return float(self.error[np.argmin(np.abs(self.t - t))] / LARGEST_SPEED)
 
     @property
     def growth(self) -> float:
-        """By how much the phase error grew in the last decade of time."""
+        """Factor by which the phase error grew in the last decade of time."""
         return self.at(self.t[-1]) / self.at(self.t[-1] / 10)
 
     @property
     def exponent(self) -> float:
-        """Slope of the error over t, both as logarithms, in the last decade."""
+        """Slope of log(error) over log(t) in the last decade."""
         late = self.t > self.t[-1] / 10
         return float(np.polyfit(np.log(self.t[late]), np.log(self.error[late]), 1)[0])
 
@@ -179,7 +179,7 @@ def long_run(index: int, energy: bool, t_end: float, ndig: float, points: int = 
     """Integrate to t_end; compare with the exact solution where the bob is fastest.
 
     At the lowest point the error of the position is the phase error times the largest speed;
-    at rest it would vanish whatever the phase.
+    where the bob is at rest it would vanish for any phase error.
     """
     t = lowest_points(t_end, points)
     sol = solve_pendulum(index, ndig, t_end, energy=energy, t_eval=[*t, t_end])
@@ -200,7 +200,7 @@ def long_runs(t_end: float, ndig: float) -> dict[tuple[int, bool], LongRun]:
 
 @dataclass(frozen=True)
 class FreeRun:
-    """A run that nothing holds on the circle."""
+    """A run without projection onto the circle."""
 
     index: int
     ndig: int
@@ -209,7 +209,7 @@ class FreeRun:
     status: Status
 
     def time_beyond(self, size: float) -> float | None:
-        """When the solution was first farther off than `size`, if ever."""
+        """Time at which the solution was first off by more than `size`; None if it never was."""
         beyond = np.flatnonzero(self.off_circle > size)
         return float(self.t[beyond[0]]) if len(beyond) else None
 
@@ -229,16 +229,16 @@ def free_runs(digits: Sequence[int]) -> list[FreeRun]:
 # --- cost and choices -------------------------------------------------------------------------
 
 
-# Not projected, projected on the constraints, and on the energy too.
+# Not projected; projected onto the constraints; onto the energy as well.
 KINDS = ((False, False), (True, False), (True, True))
 
 
 def cost_per_step(
     t_end: float = 100.0, ndig: float = 10, repeats: int = 7
 ) -> dict[int, tuple[float, ...]]:
-    """Measure seconds per step by index: not projected, on the constraints, with energy too.
+    """Measure seconds per step by index: not projected, onto the constraints, and the energy too.
 
-    The best of several runs; the interval ends before the free run has left the circle.
+    The best of several runs is taken; the interval ends before the free run has left the circle.
     """
     best = {(index, kind): np.inf for index in (1, 0) for kind in KINDS}
     for _, (index, kind) in product(range(repeats), best):
@@ -256,7 +256,7 @@ class Choice:
 
     power: float
     placement: str
-    errors: tuple[float | None, ...]     # geometric means by case; None: a run failed
+    errors: tuple[float | None, ...]     # geometric means by case; None if a run failed
     steps: int                           # of all runs together
     worst_drift: float                   # after any accepted step
 
@@ -279,12 +279,12 @@ def compare_choices(
     Parameters
     ----------
     digits : sequence of float
-        The errors are geometric means over these NDIG, since a single one depends much on the
-        history of the steps.
+        The errors are geometric means over these NDIG, since the error of a single run depends
+        strongly on the history of the steps.
     t_end : float
         End of the interval.
     powers, placements : sequences
-        What to compare: `projection_power` and `projection_placement` of `tether.Options`.
+        The values compared of `projection_power` and `projection_placement` of `tether.Options`.
     """
     return [
         _choice(power, placement, digits, t_end)
@@ -341,7 +341,7 @@ def error_table(
 
 
 def work_table(runs: dict[tuple[int, bool], LongRun], energy: bool, published: bool) -> str:
-    """Figure 3 (without energy) or 4 (with) of HK, with what is left of the constraints."""
+    """Figure 3 (without energy) or 4 (with) of HK, with the drift off the constraints."""
     head = ["", "residuals", "factorisations", "projections", "seconds", "worst drift",
             "off the circle at the end"]
     rows: list[list[Any]] = []
@@ -359,7 +359,7 @@ def work_table(runs: dict[tuple[int, bool], LongRun], energy: bool, published: b
 
 
 def growth_table(runs: dict[tuple[int, bool], LongRun]) -> str:
-    """Phase errors at the end and a decade before, and how they grew."""
+    """Phase errors at the end and a decade before, and their growth."""
     t_end = next(iter(runs.values())).t[-1]
     head = ["", f"phase error at t = {t_end / 10:.0f}, s", f"at t = {t_end:.0f}, s", "growth",
             "exponent"]
@@ -384,7 +384,7 @@ def free_table(runs: Sequence[FreeRun]) -> str:
 
 
 def cost_table(costs: dict[int, tuple[float, ...]]) -> str:
-    """Microseconds per step, and in terms of the step without projection."""
+    """Microseconds per step, and relative to the step without projection."""
     head = ["index", "no projection, µs", "constraints, µs", "with energy, µs"]
     return markdown(head, [
         [index, f"{1e6 * free:.3f}", *(f"{1e6 * cost:.3f} (x{cost / free:.2f})" for cost in others)]
@@ -439,7 +439,7 @@ def draw_free(runs: Sequence[FreeRun]) -> Figure:
 
 
 def _highest(t: np.ndarray, size: np.ndarray, windows: int = 500) -> tuple[np.ndarray, np.ndarray]:
-    """Thin out a long curve: the largest value of each window of time."""
+    """Thin out a long curve to the largest value in each window of time."""
     window = np.minimum((windows * t / t[-1]).astype(int), windows - 1)
     starts = np.flatnonzero(np.diff(window, prepend=-1))
     return t[starts], np.maximum.reduceat(size, starts)
@@ -467,14 +467,14 @@ def has_matplotlib() -> bool:
 
 
 def report(plan: Plan, save: Callable[[str, Figure], str] | None = None) -> Iterator[str]:
-    """Run the study; yield its parts as Markdown while they are ready.
+    """Run the study; yield its parts as Markdown when they are ready.
 
     Parameters
     ----------
     plan : Plan
         `SHORT` or `FULL`.
     save : callable, optional
-        ``save(name, figure) -> text`` keeps a picture; without it none is drawn.
+        ``save(name, figure) -> text`` keeps a picture; without it no pictures are drawn.
     """
     errors = position_errors(plan.digits)
     yield "## Figure 1: errors at t = 1000, energy not kept\n\n" + error_table(errors, False)

@@ -3,7 +3,7 @@
     python -m tether.studies.nilpotency
 
 Solves y2' = y1, y3' = y2, 0 = y3 - g(t) with g = sin t: y1 is the second derivative of something
-given. At constant step implicit Euler finds it; each change of the step puts an error into it that
+given. At constant step implicit Euler finds it; each change of the step causes an error in it that
 does not shrink with the steps.
 """
 
@@ -24,7 +24,7 @@ from tether.studies.steep import OneStep, one_step, step_table
 
 SPAN = (0.5, 2.0)
 VAR_INDEX = (3, 2, 0)
-RATIOS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)      # of a step to the one before
+RATIOS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125)      # of each step to the one before
 STEPS = (1e-2, 1e-3, 1e-4)
 ESTIMATES = ("auto", "local", "exclude")
 
@@ -72,7 +72,7 @@ def error_after_change(ratio: float, h: float) -> float:
 
 
 def predicted_error(ratio: float) -> float:
-    """Return what P82 says for h -> 0: -(1 - h_n / h_{n+1}) g'' / 2."""
+    """Return the limit for h -> 0 by P82: -(1 - h_n / h_{n+1}) g'' / 2."""
     return 0.5 * (1.0 - 1.0 / ratio) * float(np.sin(SPAN[0]))
 
 
@@ -83,7 +83,7 @@ def constant_step_errors(h: float, count: int = 4) -> np.ndarray:
 
 
 def estimates(h: float = 0.02) -> list[OneStep]:
-    """One step of sizes h, h/4, h/16 ... after four equal steps of h: what (4.5) says of y1."""
+    """One step of sizes h, h/4, h/16 ... after four equal steps of h: estimates (4.5) for y1."""
     past = SPAN[0] + h * np.arange(5)
     return [
         one_step(residual, exact, past, h * ratio, var_index=VAR_INDEX)
@@ -95,7 +95,7 @@ def estimates(h: float = 0.02) -> list[OneStep]:
 
 
 def refusal() -> str:
-    """Return what solve_dae says about it."""
+    """Return the message with which solve_dae refuses the system."""
     sol = solve_dae(residual, SPAN, exact(SPAN[0]), form="given")
     if sol.success:
         raise RuntimeError("the system was not refused")
@@ -106,8 +106,8 @@ def refusal() -> str:
 class Run:
     """A run with `var_index` given: largest errors of the unknowns at the steps.
 
-    Those of y1 are told apart: where step or order has just changed, and elsewhere (not a number
-    if there is no such step).
+    Errors of y1 are separate for steps where step or order has just changed, and elsewhere (NaN if
+    there is no such step).
     """
 
     estimate: str
@@ -130,7 +130,7 @@ def trusting_run(estimate: str, tolerance: float, max_steps: int = 20_000) -> Ru
     tolerance : float
         rtol and atol.
     max_steps : int
-        After so many steps the run is given up.
+        The run is given up after this many steps.
     """
     sol = solve_dae(
         residual, SPAN, exact(SPAN[0]), var_index=VAR_INDEX, rtol=tolerance, atol=tolerance,
@@ -142,7 +142,7 @@ def trusting_run(estimate: str, tolerance: float, max_steps: int = 20_000) -> Ru
     assert order is not None
     changed = (np.abs(np.diff(h)) > 1e-6 * h[1:]) | (np.diff(order) != 0)
     last_change = np.maximum.accumulate(np.where(np.append(True, changed), np.arange(len(h)), 0))
-    # y1 is found from y2, and this from y3, by formulas that reach back k steps each.
+    # y1 is found from y2, and y2 from y3, by formulas that reach back k steps each.
     settled = np.arange(len(h)) - last_change >= 2 * order
     return Run(
         estimate, tolerance, sol.status, sol.stats.steps,
@@ -198,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(step_table(estimates()))
     print("\n# What solve_dae says\n")
     print(textwrap.fill(refusal(), 100))
-    print("\n# What comes out with var_index=[3, 2, 0]: largest errors\n")
+    print("\n# Runs with var_index=[3, 2, 0]: largest errors\n")
     print(run_table([
         trusting_run(estimate, tolerance) for tolerance in (1e-3, 1e-6) for estimate in ESTIMATES
     ]))

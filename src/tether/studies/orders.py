@@ -3,7 +3,7 @@
     python -m tether.studies.orders
 
 Prints the orders that `solve_fixed` shows for k = 1 ... 6, all unknowns taken together, on a
-circuit (index 1), a flow (index 2) and a mechanism (index 3), and what is lost in the first steps.
+circuit (index 1), a flow (index 2) and a mechanism (index 3), and the loss in the first steps.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tether.studies.command import parse
 from tether.studies.hanson_krogh import markdown
 
 ORDERS = range(1, 7)
-STEPS = (80, 160)                     # on [0, 1]; errors count from t = 1/2 on
-# LP1: k, less what 80 and 160 steps are short of the limit by.
+STEPS = (80, 160)                     # numbers of steps on [0, 1]; errors count from t = 1/2 on
+# k by LP1, less the distance from that limit with 80 and 160 steps.
 LEAST_ORDER = {1: 0.8, 2: 1.9, 3: 2.7, 4: 3.8, 5: 4.8, 6: 5.6}
 
 
@@ -104,7 +104,7 @@ def errors(name: str, k: int, n: int, with_history: bool = True) -> tuple[np.nda
     n : int
         Number of steps.
     with_history : bool
-        Begin with exact values at the first k times, or find them from y0.
+        Whether to begin with exact values at the first k times, or to find them from y0.
     """
     problem = PROBLEMS[name]
     history = problem.exact(np.arange(k) / n) if with_history else None
@@ -136,7 +136,7 @@ def first_error(k: int, n: int) -> float:
 
 
 def observed(error: Callable[[int], float]) -> float:
-    """Order that two numbers of steps show."""
+    """Order observed with the two numbers of steps."""
     coarse, fine = (error(n) for n in STEPS)
     return math.log2(coarse / fine)
 
@@ -163,7 +163,7 @@ def order_table(found: dict[str, dict[int, float]]) -> str:
         "multiplier of the mechanism, first k steps",
         *(f"{order:.2f}" for order in found["first steps"].values()),
     ])
-    rows.append(["asked for at least", *(f"{LEAST_ORDER[k]:g}" for k in found["circuit"])])
+    rows.append(["required", *(f"{LEAST_ORDER[k]:g}" for k in found["circuit"])])
     return markdown(["k", *map(str, found["circuit"])], rows)
 
 

@@ -48,7 +48,7 @@ TRUE = {
 PERIOD_HIGH = 2.4838377218693495
 PERIOD_LOW = 7.620504049296689e-10
 PERIOD = PERIOD_HIGH + PERIOD_LOW
-# At the lowest point, from the energy.
+# Speed at the lowest point, from the energy.
 LARGEST_SPEED = math.sqrt(2.0 * GRAVITY * LENGTH)
 
 C_TEXT = """\
@@ -120,7 +120,7 @@ void energy_jac(double t, double *y, double *row)
 
 @dataclass(frozen=True)
 class Model:
-    """The pendulum in the form of one index: what `solve_dae` takes."""
+    """The pendulum in the form of one index: arguments of `solve_dae`."""
 
     residual: Any
     constraints: Constraint
@@ -162,7 +162,7 @@ def exact(t: ArrayLike) -> np.ndarray:
     """Return the five unknowns at a time, or in columns at several.
 
     The angle a from the lowest point follows sin(a/2) = k cd(w t | k^2), k = sin(pi/4). Whole
-    periods are taken out of t first, which keeps the phase right to round-off at any time.
+    periods are subtracted from t first, which keeps the phase right to round-off at any time.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def constraints1_jac(t: float, y: np.ndarray) -> list[list[float]]:
 
 
 def constraints0(t: float, y: np.ndarray) -> list[float]:
-    """HK eq. 12: those of eq. 10 and the tension."""
+    """HK eq. 12: the constraints of eq. 10 and the tension."""
     return [*constraints1(t, y), _tension(y)]
 
 

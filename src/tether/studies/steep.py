@@ -4,7 +4,7 @@
 
 Solves y2' = y1, 0 = y2 - g(t) for a steep g and for a g with a kink. y1 is the slope of g and
 not known before it is computed; the difference of corrector and predictor, on which codes for ODEs
-rely, says little about its error. The estimate of P82 eq. 4.5 does.
+rely, says little about its error, unlike the estimate of P82 eq. 4.5.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DELTAS = (0.1, 0.01, 0.001)
 ESTIMATES = ("classical", "exclude", "local", "auto")
 TOLERANCE = 1e-6
 MAX_STEPS = 20_000
-# For one step after a fixed history.
+# Sizes of one step after a fixed history, relative to the past steps.
 RATIOS = 4.0 ** -np.arange(0.0, 6.0)
 PAST_STEP = 0.02
 
@@ -64,9 +64,9 @@ def steep(delta: float) -> Curve:
 
 
 def kinked(jump: float = 1.0, level: bool = True, at: float = 0.4371) -> Curve:
-    """Return g = 0, or sin t, from time `at` on with a slope that is larger by `jump`.
+    """Return g = 0, or sin t, with a slope that is larger by `jump` from time `at` on.
 
-    With `level`, g = 0 before the kink, it is the example of P82 eq. 3.2.
+    With `level`, g = 0 before the kink: this is the example of P82 eq. 3.2.
     """
 
     def value(t: Any) -> Any:
@@ -109,7 +109,7 @@ def run(
     tolerance : float
         Both tolerances.
     max_steps : int
-        After so many the run is given up.
+        The run is given up after this many steps.
 
     Examples
     --------
@@ -146,11 +146,11 @@ def steep_runs(deltas: Sequence[float], max_steps: int) -> list[Run]:
 
 @dataclass(frozen=True)
 class OneStep:
-    """What is said about y1 after one step of size h, and what is true.
+    """Estimated errors of y1 after one step of size h, and the true one.
 
     `difference` is corrector minus predictor with the factor 1 / (k + 1) that belongs to equal
     steps, `classical` the same with the coefficient of the true steps, math (8), and `local`
-    what P82 eq. 4.5 makes of that.
+    the estimate of P82 eq. 4.5.
     """
 
     h: float
@@ -168,7 +168,7 @@ def one_step(
     order: int = 1,
     var_index: Sequence[int] | None = None,
 ) -> OneStep:
-    """Step on by h after equal steps to the times `past`, all computed but the first `order`.
+    """Take a step of h after equal steps at the times `past`, all computed but the first `order`.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def kink_steps(ratios: np.ndarray = RATIOS, passed: float = 0.01) -> list[OneSte
     return [one_step(curve.residual, curve.exact, past, PAST_STEP * ratio) for ratio in ratios]
 
 
-# --- failures next to a kink --------------------------------------------------------------------
+# --- failures at a kink -------------------------------------------------------------------------
 
 
 def failures_at_kink(
@@ -277,7 +277,7 @@ def failures_at_kink(
 
 
 def run_table(runs: Sequence[Run]) -> str:
-    """How the runs went."""
+    """Work and errors of the runs, and how they ended."""
     head = ["g", "estimate", "ended by", "at t", "steps", "mean order", "failed tests",
             "error / tolerance"]
     rows = [
@@ -289,7 +289,7 @@ def run_table(runs: Sequence[Run]) -> str:
 
 
 def kink_table(runs: Sequence[Run]) -> str:
-    """How far from the kink the runs ended, and what happened on the step after it."""
+    """How far from the kink the runs ended, with their steps and failed error tests."""
     head = ["g", "estimate", "ended by", "at t - kink", "steps", "failed tests"]
     rows = [
         [r.curve.name, r.estimate, r.status.name,
