@@ -228,7 +228,7 @@ def _is_unknown(ranks: ArrayRanks | None) -> bool:
 
 
 def _on_ranks(found: Analysis) -> Iterator[str]:
-    """Say what was found with the derivative array, and what was not."""
+    """Say what the derivative array has shown, and what it could not show."""
     ranks = found.ranks
     if ranks is None or ranks.kind == "unknown":
         return

@@ -194,7 +194,7 @@ def _noise(driver: Driver) -> str:
     with np.errstate(all="ignore"):
         found = noise(case, forgiven=FORGIVEN_NOISE) or noise(
             case, (driver.t_start, start.y, start.yp), FORGIVEN_NOISE)
-    driver.state.nfev += case.plain.nfev
+    driver.state.nfev += case.function_state.nfev
     return "" if found is None else _as_part(found)
 
 

@@ -79,7 +79,7 @@ def _row(row: Row, names: Names) -> str:
 
 
 def _off(reason: Reason, names: Names, most: int) -> str:
-    """Name rows with what they are off by, as many as are shown."""
+    """Name rows and how far they are off, up to a number of them."""
     parts = [
         f"{_row(row, names).replace(', ', ' ').removesuffix(',')} (off by {value:.3g})"
         for row, value in zip(reason.rows[:most], reason.values, strict=False)
@@ -206,7 +206,9 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
     Kind.DERIVATIVES_NOT_FINITE: "the Jacobian or F_t is not finite at the guess",
     Kind.ZERO_TOLERANCE: "an entry of y0 is zero, and so is its tolerance",
     Kind.LEFT_OVER: "{equation} is left with a residual of {values[0]:.3g}",
-    Kind.CANNOT_HOLD: "{equation} cannot be satisfied near y0: {values[0]:.3g} is left",
+    Kind.CANNOT_HOLD: (
+        "{equation} cannot be satisfied near y0: a residual of {values[0]:.3g} is left"
+    ),
     Kind.GIVEN_CANNOT_HOLD: "the constraints and invariants passed cannot hold near y0",
     Kind.HIDDEN_VIOLATED: (
         "a hidden constraint is violated: the derivative of {equation} with respect to time "
@@ -226,7 +228,7 @@ TEXTS: dict[Kind, str | Callable[[Reason, Names], str]] = {
     ),
     Kind.FAR_FROM_CONSTRAINTS: _far_from_constraints,
     Kind.NO_SOLUTION_NEARBY: (
-        "no solution near the guess: {equation} is left with {values[0]:.3g}"
+        "no solution near the guess: {equation} is left with a residual of {values[0]:.3g}"
     ),
     Kind.CONTRADICTION: _contradiction,
     Kind.TOO_MUCH_FIXED: _too_much,

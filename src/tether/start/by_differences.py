@@ -53,7 +53,7 @@ FARTHEST = 0.1
 JACOBIANS_APART = 32.0
 # Singular values of the constraints below this share of the largest are zero.
 RANK = 1e-5
-# A change below this share of the tolerance is none.
+# A change below this share of the tolerance does not count.
 NEGLIGIBLE = 1e-2
 # A change below this many times the estimated error of differences is round-off.
 ROUND_OFF = 20.0

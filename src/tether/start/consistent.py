@@ -65,7 +65,7 @@ def make_consistent(
 ) -> Start | None:
     """Find consistent values near the given ones; keep them untouched if they already are.
 
-    With `guessed` the slopes are mere guesses and are always found anew. None if B of math (15) is
+    With `guessed` the slopes are mere guesses and are always computed. None if B of math (15) is
     singular: then the index is above 1.
     """
     known = yp is not None and not guessed

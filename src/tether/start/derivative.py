@@ -113,7 +113,7 @@ class System(Protocol):
 
 
 class StateSystem(System):
-    """The residual and the Jacobian behind a core `State`.
+    """The residual and the Jacobian of a core `State`.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ class _Equations:
 
 
 def _row_sizes(A: Matrix, B: Matrix) -> np.ndarray:
-    """Powers of two next to the sizes of the rows of B; of A where B has only round-off."""
+    """Powers of two nearest to the sizes of the rows of B; of A where B has only round-off."""
     sizes = row_maxima(B)
     sizes = np.where(sizes > EPS * sizes.max(), sizes, row_maxima(A))
     sizes[sizes == 0.0] = 1.0

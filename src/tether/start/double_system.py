@@ -170,7 +170,7 @@ class Sparse(Regularised):
     """HK eq. 24 by sparse LU."""
 
     def factor(self, A: Matrix, B: Matrix, with_A: bool = False) -> bool:
-        """Factor the 2N system as it stands."""
+        """Factor the whole 2N system."""
         from scipy import sparse
         from scipy.sparse.linalg import splu
 

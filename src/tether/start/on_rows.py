@@ -16,7 +16,7 @@ __all__ = ["jump_on_rows"]
 MOST_ITERATIONS = 20
 # Change, in tolerances, that ends the iteration.
 SETTLED = 1e-6
-# A change of a coefficient below this share of the largest in its equation is none.
+# A coefficient has changed if it has by more than this share of the largest in its equation.
 SAME = 1e-9
 # Points and weights of a mean over the interval from 0 to 1.
 GAUSS_LEGENDRE = np.polynomial.legendre.leggauss(8)

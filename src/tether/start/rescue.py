@@ -280,7 +280,7 @@ def _called(state: State, t: float) -> Callable[..., np.ndarray]:
 
 def _called_matrices(state: State, t: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     def matrices(y: np.ndarray, yp: np.ndarray, *_: float) -> tuple[np.ndarray, np.ndarray]:
-        if not state.fyp_known:                # it looks constant where it cannot be seen
+        if not state.fyp_known:                # beside huge terms it may look constant
             state.fyp_exists = state.fyp_constant = False
         status, fy, fyp = probe.jacobian_at(state, t, y, yp)
         state.jacobian_exists = False          # it is that of another point

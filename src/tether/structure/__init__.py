@@ -1,1 +1,1 @@
-"""What the linearised equations say about a system: its index and the kinds of its variables."""
+"""Analysis of equations: index, hidden constraints, reduced systems, conditions, jumps."""

@@ -225,7 +225,7 @@ class Equations:
 
     @cached_property
     def signature(self) -> Signature | Unmatched:
-        """Offsets, or what is structurally singular."""
+        """Offsets, or the parts that make the system structurally singular."""
         return find_signature(self.orders)
 
     def values(self, points: Points) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Conditions on unknowns, frozen while a step is taken.
 
 A residual that switches with the solution has a jump or a kink on a surface in the space of its
-unknowns. A step that sees both sides of it converges badly and has a large error. So every
+unknowns. A step that uses both sides of it converges badly and has a large error. So every
 comparison of expressions a and b gets an input, a shift: a is compared with b + shift. An infinite
 shift fixes the answer to that of one side, whatever the unknowns are; a shift of zero changes
 nothing. The run decides which side it is, and finds where the solution passes the surface

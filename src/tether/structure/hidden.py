@@ -75,7 +75,7 @@ class ReducedPrograms:
     system : Program
         The equations, then entries of F_y and of F_y', at the places `f_y` and `f_yp` say.
     f_y, f_yp : SparseJacobian
-        Where they stand.
+        The places of these entries.
     rate : Program
         Partial derivatives of the equations by t.
     constraints : Program
@@ -83,7 +83,7 @@ class ReducedPrograms:
     constraint_jacobian : Program
         Entries of dG/dy at the places `g_y` says, then dG/dt, one value per constraint.
     g_y : SparseJacobian
-        Where they stand.
+        The places of these entries.
     """
 
     residual: Program
@@ -158,7 +158,7 @@ class Reduced:
 
     @property
     def tops(self) -> tuple[int, ...]:
-        """Expressions that stand in the place of the user's equations."""
+        """Expressions that replace the user's equations."""
         return self.equations[: self.n_user]
 
     @property
@@ -167,7 +167,7 @@ class Reduced:
         return tuple(level.node for level in self.levels)
 
     def origin(self, row: int) -> Row:
-        """Tell which equation of the user's an equation is, and how often differentiated."""
+        """Tell from which of the user's equations an equation is, and how often differentiated."""
         if row >= self.n_user:                 # the definition of a derivative
             return Row(self.unknowns[row][0])
         system, signature = self.source

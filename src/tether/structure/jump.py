@@ -87,7 +87,7 @@ class LargeJumping:
         All constraints, and their sparse derivatives, as functions of all unknowns: those of the
         user, then the others.
     others : ndarray
-        Their values before the jump.
+        Their starting values.
     scale : ndarray
         Units of all unknowns.
     take : callable

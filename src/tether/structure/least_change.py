@@ -40,7 +40,7 @@ DERIVATIVE_FREEDOM = 1e3
 
 @dataclass(frozen=True)
 class Failure:
-    """The equation that is worst satisfied, and what is left of it."""
+    """The equation that is worst satisfied, and its value."""
 
     row: int
     value: float

@@ -44,7 +44,7 @@ class Surface:
     function : int
         The node a - b: below the surface it is negative.
     conditions : tuple of (int, bool)
-        The comparisons, and what they answer below the surface.
+        The comparisons, and their answers below the surface.
     """
 
     function: int
@@ -85,7 +85,7 @@ class Modes:
 
     @cached_property
     def timed(self) -> tuple[int, ...]:
-        """Moving surfaces that depend on time alone: it is known when they are passed."""
+        """Moving surfaces that depend on time alone: when they are passed is known in advance."""
         level = self.traced.graph.level
         return tuple(k for k in self.moving if level[self.surfaces[k].function] == TIMED)
 

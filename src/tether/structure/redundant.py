@@ -71,10 +71,10 @@ def find_redundancy(
         return Redundancy("none")
     left, right = _null_vectors(K, search.scale(y))
     found = Redundancy("open", _support(left), _support(right), left, right)
-    beside = _beside(reduced, t, y, search.units)
-    if beside is None:
+    nearby = _nearby_point(reduced, t, y, search.units)
+    if nearby is None:
         return found
-    others = _null_vectors(search.leading_matrix(*beside), search.scale(y))[0]
+    others = _null_vectors(search.leading_matrix(*nearby), search.scale(y))[0]
     if others.shape[1] < left.shape[1]:
         return Redundancy("point", found.equations, found.unknowns)
     c = reduced.source[1].c
@@ -85,7 +85,7 @@ def find_redundancy(
     return Redundancy("redundant", found.equations, found.unknowns, left, right)
 
 
-def _beside(
+def _nearby_point(
     reduced: Reduced, t: float, y: np.ndarray, units: Units
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Find another consistent point nearby; None if the equations cannot be solved there."""

@@ -208,5 +208,5 @@ def independent(matrix: np.ndarray, unit: np.ndarray, tolerance: float) -> np.nd
 
 
 def nonzero(x: np.ndarray) -> np.ndarray:
-    """Replace 0, and numbers next to it, by 1, for divisors."""
+    """Replace 0, and numbers close to it, by 1, for divisors."""
     return np.where(x > SMALLEST_DIVISOR, x, 1.0)

@@ -13,7 +13,7 @@ Jacobian*. If it is regular the offsets are right, and its block triangular form
 system.
 
 The assignment is found as Pantelides does: where an equation finds no variable, all equations and
-variables seen on the way are differentiated once more.
+variables visited in the search are differentiated once more.
 """
 
 from __future__ import annotations

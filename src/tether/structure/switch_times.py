@@ -125,7 +125,7 @@ class SwitchTimes:
 
 
 def _ends(graph: Graph, outputs: Sequence[int]) -> set[int]:
-    """Conditions with a branch that has no value: a run does not begin anew there."""
+    """Conditions with a branch that has no value: a run does not restart there."""
     found: set[int] = set()
     for node in graph.cone(outputs):
         if graph.nodes[node][0] == op.SELECT:

@@ -131,7 +131,7 @@ class _Leading:
         """Factors of a combination of rows that is zero; that of the first is 1."""
         graph, nodes = self.graph, self.nodes
         others = rows[1:]
-        # sum_i w_i J_ij = -J_0j: one row of this matrix for each of as many columns j
+        # sum_i w_i J_ij = -J_0j: one row of this matrix for each chosen column j
         matrix = [
             [nodes[i].get(j, graph.zero) for i in others]
             + [graph.neg(nodes[rows[0]].get(j, graph.zero))]

@@ -69,7 +69,7 @@ class Case:
         self.tolerance = np.maximum(rtol * np.abs(self.y) + atol, 1e-300)
 
     @cached_property
-    def plain(self) -> State:
+    def function_state(self) -> State:
         """A state for the user's own function, with differences instead of a Jacobian."""
         problem = copy.copy(self.run.problem)
         problem.jac = None
@@ -78,14 +78,14 @@ class Case:
             problem.sparsity = Sparsity(diagonal, diagonal, by_user=False)
         state = new_state(AsWritten(problem, self.n), self.run.options)
         state.t_end, state.direction = self.state.t_end, self.state.direction
-        state.h = self.longest or self.state.h or 1.0
+        state.h = self.longest_step or self.state.h or 1.0
         state.t = self.t
         return state
 
     def residual(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
         """Return the residual even if it is not finite; None if the function raises."""
-        status, r = probe.residual_at(self.plain, t, y, yp)
-        if not self._quiet():
+        status, r = probe.residual_at(self.function_state, t, y, yp)
+        if not self._raised_nothing():
             return None
         if status != 0 and np.isfinite(r).all():
             r[:] = np.nan               # a C function returned an error status
@@ -95,22 +95,22 @@ class Case:
         self, t: float, y: np.ndarray, yp: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """F_y and F_y' by differences; None where they are not finite or too large."""
-        if self.n > MOST_UNKNOWNS or probe.move_to(self.plain, t, y, yp) != 0:
+        if self.n > MOST_UNKNOWNS or probe.move_to(self.function_state, t, y, yp) != 0:
             return None
-        status, fy, fyp = probe.jacobian_at(self.plain, t, y, yp)
-        if not self._quiet() or status != 0:
+        status, fy, fyp = probe.jacobian_at(self.function_state, t, y, yp)
+        if not self._raised_nothing() or status != 0:
             return None
         return (fy, fyp) if np.isfinite(fy).all() and np.isfinite(fyp).all() else None
 
-    def _quiet(self) -> bool:
+    def _raised_nothing(self) -> bool:
         """Whether the user's function raised nothing; exceptions that end a program pass."""
-        error, self.plain.error = self.plain.error, None
+        error, self.function_state.error = self.function_state.error, None
         if error is not None and not isinstance(error, Exception):
             raise error
-        return error is None and take_refusal(self.plain) is None
+        return error is None and take_refusal(self.function_state) is None
 
     @cached_property
-    def here(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def jacobians_here(self) -> tuple[np.ndarray, np.ndarray] | None:
         """F_y and F_y' at the last point."""
         return self.jacobian(self.t, self.y, self.yp)
 
@@ -126,12 +126,12 @@ class Case:
         return self._pencil_at(self.run.given[0], start.y[: self.n], start.yp[: self.n])
 
     def _pencil_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Pencil | None:
-        if self.n > MOST_UNKNOWNS or probe.move_to(self.plain, t, y, yp) != 0:
+        if self.n > MOST_UNKNOWNS or probe.move_to(self.function_state, t, y, yp) != 0:
             return None
         try:
-            return find_kinds(self.plain, t, y, yp)
+            return find_kinds(self.function_state, t, y, yp)
         except Exception:               # of the user's function, at a point near the solution
-            self.plain.error = None
+            self.function_state.error = None
             return None
 
     @cached_property
@@ -151,7 +151,7 @@ class Case:
             options = replace(self.run.options, linear_solver="sparse", preconditioner=None)
             state = new_state(model, options)
             state.t_end, state.direction = self.state.t_end, self.state.direction
-            state.h = self.longest or self.state.h or 1.0
+            state.h = self.longest_step or self.state.h or 1.0
             if probe.move_to(state, self.t, self.y, self.yp) != 0:
                 return None
             return singular_beside(state, self.t, self.y, self.yp)
@@ -159,19 +159,19 @@ class Case:
             return None
 
     @cached_property
-    def longest(self) -> float:
+    def longest_step(self) -> float:
         """Longest of the last attempts."""
         return float(np.abs(self.steps["h"]).max()) if len(self.steps) else 0.0
 
     @cached_property
-    def brk(self) -> Break | None:
+    def recent_break(self) -> Break | None:
         """Jump or kink of the residual at the last steps."""
         began = self.t0 if self.driver is None else self.driver.t_start
         elapsed = abs(self.t - began)
-        nearby = max(2.0 * self.longest, FARTHEST_JUMP * elapsed)
+        nearby = max(2.0 * self.longest_step, FARTHEST_JUMP * elapsed)
         # steps of a creeping run are too short to show a jump
-        for reach in (2.0 * self.longest, *(share * elapsed for share in REACHES)):
-            if reach >= max(2.0 * self.longest, FEWEST_SPACINGS * EPS * abs(self.t)) > 0.0:
+        for reach in (2.0 * self.longest_step, *(share * elapsed for share in REACHES)):
+            if reach >= max(2.0 * self.longest_step, FEWEST_SPACINGS * EPS * abs(self.t)) > 0.0:
                 found = self.break_within(reach)
                 if found is not None and abs(found.t - self.t) <= nearby:
                     return found
@@ -180,8 +180,8 @@ class Case:
     @cached_property
     def slopes(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes of F_y and F_y', the least at three points: differences across jumps are huge."""
-        assert self.here is not None
-        fy, fyp = (np.abs(matrix) for matrix in self.here)
+        assert self.jacobians_here is not None
+        fy, fyp = (np.abs(matrix) for matrix in self.jacobians_here)
         for shift in (JUMP_IN_TOLERANCES, -JUMP_IN_TOLERANCES):
             beside = self.jacobian(self.t, self.y + shift * self.tolerance, self.yp)
             if beside is not None:
@@ -191,7 +191,7 @@ class Case:
 
     def break_within(self, reach: float) -> Break | None:
         """Jump or kink of the residual along the solution, this far from the last point."""
-        if self.here is None:
+        if self.jacobians_here is None:
             return None
         fy, fyp = self.slopes
         terms = fy @ np.abs(self.y) + fyp @ np.abs(self.yp)
@@ -268,18 +268,18 @@ class Case:
         return None
 
     @cached_property
-    def drowned(self) -> bool:
+    def lost_in_round_off(self) -> bool:
         """Whether round-off hides the cause, as with short steps at index 2 and 3."""
-        moved = self.round_off(self.longest)
+        moved = self.round_off(self.longest_step)
         return self.state.highest_kind > 1 and moved is not None and (
             moved.sum(axis=1).max() >= ROUND_OFF_SHARE
         )
 
     def round_off(self, h: float) -> np.ndarray | None:
         """How far round-off in each equation moves each unknown in a step, in tolerances."""
-        if self.here is None or not h:
+        if self.jacobians_here is None or not h:
             return None
-        fy, fyp = self.here
+        fy, fyp = self.jacobians_here
         try:
             inverse = np.linalg.inv(fy + fyp / h)
         except np.linalg.LinAlgError:

@@ -115,7 +115,7 @@ def _evaluated(case: Case) -> Iterator[Point]:
         return
     for t, y, yp in points:
         for j in range(case.n):
-            size = max(abs(y[j]), case.tolerance[j], abs(case.longest * yp[j]))
+            size = max(abs(y[j]), case.tolerance[j], abs(case.longest_step * yp[j]))
             increment = max(ROOT_EPS * size, FLOOR_EPS * np.abs(y).max())
             for shift in (increment, -increment):
                 beside = y.copy()
@@ -179,7 +179,7 @@ def vanishing_tolerance(case: Case) -> Diagnosis | None:
 
 def discontinuity(case: Case) -> Diagnosis | None:
     """Report a jump or a kink of the equations at the last steps."""
-    return None if case.brk is None else say_break(case, case.brk)
+    return None if case.recent_break is None else say_break(case, case.recent_break)
 
 
 def say_break(case: Case, found: Break) -> Diagnosis:
@@ -325,7 +325,7 @@ def unknown(case: Case) -> Diagnosis:
             f"{h.min():.2g}"
         )
     late = bool(
-        case.longest and np.abs(case.steps["h"]).min() <= 32 * EPS * abs(case.t)
+        case.longest_step and np.abs(case.steps["h"]).min() <= 32 * EPS * abs(case.t)
         and abs(case.state.t_end - case.t0) < SHORT_INTERVAL * abs(case.t)
     )
     evidence = (

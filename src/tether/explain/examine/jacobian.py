@@ -80,7 +80,7 @@ def fatal_jacobian(case: Case) -> Diagnosis | None:
     convergence, here in the last and shortest attempt.
     """
     both = _both(case)
-    if both is None or not case.longest:
+    if both is None or not case.longest_step:
         return None
     h = abs(case.steps["h"][-1])
     given, own = (fy + fyp / h for fy, fyp in (_dense(both[0]), both[1]))
@@ -99,13 +99,13 @@ def fatal_jacobian(case: Case) -> Diagnosis | None:
 def _both(case: Case) -> tuple[tuple[Any, Any], tuple[np.ndarray, np.ndarray]] | None:
     """Return F_y and F_y' as the user's function gives them, and by differences."""
     jac = case.run.problem.jac
-    if jac is None or case.here is None:
+    if jac is None or case.jacobians_here is None:
         return None
     try:
         fy, fyp = jac(case.t, case.y.copy(), case.yp.copy(), *case.run.problem.args)
     except Exception:                   # raised by jac; in a run it would have been passed on
         return None
-    return (fy, fyp), case.here
+    return (fy, fyp), case.jacobians_here
 
 
 def _dense(pair: tuple[Any, Any]) -> list[np.ndarray]:

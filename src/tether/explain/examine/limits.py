@@ -57,16 +57,16 @@ def too_accurate(case: Case) -> Diagnosis:
 def contradiction(case: Case) -> Diagnosis:
     """Distinguish a jump some steps ago from a constraint that contradicts the equations."""
     h = np.abs(case.steps["h"])
-    jump = case.break_within(h[-LATEST_NOTICE:].sum()) if case.longest else None
-    if jump is None and case.brk is not None and case.brk.jump:
-        jump = case.brk                        # no step has passed it, and the last are tiny
+    jump = case.break_within(h[-LATEST_NOTICE:].sum()) if case.longest_step else None
+    if jump is None and case.recent_break is not None and case.recent_break.jump:
+        jump = case.recent_break               # no step has passed it, and the last are tiny
     if jump is not None:
         return say_break(case, jump)
     folded = singular_configuration(case)
     if folded is not None:
         return folded
     constraints = case.run.model.constraints
-    jump = case.constraint_break(h.sum()) if case.longest else None
+    jump = case.constraint_break(h.sum()) if case.longest_step else None
     if jump is not None:
         name = constraints.name_of(case.state, jump.row)
         return case.say(
@@ -149,7 +149,7 @@ def limit(case: Case) -> Diagnosis:
         else f"the limit of {options.max_seconds:g} s was reached"
     )
     evidence = [_pace(case)]
-    suspicion = singularity(case) if case.brk is None else discontinuity(case)
+    suspicion = singularity(case) if case.recent_break is None else discontinuity(case)
     if suspicion is not None:
         evidence.append(suspicion.summary.rstrip("."))
     limited = LIMITED_BY_MAX_STEP * options.max_step
@@ -171,19 +171,19 @@ def creeping(case: Case) -> Diagnosis:
     """Say where a run made no progress, and what may be the reason."""
     evidence = [_pace(case)]
     rows: list[int] = []
-    if case.brk is not None:
-        rows = [case.brk.row]
+    if (found := case.recent_break) is not None:
+        rows = [found.row]
         evidence.append(
-            f"{case.names.equation(case.brk.row)} {case.brk.words} at t = {case.brk.t:.10g}, right "
-            "where the solution is"
+            f"{case.names.equation(found.row)} {found.words} at t = {found.t:.10g}, right where "
+            "the solution is"
         )
     elif (suspicion := singularity(case)) is not None:
         if suspicion.cause == Cause.BLOW_UP:
             return replace(suspicion, evidence=(*suspicion.evidence, *evidence))
         evidence.append(suspicion.summary.rstrip("."))
     columns = worst_components(case)
-    if not columns and rows and case.here is not None:
-        columns = [int(np.argmax(np.abs(case.here[1][rows[0]])))]
+    if not columns and rows and case.jacobians_here is not None:
+        columns = [int(np.argmax(np.abs(case.jacobians_here[1][rows[0]])))]
     failed = case.steps["outcome"] != codes.OK
     what = (
         f"the last {case.driver.pace.crept if case.driver else 0} steps hardly advanced the time, "

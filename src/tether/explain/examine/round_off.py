@@ -20,7 +20,7 @@ MUCH_BETTER = 0.1
 
 def round_off(case: Case) -> Diagnosis | None:
     """Report round-off of the residual that moves y by more than the tolerance allows."""
-    parts = case.round_off(case.longest)
+    parts = case.round_off(case.longest_step)
     if parts is None or parts.sum(axis=1).max() < ROUND_OFF_SHARE:
         return None
     worst = int(np.argmax(parts.sum(axis=1)))
@@ -32,7 +32,7 @@ def round_off(case: Case) -> Diagnosis | None:
     if easier is not None and easier.sum(axis=1).max() < ROUND_OFF_SHARE:
         then = easier[worst].sum() * case.tolerance[worst]
         evidence = (
-            f"with steps of {case.longest:.2g} round-off moves {name} by {moved:.2g}, "
+            f"with steps of {case.longest_step:.2g} round-off moves {name} by {moved:.2g}, "
             f"{beyond:.2g} times its tolerance; with steps of {h:.2g} by {then:.2g}"
         )
         return _blame_the_step(case, [evidence], [row], [worst])
@@ -48,9 +48,9 @@ def condition(case: Case) -> Diagnosis | None:
     """Blame the matrix if a smaller step was worse, or if its rows nearly depend on each other."""
     if case.status not in (Status.SMALLER_IS_WORSE, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX):
         return None
-    if case.here is None or not len(case.steps):
+    if case.jacobians_here is None or not len(case.steps):
         return None
-    fy, fyp = case.here
+    fy, fyp = case.jacobians_here
     matrix = fy + fyp / abs(case.steps["h"][-1])
     size = np.abs(matrix).max(axis=1)
     u, values, vt = np.linalg.svd(matrix / np.where(size > 0.0, size, 1.0)[:, None])

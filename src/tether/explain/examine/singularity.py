@@ -102,7 +102,7 @@ def _alternates(case: Case, j: int) -> bool:
     """Whether the solution goes back and forth at its end, and not because of round-off."""
     accepted = case.steps[case.steps["outcome"] == codes.OK]
     signs = np.sign(accepted["slopes"][-2 * FEWEST_STEPS :, j])
-    parts = case.round_off(case.longest)
+    parts = case.round_off(case.longest_step)
     if parts is None or parts.sum(axis=1).max() >= ROUND_OFF_SHARE:
         return False
     return bool(np.count_nonzero(np.diff(signs)) >= 2)

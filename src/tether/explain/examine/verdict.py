@@ -124,7 +124,7 @@ def _by_status(case: Case) -> Diagnosis:
         singular_configuration, single_precision, vanishing_tolerance,
     ]
     # at index 2 and 3 round-off in short steps can look like any other cause
-    checks += [index] if case.drowned else [
+    checks += [index] if case.lost_in_round_off else [
         discontinuity, singular_from_the_start, singularity, index, singular,
     ]
     checks += [round_off, condition, wrong_jacobian]
