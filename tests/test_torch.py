@@ -20,7 +20,7 @@ def rates(t, y, yp, k, p):
 
 def solve(y0, k, gain, **options):
     return tether.torch.solve(rates, (0, 1), y0, (k, {"gain": gain, "unused": 2.0}),
-                              t_eval=[0.3, 1.0], rtol=1e-9, atol=1e-11, start="quiet", **options)
+                              t_eval=[0.3, 1.0], rtol=1e-10, atol=1e-12, start="quiet", **options)
 
 
 def test_gradients_by_everything():
@@ -28,7 +28,7 @@ def test_gradients_by_everything():
     assert torch.autograd.gradcheck(solve, (y0, k, gain), eps=1e-4, atol=1e-6, rtol=1e-5)
     solve(y0, k, gain).sum().backward()
     sol = solve_dae(rates, (0, 1), [1.0, 0.0], args=(np.array([2.0, 0.5]), {"gain": 3.0}),
-                    t_eval=[0.3, 1.0], sensitivity="all", rtol=1e-9, atol=1e-11, start="quiet")
+                    t_eval=[0.3, 1.0], sensitivity="all", rtol=1e-10, atol=1e-12, start="quiet")
     found = np.concatenate([k.grad, [gain.grad], y0.grad])
     np.testing.assert_allclose(found, sol.sens.sum(axis=(1, 2)), rtol=1e-10)
 
