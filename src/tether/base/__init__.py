@@ -1,1 +1,1 @@
-"""What every room uses: checks of arguments, statuses, sizes."""
+"""Used by every room: checks of arguments, statuses, sizes."""

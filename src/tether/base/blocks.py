@@ -1,7 +1,7 @@
-"""Large blocks of memory, handed on from one run to the next.
+"""Large blocks of memory, passed on from one run to the next.
 
-Pages that come from the system are made zero one by one when they are first touched. At a hundred
-thousand unknowns that took a fifth of the time of a run of some forty steps.
+New pages from the system are zeroed one by one when they are first touched. At a hundred thousand
+unknowns that took a fifth of the time of a run of some forty steps.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 
 __all__ = ["zeros"]
 
-SMALLEST = 1 << 15             # numbers: what is less is left to NumPy
-MOST = 1 << 24                 # numbers that are kept, in all blocks together
-_spare: dict[int, np.ndarray] = {}     # by their identity, the oldest first
+SMALLEST = 1 << 15             # numbers; smaller blocks are left to NumPy
+MOST = 1 << 24                 # numbers kept in all blocks together
+_spare: dict[int, np.ndarray] = {}     # by identity, the oldest first
 
 
 def zeros(size: int) -> np.ndarray:
-    """Return so many zeros; a large block goes back when nothing refers to it any more.
+    """Return `size` zeros; a large block is used again once nothing refers to it any more.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def zeros(size: int) -> np.ndarray:
     is_new = owner is None
     if owner is None:
         owner = np.zeros(size)
-    # Not a view of NumPy's: those refer to the owner, and not to one another.
+    # NumPy's views would refer to the owner, and not to each other.
     block = np.frombuffer(owner.data, count=size)
     if not is_new:
         block[:] = 0.0
@@ -43,14 +43,14 @@ def zeros(size: int) -> np.ndarray:
 def _fitting(size: int) -> np.ndarray | None:
     """Take the smallest of the spare blocks that is large enough, but not much too large.
 
-    Threads may look at the same time; `pop` gives a block to one of them.
+    Threads may search at the same time; `pop` gives a block to one of them.
     """
     fitting = [owner for owner in list(_spare.values()) if size <= len(owner) <= 2 * size]
     return _spare.pop(id(min(fitting, key=len)), None) if fitting else None
 
 
 def _give_back(owner: np.ndarray) -> None:
-    """Keep a block for the next that asks; the oldest are let go where there are too many."""
+    """Keep a block for later use; free the oldest ones if there are too many."""
     _spare[id(owner)] = owner
     owners = list(_spare.values())
     excess = sum(map(len, owners)) - MOST

@@ -1,4 +1,4 @@
-"""Whether there is memory for what is about to be made; said in words before it is tried."""
+"""Whether there is enough memory for large objects; checked before they are made."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 
 __all__ = ["fits", "free_memory", "in_words", "require_matrices"]
 
-# Bytes that are taken to be free without looking.
+# Bytes that are assumed to be free without a check.
 ALWAYS_FITS = 2**27
-# Full matrices of n x n numbers that are in use at once, measured by the memory of a run.
+# Number of full n x n matrices in use at once, measured by the memory of a run.
 OF_A_RUN, OF_A_SEARCH, OF_FIXED_STEPS = 4, 20, 6
 
 
 def require_matrices(n: int, count: int) -> None:
-    """Refuse n unknowns whose matrices would not fit into the memory that is free.
+    """Raise an error if the matrices of n unknowns would not fit into the free memory.
 
     Raises
     ------
@@ -41,12 +41,12 @@ def fits(needed: float) -> bool:
 
 
 def in_words(size: float) -> str:
-    """Write a number of bytes for a reader."""
+    """Format a number of bytes."""
     return f"{size / 1e9:.3g} GB" if size >= 1e9 else f"{size / 1e6:.3g} MB"
 
 
 def free_memory() -> float:
-    """Bytes that this process may still use; infinite where nobody tells."""
+    """Bytes that this process may still use; infinite if unknown."""
     return max(0.0, min(_of_machine(), _of_container(), _of_process()))
 
 

@@ -1,4 +1,4 @@
-"""Numbers and vectors that a user passes: what is wrong raises and names the argument."""
+"""Check numbers and vectors that a user passes: errors name the argument."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 __all__ = ["WrongResult", "as_numbers", "as_vector", "check_time", "check_vector"]
 
-LOOP_UP_TO = 32                # up to here a loop over numbers is faster than operations on arrays
+LOOP_UP_TO = 32  # up to this length a loop over numbers is faster than array operations
 
 
 class WrongResult(ValueError):  # noqa: N818  (nothing has failed yet)
-    """A function returned what cannot be used: no smaller step will change that."""
+    """A function returned something unusable, which no smaller step will change."""
 
 
 def as_numbers(name: str, value: Any) -> np.ndarray:
-    """Return the value as an array of whatever kind; lists of unequal lengths are none."""
+    """Return the value as an array of any kind; lists of unequal lengths raise an error."""
     try:
         return np.asarray(value)
     except ValueError:
@@ -63,7 +63,7 @@ def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
 
 
 def as_vector(name: str, result: Any, n: int) -> np.ndarray:
-    """Return the n values that a function returned; a single one need not stand in a list."""
+    """Return the n values that a function returned; a single one need not be in a list."""
     try:
         values = np.asarray(result)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Hold Python's collector of cyclic garbage off while very many objects are made that stay."""
+"""Pause Python's cyclic garbage collector while very many permanent objects are made."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _was_on = False
 
 @contextmanager
 def held_off() -> Iterator[None]:
-    """Let no collection begin by itself meanwhile; afterwards all is as before.
+    """Let no automatic collection start in the meantime; afterwards restore the setting.
 
-    Expressions are tens of thousands of small tuples without cycles. The collector counts them,
-    and goes through all objects of the process time and again, in vain: with a few libraries
-    loaded that takes longer than everything else of a first call. Several threads may be in here.
+    Expressions are tens of thousands of small tuples without cycles. The collector counts them, and
+    repeatedly goes through all objects of the process, in vain: with a few libraries loaded that
+    takes longer than everything else in a first call. Several threads may use this at once.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Frozen dataclasses made at once: their own `__init__` calls a function for every field."""
+"""Make frozen dataclasses quickly: their own `__init__` calls a function for every field."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ T = TypeVar("T")
 def made(cls: type[T], **fields: Any) -> T:
     """Make an instance of a frozen dataclass; a field that is left out has its plain default.
 
-    For what every run makes: it takes a third of the time. Nothing is checked, so a dataclass
-    with a ``__post_init__`` or a default that is made anew has to be given what these would make.
+    For objects that every run makes: it takes a third of the time. Nothing is checked, and fields
+    that ``__post_init__`` or a default factory would make must be passed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables for notebooks."""
+"""HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["table"]
 
 
 def table(rows: Iterable[Sequence[str]], titles: Sequence[str] = ()) -> str:
-    """Write a table of HTML: names first, then texts; both may hold anything.
+    """Write an HTML table, with names in the first column; any text may occur in it.
 
     Examples
     --------

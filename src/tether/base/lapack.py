@@ -1,7 +1,7 @@
-"""Routines of SciPy's LAPACK for the core, without the rest of SciPy.
+"""SciPy's LAPACK routines for the core, without the rest of SciPy.
 
-Importing `scipy.linalg` takes longer than tracing and solving a system of thirty unknowns, forty
-times as long as loading the one extension in it that has the routines.
+Importing `scipy.linalg` takes longer than tracing and solving a system of thirty unknowns, and
+forty times as long as loading only the extension that has the routines.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ def capsules(names: tuple[str, ...]) -> list[Any]:
 
 
 def _alone() -> ModuleType | None:
-    """Load the extension and nothing else; None where it cannot be found as a file.
+    """Load only the extension; None if it cannot be found as a file.
 
-    It leaves no trace: whoever imports `scipy.linalg` later gets it whole, with this very module.
+    It is removed from `sys.modules`: a later import of `scipy.linalg` loads it as usual, with this
+    same module.
     """
     import scipy
 

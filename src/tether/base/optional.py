@@ -1,4 +1,4 @@
-"""Packages that are optional: imported where they are needed, or a word on how to get them."""
+"""Optional packages: imported where they are needed, with a hint on how to install them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def load_pyplot() -> Any:
 
 
 def as_label(name: str) -> str:
-    """Write a name so that matplotlib shows it as it is: neither as a formula nor not at all."""
+    """Make matplotlib show a name unchanged: not as a formula, and not hidden."""
     name = name.replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name

@@ -1,4 +1,4 @@
-"""Where the entries of a sparse matrix stand, and in which order it is best eliminated."""
+"""The pattern of a sparse matrix, and the order in which it is best eliminated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Band", "Pattern"]
 
 # Diagonals up to which loops over a band beat LAPACK, which works on blocks of columns.
 NARROW = 32
-# In a full band so many times the entries that there are would have room.
+# A band counts as full with at most so many times as many places as entries.
 BAND = 1.2
 
 Numbers = Sequence[int] | np.ndarray
@@ -41,13 +41,13 @@ class Band:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether a call of BLAS for each column would cost more than the column."""
+        """Whether calling BLAS for each column would cost more than the work on it."""
         return self.width <= NARROW
 
 
 @dataclass(frozen=True)
 class Three:
-    """Places in the diagonals above, on and below the main one, and the order of the rows."""
+    """Positions in the diagonals above, on and below the main one, and the order of the rows."""
 
     places: np.ndarray
     rows: np.ndarray
@@ -56,7 +56,7 @@ class Three:
 
 
 class Pattern:
-    """Places of the entries of an n-by-n matrix, column by column.
+    """Positions of the entries of an n-by-n matrix, column by column.
 
     Parameters
     ----------
@@ -70,13 +70,14 @@ class Pattern:
     start, row : ndarray of C integers
         The entries of column j are in ``row[start[j]:start[j + 1]]``, in ascending order.
     way : str or None
-        Which factors cost least, once that is known: "dense", "sparse" or "band".
+        Which factors cost least, once that is known: "dense", "sparse", "band", ...
     groups : tuple of int and ndarray, or None
-        How many groups of columns share no row, and the group of each, once that is known.
+        How many groups of columns share no row, and the group of each column, once known.
     is_levelled : bool
-        Whether it is known if columns that do not wait for each other are eliminated side by side.
+        Whether `order_by_levels` of the sparse factors has been applied to the order of
+        elimination.
     given : dict
-        Of matrices of the user's, by what they are: where columns begin, rows, and their positions.
+        For the user's F_y and F_y': starts of the columns, rows, and positions of the entries.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class Pattern:
         return np.repeat(np.arange(self.n, dtype=np.intc), np.diff(self.start))
 
     def positions(self, rows: Numbers, columns: Numbers) -> np.ndarray:
-        """Return where entries stand in the list of all; -1 for one outside the pattern."""
+        """Return the positions of entries in the list of all; -1 for one outside the pattern."""
         wanted = _keys(self.n, rows, columns)
         found = np.searchsorted(self._keys, wanted)
         inside = self._keys[np.minimum(found, self.size - 1)] == wanted if self.size else False
@@ -119,22 +120,22 @@ class Pattern:
 
     @cached_property
     def by_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the rows begin in the list of their entries, and place and column of these."""
+        """Return where rows begin in a list of entries by rows, and their indices and columns."""
         order = np.argsort(self.row, kind="stable").astype(np.intc)
         start = np.searchsorted(self.row[order], np.arange(self.n + 1)).astype(np.intc)
         return start, order, self.columns[order]
 
     def matrix(self, values: np.ndarray) -> Any:
-        """Make a SciPy matrix with these values in the places of the pattern."""
+        """Make a SciPy matrix with these values on the pattern."""
         from scipy.sparse import csc_array  # late, to save time
 
         return csc_array((values, self.row, self.start), shape=(self.n, self.n))
 
     @cached_property
     def matching(self) -> np.ndarray:
-        """A row for every column in which it stands, a different one for each; -1: there is none.
+        """A different row for every column that has an entry in it; -1 if there is none left.
 
-        The diagonal, if it has all of its entries.
+        It is the diagonal, if that has all of its entries.
         """
         if np.count_nonzero(self.row == self.columns) == self.n:
             return np.arange(self.n, dtype=np.intc)
@@ -145,7 +146,7 @@ class Pattern:
 
     @property
     def _is_full_band(self) -> bool:
-        """Whether hardly an entry is missing between the outermost diagonals."""
+        """Whether hardly any entry is missing between the outermost diagonals."""
         if not self.size:
             return False
         diagonal = np.count_nonzero(self.row == self.columns)
@@ -153,7 +154,7 @@ class Pattern:
 
     @property
     def _natural(self) -> Band:
-        """The band in the order in which the matrix is given."""
+        """The band in the original order of the matrix."""
         return self._in_order(np.arange(self.n), np.arange(self.n))
 
     def _in_order(self, rows: np.ndarray, columns: np.ndarray) -> Band:
@@ -164,9 +165,9 @@ class Pattern:
 
     @cached_property
     def band(self) -> Band:
-        """The narrowest band that was found: as given, or by the reverse order of Cuthill-McKee.
+        """The narrowest band found: in the original order, or by the reverse Cuthill-McKee order.
 
-        The latter is that of rows and columns that are matched, so that no diagonal entry is
+        The latter is applied after rows and columns are matched, so that no diagonal entry is
         missing.
         """
         natural = self._natural
@@ -188,7 +189,7 @@ class Pattern:
 
     @cached_property
     def three(self) -> Three:
-        """Where the entries stand in three diagonals, one after the other, if that is the band."""
+        """Positions of the entries in three consecutive diagonals, if the band is so narrow."""
         band = self.band
         place, across = np.empty((2, self.n), np.int64)
         place[band.rows] = across[band.columns] = np.arange(self.n)
@@ -200,13 +201,13 @@ class Pattern:
 
     @cached_property
     def elimination(self) -> tuple[np.ndarray, np.ndarray]:
-        """Columns in the order in which they are eliminated, and the row to prefer for each.
+        """Columns in the order in which they are eliminated, and the preferred row for each.
 
         Rows and columns are matched so that no diagonal entry is missing, and permuted to block
         triangular form; within the blocks the order is that of minimum degree, which keeps the
         factors sparse. Columns that cannot be matched come last, without a row: the matrix is
-        singular whatever its values. A full band is left in its order: nothing is sparser, and
-        memory is read as it comes.
+        singular whatever its values. A full band keeps its order: nothing is sparser, and memory is
+        read sequentially.
         """
         if self._is_full_band:
             return np.arange(self.n, dtype=np.intc), np.arange(self.n, dtype=np.intc)
@@ -221,7 +222,7 @@ class Pattern:
         column_of = np.empty(n, np.intc)
         column_of[row_of] = np.arange(n)
         i, j = column_of[self.row], self.columns
-        # an entry (i, j) says that column i has to be eliminated before column j, or with it
+        # an entry (i, j) means that column i must be eliminated before column j, or with it
         graph = csr_array((np.ones(self.size), (i, j)), shape=(n, n))
         count, block = connected_components(graph, connection="strong")
         inside = block[i] == block[j]
@@ -235,7 +236,7 @@ class Pattern:
 
     @property
     def regular_values(self) -> np.ndarray:
-        """Values with which every pivot is where `elimination` prefers it, if there is one."""
+        """Values for which every pivot is the one that `elimination` prefers, if there is one."""
         return np.where(self.row == self.elimination[1][self.columns], 1.0, 0.1 / self.n)
 
 
@@ -246,8 +247,8 @@ def _keys(n: int, rows: Numbers, columns: Numbers) -> np.ndarray:
 def _minimum_degree(matrix: Any) -> np.ndarray:
     """Return the order of columns by minimum degree on the pattern of A + A^T.
 
-    SuperLU has it, but only as a part of a factorisation: an incomplete one that drops whatever it
-    may costs least.
+    SuperLU provides it only as part of a factorisation; an incomplete one that drops as much as
+    possible costs least.
     """
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import spilu

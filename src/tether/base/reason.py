@@ -1,7 +1,7 @@
-"""Reason: what became of starting values, as data.
+"""Reason: what happened to starting values, as data.
 
-Whoever looks for a start says what was done, or why nothing was found, by a `Reason`;
-`tether.explain.start_words` makes sentences of it, with the names of equations and unknowns.
+A search for a start reports what was done, or why nothing was found, as a `Reason`;
+`tether.explain.start_words` turns it into sentences with the names of equations and unknowns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Kind", "Reason", "Row"]
 class Kind(Enum):
     """What was done to starting values, or what is wrong with them."""
 
-    NOTHING = auto()                   # nothing to tell
+    NOTHING = auto()                   # nothing to report
     # what was done
     AS_GIVEN = auto()
     ASSUMED = auto()
@@ -29,7 +29,7 @@ class Kind(Enum):
     MOVED = auto()
     SLOPES_OPEN = auto()
     HIDDEN_UNKNOWN = auto()
-    # of solve_fixed
+    # in solve_fixed
     HISTORY_GIVEN = auto()
     HISTORY_BY_RADAU = auto()
     SUITS_DIFFERENCES = auto()
@@ -65,10 +65,10 @@ class Kind(Enum):
     DERIVATIVE_OPEN = auto()
     DERIVATIVE_NOT_FOUND = auto()
     STALLED = auto()
-    # equations that are no good as they are written
+    # equations that cannot be integrated as written
     SINGULAR = auto()
     INDEX_TOO_HIGH = auto()
-    INDEX_OF_MANY = auto()             # above 1, among too many unknowns
+    INDEX_OF_MANY = auto()             # index above 1, with too many unknowns for a search
     CONCEALED_INDEX = auto()           # above 1, and another one in the linearised equations
 
 
@@ -88,15 +88,15 @@ class Reason:
     Attributes
     ----------
     kind : Kind
-        What it is about; it says what the rest means.
+        What happened; the other fields depend on it.
     rows : tuple of Row
         Equations and constraints.
     columns : tuple of int
         Unknowns.
     values : tuple of float
-        What is left of the rows, values of unknowns, or how many of them were changed.
+        Residuals of the rows, values of unknowns, or how many of them were changed.
     index : int or None
-        Local index of the equations, where it has been looked at.
+        Local index of the equations, if it was determined.
     earlier : Reason or None
         What was done before.
 
@@ -117,7 +117,7 @@ class Reason:
     earlier: Reason | None = None
 
     def then(self, later: Reason) -> Reason:
-        """Return what happened later, with this before it."""
+        """Return a later reason, with this one as `earlier`."""
         return later if self.kind is Kind.NOTHING else replace(later, earlier=self)
 
     @property

@@ -1,4 +1,4 @@
-"""Arrays that may be too large for memory: in a temporary file, which goes when they do."""
+"""Arrays that may be too large for memory: in temporary files that are deleted with them."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def empty_array(shape: tuple[int, ...], dtype: Any, on_disk: bool) -> np.ndarray
         return np.empty(shape, dtype)
     import tempfile  # late, to save time
 
-    with tempfile.TemporaryFile(prefix="tether-") as file:     # mapped, it outlives its name
+    with tempfile.TemporaryFile(prefix="tether-") as file:  # the mapping outlives the file's name
         return np.memmap(file, dtype, "w+", shape=shape)

@@ -10,11 +10,11 @@ __all__ = ["ConsistencyWarning", "Status"]
 class ConsistencyWarning(UserWarning):
     """The starting values were changed by more than the tolerance to make them consistent.
 
-    Its text is the same from run to run: Python shows it once for a line that is run many times.
+    Its text is the same in every run, so that Python shows it once for a line that runs many times.
 
     Examples
     --------
-    Where the algebraic part of y0 is meant as a guess, say so:
+    If the algebraic part of y0 is only a guess, say so:
 
     >>> from tether import solve_dae
     >>> sol = solve_dae(lambda t, y, yp: [yp[0] + y[1], y[0] - y[1]], (0, 1), [1.0, 0.0],
@@ -76,7 +76,7 @@ class Status(IntEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether the run ended before its goal."""
+        """Whether the run ended before reaching its goal."""
         return self < 0
 
 

@@ -1,1 +1,1 @@
-"""What comes back."""
+"""Results of runs: solutions, summaries, files, tables and plots."""

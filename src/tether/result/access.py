@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIELDS", "described", "field_or_unknown", "is_unknown", "number_of", "values_of"]
 
-# What a result can be asked for by name, as SciPy's; these come before unknowns of the same name.
+# Fields of a result by name, as in SciPy; they take precedence over unknowns of the same name.
 FIELDS = (
     "t", "y", "yp", "sol", "t_events", "y_events", "yp_events", "nfev", "njev", "nlu", "status",
     "message", "success", "names", "units", "start", "index", "drift", "stats", "diagnosis", "how",
@@ -25,7 +25,7 @@ FIELDS = (
 
 
 def number_of(names: Sequence[str], key: Any) -> int:
-    """Return the number of the unknown that a name or a number means.
+    """Return the number of the unknown that is given by name or by number.
 
     A unit at the end of a name may be left out.
 
@@ -57,7 +57,7 @@ def number_of(names: Sequence[str], key: Any) -> int:
 
 
 def is_unknown(names: Sequence[str], key: object) -> bool:
-    """Tell whether a name, with or without its unit, means an unknown."""
+    """Tell whether a name, with or without a unit, is that of an unknown."""
     if not isinstance(key, str):
         return False
     try:
@@ -73,7 +73,10 @@ def values_of(result: DaeResult, key: Any) -> np.ndarray:
 
 
 def described(result: DaeResult, key: Any) -> tuple[str, str]:
-    """Return name and unit of what `values_of` returns; that of a slope depends on the time's."""
+    """Return name and unit of what `values_of` returns; a slope has no unit.
+
+    It would depend on the unit of time, which is not known.
+    """
     number, prime = _meant(result.labels, key)
     return (f"{result.names[number]}'", "") if prime else (
         result.names[number], result.units[number]

@@ -1,4 +1,4 @@
-"""Planar mechanisms in motion; needs matplotlib, and Pillow for a file."""
+"""Animations of planar mechanisms; needs matplotlib, and Pillow for a file."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def animate_solution(
 ) -> FuncAnimation:
     """Show points and the links between them over the time of a run.
 
-    The frames are equally spaced in time where the run has dense output. Otherwise they are those
-    of the kept times that are closest to it.
+    The frames are equally spaced in time if the run has dense output. Otherwise they are the stored
+    times closest to that.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def animate_solution(
         fixed, as in ``[(0, 0), ("x1", "z1"), ("x2", "z2")]``. Or a function ``points(t, y)`` that
         returns a list of pairs of numbers, for mechanisms written in angles.
     links : list of pairs of int, optional
-        Which points are joined by a line, by number; each to the next when left out.
+        Pairs of points, by number, that are joined by a line; by default each point and the next.
     path : str or path, optional
         Write a GIF there.
     frames : int
@@ -123,7 +123,7 @@ def _places(result: DaeResult, points: Any, times: np.ndarray, y: np.ndarray) ->
 
 
 def _states(result: DaeResult, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return y at the times, or at those that were kept closest to them."""
+    """Return y at the times, or at the stored times closest to them."""
     if result.sol is not None:
         return times, result.y_at(times)
     rows = np.unique([int(np.argmin(np.abs(result.t - time))) for time in times])
@@ -153,7 +153,7 @@ def _check_links(links: Any, count: int) -> list[tuple[int, int]]:
 
 
 def _set_limits(axis: Any, places: np.ndarray) -> None:
-    """Leave room for the whole motion, in equal units both ways."""
+    """Leave room for the whole motion, with equal units on both axes."""
     seen = places[np.isfinite(places).all(axis=1)]
     low, high = (seen.min(axis=0), seen.max(axis=0)) if len(seen) else (np.zeros(2), np.ones(2))
     room = MARGIN * (float(np.max(high - low)) or 1.0)

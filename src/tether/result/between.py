@@ -1,4 +1,4 @@
-"""The solution at times that somebody asks for."""
+"""The solution at given times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["finer", "y_at"]
 
-# Relative to the largest time: times closer than this are the same.
+# Times closer than this, relative to the largest one, are the same.
 ROUND_OFF = 8 * np.finfo(float).eps
 
 
@@ -35,9 +35,9 @@ def y_at(result: DaeResult, t: ArrayLike) -> np.ndarray:
 
 
 def finer(result: DaeResult, points: int) -> DaeResult:
-    """Return the same with further times between the kept ones, where there is dense output.
+    """Return the result with further times between the stored ones, if there is dense output.
 
-    What was kept stays as it is, the two values at a jump too.
+    Stored points are kept, including both values at a jump.
     """
     gaps = np.flatnonzero(np.diff(result.t))
     if result.sol is None or not len(gaps):
@@ -53,7 +53,7 @@ def finer(result: DaeResult, points: int) -> DaeResult:
 
 
 def _row(kept: np.ndarray, time: float) -> int:
-    """Return the first row of a time that was kept."""
+    """Return the first row of a stored time."""
     if not len(kept):
         raise ValueError("there is no solution at any time: the run did not begin")
     low, high = min(kept[0], kept[-1]), max(kept[0], kept[-1])

@@ -19,7 +19,7 @@ MOST_ROWS = 20
 
 
 def one_line(result: DaeResult) -> str:
-    """Say in one line how a run ended and what there is."""
+    """Say in one line how a run ended and what it returned."""
     n, points = result.y.shape
     word = "success" if result.success else f"FAILED ({result.status.name})"
     span = f"t = {result.t[0]:.6g} to {result.t[-1]:.6g}, " if points else ""

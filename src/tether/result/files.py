@@ -1,7 +1,7 @@
 """Solutions in files: .npz by NumPy, .nc by SciPy, .h5 by h5py, which is optional.
 
-All three hold the same: arrays of numbers, and a text (JSON) with the rest. Nothing is pickled, so
-a file from anywhere can be read without harm.
+All three have the same content: arrays of numbers, and a JSON text with the rest. Nothing is
+pickled, so that files from untrusted sources can be read safely.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COUNTS = (
 EVENTS = ("t_events", "y_events", "yp_events")
 POINTS = ("t", "y", "degree")             # of an interpolant
 ABOUT = "about"                        # the name of the text in a file
-# Names of the axes of an array in a file; those of others are counted.
+# Names of the axes of an array in a file; the axes of other arrays are numbered.
 AXES = {
     "t": ("time",), "y": ("unknown", "time"), "yp": ("unknown", "time"),
     "drift": ("constraint", "time"), "quadratures": ("integral", "time"),
@@ -49,14 +49,14 @@ Arrays = dict[str, np.ndarray]
 
 
 def save(result: DaeResult, path: str | os.PathLike[str]) -> None:
-    """Write a result to a file, in the format that the end of its name says."""
+    """Write a result to a file, in the format given by the file's extension."""
     write, _ = _format(path)
     arrays, about = _taken_apart(result)
     write(Path(path), arrays, json.dumps(about))
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a file has for the fields of a `DaeResult`."""
+    """Return the contents of a file as the fields of a `DaeResult`."""
     name = os.fspath(path)
     _, read_parts = _format(path)
     if not Path(path).exists():
@@ -105,7 +105,7 @@ def _taken_apart(result: DaeResult) -> tuple[Arrays, dict[str, Any]]:
         "start": _of_start(start), "diagnosis": _of_diagnosis(result.diagnosis),
     }
     present = {name: np.asarray(values) for name, values in arrays.items() if values is not None}
-    # not every format has arrays without elements
+    # not every format can store empty arrays
     about["empty"] = {name: a.shape for name, a in present.items() if a.size == 0}
     return {name: a for name, a in present.items() if a.size}, about
 
@@ -165,7 +165,7 @@ def _jump(about: dict[str, Any]) -> Jumped:
 
 
 def _by_number(about: dict[str, float]) -> dict[int, float]:
-    """Return a dictionary whose keys are numbers again."""
+    """Convert the keys of a dictionary back to numbers."""
     return {int(key): value for key, value in about.items()}
 
 
@@ -180,7 +180,7 @@ def _of_diagnosis(diagnosis: Diagnosis | None) -> dict[str, Any] | None:
 
 
 def _plain(place: dict[str, Any]) -> dict[str, Any]:
-    """Return the place with numbers that JSON knows."""
+    """Return the place with numbers that JSON can store."""
     numbers = {name: [int(i) for i in place[name]] for name in ("rows", "columns")}
     return place | numbers | {"t": None if place["t"] is None else float(place["t"])}
 
@@ -240,7 +240,7 @@ def _write_nc(path: Path, arrays: Arrays, text: str) -> None:
 
 
 def _words(text: str) -> dict[str, list[str]]:
-    """Return names and units of the unknowns, for other readers."""
+    """Return names and units of the unknowns, for other programs that read the file."""
     about = json.loads(text)
     return {"unknown": about["names"]} | ({"unit": about["units"]} if any(about["units"]) else {})
 

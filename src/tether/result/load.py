@@ -1,4 +1,4 @@
-"""Solutions back from files."""
+"""Read solutions from files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ __all__ = ["load"]
 def load(path: str | os.PathLike[str]) -> DaeResult:
     """Read a solution that `DaeResult.save` wrote.
 
-    Everything is there but what needs the equations: ``sol.index`` is None, ``sol.start.reason``
-    has its kind alone, and the last attempts of a failed run (``sol.diagnosis.steps``) are left
-    out. The solution between the steps is there if the run had ``dense_output=True``.
+    Everything is restored except what needs the equations: ``sol.index`` is None,
+    ``sol.start.reason`` has only its kind, and the last attempts of a failed run
+    (``sol.diagnosis.steps``) are missing. The solution between the steps is there if the run had
+    ``dense_output=True``.
 
     Parameters
     ----------

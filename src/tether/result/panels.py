@@ -1,4 +1,4 @@
-"""Which unknowns share a panel of a picture: those of one unit, else those of one size."""
+"""Which unknowns share a panel of a plot: those of one unit, or without units those of one size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 __all__ = ["MOST_PANELS", "in_panels"]
 
 MOST_PANELS = 4
-# What is smaller than this share of the largest in a panel would be a flat line there.
+# Lines smaller than this share of the largest one in a panel would look flat there.
 READABLE = 0.1
 
 
 def in_panels(units: Sequence[str], values: Sequence[np.ndarray]) -> list[list[int]]:
-    """Return which lines belong together, in the order in which they were asked for.
+    """Group lines into panels, in the order in which they were asked for.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def _size(values: np.ndarray) -> float:
 
 
 def _by_size(lines: list[int], sizes: list[float]) -> list[list[int]]:
-    """Split lines so that all can be read in their panels; what is zero fits anywhere."""
+    """Split lines so that all can be read in their panels; lines of zeros fit anywhere."""
     panels: list[list[int]] = []
     limit = np.inf
     for size, line in sorted(zip(sizes, lines, strict=True), key=lambda pair: -pair[0]):

@@ -1,4 +1,4 @@
-"""Pictures of a solution; needs matplotlib."""
+"""Plots of a solution; needs matplotlib."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 MOST_LINES = 10
 LONGEST_TITLE = 20
-# Where there is dense output, and fewer points than this, curves get so many more between two.
+# With dense output and no more points than this, curves get so many points between two.
 ENOUGH_POINTS, BETWEEN = 2000, 8
-# Told apart without colour too: the lines of a panel differ in their dashes, beyond those in width.
+# Lines differ without colour too: those of a panel in their dashes, and after these in width.
 DASHES = ("-", "--", ":", "-.", (0, (8, 2, 1, 2, 1, 2)), (0, (8, 2, 4, 2)))
 WIDTHS = (1.5, 3.0)
-# Okabe and Ito's colours for all kinds of sight, without yellow: of different lightness in print.
+# Okabe and Ito's colours for all kinds of vision, without yellow; they differ in lightness in
+# print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
 EVENT_DASHES = (":", "--", "-.")
-# How the curves of unknowns are marked in a figure.
+# Mark of an unknown's curve in a figure.
 CURVE = "unknown"
 
 
@@ -59,9 +60,9 @@ def plot_solution(
         The unknown for the horizontal axis (a phase portrait); time when left out. Start and end
         of the curves are marked.
     ax : matplotlib.axes.Axes, optional
-        Where to draw, everything in one panel; a new figure when left out.
+        Where to draw everything in one panel; a new figure when left out.
     labels : sequence of str, optional
-        What the legend calls the lines, with units in brackets at the end if they have one; the
+        Names of the lines in the legend, with units in brackets at the end if they have one; the
         names of the unknowns when left out.
     steps : bool, optional
         Whether to add panels with step size, order and drift below. When left out they are
@@ -137,7 +138,7 @@ def _draw(
     """Draw the lines of one panel, with their legend."""
     across = result.t if against is None else values_of(result, against)
     marker = "o" if len(across) == 1 else None
-    # Curves of an earlier call in the same axes keep their colours and dashes to themselves.
+    # continue the colours and dashes of an earlier call in the same axes
     before = sum(line.get_gid() == CURVE for line in axis.lines)
     for place, i in enumerate(panel, before):
         axis.plot(
@@ -156,7 +157,7 @@ def _draw(
 
 
 def _title(names: Sequence[str], units: Sequence[str]) -> str:
-    """Name the vertical axis: by the names if they are few, and the unit if all have it."""
+    """Title of the vertical axis: the names if short, and the unit if all have the same."""
     unit = f"[{units[0]}]" if units and units[0] and len(set(units)) == 1 else ""
     text = ", ".join(map(with_unit, names, [""] * len(names) if unit else units))
     words = text if len(text) <= LONGEST_TITLE else ""
@@ -164,7 +165,7 @@ def _title(names: Sequence[str], units: Sequence[str]) -> str:
 
 
 def _mark_events(axis: Axes, result: DaeResult, labelled: bool) -> None:
-    """Draw a line for every event; the legend of one panel says which."""
+    """Draw a line for every event; they are labelled in the legend of one panel."""
     for name, times, dashes in zip(
         result.event_names, result.t_events or [], cycle(EVENT_DASHES), strict=False
     ):
@@ -192,7 +193,7 @@ def _label_time(axis: Axes, result: DaeResult, against: str | int | None) -> Non
 
 
 def _panels_below(result: DaeResult) -> list[Any]:
-    """Return what draws step size and order, if every step was kept, and drift, if there is any."""
+    """Return functions that draw step size and order, if every step was kept, and any drift."""
     history = result.stats.h is not None and len(result.stats.h) > 0
     return [_plot_size, _plot_order] * history + [_plot_drift] * (result.drift is not None)
 
@@ -211,7 +212,7 @@ def _plot_order(axis: Axes, result: DaeResult) -> None:
 
 
 def _plot_drift(axis: Axes, result: DaeResult) -> None:
-    """Residual of each constraint; what is zero, or far below the rest, sits at the bottom."""
+    """Plot the residual of each constraint; zero and very small values are at the bottom."""
     size = np.abs(np.asarray(result.drift))
     floor = 1e-3 * size.max(initial=0.0, where=np.isfinite(size)) or np.finfo(float).eps
     for number, row in enumerate(size):

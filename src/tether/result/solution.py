@@ -1,4 +1,4 @@
-"""What a run returns: the solution, the polynomial through it, and the work it took."""
+"""The result of a run: the solution, the polynomial through it, and the work it took."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class DaeResult:
     ``voltage, current = y``; otherwise they are ``y[0]``, ``y[1]`` and so on. Units, given as
     ``units=`` or in the names, are ``sol.units``.
 
-    The fields can be asked for by name too, as those of SciPy's results: ``sol["t"]``,
-    ``sol.keys()``, ``"t" in sol``. They come first: where an unknown is called like a field, say
+    The fields can be accessed by name too, as those of SciPy's results: ``sol["t"]``,
+    ``sol.keys()``, ``"t" in sol``. They take precedence: if an unknown has the name of a field, say
     ``y``, ``sol["y"]`` is the whole solution and warns about it, and ``sol.unknowns["y"]`` is the
     unknown.
 
@@ -58,7 +58,7 @@ class DaeResult:
     t_events, y_events, yp_events : list of ndarray or None
         Times of each event and the values there.
     event_names : tuple of str
-        What summaries and pictures call the events: their functions' names, or "event 0", ...
+        Names of the events in summaries and plots: their functions' names, or "event 0", ...
     nfev, njev, nlu : int
         Residuals (those for differences included), Jacobians, factorisations.
     status : Status
@@ -74,16 +74,16 @@ class DaeResult:
     how : str
         How the equations were run: traced or called, as written or reduced.
     warnings : tuple of str
-        What to check about a result that was reached, entries that a sparsity passed by the user
-        leaves out, and where a trace turned out to differ from its function, so that the run was
-        repeated; empty for almost all.
+        What to check in a result; entries that a sparsity pattern passed by the user lacks; and
+        where a trace turned out to differ from its function, so that the run was repeated. Empty
+        for almost all runs.
     jumps : tuple of Jumped
-        Where unknowns with a derivative jumped, at the start or on the way: when, by how much, and
-        the impulses that go with it.
+        Where unknowns with a derivative jumped, at the start or during the run: when, by how much,
+        and with which impulses.
     drift : ndarray, shape (m, nt) or None
         Residual of the constraints, and of the invariants less their starting values, at `t`. First
-        those found in the equations, then those given. Where the structure of the equations
-        changed on the way, rows of found constraints that did not exist at a time are NaN there.
+        those found in the equations, then those given. If the structure of the equations changed
+        during the run, rows of found constraints are NaN at times when they did not exist.
     quadratures : ndarray, shape (m, nt) or None
         Integrals of the functions passed as ``quadratures=``, from the start up to `t`.
     integrals_between : Interpolant or None
@@ -140,7 +140,7 @@ class DaeResult:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the unknowns, all different; worked out when asked for."""
+        """Names of the unknowns, all different; determined when first needed."""
         return self._names.variables
 
     @property
@@ -150,7 +150,7 @@ class DaeResult:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names with units, as in ``speed [m/s]``; so the columns of tables are called."""
+        """Names with units, as in ``speed [m/s]``, which are also the columns of tables."""
         return self._names.labels
 
     @property
@@ -206,11 +206,11 @@ class DaeResult:
 
     @cached_property
     def index(self) -> IndexReport | None:
-        """What kind of DAE it is; worked out when asked for."""
+        """What kind of DAE it is; determined when first needed."""
         return None if self.analysis is None else self.analysis()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the functions behind: a report that was not asked for cannot be pickled."""
+        """Leave out the functions: a report that was not requested cannot be pickled."""
         left = {"analysis": None, "verdict": self.diagnosis, "naming": self._names}
         return self.__dict__ | left
 
@@ -264,7 +264,7 @@ class DaeResult:
         >>> sol.y_at(0.5).round(4).tolist(), sol.y_at([0, 0.5]).round(4).tolist()
         ([0.6065], [[1.0, 0.6065]])
         """
-        from tether.result.between import y_at  # late, to save time, as everything here
+        from tether.result.between import y_at  # late, to save time, like all imports here
 
         return y_at(self, t)
 
@@ -306,8 +306,8 @@ class DaeResult:
         Returns
         -------
         pandas.DataFrame
-            With ``t`` as its index. Where y jumps a time stands there twice, with the values
-            before and after.
+            With ``t`` as its index. A time at which y jumps occurs twice, with the values before
+            and after.
         """
         from tether.result.tables import to_dataframe
 
@@ -358,7 +358,7 @@ class DaeResult:
         Parameters
         ----------
         path : str or path
-            Its end says the format: .npz (NumPy), .nc (NetCDF) or .h5 (HDF5; needs h5py).
+            Its extension is the format: .npz (NumPy), .nc (NetCDF) or .h5 (HDF5; needs h5py).
         """
         from tether.result.files import save
 

@@ -1,4 +1,4 @@
-"""The words of ``print(sol)``."""
+"""The text of ``print(sol)``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def summary(result: DaeResult) -> str:
 
 
 def _without_remedy(result: DaeResult) -> str:
-    """Return the message without the remedy that it ends with: all of them have lines below."""
+    """Return the message without the remedy at its end: all remedies have their own lines."""
     diagnosis = result.diagnosis
     if diagnosis is None or not diagnosis.remedies:
         return result.message
@@ -59,7 +59,7 @@ def _without_remedy(result: DaeResult) -> str:
 
 
 def _values(result: DaeResult) -> str:
-    """Return the last values, by name where there are names, as many as a line holds."""
+    """Return the last values, by name if there are names, as many as fit in a line."""
     last = result.y[:, -1]
     plain = all(name == f"y[{j}]" for j, name in enumerate(result.names))
     if plain:

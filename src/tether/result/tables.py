@@ -47,7 +47,7 @@ def to_xarray(result: DaeResult) -> xarray.Dataset:
 
 
 def to_csv(result: DaeResult, path: str | os.PathLike[str] | IO[str], derivatives: bool) -> None:
-    """Write a line of names and a line of numbers for every time, with all of their digits."""
+    """Write a line of names, and a line of numbers with all digits for every time."""
     columns, values = _table(result, derivatives)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -61,7 +61,7 @@ def to_csv(result: DaeResult, path: str | os.PathLike[str] | IO[str], derivative
 
 
 def _table(result: DaeResult, derivatives: bool) -> tuple[list[str], np.ndarray]:
-    """Return names of columns and the values, one row for every column."""
+    """Return the names of the columns, and the values with one row for every column."""
     if not derivatives:
         return list(result.labels), result.y
     primed = [f"{name}'" for name in result.names]
