@@ -1,9 +1,9 @@
-"""Aftermath: what a change of the state has made of the event functions.
+"""Aftermath: how a change of the state affects the event functions.
 
-Where unknowns jump, because an event has acted, by the law of jumps or by another structure, the
-functions of all events are compared with their values before. An event whose function has passed
-zero happens too, at the same time. Functions at zero up to round-off have no side: one that is left
-there rests until it has clearly left, and then the side from which it came counts.
+Where unknowns jump, because an event has acted, by the law of jumps or because the structure has
+changed, the functions of all events are compared with their values before. An event whose function
+has passed zero happens too, at the same time. A function that is zero up to round-off has no sign:
+it rests until it has clearly left zero, and then the side from which it came counts.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tether.run.watch import EPS, Event
 
 __all__ = ["Aftermath", "Change", "Hold", "Moment", "about_to_happen", "round_off", "values_at"]
 
-# The share of an unknown that round-off may leave ...
+# Relative round-off that an unknown may have ...
 UNCERTAIN = 1e-13
-# ... and of what a start has moved it by, where its equations were found by differences.
+# ... and, as a share of its jump, where the equations of the start were found by differences.
 UNCERTAIN_OF_JUMP = 1e-9
-# Times that are no farther apart than this many units of round-off count as one.
+# Times no farther apart than this many units of round-off count as equal.
 SAME_TIME = 16.0
-# A value above this share of the one before is certainly not zero.
+# A value above this share of the previous one is certainly not zero.
 CLEARLY_NOT_ZERO = 1e-6
-# Where equations hold a function at zero motions cancel, but for this share of them.
+# Where equations hold a function at zero, the effects of motions cancel up to this share.
 CANCELLED = 1e-6
-# Negative: the function does not rest at zero.
+# Value of `rest` for a function that does not rest at zero.
 MOVING = -1.0
 
 
@@ -45,32 +45,33 @@ class Moment(NamedTuple):
 class Hold(NamedTuple):
     """A function that the equations may hold at zero."""
 
-    side: float                        # from which it came
-    slack: float                       # tolerances of the unknowns that it may be off
+    side: float                        # side from which it came
+    slack: float                       # how far it may be off, in tolerances of the unknowns
 
 
 @dataclass
 class Change:
-    """A change of the state at one time, as the events see it.
+    """A change of the state at one time, seen from the events.
 
     Attributes
     ----------
     before, after, moved : Moment, Moment, ndarray
-        The points, and what the start has moved the unknowns by to make them consistent.
+        The points, and how far the start moved the unknowns to make them consistent.
     old, new : ndarray
-        Values of the event functions there.
+        Values of the event functions at these points.
     sides : ndarray
-        Where a function that was at zero before came from; NaN if it has no side.
+        Side from which a function that was zero before came; NaN if it has none.
     acting, happened : collection of int
-        Events that have made the change, and all that have happened at this time so far.
+        Events that caused the change, and all that have happened at this time so far.
     floor : ndarray
-        What certainly counts as zero of the functions after the change.
+        Size below which each function certainly counts as zero after the change.
     h : float
-        The first step from there; zero if the slopes are not known.
+        The first step after it; zero if the slopes are not known.
     held : mapping of int to Hold
-        Events whose functions were held at zero until now.
+        Events whose functions have been held at zero until now.
     tolerance, slack : ndarray, float
-        Of the unknowns; so many of them the equations may be off what they hold.
+        Tolerances of the unknowns, and how many of them the equations may deviate from what they
+        hold.
     """
 
     before: Moment
@@ -89,24 +90,24 @@ class Change:
 
     @property
     def uncertain(self) -> np.ndarray:
-        """What the unknowns may be off because a start has moved them."""
+        """Errors that the unknowns may have because a start has moved them."""
         return UNCERTAIN_OF_JUMP * np.abs(self.moved)
 
 
 @dataclass
 class Aftermath:
-    """What a change has made of the event functions.
+    """How a change affects the event functions.
 
     Attributes
     ----------
     set_off : list of int
-        Events that happen by it.
+        Events that the change causes.
     sides : ndarray
-        Values from which a change of sign counts from now on; NaN for none.
+        Values with which signs are compared from now on; NaN for none.
     rest : ndarray
-        What counts as zero of functions that were left there; negative for others.
+        Sizes below which functions left at zero count as zero; negative for others.
     held : dict of int to Hold
-        Events whose functions do not move from zero, so that the equations may hold them there.
+        Events whose functions do not leave zero, so that the equations may hold them there.
     """
 
     set_off: list[int]
@@ -139,7 +140,7 @@ class Aftermath:
             if not no_side and crossed(side, new, event.direction):
                 self.set_off.append(number)
             return
-        # a function may be there because what it reads was changed, not the state
+        # a function may be there because its parameters were changed, not the state
         landed = was_clear and not abs(event.value_or_nan(*before, args)) <= at_zero
         if landed and not happened and crossed(side, 0.0, event.direction):
             self.set_off.append(number)
@@ -154,7 +155,7 @@ class Aftermath:
     def _hold(
         self, hold: Hold, change: Change, number: int, event: Event, args: tuple
     ) -> None:
-        """Let a function rest as closely as the equations may hold it at zero."""
+        """Let a function rest as accurately as the equations may hold it at zero."""
         loose = round_off(
             event, change.after, change.before, change.new[number], args,
             change.uncertain + hold.slack * change.tolerance,
@@ -164,14 +165,14 @@ class Aftermath:
 
 
 def _is_clear(change: Change, number: int) -> bool:
-    """Whether a function is on the side where it was, and far from zero."""
+    """Tell whether a function has kept its sign and is far from zero."""
     old, new = change.old[number], change.new[number]
     size = abs(old) + abs(change.sides[number])            # NaN if one of them is
     return bool(old * new > 0.0 and abs(new) > CLEARLY_NOT_ZERO * size)
 
 
 def _heading(event: Event, change: Change, at_zero: float, args: tuple) -> float:
-    """Value on the side to which a function moves from zero; NaN if it does not, or not clearly."""
+    """Value on the side to which a function moves from zero; NaN if there is no clear motion."""
     t, y, yp = change.after
     near, far = (
         event.value_or_nan(t + h, y + h * yp, yp, args) for h in (0.5 * change.h, change.h)
@@ -192,10 +193,10 @@ def values_at(events: Sequence[Event], moment: Moment, args: tuple) -> np.ndarra
 def about_to_happen(
     events: Sequence[Event], before: Moment, end: Moment, args: tuple
 ) -> list[int]:
-    """Return the events whose time misses the end of a run by round-off alone.
+    """Return the events that miss the end of a run only by round-off.
 
-    A clock such as sin(pi t / T) is not quite zero at its last tick. `before` is a point ahead of
-    the end, from which the functions have come close to zero.
+    A clock such as sin(pi t / T) is not quite zero at its last tick. `before` is a point before the
+    end, from which the functions have come close to zero.
     """
     late = SAME_TIME * EPS * max(abs(before.t), abs(end.t))
     late = late if end.t > before.t else -late
@@ -213,10 +214,10 @@ def round_off(
     event: Event, moment: Moment, other: Moment, value: float, args: tuple,
     tolerance: np.ndarray | None = None,
 ) -> float:
-    """How far from zero the function of an event may be where it is zero but for round-off.
+    """How far from zero an event's function may be where it is zero except for round-off.
 
-    `other` is a point from which this one was made, `value` the one here. With a `tolerance` the
-    unknowns may be off by so much.
+    `other` is a point from which this one was computed, `value` the value here. The unknowns may
+    have errors of the size of `tolerance`, if given.
     """
     t, y, yp = moment
     late = SAME_TIME * EPS * max(abs(t), abs(other.t))
@@ -233,7 +234,7 @@ def round_off(
 
 @lru_cache(maxsize=8)
 def _patterns(n: int) -> list[np.ndarray]:
-    """Signs for n numbers, such that any two have different ones now and then, and equal ones."""
+    """Signs for n numbers: any two are equal in some patterns and different in others."""
     numbers = np.arange(n)
     bits = max(1, (n - 1).bit_length())
     return [np.ones(n), *(1.0 - 2.0 * (numbers >> bit & 1) for bit in range(bits))]

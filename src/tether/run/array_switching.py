@@ -1,15 +1,15 @@
-"""Conditions on the elements of whole arrays: frozen in a step, changed where surfaces are passed.
+"""Conditions on elements of whole arrays: frozen during a step, changed where surfaces are passed.
 
-What `Switching` does for conditions of single numbers, for tables of them
-(`tether.structure.frozen_rows`). A step that has passed a surface ends there, and the run begins
-anew on the other side.
+The same as `Switching`, for tables of conditions instead of single ones
+(`tether.structure.frozen_rows`). A step that has passed a surface is cut there, and the run
+restarts on the other side.
 
-Two things are different where there may be as many surfaces as unknowns. A solution that is held on
-a surface by both sides is not kept there: its condition is left free. And where so many elements
-pass their kinks that a run would begin anew all the time, as where a front moves over a grid, the
-conditions of that operation are left free too. In a step they are then what the unknowns say, and
-the error test sees the kinks: the error is proportional to the tolerance, a few times larger than
-where they are located.
+Two things are different where there may be as many surfaces as unknowns. A solution that both sides
+hold on a surface is not kept there: its condition is left free. And if so many elements pass their
+kinks that a run would restart all the time, as with a front that moves over a grid, the conditions
+of that operation are left free too. During a step they then follow the unknowns, and the error test
+sees the kinks: the error is proportional to the tolerance, a few times larger than with located
+kinks.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ if TYPE_CHECKING:
 
 __all__ = ["ArraySwitching"]
 
-# Of what the absolute tolerances of the unknowns allow a height: so near its surface a condition is
-# left free, since nobody can tell on which side the solution is.
+# As a share of the height that corresponds to the absolute tolerances: so near its surface a
+# condition is left free, since it is uncertain on which side the solution is.
 NEAR = 0.05
-# Of the change of a height in the step: surfaces that are passed so soon after the first one are
-# passed together.
+# As a share of the change of a height in the step: surfaces that are passed this soon after the
+# first one are passed together.
 TOGETHER = 1e-9
-# Of what equations change by the other side at the end of the step: less on the surface is a kink.
+# As a share of the change of the equations between the sides at the end of the step: a smaller
+# change on the surface is a kink.
 KINK = 0.01
-# At so many times within a step surfaces of one operation are passed one by one, kinks and jumps.
+# Times within a step up to which surfaces of one operation are located one by one: kinks and jumps.
 MOST_KINKS, MOST_JUMPS = 8, 100
-# So many kinks of one operation are passed in any case, and then one in so many steps.
+# Kinks of one operation that are always located, and then one in so many steps.
 FIRST_KINKS, STEPS_FOR_KINK = 20, 4
 
 
@@ -49,23 +50,23 @@ class ArraySwitching(Switching):
 
     def __init__(self, run: Integration) -> None:
         super().__init__(run)
-        self._rows: FrozenRows | None = None   # what the following belongs to
-        self._operands: Any = None             # a runner of what heights are differences of
+        self._rows: FrozenRows | None = None   # the conditions to which the following belongs
+        self._operands: Any = None             # runner for the operands of heights
         self._near = np.zeros(0)               # heights within which a condition stays free
-        self._wanted: np.ndarray | None = None  # sides at the start to be found next ...
-        self._certain = np.zeros(0, bool)      # ... those of them that are certain ...
+        self._wanted: np.ndarray | None = None  # sides at the next start ...
+        self._certain = np.zeros(0, bool)      # ... which of them are certain ...
         self._passing = np.zeros(0, bool)      # ... and conditions that change there
         self._free = np.zeros(0, bool)         # conditions that are left free
-        self._when = np.zeros(0)               # when surfaces were passed last
-        self._kinks = np.zeros(0)              # so many were passed, of each operation ...
+        self._when = np.zeros(0)               # when surfaces were last passed
+        self._kinks = np.zeros(0)              # number passed, for each operation ...
         self._first_step = np.zeros(0)         # ... since this step
 
     # --- where the solution goes ----------------------------------------------------------------
 
     def turn(self, t: float, passing: Sequence[int]) -> None:
-        """Go to the other sides of the surfaces that the solution has reached.
+        """Move to the other sides of the surfaces that the solution has reached.
 
-        One that it comes back to at the same time holds it; its condition is left free.
+        One to which it returns at the same time holds it; its condition is left free.
         """
         back = self._passing & (np.abs(t - self._when) <= ROUND_OFF * EPS * abs(t))
         self._free |= back
@@ -74,25 +75,25 @@ class ArraySwitching(Switching):
         self._when[self._passing] = t
 
     def leave_surfaces(self) -> None:
-        """Look at all conditions anew: the state or the functions were changed."""
+        """Reconsider all conditions: the state or the functions have changed."""
         self._wanted = None
         self._free[:] = False
 
     # --- starts ---------------------------------------------------------------------------------
 
     def prepare_start(self) -> None:
-        """Freeze conditions where it is known on which sides the start will be; free the others."""
+        """Freeze conditions where the sides of the start are known; free the others."""
         if self._follow_rows() is not None:
             self._put(np.zeros(len(self._when)) if self._wanted is None else self._wanted)
 
     def go_on(self) -> None:
-        """Go on where the run stands with a model that has other inputs, or other conditions."""
+        """Continue from the current point with other inputs, or other conditions."""
         s = self.run.state
         if self._follow_rows() is not None:
             self._put(self._sides_on(s.t, s.y_now, s.yp_now))
 
     def settle_start(self) -> bool:
-        """Freeze conditions where the start lies; tell whether it is to be found once more."""
+        """Freeze conditions where the start lies; tell whether it must be found again."""
         start = self.run.start
         if self._rows is None or not start.success:
             return False
@@ -108,10 +109,10 @@ class ArraySwitching(Switching):
         return False
 
     def search_sides(self, mode: str) -> None:
-        """Leave a start that was not found as it is: there are too many sides to try."""
+        """Leave a start that was not found: there are too many sides to try."""
 
     def _follow_rows(self) -> FrozenRows | None:
-        """Take notice of the model that is run; return its conditions, None if it has none."""
+        """Take over the conditions of the current model; return them, None if it has none."""
         run, rows = self.run, self.run.model.frozen_rows
         if rows is None:
             self._rows = None
@@ -132,7 +133,7 @@ class ArraySwitching(Switching):
         return rows
 
     def _sides_on(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
-        """Sides of all surfaces on which a point lies; 0 near a surface."""
+        """Side of each surface on which a point lies; 0 near a surface."""
         assert self._rows is not None
         above, below = self._operands.values(t, y, yp).reshape(2, -1)
         self._bands = ROUND_OFF * EPS * (np.abs(above) + np.abs(below))
@@ -148,7 +149,7 @@ class ArraySwitching(Switching):
         return np.where(off & ~self._free, np.sign(heights), 0.0)
 
     def _put(self, sides: np.ndarray | Sequence[float], follows: bool = False) -> None:
-        """Freeze conditions; where they follow the solution, its equations stay what they are."""
+        """Freeze conditions; if they only follow the solution, the Jacobian is kept."""
         run, sides = self.run, np.array(sides, float)
         sides[self._free] = 0.0
         is_attached = self._state is run.state and self._model is run.model
@@ -165,9 +166,9 @@ class ArraySwitching(Switching):
     # --- steps ----------------------------------------------------------------------------------
 
     def passed(self, polynomial: Polynomial) -> list[tuple[float, int]]:
-        """When surfaces were passed first in the last step; conditions that left one get frozen.
+        """Find when surfaces were first passed in the last step; refreeze conditions.
 
-        All that are passed then go by one number; `turn` knows which they are.
+        All that are passed then have the same number; `turn` knows which they are.
         """
         run, s = self.run, self.run.state
         if self._rows is None or run.model.frozen_rows is not self._rows:
@@ -192,7 +193,7 @@ class ArraySwitching(Switching):
     def _first_of(
         self, beyond: np.ndarray, last: np.ndarray, polynomial: Polynomial
     ) -> tuple[float, np.ndarray]:
-        """When the first of some surfaces is passed in the last step, and the heights there."""
+        """Return when the first of some surfaces is passed, and the heights there."""
         sides = self._sides[beyond]
 
         def lowest(t: float) -> float:
@@ -211,9 +212,9 @@ class ArraySwitching(Switching):
     def _leave_free_where_dense(
         self, later: np.ndarray, share: np.ndarray, t: float, polynomial: Polynomial
     ) -> None:
-        """Leave conditions of operations free of which too many are passed one by one.
+        """Free the conditions of operations of which too many are passed one by one.
 
-        Surfaces that are passed `later` in the step are so after some `share` of it, roughly.
+        Surfaces that are passed `later` in the step are passed roughly after a `share` of it.
         """
         assert self._rows is not None
         groups, s = self._rows.groups, self.run.state
@@ -233,7 +234,7 @@ class ArraySwitching(Switching):
         self._free |= dense[groups]
 
     def _change(self, t: float, y: np.ndarray, yp: np.ndarray) -> float:
-        """By how much equations differ on the other sides of the surfaces that are passed."""
+        """Return how far the equations differ beyond the surfaces that are passed."""
         assert self._rows is not None
         model, found = self.run.model, []
         runner = self.run.state.residual_adapter.twin(model.values)
@@ -243,7 +244,7 @@ class ArraySwitching(Switching):
         return float(np.max(np.abs(found[1] - found[0])))
 
     def free_all(self) -> bool:
-        """Leave all conditions free where the run cannot go on; tell whether any was frozen."""
+        """Free all conditions if the run cannot continue; tell whether any was frozen."""
         if self._rows is None or not self._sides.any():
             return False
         self._free[:] = True

@@ -1,4 +1,4 @@
-"""The last attempts at a step, as the core wrote them down."""
+"""The last attempts at a step, as recorded by the core."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tether._core.state import State
 __all__ = ["read_steps"]
 
 COLUMNS = (
-    "t",             # where the attempt was to end
+    "t",             # end of the attempt
     "h",             # its size ...
     "order",         # ... and order
-    "error",         # norm of the local error over the tolerance; -1: did not get that far
-    "component",     # with the largest error, for attempts that failed for it; -1: unknown
+    "error",         # norm of the local error over the tolerance; -1: not computed
+    "component",     # with the largest error, for attempts that failed the error test; -1: unknown
     "increment",     # weighted size of Newton's first increment
     "rate",          # last measured rate of convergence
-    "iterations",    # of Newton, up to and including this attempt
+    "iterations",    # of Newton, up to the end of this attempt
     "outcome",       # code: 0 accepted, 1 error, 2 Newton, 3 singular, 4 not finite
     "projection",    # weighted size of the move onto the constraints
     "condition",     # of the matrix as last factored, a lower estimate; -1: singular
@@ -60,5 +60,5 @@ def read_steps(state: State) -> np.ndarray:
 
 @cache
 def _row(n: int) -> np.dtype:
-    """Type of a row; making one takes longer than reading the ring."""
+    """Type of a row, cached: making one takes longer than reading the ring."""
     return np.dtype([*((name, float) for name in COLUMNS), ("slopes", float, (n,))])

@@ -15,13 +15,13 @@ __all__ = ["BDF", "Bdf"]
 
 
 class Bdf:
-    """Its steps are those of `tether._core.step`; its history are the differences `phi`."""
+    """The steps are those of `tether._core.step`; the history is in the differences `phi`."""
 
     def begin(self, state: State, t: float, start: Start, first_step: float) -> int:
         """Begin at order 1, or with a parabola at order 2.
 
-        That is needed where index 3 is integrated as written. Where y'' is known it makes better
-        begins on the way, of which a run that switches has many.
+        The parabola is needed at index 3 as written. If y'' is known it also makes better restarts,
+        of which a run that switches has many.
         """
         code = begin.begin(
             state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
@@ -49,15 +49,15 @@ class Bdf:
         return LocalInterpolant(*interpolate.last_step_polynomial(state))
 
     def interpolant(self, steps: Steps) -> Interpolant:
-        """Rebuild the polynomials from the points they went through."""
+        """Rebuild the polynomials from the points that they pass through."""
         return Interpolant(steps)
 
     def add_past(self, state: State, times: np.ndarray, values: np.ndarray) -> None:
-        """Let the run begin at the order that the times allow."""
+        """Let the run begin at the order that the number of times allows."""
         begin.add_history(state, times, values)
 
     def go_on(self, state: State, t: float, start: Start, past: Polynomial) -> None:
-        """Go on at the order of before, through equidistant points of the polynomial."""
+        """Continue at the previous order, through equidistant points of the polynomial."""
         h = past.t - past.t_old
         times = t - h * np.arange(past.k, 0, -1)
         begin.begin(state, t, start.y, start.yp, abs(h))

@@ -1,4 +1,4 @@
-"""The beginning of a run: choose what is integrated, and find a start for it."""
+"""The beginning of a run: choose a model, and find a start for it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["begin"]
 
-# Equations that switch with time are looked at so often: nothing that lasts for a fiftieth of the
-# interval is stepped over.
+# Equations that switch with time are evaluated at least so many times: whatever lasts for a
+# fiftieth of the interval is not stepped over.
 LOOKS = 100
 
 
@@ -34,7 +34,7 @@ def begin(
     if not run.start.success and run.trust.starts_wrong(t, y, yp):
         _begin_timed(run, t, y, yp, t_bound)
     if not run.start.success and (error := run.model.exception_at(t, y, yp)) is not None:
-        raise error                        # as it would be if the function were called
+        raise error                        # as if the function had been called
     run.plans = 1
     run.settle()
     if run.state.highest_kind > 2 and run.state.n_constraints and run.start.success:
@@ -53,13 +53,13 @@ def _begin_timed(
 def _begin_near(
     run: Integration, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float
 ) -> None:
-    """Begin at the values given, or from a better guess if need be."""
+    """Begin at the given values, or from a better guess if necessary."""
     _begin_at(run, t, y, yp, t_bound)
     if not run.start.success and run.options.repairs_start:
         from tether.start.singular import LARGE  # late, to save time
 
         if run.state.n > LARGE and run.start.status == Status.SINGULAR_SYSTEM:
-            return                         # no other values help, and to look for them is dear
+            return                         # no other values help, and searching is expensive
         from tether.start.rescue import better_guess  # late, to save time
 
         slopes = np.zeros_like(y) if yp is None else yp
@@ -82,7 +82,7 @@ def _begin_near(
 def _begin_from(
     run: Integration, guess: np.ndarray, t: float, y: np.ndarray, t_bound: float
 ) -> bool:
-    """Begin with other values than those given; tell whether that works."""
+    """Begin with other values than those given; tell whether that worked."""
     kept, residual_before = run.kept(), run.start.residual[0]
     _begin_at(run, t, guess, None, t_bound)
     if not run.start.success:
@@ -100,7 +100,7 @@ def _begin_from(
 def _begin_at(
     run: Integration, t: float, y: np.ndarray, yp: np.ndarray | None, t_bound: float
 ) -> None:
-    """Choose what is integrated at a point, and find a start near it."""
+    """Choose a model at a point, and find a start near it."""
     run.model = _find_model(run, t, y, yp)
     run.state = new_state(run.model, run.options)
     run.state.given = t, y, np.zeros(len(y)) if yp is None else yp
@@ -117,7 +117,7 @@ def _begin_at(
 def _find_model(
     run: Integration, t: float, y: np.ndarray, yp: np.ndarray | None
 ) -> Model:
-    """Trace the problem where that is wanted and can be done."""
+    """Trace the problem if that is wanted and possible."""
     options = run.options
     if options.trace == "never" or options.is_matrix_free:
         return AsWritten(run.problem, run.n, (t, y, yp))
@@ -132,7 +132,7 @@ def _find_model(
 
 
 def _attach_constraints(run: Integration, t: float, y: np.ndarray) -> None:
-    """Let the state hold the constraints: as programs where these can be trusted."""
+    """Let the state hold the constraints: as programs where these agree with the functions."""
     constraints, args = run.model.constraints, run.problem.args
     constraints.attach(run.state, t, y, args, run.options)
     while run.trust.refuses_constraints(t, y):
@@ -140,7 +140,7 @@ def _attach_constraints(run: Integration, t: float, y: np.ndarray) -> None:
 
 
 def _ask_for_slopes(run: Integration, t: float, y: np.ndarray) -> None:
-    """Tell a start that is missing because nobody knows which y' is meant from others."""
+    """Find out whether a start failed only because it is not clear which y' is meant."""
     from tether.start.nonlinear_slopes import nonlinear_slopes  # late, to save time
 
     columns = nonlinear_slopes(run.model, run.state, t, y, run.units)
@@ -153,7 +153,7 @@ def _ask_for_slopes(run: Integration, t: float, y: np.ndarray) -> None:
 
 
 def _refuse_constraints(run: Integration, t: float) -> None:
-    """Refuse to project what index 3 as written finds by differences of other unknowns."""
+    """Raise an error for constraints on what index 3 as written finds by differences."""
     found = run.model.constraints.first_on(run.state, t, run.start.y, run.state.kinds > 1)
     if found is not None:
         raise ValueError(

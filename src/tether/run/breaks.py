@@ -1,8 +1,8 @@
-"""Breaks: times at which a run stops and begins anew, because something may jump there.
+"""Breaks: times at which a run stops and restarts, because something may jump there.
 
-They are those that the user gives, and those at which a traced function switches by time alone
+They are given by the user, or are times at which a traced function switches by time alone
 (`tether.structure.switch_times`). The core stops two units of round-off before a break, and the run
-begins anew two behind it: on which side the break itself counts does not matter.
+restarts two units after it: it does not matter to which side the break itself belongs.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["Breaks"]
 
 EPS = float(np.finfo(float).eps)
-# Breaks that are closer together than this many times `Breaks.beside` count as one.
+# Breaks closer together than this many times `Breaks.beside` count as one.
 SAME_BREAK = 8.0
-# Events are looked up beyond the end of the interval, by this share of it.
+# Events are searched for beyond the end of the interval, by this share of it.
 BEYOND = 1e-6
-# How many times its first step a run without an end looks ahead.
+# A run without an end looks ahead by this many times its first step.
 LOOK_AHEAD = 1000.0
 
 
@@ -42,12 +42,12 @@ class Breaks(Part):
     run : Integration
         The run, at its start.
     given : sequence of float
-        Those of the user, in the order in which the run comes to them.
+        Breaks of the user, in the order in which the run reaches them.
 
     Attributes
     ----------
     events : EventFunctions or None
-        They tell when events happen that depend on time alone.
+        Gives the times of events that depend on time alone.
     """
 
     def __init__(self, run: Integration, given: Sequence[float] = ()) -> None:
@@ -59,27 +59,27 @@ class Breaks(Part):
         self.events: EventFunctions | None = None
 
     def beside(self, t: float) -> float:
-        """Return a time difference that is round-off beside the times of the run."""
+        """Return a time difference that is round-off relative to the times of the run."""
         span = abs(self.t_final - self.t_start)
         return 2.0 * EPS * max(abs(t), 1e-3 * span if math.isfinite(span) else 0.0)
 
     def same(self, t: float, other: float) -> bool:
-        """Whether two times are one but for round-off: no step fits in between."""
+        """Tell whether two times are equal up to round-off: no step fits in between."""
         return abs(other - t) <= SAME_BREAK * self.beside(t)
 
     @property
     def reached(self) -> bool:
-        """Whether the run has come to a break, not to its end."""
+        """Whether the run has reached a break, not its end."""
         run = self.run
         return run.status == Status.REACHED_END and run.state.t_end != self.t_final
 
     def aim(self) -> None:
-        """Let the core stop just before the next break: at it a forcing may already have jumped."""
+        """Let the core stop just before the next break, where a forcing may already have jumped."""
         run = self.run
         if self._given or self.events is not None or run.model.switch_times is not None:
             self._aim_from(run.t)
             return
-        self._equations.forget()               # nothing lies ahead but the end
+        self._equations.forget()               # nothing lies ahead except the end
         self._next, run.state.t_end, run.between_breaks = None, self.t_final, False
 
     def _aim_from(self, t: float) -> None:
@@ -97,7 +97,7 @@ class Breaks(Part):
         if self._next is not None:
             s.t_end = self._next - s.direction * self.beside(self._next)
         elif known is not None and s.direction * (self.t_final - known) > 0.0:
-            s.t_end = known                    # to look further from there
+            s.t_end = known                    # look further from there
         if self.events is not None:
             self._land_between_events(t + s.direction * passed)
         self.run.between_breaks = s.t_end != self.t_final and t != self.t_start
@@ -108,19 +108,19 @@ class Breaks(Part):
         assert self.events is not None
         what, values = self.events.turns
         until = self._look_ahead()
-        until += BEYOND * (until - self.t_start)       # what happens right at the end is seen, too
+        until += BEYOND * (until - self.t_start)  # to see what happens right at the end as well
         place = first = self._events.after(t, what, values, self.run.t, until)
         if first is not None:
             behind = first + s.direction * SAME_BREAK * self.beside(first)
             second = self._events.after(behind, what, values, self.run.t, until)
             place = None if second is None else 0.5 * (first + second)
         if place is None:
-            place = self._events.t_end         # to look further from there
+            place = self._events.t_end         # look further from there
         if place is not None and s.direction * (s.t_end - place) > 0.0:
             self._next, s.t_end = None, place
 
     def _turn_after(self, t: float) -> float | None:
-        """When the function switches next; None if it does not."""
+        """Return when the function switches next; None if it does not."""
         run = self.run
         what = run.model.switch_times
         if what is None:
@@ -135,7 +135,7 @@ class Breaks(Part):
         return s.t + LOOK_AHEAD * s.h
 
     def pass_at_once(self) -> None:
-        """Begin anew right behind the start where something switches there."""
+        """If something switches at the start, restart right after it."""
         s = self.run.state
         turn = self._turn_after(s.t)
         if turn is not None and self.same(s.t, turn):
@@ -144,16 +144,16 @@ class Breaks(Part):
 
     @property
     def time(self) -> float | None:
-        """Where the run stands: the break, or the end if that is the same; None for neither."""
+        """The break that has been reached, or the end if they are equal; None for neither."""
         if self._next is None:
             return None
         return self.t_final if self.same(self._next, self.t_final) else self._next
 
     def cross(self) -> tuple[float, bool]:
-        """Begin anew behind the break; tell where, and whether the run goes on with its past."""
+        """Restart after the break; return the time, and whether the run keeps its history."""
         run, last = self.run, self._next
         s = run.state
-        if last is None:                       # nothing is there: the run looks further
+        if last is None:  # not a break, but the time up to which the run looked ahead
             run.status = Status.RUNNING
             self.aim()
             return run.t, True
@@ -170,38 +170,38 @@ class Breaks(Part):
             last = max(near, key=lambda t: s.direction * t)
         y, yp, before, last_step = run.y, run.yp, run.model, run.polynomial()
         pace = s.h, s.steps_at_order
-        self._aim_from(behind)                 # the first step depends on how far it is
+        self._aim_from(behind)                 # the first step depends on the distance to it
         begin_anew(run, behind, y, yp)
         if not run.start.success and run.start.reason.kind is Kind.NOT_FINITE:
             run.status = Status.NON_FINITE
         if run.model is not before or is_given:
             return behind, run.model is not before and keep_history(run, last_step, run.t)
         goes_on = keep_history(run, last_step, run.t, only_without_kink=True)
-        if goes_on:                            # as if nothing had been there
+        if goes_on:                            # as if there had been no break
             s.h, s.steps_at_order = pace
         return behind, goes_on
 
 
 class _Turns:
-    """When something switches with time, looked up ahead."""
+    """Times at which something switches, known some way ahead."""
 
     _what: SwitchTimes | None = None
     _table: Timetable | None = None
-    _for = b""                                 # inputs that the timetable was made for
+    _for = b""                                 # inputs for which the timetable was made
 
     def forget(self) -> None:
-        """Take notice that nothing switches."""
+        """Note that nothing switches."""
         self._what = self._table = None
 
     @property
     def t_end(self) -> float | None:
-        """Up to where that is known; None where nothing switches."""
+        """Time up to which switches are known; None if nothing switches."""
         return None if self._table is None else self._table.t_end
 
     def after(
         self, t: float, what: SwitchTimes | None, values: np.ndarray, now: float, until: float
     ) -> float | None:
-        """Find the first time after t; look up to `until`, if need be, from where the run is."""
+        """Find the first switch after t; look ahead from `now`, where the run is, to `until`."""
         if what is None:
             self.forget()
             return None

@@ -1,4 +1,4 @@
-"""How well linear systems with the iteration matrix can be solved."""
+"""How accurately linear systems with the iteration matrix can be solved."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tether._core.state import State
 
 __all__ = ["condition_number", "unsolved_systems"]
 
-# The share of linear systems that iterations may leave unsolved.
+# Share of linear systems that iterations may leave unsolved.
 UNSOLVED = 0.02
 
 
 def condition_number(state: State) -> float:
-    """Estimate it in the 1-norm from the factors.
+    """Estimate the condition number in the 1-norm from the factors.
 
-    The matrix is the one that was factored, scaled if scaling was asked for.
+    The matrix is the one that was factored, including any scaling.
     """
     c = state.cj_factored
     if c == 0.0 or state.matrix.follows:
@@ -30,7 +30,7 @@ def condition_number(state: State) -> float:
 
 
 def unsolved_systems(state: State) -> str:
-    """Say how many linear systems were not solved by iteration, if that is more than a few."""
+    """Return how many linear systems were not solved by iteration, if more than a few."""
     factors = getattr(state.matrix, "lu", None)
     failures, systems = getattr(factors, "failures", 0), getattr(factors, "solutions", 0)
     return f"{failures} of {systems}" if failures > UNSOLVED * systems else ""

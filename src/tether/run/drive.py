@@ -37,19 +37,19 @@ from tether.run.watch import EPS, Event, EventFunctions, Switch
 if TYPE_CHECKING:
     from tether.run.progress import ProgressBar
 
-# How long the core may run before Python gets a chance to see Ctrl-C, limits and progress.
+# Seconds the core may run before Python checks for Ctrl-C, limits and progress.
 PATIENCE = 5e-3
-# A value this many times that where the event was located is more than round-off.
+# A value this many times the one where the event was located is more than round-off.
 ABOVE_ROUND_OFF = 100.0
-# A start may change the value of an event by this share of the value one step before.
+# A start may change an event's value by this share of its value one step before.
 NEGLIGIBLE_CHANGE = 1e-6
-# A function that rests at zero stays there within this many times its round-off.
+# A function that rests at zero is at rest within this many times its round-off.
 ROOM = 4.0
-# Unknowns that are not projected onto a constraint may be off it by this many tolerances.
+# Deviation, in tolerances, of unknowns that are not projected onto a constraint.
 HELD_WITHIN = 10.0
-# How often one event may happen at one time.
+# Limit on how many times one event may happen at one time.
 MOST_AT_ONCE = 100
-# Unknowns times steps of the first batch: a program takes these in next to no time.
+# Unknowns times steps of the first batch, for which a program needs hardly any time.
 FIRST_LEG = 1280
 
 
@@ -71,18 +71,18 @@ class Driver:
         self.functions = EventFunctions(integration, events) if events else None
         self.args = integration.problem.args
         self.t_start = self.t_reached = self.segment_t = integration.t
-        self.segment_step = 0                  # where the present segment began, at `segment_t`
+        self.segment_step = 0                  # where the current segment began, at `segment_t`
         self.cut_at: tuple[float, np.ndarray, np.ndarray] | None = None
         self.start = integration.start
         self.began = integration.began
         self.t_final, self.breaks = self.state.t_end, Breaks(integration, breaks)
-        self.far_side: dict[int, float] = {}               # of events that have just acted
+        self.far_side: dict[int, float] = {}               # sides of events that have just acted
         self.at_rest: dict[int, float] = {}        # events left at zero, and what counts as zero
         self.held: dict[int, Hold] = {}            # ... and may be held there
         self.pace = Pace(self.t_start, self.t_final)
-        self.had_effects = False                           # of somebody's code
+        self.had_effects = False                           # of the user's code
         self.n_found = integration.model.constraints.n_found
-        self.watched: list[Event] = events                 # and surfaces that the plan depends on
+        self.watched: list[Event] = events                 # with surfaces on which the plan depends
         self.breaks.events = self.functions
         self.breaks.pass_at_once()
         self._follow()
@@ -90,12 +90,12 @@ class Driver:
 
     @cached_property
     def storm(self) -> Storm:
-        """What notices events that accumulate."""
+        """The detector of events that accumulate."""
         return Storm(self.t_start)
 
     @property
     def can_be_repeated(self) -> bool:
-        """Whether nobody would notice if the run began once more from its start."""
+        """Whether the run can be restarted from its beginning without anybody noticing."""
         always = self.integration.options.trace == "always"
         return not (self.had_effects or self.integration.changed or always)
 
@@ -105,8 +105,8 @@ class Driver:
         return time.perf_counter() - self.began
 
     def run(self) -> Status:
-        """Integrate until the end, a failure or somebody's wish to stop."""
-        # at a time that a change of structure may have left behind
+        """Integrate until the end, a failure, or a request to stop."""
+        # a change of structure may have moved the state's time past the start
         self.record.begin_part(self.t_start, self.state.y_now, self.state.yp_now)
         store.store_outputs_until(self.state, self.t_start)
         self._arm_events()
@@ -121,7 +121,7 @@ class Driver:
         python = self.state.python_residual or self.callback is not None
         count = 1 if python else max(1, FIRST_LEG // self.state.n)
         while self.integration.status == Status.RUNNING:
-            self.record.reserve(1)     # also the answer to STORE_FULL
+            self.record.reserve(1)     # this also deals with STORE_FULL
             before, since = self.state.steps, time.perf_counter()
             allowed = self._allowed(count)
             try:
@@ -150,7 +150,7 @@ class Driver:
                 spent = time.perf_counter() - since
                 if spent >= PATIENCE / 2:
                     count = max(1, count // 2)
-                elif code == codes.PAUSED:     # all were taken; an early return tells nothing
+                elif code == codes.PAUSED:     # the whole batch; an early return tells nothing
                     count *= 2
 
         if self.events and self.integration.status == Status.REACHED_END:
@@ -180,18 +180,18 @@ class Driver:
 
     @property
     def _open_end(self) -> bool:
-        """Somebody else may stop the run before the end of the interval."""
+        """Whether the user's code may stop the run before the end of the interval."""
         return self.callback is not None or any(
             event.stops_after != np.inf for event in self.events
         )
 
-    # --- times where the run begins anew --------------------------------------------------
+    # --- breaks ---------------------------------------------------------------------------
 
     def _pass_break(self) -> None:
-        """Begin anew just behind the break; what is kept belongs to the break itself."""
+        """Restart just after the break; what is stored belongs to the break itself."""
         s, run = self.state, self.integration
         t = self.breaks.time
-        if t is None:                          # an event of time alone, which has had its turn
+        if t is None:                          # the core only stopped to see events of time alone
             self.breaks.cross()
             return
         if self.record.keep_steps:
@@ -215,7 +215,7 @@ class Driver:
     def _serve_break(
         self, t: float, y: np.ndarray, yp: np.ndarray, behind: float, before: np.ndarray
     ) -> None:
-        """Report the events that happened between just before the break and just behind it."""
+        """Report the events that happened between just before the break and just after it."""
         after, count = self.state.event_values, len(self.events)
         rest = self.state.event_rest
         found = [number for number, event in enumerate(self.events)
@@ -223,7 +223,7 @@ class Driver:
                  and not abs(after[number]) <= rest[number]]
         acting = self._report_all(found, t, y, yp)
         if acting and not self.integration.status.failed:
-            after[:count] = before[:count]     # `_act` wants to know where they came from
+            after[:count] = before[:count]     # `_act` needs the sides from which they came
             self._act(t, acting, y, yp, behind, reported=found)
         else:
             after[[number for number in found if after[number] == 0.0]] = np.nan
@@ -231,7 +231,7 @@ class Driver:
     # --- another plan -----------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Take notice if the equations are now integrated by another plan."""
+        """Update everything that depends on the state if the run has changed its plan."""
         integration = self.integration
         changed = integration.state is not self.state
         if changed:
@@ -246,14 +246,14 @@ class Driver:
         self.breaks.aim()
 
     def _watch(self) -> None:
-        """Let the core look out for the events and for what the plan depends on."""
+        """Let the core watch the events and the surfaces on which the plan depends."""
         found = switches(self.integration, timed=False)
         self.watched = [*self.events, *found] if found else self.events
         self.functions = EventFunctions(self.integration, self.watched) if self.watched else None
         self.breaks.events = self.functions if self.events else None
 
     def _note_restart(self) -> None:
-        """Keep the point where the run begins anew by itself."""
+        """Record the point at which the run has restarted by itself."""
         run, sides = self.integration, self._sides()
         self._follow()
         self.record.begin_part(run.t, run.start.y, run.start.yp)
@@ -275,15 +275,15 @@ class Driver:
         if self.integration.state is not self.state:
             self._note_restart()
         elif changed:
-            self.breaks.aim()                  # the equations may switch at other times now
+            self.breaks.aim()                  # the equations may now switch at other times
         self._refresh_events()
 
     def _refresh_events(self) -> None:
-        """Take notice if somebody's code has changed what the events read."""
+        """Check whether the user's code has changed what the events read."""
         if self.functions is not None:
             self.functions.refresh()
             if self.breaks.events is not None:
-                self.breaks.aim()              # they may happen at other times now
+                self.breaks.aim()              # they may now happen at other times
 
     def _position(self) -> tuple[float, int, int, float]:
         return self.t_reached, self.state.steps, self.state.last_k, self.state.last_h
@@ -295,25 +295,25 @@ class Driver:
     # --- events -----------------------------------------------------------------------------
 
     def _arm_events(self) -> None:
-        """Take the present values as those to change sign."""
+        """Compare signs with the current values of the events from now on."""
         if self.functions is None:
             return
         self.functions.evaluate()
         g_old = self.state.event_values
         for number, event in enumerate(self.watched):
-            if isinstance(event, Switch):      # it has turned once the plan no longer holds
+            if isinstance(event, Switch):      # it has been passed once the plan no longer holds
                 g_old[number] = event.side
 
     def _serve_events(self) -> None:
-        """Locate the events of the last step and report them in the order they happened.
+        """Locate the events of the last step and report them in the order in which they happened.
 
-        The first that ends the run or changes the state cuts the step; what would have
-        happened later in the step has not happened.
+        The first one that ends the run or changes the state cuts the step; later events of the step
+        have then not happened.
         """
         whole = self.integration.polynomial()
         polynomial = whole.restricted(self.integration.n)
         if self.state.steps == self.segment_step + 1:
-            polynomial.t_old = whole.t_old = self.segment_t    # t - h is this up to round-off
+            polynomial.t_old = whole.t_old = self.segment_t    # exactly, instead of t - h
         passed = self.integration.switching.passed(whole)
         found = [(self.state.direction * t, len(self.watched) + k, t) for t, k in passed]
         g_old = g_new = np.empty(0)
@@ -347,24 +347,24 @@ class Driver:
             self._cut(cut, acting, reported, whole)
 
     def _serve_end(self) -> None:
-        """Let events happen whose time misses the end of the interval by round-off."""
+        """Let events happen whose time misses the end of the interval only by round-off."""
         run, t = self.integration, self.t_reached
         if self.segment_t == t or self.state.t != t:
-            return                             # the run has begun anew there, or is behind it
+            return                             # the run has restarted there, or is past it
         if self.functions is None or not self.functions.may_be_clocks:
             return                             # errors of the unknowns are larger than round-off
         polynomial = run.polynomial().restricted(run.n)
         begin = self.segment_t if self.state.steps == self.segment_step + 1 else polynomial.t_old
         before, end = (Moment(s, *polynomial(s)) for s in (begin, t))
         found = [number for number in about_to_happen(self.events, before, end, self.args)
-                 if self.state.event_rest[number] < 0.0]       # not what rests at zero
+                 if self.state.event_rest[number] < 0.0]       # except functions that rest at zero
         y, yp = self.state.y_now.copy(), self.state.yp_now.copy()
         if acting := self._report_all(found, t, y, yp):
             run.status = Status.RUNNING
             self._act(t, acting, y, yp, t, reported=found)
 
     def _has_crossed(self, number: int, event: Event, polynomial: Polynomial) -> bool:
-        """Whether an event function passed zero in the last step, not only by round-off."""
+        """Tell whether an event passed zero in the last step, and not only by round-off."""
         s = self.state
         old, new = s.event_values[number], s.event_values_tried[number]
         resting = number in self.at_rest and not isinstance(event, Switch)
@@ -374,29 +374,29 @@ class Driver:
             return False
         if not resting:
             return True
-        if s.event_rest[number] == -np.inf:    # it has moved away before this step
+        if s.event_rest[number] == -np.inf:    # it moved away before this step
             del self.at_rest[number]
             return True
         now, then = (Moment(t, *polynomial(t)) for t in (polynomial.t, polynomial.t_old))
         hold = self.held.get(number)
         loose = hold.slack * s.tolerances[: self.integration.n] if hold else None
         at_zero = round_off(event, now, then, new, self.args, loose)
-        if abs(new) <= at_zero:                # it grows with the unknowns
+        if abs(new) <= at_zero:                # round-off grows with the unknowns
             s.event_rest[number] = ROOM * at_zero
             if abs(old) <= at_zero:
                 s.event_values[number] = np.nan
             return False
-        return not abs(old) <= at_zero         # else it leaves, after its event has happened
+        return not abs(old) <= at_zero         # else it moves away after its event has happened
 
     def _is_switch(self, number: int) -> bool:
-        """Whether it is no event of the user's."""
+        """Tell whether this is a surface rather than a user's event."""
         return number >= len(self.watched) or isinstance(self.watched[number], Switch)
 
     def _report(self, number: int, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
         """Report an event; tell whether it ends the run or changes the state."""
         event = self.events[number]
         event.report(t, y, yp)
-        if t == self.t_start:          # true from the outset: nothing happened
+        if t == self.t_start:          # true at the start: nothing happened
             return False
         event.counted += 1
         return event.wants_to_stop or event.apply is not None
@@ -413,11 +413,11 @@ class Driver:
     def _cut(
         self, t: float, acting: list[int], reported: list[int], polynomial: Polynomial
     ) -> None:
-        """End the step at `t`; let the events change the state and end the run if they want."""
+        """End the step at `t`; let the events change the state and end the run."""
         y, yp = polynomial(t)
         store.store_outputs_until(self.state, t)
         y = self.integration.project(t, y)
-        if t == polynomial.t_old:              # nothing is left of it
+        if t == polynomial.t_old:              # nothing is left of the step
             self.integration.take_back_step()
         else:
             self.record.end_step(t, y, yp)
@@ -445,7 +445,7 @@ class Driver:
     ) -> None:
         """Let events at `t` change the state, from which the run resumes, and end the run.
 
-        Events that this sets off act in their turn, until no other one happens.
+        Events that this causes act in turn, until no other event happens.
         """
         gap, run, counts = self.storm.gap_to(t), self.integration, Counter(acting)
         changes = bool(acting) or bool(turned)
@@ -478,9 +478,9 @@ class Driver:
         self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
         turned: Sequence[int], passing: Sequence[int], happened: Collection[int], located: bool,
     ) -> list[int]:
-        """Let events change the state, and begin anew; return the events that this sets off.
+        """Let events change the state, and restart; return the events that this causes.
 
-        Where they were `located` in a step their functions are zero but for round-off.
+        If they were `located` in a step, their functions are zero except for round-off.
         """
         run, n = self.integration, self.integration.n
         point, sides = Moment(t, y[:n].copy(), yp[:n].copy()), self._sides()
@@ -515,16 +515,17 @@ class Driver:
         return self._look_back(point, values, sides, acting, happened, floor)
 
     def _sides(self) -> np.ndarray:
-        """Values of the user's events from which a change of sign counts."""
+        """Values of the user's events with which signs are compared."""
         return self.state.event_values[: len(self.events)].copy() if self.events else np.empty(0)
 
     def _look_back(
         self, before: Moment | None, values: np.ndarray, sides: np.ndarray, acting: list[int],
         happened: Collection[int] = (), floor: Mapping[int, float] = MappingProxyType({}),
     ) -> list[int]:
-        """Compare the events with their `values` before the run began anew; return those set off.
+        """Compare the events with their `values` before the restart; return those that it causes.
 
-        `happened` are those of this time so far, `floor` the round-off of those that have acted.
+        `happened` has the events at this time so far, `floor` the round-off of those that have
+        acted.
         """
         if not self.events or self.integration.status.failed:
             return []
@@ -534,7 +535,7 @@ class Driver:
         zero = np.zeros(len(new))
         for number, size in floor.items():
             zero[number] = ABOVE_ROUND_OFF * size
-        # slopes of before are taken for those of a start that they fit up to the tolerance
+        # an old slope counts as the start's if it fits within the tolerance
         known = start.reason.kind is not Kind.AS_GIVEN or acting == []
         moved = np.zeros(n) if before is None else after.y - self.integration.given[1][:n]
         change = Change(
@@ -550,9 +551,9 @@ class Driver:
 
     @np.errstate(all="ignore")
     def _blur(self, floor: dict[int, float], ahead: np.ndarray, changed: Moment) -> None:
-        """Count as round-off at zero what next to nothing of a consistent start makes of an event.
+        """Add to the round-off of events at zero what negligible changes by the start make of them.
 
-        Negligible compared with the value that it had a step `ahead` of its time.
+        A change is negligible compared with the value `ahead`, one step before the event.
         """
         start, n = self.integration.start, self.integration.n
         if np.array_equal(start.y[:n], changed.y) and np.array_equal(start.yp[:n], changed.yp):
@@ -564,7 +565,7 @@ class Driver:
                 floor[number] = max(size, abs(change))
 
     def _note_change(self, t: float, gap: float) -> None:
-        """Go on carefully after the state was changed; notice when such changes accumulate."""
+        """Continue carefully after a change of the state; notice when such changes accumulate."""
         s = self.state
         if self.integration.status != Status.RUNNING:
             return
@@ -574,7 +575,7 @@ class Driver:
             self.integration.status = Status.EVENT_STORM
 
     def _check_missed(self) -> None:
-        """Notice a next event that came too soon to be seen, as the last of a series."""
+        """Notice an event that followed too soon to be seen, as the last of a series."""
         g = self.state.event_values
         missed = any(g[number] * side > 0.0 for number, side in self.far_side.items())
         self.far_side = {}

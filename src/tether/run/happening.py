@@ -1,4 +1,4 @@
-"""Happening: why a run begins anew, for those who want to know how that depends on parameters."""
+"""Happening: why a run restarts, for sensitivities that depend on it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ __all__ = ["Happening"]
 
 @dataclass(frozen=True, eq=False)
 class Happening:
-    """Why a run begins anew.
+    """Why a run restarts.
 
     Attributes
     ----------
     t : float
-        When.
+        Time of the restart.
     y, yp : ndarray
-        Values of the user's unknowns before.
+        Values of the user's unknowns before it.
     acting : tuple of int
         Events that change the state, in this order.
     turned, passing : tuple of int
-        Surfaces that were passed, on which the structure or only frozen conditions depend.
+        Surfaces that were passed: those on which the structure depends, and those on which only
+        frozen conditions depend.
     decides : bool
-        Whether the time is where one of these functions is zero.
+        Whether the time is a zero of one of these functions.
     is_break : bool
         Whether it is a time at which the equations switch.
     """

@@ -1,4 +1,4 @@
-"""Points before the start of a run, that a user knows: its method may begin with them."""
+"""Points before the start of a run, given by the user: the method may begin with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_history"]
 
 
 def check_history(history: Any, state: State) -> tuple[np.ndarray, np.ndarray]:
-    """Return times, and values with one row for each, or raise if they do not lead to a state."""
+    """Return times, and values in rows; raise an error unless they lead up to a state."""
     try:
         t, y = (np.ascontiguousarray(part, float) for part in history)
     except (TypeError, ValueError):

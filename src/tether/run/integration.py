@@ -1,8 +1,8 @@
 """Integration: one run, from its start to its end.
 
-It owns what is integrated (the model), the memory of the core, the start and the status, and it
-decides what happens where the core comes back with a question. How steps are taken is the method's
-affair (`method.py`); where the equations change, `replan.py` chooses another model.
+It owns the model that is integrated, the core's memory, the start and the status, and it decides
+what to do when the core returns with a question. The method takes the steps (`method.py`); where
+the equations change, `replan.py` chooses another model.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ from tether.structure.start import Start
 
 __all__ = ["Integration"]
 
-# Failures that may mean that the index of the equations is another here ...
+# Failures that may mean that the index of the equations has changed ...
 INDEX_MAY_DIFFER = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
-# ... or that they leave something open ...
+# ... or that they leave something undetermined ...
 MAY_BE_OPEN = (*INDEX_MAY_DIFFER, Status.SMALLER_IS_WORSE)
-# ... or their hidden constraints, or that these need to be chosen again.
+# ... or that hidden constraints have changed, or must be chosen again.
 PLAN_MAY_DIFFER = (
     *INDEX_MAY_DIFFER, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
     Status.CONTRADICTION,
 )
-# Codes with which the core returns while all is well.
+# Codes returned by the core when all is well.
 GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
-# Steps between looks at the rows that were chosen of a derivative array.
+# Steps between checks of the rows chosen from a derivative array.
 LOOK_EVERY = 10
 
 
 Kept = tuple[
     Model, State, Start, Status, tuple[float, np.ndarray, np.ndarray | None], int
 ]
-# Sides of surfaces before one is passed and beyond it, and which ones the solution passes.
+# Sides of surfaces before one is passed and after it, and which ones the solution passes.
 Way = tuple[Sides, Sides, tuple[int, ...]]
 
 
@@ -76,19 +76,19 @@ class Integration:
     Attributes
     ----------
     problem, n, options : Problem, int, Options
-        What is asked for; n unknowns are the user's.
+        The task; n is the number of the user's unknowns.
     model, state : Model, State
-        What is integrated at present, and its memory. Both are others where the structure changes.
+        The model being integrated and its memory. Both change when the structure does.
     start, given : Start, tuple
-        The last start, and what it was made from.
+        The last start, and the values it was found from.
     status, exception : Status, Exception or None
-        How things stand; what a function raised where the step that failed was tried.
+        The status; and the exception of a function during the step that failed.
     references : References
-        The values that invariants are to keep.
+        The values that invariants must keep.
     jumps : list of Jumped
         Where unknowns have jumped so far.
     trust : Trust
-        Comparisons of what was traced with the functions themselves.
+        Comparisons of traces with the functions themselves.
     """
 
     start: Start
@@ -116,7 +116,7 @@ class Integration:
         tape: Any = None,
     ) -> None:
         self.began = time.perf_counter()
-        self.tape = tape                       # of a run whose derivatives are wanted
+        self.tape = tape                       # records a run whose derivatives are wanted
         if tape is not None:
             self.method = tape.method(self)
         self.options = merge(options)
@@ -127,35 +127,35 @@ class Integration:
         yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
         self.problem = prepared(as_problem(problem), t0, y)
         self.n, self.note = len(y), ""
-        # by somebody, between the steps
+        # unknowns that are wanted between the steps
         self.asked = np.ones(self.n, bool) if dense_output else np.zeros(self.n, bool)
-        self._is_asked = dense_output                  # whether any of them is
+        self._is_asked = dense_output                  # whether any is
         self._names_given = (
             check_names("names", names, self.n),
             check_names("equation_names", equation_names, self.n),
             check_units(variable_units, self.n),
         )
         if variable_units is not None and isinstance(variable_units, Mapping):
-            _ = self.names                   # raises if one of the units belongs to no name
+            _ = self.names                   # raises if a unit belongs to no name
         self.units = Units.of_options(self.options, y, abs(t_bound - t0))
         if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
             raise ValueError(
                 f"first_step must not be longer than the interval, got {self.options.first_step}"
             )
         self.t_old: float | None = None
-        self.plans = 1                         # so many structures were met so far
-        self.tried_at: float | None = None     # where a failure last led to a new analysis
-        self.reduced_at: float | None = None   # ... or to other choices
-        self.stride = math.inf                 # of the last step before the run began anew
-        self.leaks: tuple[Leak, ...] = ()      # added where the equations left something open ...
-        self.t_leaks = math.nan                # ... since then
-        self.slopes_are_old = False            # those of before a change are no more than guesses
-        self.between_breaks = False            # whether the next stretch ends at a break, too
-        # sides on which the solution has gone on without a jump
+        self.plans = 1                         # number of structures so far
+        self.tried_at: float | None = None     # where a failure last led to a new analysis ...
+        self.reduced_at: float | None = None   # ... or to another choice of reduction
+        self.stride = math.inf                 # size of the last step before a restart
+        self.leaks: tuple[Leak, ...] = ()      # terms added for what the equations leave open ...
+        self.t_leaks = math.nan                # ... since this time
+        self.slopes_are_old = False            # slopes from before a change are only guesses
+        self.between_breaks = False            # whether the next stretch ends at a break
+        # sides on which the solution continued without a jump
         self.ways_without_jump: dict[Way, Sides] = {}
-        self._breaks: Breaks | None = None     # of `step`
-        self.watched: list[Switch] | None = None    # by `step`, where the structure may change
-        self.changed = False                   # whether what the residual reads was
+        self._breaks: Breaks | None = None     # used by `step`
+        self.watched: list[Switch] | None = None    # surfaces of the structure, for `step`
+        self.changed = False                   # whether the residual has changed
         self.trust = Trust(self)
         self._switching: Switching | None = None
         self.references = References()
@@ -167,16 +167,16 @@ class Integration:
             self.method.add_past(self.state, *check_history(history, self.state))
 
     def kept(self) -> Kept:
-        """Keep where the run stands and with what, for `go_back_to`."""
+        """Return what is needed to come back to this point by `go_back_to`."""
         return self.model, self.state, self.start, self.status, self.given, self.plans
 
     def go_back_to(self, kept: Kept) -> None:
-        """Go on as before something was tried that has led nowhere."""
+        """Undo an attempt that has failed."""
         model, self.state, self.start, self.status, self.given, self.plans = kept
         self.adopt(model)
 
     def adopt(self, model: Model) -> None:
-        """Integrate this from now on."""
+        """Integrate this model from now on."""
         self.changed |= model.reading != self.model.reading
         self.model = model
         self.trust.adopt(model)
@@ -184,12 +184,12 @@ class Integration:
         self.watched = None
 
     def read_constraints(self) -> None:
-        """Note what the constraints have read, for `is_current`."""
+        """Note what the constraints read, for `is_current`."""
         self._constraints_read = self.model.constraints.read(self.n, self.problem.args)
 
     @property
     def is_current(self) -> bool:
-        """Whether functions and arguments are what they were when the plan was made."""
+        """Whether functions and arguments are unchanged since the plan was made."""
         now = self.model.constraints.read(self.n, self.problem.args)
         return self.model.is_current and now == self._constraints_read
 
@@ -200,7 +200,7 @@ class Integration:
 
     @property
     def how(self) -> str:
-        """How the equations are run, in words."""
+        """How the equations are evaluated, in words."""
         times = "once" if self.plans == 2 else f"{self.plans - 1} times"
         words = self.model.how
         if self.model.plan is None and self.note:
@@ -217,7 +217,7 @@ class Integration:
         first_step: float | None = None,
         mode: str = "auto",
     ) -> None:
-        """Begin anew at (t, y) with a consistent y'; `mode` as in `Options.start`."""
+        """Restart at (t, y) with a consistent y'; `mode` as in `Options.start`."""
         s = self.state
         self.given = t, y, yp
         self._find_start(mode)
@@ -226,7 +226,7 @@ class Integration:
             refusal = self.model.exception_at(t, y, yp)
         self.exception = None if self.start.success else refusal
         if use_kinds(s, self.model, self.options, self.start.pencil):
-            probe.move_to(s, t, self.start.y, self.start.yp)       # for weights that belong to them
+            probe.move_to(s, t, self.start.y, self.start.yp)  # set the weights for these tolerances
         self.ask()
         h = first_step or choose_first_step(s, self.start, self.between_breaks)
         code = self.method.begin(s, t, self.start, h)
@@ -238,7 +238,7 @@ class Integration:
             self.status = Status.RUNNING if code == codes.OK else Status(code)
 
     def _find_start(self, mode: str) -> None:
-        """Find consistent values, with conditions frozen on the sides they lie on."""
+        """Find consistent values, with conditions frozen on the sides where the values lie."""
         if self._switching is None and not self.model.freezes:
             self.start = self.find_start(mode)
         else:
@@ -246,7 +246,7 @@ class Integration:
 
     @property
     def switching(self) -> Switching:
-        """The conditions of the run that are frozen in a step; most runs have none."""
+        """The conditions that are frozen during a step; most runs have none."""
         if self._switching is None and self.model.frozen_rows is not None:
             from tether.run.array_switching import ArraySwitching  # late, to save time
 
@@ -256,19 +256,19 @@ class Integration:
         return self._switching
 
     def find_start(self, mode: str = "auto") -> Start:
-        """Find consistent values for what was given, with the conditions as they are."""
+        """Find consistent values near the given ones, with conditions frozen as they are."""
         return self.finder.find(*self.given, mode)
 
     def shorten_first_step(self, h: float) -> None:
-        """Begin once more where the run has just begun, with a shorter step."""
+        """Begin again at the point where the run has just begun, with a shorter step."""
         self.method.begin(self.state, self.state.t, self.start, h)
 
     def ask(self, unknowns: np.ndarray | None = None) -> None:
-        """Control the user's variables that are asked for between the steps, these among them."""
+        """Control, between the steps, the unknowns that are wanted there, including `unknowns`."""
         if unknowns is not None:
             self.asked |= unknowns
             self._is_asked |= bool(unknowns.any())
-        shares = self.model.shares             # these say where a solution comes off its surfaces
+        shares = self.model.shares             # they show where a solution leaves its surfaces
         if not self._is_asked and not shares:
             return
         s = self.state
@@ -279,9 +279,9 @@ class Integration:
         s.want(marks)
 
     def _expect_rank(self) -> None:
-        """Let the core notice where the equations have other constraints than those of the plan.
+        """Let the core notice when the equations' constraints no longer fit the plan.
 
-        Fewer independent ones than at the start, or more where some repeat each other.
+        There are then fewer independent ones than at the start, or more if some were redundant.
         """
         s, model = self.state, self.model
         if not model.is_reduced or model.constraints.all:
@@ -294,16 +294,16 @@ class Integration:
 
     @property
     def finder(self) -> StartFinder:
-        """What finds consistent values for the model, in the state of the run."""
+        """Finder of consistent values for the current model and state."""
         return StartFinder(
             self.model, self.state, self.options, self.references, self.slopes_are_old
         )
 
     def settle(self, before: np.ndarray | None = None, on_purpose: bool = False) -> None:
-        """Go on from the last start: note what has jumped, and what it has made of the invariants.
+        """Record what jumped at the last start, and update the values that invariants keep.
 
-        `before` are the values before, where they are not those that the start was made from;
-        somebody may have changed them `on_purpose`.
+        `before` are the values before the jump, if not those from which the start was found; they
+        may have been changed `on_purpose`.
         """
         if self.start.success:
             t, y, _ = self.given
@@ -317,11 +317,11 @@ class Integration:
         self.references.settle()
 
     def take_back_step(self) -> None:
-        """Do not count a step of which nothing is left: an event ends it where it began."""
+        """Do not count a step of which nothing is left, since an event ends it where it began."""
         self.state.steps -= 1
 
     def check_limits(self, seconds: float) -> None:
-        """End a run that has taken more steps, or more time, than the options allow."""
+        """Set the status of a run that has taken more steps or time than the options allow."""
         if self.status != Status.RUNNING:
             return
         options = self.options
@@ -331,7 +331,7 @@ class Integration:
             self.status = Status.MAX_SECONDS
 
     def refresh(self) -> bool:
-        """Take notice if somebody's code has changed what the residual reads; tell whether."""
+        """Check whether the user's code has changed what the residual reads; act on it and tell."""
         if self.is_current:
             return False
         before, t, y, yp = self.state, self.t, self.y, self.yp
@@ -347,7 +347,7 @@ class Integration:
         return True
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
-        """Return the point on the constraints next to (t, y); where there is none, y itself."""
+        """Return the point on the constraints next to (t, y), or y itself if there is none."""
         s = self.state
         if s.n_constraints == 0:
             return y
@@ -356,7 +356,7 @@ class Integration:
         return found if status == codes.OK else y
 
     def step(self) -> Status:
-        """Take one step and return the status; a finished or failed run stays where it is."""
+        """Take one step and return the status; a finished or failed run does not move."""
         self.refresh()
         before = self.t
         while self.status == Status.RUNNING and self.t == before:
@@ -364,7 +364,7 @@ class Integration:
         return self.status
 
     def _step(self) -> None:
-        """Take one step; of one that ends where surfaces turn it back at once nothing is left."""
+        """Try to take one step; nothing is left of one that surfaces turn back where it began."""
         taken = self.state.steps
         self._look_for_breaks()
         if self.model.modes is not None and self.watched is None:
@@ -374,7 +374,7 @@ class Integration:
         if self.model.is_switched and self.state.steps > taken:
             replan.pass_surfaces(self)
         if self._breaks is not None and self._breaks.reached:
-            self.status = Status.RUNNING       # and begins anew with the next step
+            self.status = Status.RUNNING       # the next step restarts
 
     @property
     def t_bound(self) -> float:
@@ -382,7 +382,7 @@ class Integration:
         return self.state.t_end if self._breaks is None else self._breaks.t_final
 
     def move_bound(self, t_bound: float) -> None:
-        """Let a run that is taken step by step end elsewhere, ahead of where it stands."""
+        """Let a run that is taken step by step end at another time, which must lie ahead."""
         s = self.state
         if not s.direction * (t_bound - s.t) > 0.0:
             raise ValueError(f"t_bound must lie ahead of t = {s.t}, got {t_bound}")
@@ -395,7 +395,7 @@ class Integration:
             self.status = Status.RUNNING
 
     def _look_for_breaks(self) -> None:
-        """Before a step: pass the time at which the equations switch, or let it end there."""
+        """Before a step: restart where the equations switch, or let the step end there."""
         if self.status != Status.RUNNING:
             return
         if self._breaks is None:
@@ -437,14 +437,14 @@ class Integration:
                 n = self.n
                 error = self.model.exception_at(s.t_new, s.y_tried[:n], s.yp_tried[:n])
                 if error is not None and not isinstance(error, DOMAIN_ERRORS):
-                    raise error                # as it would be if the function were called
+                    raise error                # as if the function had been called
                 self.exception = error
         elif code == codes.REACHED_END:
             self.status = Status.REACHED_END
         return code
 
     def _before_next_look(self, count: int) -> int:
-        """Limit the number of steps where the choice of a reduction has to be looked at."""
+        """Limit the number of steps so that a choice of reduction is checked in time."""
         if not self.model.rows_were_chosen:
             return count
         return min(count, LOOK_EVERY - self.state.steps % LOOK_EVERY)

@@ -43,7 +43,7 @@ class LocalInterpolant:
 
 
 def _without_joints(steps: Steps) -> Steps:
-    """Leave out the rows where the solution goes on smoothly: polynomials reach back over them."""
+    """Leave out the rows where the solution continues smoothly: polynomials extend across them."""
     if not any(steps.smooth):
         return steps
     every, smooth = np.array(steps.begins), np.array(steps.smooth)
@@ -58,14 +58,14 @@ def _without_joints(steps: Steps) -> Steps:
 class Interpolant:
     """The solution between the steps: ``sol(t) -> (y, yp)``.
 
-    Over the step that ends at t_n with order k the solution is the polynomial of degree k
-    through the last k + 1 points; it is rebuilt from the stored points when asked for.
-    At a time where an event changed the state the value before the change is returned.
+    Over the step that ends at t_n with order k the solution is the polynomial of degree k through
+    the last k + 1 points; it is rebuilt from the stored points when needed. At a time where an
+    event changed the state the value before the change is returned.
 
     Parameters
     ----------
     steps : Steps
-        What was kept of a run (`tether.run.steps`).
+        The stored steps of a run (`tether.run.steps`).
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Interpolant:
         rows = np.arange(len(steps.t))
         begins = np.array(steps.begins)
         since = rows - begins[np.searchsorted(begins, rows, side="right") - 1]
-        # A start may have a history of its own; and where a part begins, no polynomial ends.
+        # A start may have its own history; and no polynomial ends where a part begins.
         self._keep(steps.t, steps.y, np.minimum(steps.order, since))
 
     def _keep(self, t: np.ndarray, y: np.ndarray, degree: np.ndarray) -> None:
@@ -92,15 +92,15 @@ class Interpolant:
         self._forward = self._direction * t
 
     def points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return times, values (one row per time) and the degree of the polynomial that ends there.
+        """Return times, values in rows, and the degree of the polynomial that ends at each.
 
-        `Interpolant.through` makes the same interpolant of them.
+        `Interpolant.through` makes the same interpolant from them.
         """
         return self._t, self._y, self._degree
 
     @classmethod
     def through(cls, t: np.ndarray, y: np.ndarray, degree: np.ndarray) -> Interpolant:
-        """Make an interpolant of what another's `points` returned."""
+        """Make an interpolant from what `points` of another one returned."""
         interpolant = cls.__new__(cls)
         interpolant._keep(t, y, degree)
         return interpolant
@@ -128,7 +128,7 @@ class Interpolant:
         by_row = np.argsort(rows, kind="stable")
         for inside in np.split(by_row, np.flatnonzero(np.diff(rows[by_row])) + 1):
             end = int(rows[inside[0]]) if len(inside) else 1
-            if self._degree[end] == 0:     # a beginning ends no step; none may follow it
+            if self._degree[end] == 0:     # no step ends where a part begins; none may follow
                 end += 1 if end + 1 < len(self._t) else -1
             degree = int(self._degree[end])
             psi, phi = interpolate.polynomial_through(self._t, self._y, end, degree)

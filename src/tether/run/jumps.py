@@ -1,4 +1,4 @@
-"""Jumped: where unknowns jump in a run, by how much, and the impulses that make them."""
+"""Jumped: where unknowns jump in a run, by how much, and the impulses involved."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from tether.structure.start import Start
 
 __all__ = ["Jumped", "jumped"]
 
-# A change below this share of the tolerance cannot be told from the errors of the run: an `apply`
-# that sets zero what is zero at the event up to round-off makes no jump.
+# A change below this share of the tolerance cannot be distinguished from errors of the run: there
+# is no jump if `apply` sets something to zero that is zero up to round-off at the event.
 NOTICED = 1e-3
-# Relative: a change below this is round-off, however small the tolerance is.
+# A relative change below this is round-off, however small the tolerance.
 ROUND_OFF = 1e-12
 
 
 @dataclass(frozen=True)
 class Jumped:
-    """A place where unknowns jump that have a derivative in the equations.
+    """A place where unknowns jump whose derivatives occur in the equations.
 
     Attributes
     ----------
     t : float
-        When.
+        Time of the jump.
     changes : dict
         By how much every unknown jumped, by index.
     impulses : dict
-        Integrals over the moment of the jump of unknowns that are infinite there, such as
-        reactions and currents, by index; those that the equations ask for, beside what an event
-        did.
+        Integrals, over the moment of the jump, of unknowns that are infinite there, such as
+        reactions and currents, by index; only those that follow from the equations, without what an
+        event did.
     by_law : bool
-        Whether the equations say how the unknowns jump; otherwise their change is the smallest
-        with which the constraints hold.
+        Whether the equations determine the jump; otherwise it is the smallest change with which the
+        constraints hold.
     open_equations : tuple of int
-        Equations whose coefficients change with what jumps: they do not say how, and were taken
-        along the straight way from the old to the new values.
+        Equations with coefficients that change in the jump: they do not determine it alone, and
+        were integrated along the straight line from the old to the new values.
 
     Examples
     --------
@@ -78,15 +78,15 @@ def jumped(
     Parameters
     ----------
     t : float
-        When.
+        Time of the start.
     before : ndarray
-        The user's unknowns before.
+        The user's unknowns before it.
     start : Start
-        Values from which the run goes on.
+        Values from which the run continues.
     options : Options
-        The tolerances say how small a change is none.
+        Options, whose tolerances decide which changes are negligible.
     on_purpose : bool
-        Whether somebody has changed the state.
+        Whether the user's code has changed the state.
     """
     jump = start.jump
     if jump is None and start.lawful and not on_purpose:

@@ -11,14 +11,14 @@ from tether.structure.pencil import Pencil
 
 __all__ = ["use_kinds"]
 
-# At index 2 and 3 ordinary unknowns are held to this share of the tolerance; measured,
+# At index 2 and 3 ordinary unknowns are held to this share of the tolerance, a measured value; see
 # docs/studies/error-estimates.md.
 HIGH_INDEX_SHARE = 2.0**-7
 USUAL_ESTIMATE = {PLAIN: "classical", REDUCED: "exclude", HIGH: "mechanical"}
 
 
 def use_kinds(state: State, model: Model, options: Options, pencil: Pencil | None) -> bool:
-    """Let the core treat the unknowns by kind; False if that is what it does already."""
+    """Let the core treat the unknowns by kind; return False if it already does."""
     s, kinds = state, model.problem.var_index
     if kinds is None and pencil is not None:
         kinds = pencil.var_index
@@ -37,21 +37,21 @@ def use_kinds(state: State, model: Model, options: Options, pencil: Pencil | Non
     if options.estimate == "auto":
         s.share = HIGH_INDEX_SHARE if high else 1.0
     reaction = (kinds > 1) & ~s.with_slopes
-    if pencil is not None and pencil.dof == 0:     # nothing evolves: they are the result
+    if pencil is not None and pencil.dof == 0:     # nothing evolves: they are the solution
         reaction[:] = False
     s.use_kinds(kinds, reaction, code)
     return True
 
 
 def _estimate(s: State, options: Options, high: bool, reduced: bool) -> str:
-    """Return the error estimate to use; at the start of a run refuse one without a meaning."""
+    """Return the error estimate to use; raise an error at the start if it has no meaning."""
     system = HIGH if high else REDUCED if reduced else PLAIN
     wish = options.estimate
     if wish == "auto":
         return USUAL_ESTIMATE[system]
     if system in ESTIMATES_FOR[wish]:
         return wish
-    known = options.start != "assume"     # otherwise nobody has looked at the index yet
+    known = options.start != "assume"     # otherwise the index has not been determined yet
     if known and s.steps == 0:
         others = tuple(name for name in ESTIMATES if system in ESTIMATES_FOR[name])
         raise ValueError(
@@ -64,10 +64,10 @@ def _estimate(s: State, options: Options, high: bool, reduced: bool) -> str:
 
 
 def _leave_multipliers_out(s: State, model: Model) -> bool:
-    """Keep what a reduced system determines at every step out of the error test.
+    """Leave the multipliers of a reduced system out of the error test.
 
-    Multipliers are exact where the rest is and do not influence what follows (PL2 section 5).
-    Between the steps they are controlled where somebody asks for them.
+    They are exact where the other unknowns are, and do not influence what follows (PL2 section 5).
+    Between the steps they are controlled if they are wanted there.
     """
     determined = model.multipliers
     assert determined is not None

@@ -1,13 +1,13 @@
-"""What a method of integration is to everybody else: read this before you write one.
+"""The interface of a method of integration: read this before you write one.
 
-A run is a sequence of steps in a memory of the core, `State`. A method knows how to take them. It
-gets a memory that is filled in, with functions, tolerances and the end of the interval, and it
-leaves behind, after every step, the new point (`state.t`, `state.y_now`, `state.yp_now`), the
-size and order of the step (`state.last_h`, `state.last_k`) and the counts of its work. All else in
-the memory is its own: nobody but the method reads or writes its history.
+A run is a sequence of steps in the core's memory, a `State`. A method takes the steps. It receives
+a state with functions, tolerances and the end of the interval, and after every step it leaves there
+the new point (`state.t`, `state.y_now`, `state.yp_now`), the size and order of the step
+(`state.last_h`, `state.last_k`) and the counts of its work. Everything else in the state belongs to
+the method: nobody else reads or writes its history.
 
-`Integration` asks for starts and restarts, for steps, and for the polynomial over the last step;
-it does not know which method answers. `tether.run.bdf` is the first one.
+`Integration` requests starts and restarts, steps, and the polynomial over the last step, without
+knowing the method. `tether.run.bdf` is the first one.
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ class DenseOutput(Protocol):
 
 
 class Method(Protocol):
-    """How steps are taken. One object serves all runs: what belongs to a run is in its state."""
+    """How steps are taken. One object serves all runs: the data of a run are in its state."""
 
     def begin(self, state: State, t: float, start: Start, first_step: float) -> int:
-        """Begin at a consistent start, without a past; return a code of the core.
+        """Begin at a consistent start, without a history; return a code of the core.
 
-        A `first_step` of zero leaves its size to the method.
+        If `first_step` is zero the method chooses it.
         """
 
     def advance(self, state: State, count: int) -> int:
-        """Take up to `count` steps; return the code of the core that says why it stopped.
+        """Take up to `count` steps; return the core's code for why it stopped.
 
-        It returns at the end of the interval, where an event function has changed its sign, where
-        the caller wanted to look, and where it cannot go on.
+        It returns at the end of the interval, where an event function has changed its sign, where a
+        comparison is due, and where it cannot continue.
         """
 
     def polynomial(self, state: State) -> Polynomial:
         """Return the polynomial over the last step, of all unknowns."""
 
     def interpolant(self, steps: Steps) -> DenseOutput:
-        """Return the solution between the points of a run that is over."""
+        """Return the solution between the points of a finished run."""
 
     def add_past(self, state: State, times: np.ndarray, values: np.ndarray) -> None:
-        """After `begin`: use the solution at times before, oldest first, as columns."""
+        """After `begin`: use the solution at earlier times, oldest first, one row each."""
 
     def go_on(self, state: State, t: float, start: Start, past: Polynomial) -> None:
-        """Begin at a time within a step where the solution goes on smoothly, with its past."""
+        """Begin within a step where the solution continues smoothly, with its history."""

@@ -20,8 +20,8 @@ STEPS_PER_LOOK = 10_000
 CREEPING_SHARE = 1e-6
 LOOKS_IN_A_ROW = 10
 # ... and if more than this share of its last attempts failed, or its order is below this: a run
-# with many periods ahead has neither. A run with both chatters, and then this larger share, which
-# means 1e6 steps, is enough.
+# that has many periods ahead shows neither. A run that shows both chatters, and then this larger
+# share, which means 1e6 steps, is enough.
 FAILING_SHARE = 0.1
 LOW_ORDER = 2
 CHATTERING_SHARE = 1e-2
@@ -32,16 +32,16 @@ FEWEST_CHANGES = 12
 CLOSE_SHARE = 1e-7
 MOST_CHANGES = 1000
 TIMES_KEPT = 64
-# Intervals that shrink by at least this factor add up to a finite time; it takes this many to tell.
+# Intervals that shrink by at least this factor add up to a finite time; so many are needed to tell.
 LARGEST_RATIO = 0.99
 FEWEST_GAPS = 4
-# The first step after a change of the state, as a share of the interval since the one before: a
-# longer step might pass the next.
+# The first step after a change of the state, as a share of the interval since the previous one: a
+# longer step might pass the next one.
 FIRST_STEP_SHARE = 0.25
 
 
 class Pace:
-    """Notice when steps by the ten thousand do not advance the time.
+    """Notice when tens of thousands of steps do not advance the time.
 
     Examples
     --------
@@ -55,17 +55,17 @@ class Pace:
     def __init__(self, t: float, t_end: float) -> None:
         self.t, self.t_end, self.t_start = t, t_end, t
         self.steps, self.h = 0, 0.0        # the longest mean step since the run became slow
-        self.slow, self.slower = 0, 0      # how often in a row, by either share
+        self.slow, self.slower = 0, 0      # how many times in a row, by either share
 
     def creeps(self, state: State, open_end: bool = False) -> bool:
-        """Tell whether the run would never end, and not because there is so much to see.
+        """Tell whether the run would never end, and not merely because so much happens.
 
-        With an open end, `t_end` may be as far away as one likes: the time so far counts instead.
+        With an open end, `t_end` may be arbitrarily far away: the time so far counts instead.
         """
         taken = state.steps - self.steps
         if taken < STEPS_PER_LOOK:
             return False
-        h = abs(state.t - self.t) / taken      # single steps may go up and down by decades
+        h = abs(state.t - self.t) / taken      # single steps may vary by decades
         left = abs((self.t_start if open_end else self.t_end) - self.t)
         share = h * STEPS_PER_LOOK / left if left else math.inf
         grows = h > 2.0 * self.h
@@ -75,7 +75,7 @@ class Pace:
         return self.slow >= LOOKS_IN_A_ROW and self._in_trouble(state)
 
     def _in_trouble(self, state: State) -> bool:
-        """Tell a run that struggles from one that has many periods ahead."""
+        """Distinguish a run in trouble from one that has many periods ahead."""
         last = read_steps(state)
         failing = np.mean(last["outcome"] != codes.OK) > FAILING_SHARE
         low = np.median(last["order"]) < LOW_ORDER
@@ -95,9 +95,9 @@ class Storm:
     times : deque of float
         The last changes.
     t : float or None
-        Where they accumulate, once that is known.
+        Time at which they accumulate, once known.
     circle : list of int
-        Events that set each other off there without end.
+        Events that cause each other there without end.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Storm:
         self.circle: list[int] = []
 
     def end_in_circle(self, t: float, events: list[int]) -> None:
-        """Take note of events that set each other off without end."""
+        """Record events that cause each other without end."""
         self.t, self.circle = t, sorted(events)
 
     @property
@@ -127,11 +127,11 @@ class Storm:
         return np.abs(np.diff(self.times))[-FEWEST_CHANGES:]
 
     def gap_to(self, t: float) -> float:
-        """Longest step after a change at t that will not pass the next; zero for any."""
+        """Longest step after a change at t that will not pass the next one; zero for no limit."""
         return FIRST_STEP_SHARE * abs(t - self.times[-1]) if self.times else 0.0
 
     def note(self, t: float, left: float) -> bool:
-        """Take note of a change, `left` before the end; tell whether they accumulate."""
+        """Record a change, `left` before the end; tell whether changes accumulate."""
         self.times.append(t)
         self.count += 1
         gaps = self.gaps
@@ -146,7 +146,7 @@ class Storm:
         return self.t is not None
 
     def would_go_on(self) -> bool:
-        """Tell whether the last changes are those of a series that has an end."""
+        """Tell whether the last changes belong to a series that converges."""
         gaps = self.gaps
         if len(gaps) < FEWEST_GAPS:
             return False

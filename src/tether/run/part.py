@@ -1,4 +1,4 @@
-"""Part: what belongs to a run and knows it, without keeping it."""
+"""Part: an object that belongs to a run and refers to it without keeping it alive."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ __all__ = ["Part"]
 class Part:
     """A part of a run.
 
-    It does not keep the run alive, which keeps its parts: in a circle the memory of every run
-    would wait for Python's collector of garbage, and give that most of its work.
+    The run keeps its parts alive, but not the other way round: in a reference cycle the memory of
+    every run would stay until Python's garbage collector runs, which would have most of its work
+    from that.
     """
 
     def __init__(self, run: Integration) -> None:

@@ -19,7 +19,7 @@ class ProgressBar:
         self.next_time = 0.0
 
     def announce(self, text: str) -> None:
-        """Say what is done before the first step."""
+        """Write a line before the first step."""
         self.stream.write(f"\r{text} ...".ljust(WIDTH + 50))
         self.stream.flush()
 
@@ -31,7 +31,7 @@ class ProgressBar:
             self._draw(t, steps, order, h)
 
     def close(self, t: float, steps: int, order: int, h: float) -> None:
-        """Draw the last state and leave the line."""
+        """Draw the final state and end the line."""
         self._draw(t, steps, order, h)
         self.stream.write("\n")
         self.stream.flush()

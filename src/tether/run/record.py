@@ -26,9 +26,9 @@ class Record:
     def __init__(
         self, state: State, keep_steps: bool, t_eval: np.ndarray | None, limit: float = np.inf
     ) -> None:
-        self._earlier: list[_Part] = []        # of states before the present one
-        self._whole: list[Steps] = []          # ... with all of their unknowns
-        self._n_found = 0                      # counted once there are any
+        self._earlier: list[_Part] = []        # parts of earlier states
+        self._whole: list[Steps] = []          # their steps with all unknowns
+        self._n_found = 0                      # updated at the first change of state
         self.keep_steps = keep_steps
         self.t_eval = t_eval
         self._limit = limit                    # bytes of steps beyond which they go to a file
@@ -43,7 +43,7 @@ class Record:
             self._references.append(_Reference(0, 0, values, np.zeros_like(values)))
         n = state.n
         self._begins: list[int] = []           # rows where parts begin ...
-        self._smooth: list[bool] = []          # ... and whether they go on from the row before
+        self._smooth: list[bool] = []  # ... and whether they continue smoothly from the row before
         if self.keep_steps:
             self.t, self.order = np.empty(FIRST_CAPACITY), np.empty(FIRST_CAPACITY, np.intc)
             self.y, self.yp = np.empty((FIRST_CAPACITY, n)), np.empty((FIRST_CAPACITY, n))
@@ -56,9 +56,9 @@ class Record:
                 state.evaluate_at(t_eval, self.y_eval.ravel(), self.yp_eval.ravel())
 
     def go_on(self, state: State, n_user: int, n_found: tuple[int, int]) -> None:
-        """Record another state, whose unknowns and constraints may be others, from here on.
+        """From here on record another state, whose unknowns and constraints may differ.
 
-        `n_found` is how many constraints come from the equations, before and now.
+        `n_found` is the number of constraints that come from the equations, before and now.
         """
         self._n_found, now = n_found
         self._earlier.append(self._part(n_user))
@@ -69,7 +69,7 @@ class Record:
         self._open(state, left)
 
     def note_references(self, references: References) -> None:
-        """Take notice of what the invariants are to keep from here on."""
+        """Record the values that invariants keep from here on."""
         assert references.shift is not None
         shift = np.zeros(self._state.n_constraints)
         shift[len(shift) - len(references.shift) :] = references.shift
@@ -80,7 +80,7 @@ class Record:
 
     @property
     def part_number(self) -> int:
-        """How many states have written before the present one."""
+        """Number of earlier states that have written here."""
         return len(self._earlier)
 
     def times_of(self, part: int) -> np.ndarray:
@@ -93,14 +93,14 @@ class Record:
 
     @property
     def has_room(self) -> bool:
-        """Whether another step fits, or the memory for as many as there are is free."""
+        """Whether another step fits, or there is free memory to double the arrays."""
         if not self.keep_steps or self._state.stored < len(self.t):
             return True
         return 2 * self.size > self._limit or fits(2 * self.size)
 
     @property
     def size(self) -> int:
-        """Bytes of the steps that were kept so far."""
+        """Bytes of the steps stored so far."""
         return sum(part.nbytes for part in (self.t, self.order, self.y, self.yp, self.g))
 
     def reserve(self, rows: int) -> None:
@@ -121,14 +121,14 @@ class Record:
         )
 
     def begin_part(self, t: float, y: np.ndarray, yp: np.ndarray, smooth: bool = False) -> None:
-        """Keep a point where the integration begins, begins anew, or goes on smoothly."""
+        """Store a point where the integration begins, restarts, or continues smoothly."""
         if self.keep_steps:
             self._begins.append(self._state.stored)
             self._smooth.append(smooth)
             self._append(t, y, yp, self._state.k)
 
     def end_step(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
-        """Keep the point where an event cut the last step."""
+        """Store the point where an event cut the last step."""
         if self.keep_steps:
             self._append(t, y, yp, self._state.last_k)
 
@@ -141,12 +141,12 @@ class Record:
         self._state.stored = row + 1
 
     def join_last_part(self) -> None:
-        """Note that the part begun last goes on smoothly from the one before."""
+        """Note that the last part continues smoothly from the one before."""
         if self.keep_steps:
             self._smooth[-1] = True
 
     def steps(self) -> Steps:
-        """Return the steps kept so far."""
+        """Return the steps stored so far."""
         if not self._earlier:
             return self._steps()
         earlier = [part.steps for part in self._earlier if part.steps is not None]
@@ -164,8 +164,8 @@ class Record:
     def drift(self) -> np.ndarray | None:
         """Return the constraints' residual at what `solve_dae` returns, one row per constraint.
 
-        First come those found in the equations. Where fewer hold than at other times the rows
-        left over are NaN.
+        Constraints found in the equations come first. If fewer hold than at other times, the
+        remaining rows are NaN.
         """
         if not self._earlier:
             return None if self._state.n_constraints == 0 else self._drift().T
@@ -181,7 +181,7 @@ class Record:
             rows[:, most : most + part.shape[1] - count] = part[:, count:]
         return np.concatenate(whole).T
 
-    # --- of the present state -----------------------------------------------------------------
+    # --- of the current state -----------------------------------------------------------------
 
     def _steps(self) -> Steps:
         used = self._state.stored
@@ -196,9 +196,9 @@ class Record:
         return self._times[:done], self.y_eval[:done], self.yp_eval[:done]
 
     def _drift(self) -> np.ndarray:
-        """One row per point, one column per constraint.
+        """Return the residuals of the constraints: one row per point, one column per constraint.
 
-        Relative to the values of the start: where invariants have jumped, that shows.
+        They are relative to the values at the start, so that jumps of invariants show.
         """
         if self._state.n_constraints == 0:
             s = self._state
@@ -217,7 +217,7 @@ class Record:
         return rows
 
     def _noted(self, begins: list[int]) -> Iterator[tuple[_Reference, int | None]]:
-        """Give references, each with the row where the next one begins."""
+        """Yield each reference with the row at which the next one begins."""
         return zip(self._references, [*begins[1:], None], strict=False)
 
     def _part(self, n_user: int) -> _Part:
@@ -230,26 +230,26 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class _Reference:
-    """What constraints were compared with from some row on."""
+    """The values that constraints were compared with from some row on."""
 
-    row: int                           # of the steps
-    output: int                        # of the outputs
+    row: int                           # first row of the steps
+    output: int                        # first row of the outputs
     values: np.ndarray
-    shift: np.ndarray                  # from the values of the start
+    shift: np.ndarray                  # from the values at the start
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What was recorded of one state, the user's variables only."""
+    """What was recorded of one state, for the user's variables only."""
 
     steps: Steps | None
     outputs: Outputs | None
     drift: np.ndarray
-    n_found: int                       # constraints that come from the equations
+    n_found: int                       # number of constraints that come from the equations
 
 
 def _require_outputs(count: int, n: int) -> None:
-    """Refuse output times for which there is no memory."""
+    """Raise an error if there is not enough memory for the output times."""
     needed = 2 * 8 * count * n
     if not fits(needed):
         raise MemoryError(

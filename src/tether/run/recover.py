@@ -1,4 +1,4 @@
-"""After a failure: look at the equations where the run stands, and go on from there."""
+"""After a failure: examine the equations at the current point, and continue from there."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["add_leaks", "begin_free", "begin_here", "kinds_here", "look_again"]
 
-# Largest change of y where a run begins anew from consistent values: in units of the tolerance,
-# which is next to nothing where an unknown crosses zero, and of what it does in a step.
+# Largest change of y when a run restarts from consistent values: in tolerances, which can be tiny
+# where an unknown crosses zero, plus this share of the change in a step.
 LARGEST_IN_TOLERANCES = 100.0
 LARGEST_IN_STEPS = 0.01
 
 
 def look_again(run: Integration) -> bool:
-    """Go on from here if the unknowns turn out to be of other kinds."""
+    """Continue from here if the unknowns turn out to have other kinds."""
     s = run.state
     if run.model.is_index_1:
-        return False                       # its kinds follow from the reduction
+        return False                       # the kinds follow from the reduction
     t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
     s.look_after = 2 * s.steps + 100
     from tether.start.high_index import refuse_pencil  # late, to save time
@@ -51,7 +51,7 @@ def look_again(run: Integration) -> bool:
 
 
 def kinds_here(run: Integration) -> Pencil | None:
-    """Find out the kinds of the unknowns where the run stands, in memory of its own."""
+    """Determine the kinds of the unknowns at the current point, in a separate state."""
     s = run.state
     aside = new_state(run.model, run.options)
     aside.t_end, aside.direction, aside.h = s.t_end, s.direction, s.h
@@ -62,10 +62,10 @@ def kinds_here(run: Integration) -> Pencil | None:
 
 
 def begin_here(run: Integration) -> bool:
-    """At index 3 as written: go on from consistent values next to the last ones.
+    """At index 3 as written: restart from consistent values next to the current ones.
 
-    The last velocities are off their hidden constraints by what was within the tolerance. A much
-    shorter step would make multipliers of that.
+    The current velocities deviate from their hidden constraints by errors within the tolerance. A
+    much shorter step would turn these into multipliers.
     """
     s = run.state
     if s.t == s.t_began:
@@ -74,7 +74,7 @@ def begin_here(run: Integration) -> bool:
     first_step, allowed = abs(s.h), LARGEST_IN_TOLERANCES / s.share * s.tolerances
     allowed += LARGEST_IN_STEPS * np.abs(s.last_h * yp)
     allowed[s.kinds > 2] = np.inf
-    s.t_began = t                          # once
+    s.t_began = t                          # only once at this time
     found = run.finder.find(t, y, yp, "auto")
     probe.move_to(s, t, y, yp)
     if not found.success or np.any(np.abs(found.y - y) > allowed):
@@ -83,7 +83,7 @@ def begin_here(run: Integration) -> bool:
 
 
 def begin_free(run: Integration) -> bool:
-    """Go on from here with all conditions free that were frozen."""
+    """Continue from here with all frozen conditions left free."""
     if not run.switching.free_all():
         return False
     s = run.state
@@ -92,9 +92,9 @@ def begin_free(run: Integration) -> bool:
 
 
 def add_leaks(run: Integration) -> bool:
-    """Determine what equations leave open where a run has failed, by tiny terms.
+    """Where a run has failed, let tiny terms determine what the equations leave open.
 
-    Tell whether it goes on.
+    Tell whether the run continues.
     """
     s, model = run.state, run.model
     if model.plan is None or model.reduced is not None or model.shares or run.leaks:

@@ -1,10 +1,10 @@
-"""Go on with another plan where the equations have another structure than before.
+"""Continue with another plan where the structure of the equations has changed.
 
 A plan is made for one structure: unknowns, equations and constraints of the reduced system. It is
-looked at again where an event has changed the state, at a break, where somebody's code has changed
+reconsidered where an event has changed the state, at a break, where the user's code has changed
 what the equations read, where the solution passes a surface on which the structure depends
-(`tether.structure.modes`), and where a run cannot go on. A plan with other unknowns or constraints
-runs in a memory of its own; what a run counts goes along.
+(`tether.structure.modes`), and where a run cannot continue. A plan with other unknowns or
+constraints gets its own state; the counters of the run are carried over.
 """
 
 from __future__ import annotations
@@ -45,24 +45,25 @@ __all__ = [
     "try_another_plan",
 ]
 
-# A run that cannot get beyond a time begins anew this share of the time behind it. By then its
-# steps were a few units of round-off.
+# A run that cannot get past a time restarts this share of the time after it. By then its steps were
+# a few units of round-off.
 BEHIND = 64 * float(np.finfo(float).eps)
-# Before a run is rescued so again it must have covered this share of what was left.
+# Before the next such rescue a run must have covered this share of what was left.
 PROGRESS = 1e-6
-# How often values that were made consistent may turn out to lie in another mode.
+# Limit on how many times values that were made consistent may lie in another mode.
 MOST_MODES = 4
-# How many modes are tried where the one at hand would make the solution jump.
+# Number of modes to try if the current one would make the solution jump.
 MOST_OTHERS = 12
-# Up to this many surfaces at once, all ways to go on are tried ...
+# With up to this many surfaces at once, all ways to continue are tried ...
 MOST_MET = 4
-# ... and if there are more, this many ways.
+# ... and otherwise this many.
 MOST_TRIALS = 30
 # A solution passes smoothly from plan to plan if it changes by less than this many tolerances.
 SMOOTH = 1.0
 # ... and if h^2 times its second derivative changes by less than this.
 KINK = 0.25
-# Relative: second derivatives that differ by less go on smoothly, as far as differences tell.
+# Second derivatives that differ by less than this, relatively, are equal as far as differences
+# tell.
 SAME_CURVATURE = 0.1
 # The share of a step over which the second derivative is taken.
 CURVATURE_SHARE = 1e-3
@@ -77,11 +78,11 @@ def begin_anew(
     before: np.ndarray | None = None,
     passing: Sequence[int] = (),
 ) -> None:
-    """Begin anew at a point where the equations may have another structure.
+    """Restart at a point where the structure of the equations may have changed.
 
     `turned` are the surfaces that the solution passes here; `passing` those on which only frozen
-    conditions depend. Invariants keep their values, unless the state was changed on purpose, from
-    what it was `before`, or what the functions read was.
+    conditions depend. Invariants keep their values, unless the state was deliberately changed from
+    what it was `before`, or what the functions read has changed.
     """
     current = run.is_current
     if before is not None or not current:
@@ -130,7 +131,7 @@ def _begin_anew(
 
 
 def follow_surfaces(run: Integration) -> None:
-    """Stay on surfaces that both sides point at, and leave those that hold the start no longer."""
+    """Stay on surfaces that both sides point at, and leave those that no longer hold the start."""
     if run.model.frozen is None:
         return
     met = run.switching.met
@@ -148,19 +149,19 @@ def follow_surfaces(run: Integration) -> None:
 
 
 def _choose_ways(run: Integration, met: list[int]) -> bool:
-    """Find out how the solution goes on from a point where it meets several surfaces.
+    """Find out how the solution continues from a point where it meets several surfaces.
 
-    It goes to one side of each or stays on some of them. Where it passes all of them, nothing is
-    left to be found. Otherwise it is to stay on all at first; surfaces that it cannot be held on
-    are left, and those that it comes back to are stayed on. Tell whether a way was found; if not,
-    the start lies on all of them, and one can be looked at after the other.
+    It goes to one side of each or stays on some of them. If it passes all of them, there is nothing
+    to do. Otherwise it is first assumed to stay on all; surfaces that cannot hold it are left, and
+    those to which it returns are stayed on. Tell whether a way was found; if not, the start lies on
+    all of them, and they can be examined one after another.
     """
     switching = run.switching
     if switching.passes(met):
         return True
     ways: dict[int, float] | None = dict.fromkeys(met, 0.0)
     tried = []
-    while ways is not None and ways not in tried:      # to and fro until nothing contradicts
+    while ways is not None and ways not in tried:      # back and forth until nothing contradicts
         tried.append(ways)
         switching.assume(ways)
         _begin_along(run)
@@ -181,7 +182,7 @@ def _choose_ways(run: Integration, met: list[int]) -> bool:
 
 
 def _begin_along(run: Integration) -> None:
-    """Begin once more, on the surfaces that the solution is to stay on."""
+    """Restart on the surfaces on which the solution is to stay."""
     point = run.given
     if run.switching.slides != run.model.slides:
         replan(run, point, run.model.sides or None)
@@ -189,7 +190,7 @@ def _begin_along(run: Integration) -> None:
 
 
 def replan(run: Integration, point: Given, sides: Sides | None = None) -> None:
-    """Find out what kind of system it is at a point, and go on with that."""
+    """Determine the structure at a point, and continue with a model for it."""
     model = _find_another(run, point, sides)
     if model is None:
         run.status = Status.EQUATIONS_CHANGED
@@ -208,7 +209,7 @@ def _find_another(
     sides: Sides | None,
     anew: bool = False,
 ) -> Model | None:
-    """Model of the equations as they are now; None if it is not what was asked for."""
+    """Find the model of the equations as they are now; None if it is not what was asked for."""
     options = run.options
     if options.trace == "never":
         return AsWritten(run.problem, run.n, point)
@@ -223,7 +224,7 @@ def _find_another(
 
 
 def _stay(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
-    """Go on with other equations for the same unknowns."""
+    """Continue with other equations for the same unknowns."""
     s = run.state
     run.adopt(model)
     s.fyp_known = s.fyp_exists = s.fyp_constant = s.jacobian_exists = False
@@ -233,7 +234,7 @@ def _stay(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
 
 
 def _move(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
-    """Go on with a model that has other unknowns or constraints, in a memory of its own."""
+    """Continue with a model that has other unknowns or constraints, in a new state."""
     old, owner = run.state, run.model.owner
     run.adopt(model)
     run.state = new_state(model, run.options)
@@ -243,7 +244,7 @@ def _move(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
 
 
 def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
-    """Let a run go on in another memory; `owner` says whose the old unknowns were, -1 nobody's."""
+    """Carry a run over to another state; `owner` has the owners of old unknowns or -1."""
     new.go_on_from(old)
     rows, kept = (s.ring_rows for s in (new, old))
     shared = codes.RING_COLUMNS + min(new.n, old.n)       # y' begins with the user's unknowns
@@ -258,15 +259,15 @@ def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
 
 
 def rescue(run: Integration) -> bool:
-    """Find a way to go on for a run that has failed; tell whether there is one."""
+    """Find a way for a failed run to continue; tell whether there is one."""
     return choose_again(run, failed=True) or _go_on_behind(run)
 
 
 def choose_again(run: Integration, failed: bool = False) -> bool:
-    """Reduce the same system anew where that was done with the values at the start.
+    """Reduce the same system again if the reduction was made with the values at the start.
 
-    Combinations with factors that vary, and the rows chosen of a derivative array, may cease to
-    do on the way though the structure does not change.
+    Combinations with varying factors, and the rows chosen from a derivative array, may stop being
+    suitable during the run though the structure does not change.
     """
     model, s, before = run.model, run.state, run.reduced_at
     if model.reduced is None or not model.only_here or before == s.t:
@@ -285,7 +286,7 @@ def choose_again(run: Integration, failed: bool = False) -> bool:
 
 
 def _go_on_behind(run: Integration) -> bool:
-    """Begin anew with another plan just behind a time that no step has passed, if there is one."""
+    """Restart with another plan just after a time that no step has passed, if there is one."""
     s, before = run.state, run.tried_at
     t = s.t + s.direction * BEHIND * abs(s.t)
     left = (s.t_end - t) * s.direction
@@ -295,10 +296,10 @@ def _go_on_behind(run: Integration) -> bool:
 
 
 def look_at_rank(run: Integration) -> None:
-    """Judge an attempt at which the constraints had another rank than the plan was made for.
+    """Judge an attempt at which the constraints had another rank than the plan expects.
 
-    At a singular configuration of the same equations the run may pass. Where the equations are
-    others no step will, and the run begins anew behind the change (`rescue`).
+    At a singular configuration of the same equations the run may pass. If the equations have
+    changed no step can, and the run restarts after the change (`rescue`).
     """
     s, note, n = run.state, run.note, run.n
     s.rank_changed = False
@@ -315,7 +316,7 @@ def look_at_rank(run: Integration) -> None:
 
 
 def try_another_plan(run: Integration, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
-    """Judge the ranks at a point where the run cannot go on; begin anew if they are others."""
+    """Determine the ranks where the run cannot continue; restart if they have changed."""
     before, note = run.model, run.note
     as_given = run.options.form == "given" or run.problem.var_index is not None
     if before.plan is None or as_given or run.tried_at == t:
@@ -340,9 +341,9 @@ def try_another_plan(run: Integration, t: float, y: np.ndarray, yp: np.ndarray |
 
 
 def _go_through(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
-    """Begin with the values as they are where the same equations have led to them.
+    """Restart with the values as they are if the same equations have led to them.
 
-    In a singular configuration, such as a linkage folded flat, they do not determine multipliers
+    In a singular configuration, such as a linkage folded flat, these do not determine multipliers
     and slopes; a step later they do.
     """
     s = run.state
@@ -363,7 +364,7 @@ def _go_through(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bo
 
 
 def switches(run: Integration, timed: bool) -> list[Switch]:
-    """List the surfaces where the structure may change, with `timed` those of time alone too."""
+    """List the surfaces where the structure may change; with `timed` also those of time alone."""
     model = run.model
     if model.modes is None:
         return []
@@ -375,7 +376,7 @@ def switches(run: Integration, timed: bool) -> list[Switch]:
 
 
 def pass_surfaces(run: Integration) -> None:
-    """End the last step where it passes a surface, and begin anew there in the next mode."""
+    """If the last step passes a surface, end it there and restart in the next mode."""
     whole = run.polynomial()
     polynomial = whole.restricted(run.n)
     found = []
@@ -394,7 +395,7 @@ def pass_surfaces(run: Integration) -> None:
 
 
 def _sides_beyond(model: Model, point: Point, turned: Sequence[int]) -> Sides:
-    """Sides of all surfaces behind a point that lies on some of them."""
+    """Sides of all surfaces beyond a point that lies on some of them."""
     here = model.sides_at(*point)
     return tuple(
         not old if k in turned else here[k] for k, old in enumerate(model.sides)
@@ -402,9 +403,9 @@ def _sides_beyond(model: Model, point: Point, turned: Sequence[int]) -> Sides:
 
 
 def _holds(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
-    """Whether equations as written hold at a point, up to changes of y within the tolerance.
+    """Tell whether equations as written hold at a point, up to changes of y within the tolerance.
 
-    Where they have only begun to contain an unknown they do not determine it well.
+    Equations that have just begun to contain an unknown do not determine it well.
     """
     s = run.state
     if run.model.reduced is not None or s.n != run.n or s.n_constraints:
@@ -424,7 +425,7 @@ def _holds(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
 
 
 def choose_by_slopes(run: Integration, t: float, y: np.ndarray) -> None:
-    """At a start without y': take the mode that the slopes found belong to, if there is one."""
+    """At a start without y': take the mode to which the slopes found belong, if there is one."""
     first, options = run.model, run.options
     if first.modes is None:
         return
@@ -441,9 +442,9 @@ def choose_by_slopes(run: Integration, t: float, y: np.ndarray) -> None:
 
 
 def _settle(run: Integration) -> None:
-    """Look again where values that were made consistent have come to lie on another side.
+    """Replan if values that were made consistent now lie on another side of a surface.
 
-    The stop that a mass has run into may have thrown it back.
+    The stop that a mass has hit may have thrown it back.
     """
     for _ in range(MOST_MODES):
         point, model = (run.t, run.y, run.yp), run.model
@@ -461,9 +462,9 @@ def _settle(run: Integration) -> None:
 
 
 def _avoids_jump_again(run: Integration, point: Point, way: Way) -> bool:
-    """Take the mode at once that avoided a jump when the run went this way the last time.
+    """Take at once the mode that avoided a jump the last time the run passed like this.
 
-    Tell whether it does again.
+    Tell whether it does so again.
     """
     sides, plans = run.ways_without_jump.get(way), run.plans
     if sides is None:
@@ -477,18 +478,18 @@ def _avoids_jump_again(run: Integration, point: Point, way: Way) -> bool:
 def _avoid_jump(
     run: Integration, point: Point, turned: Sequence[int], entered: Sides
 ) -> bool:
-    """Take another mode if that lets unknowns that evolve go on from their values; tell whether.
+    """Take another mode if unknowns that evolve can then keep their values; tell whether.
 
-    Sides were told from algebraic unknowns too, which may jump here: when a switch opens, the
-    voltage over a diode is still what it was, and only with another one does the current go on.
-    `turned` are the surfaces that the solution passes: what they ask for stays. A run that has
-    come to its mode by a jump in the one that it `entered` may go on there without.
+    Sides are also judged from algebraic unknowns, which may jump here: when a switch opens, the
+    voltage over a diode is still the old one, and only with another voltage can the current
+    continue. `turned` are the surfaces that the solution passes, whose sides are fixed. A run that
+    jumped from the mode it `entered` into its current one may continue there without a jump.
     """
     model, start, plans = run.model, run.start, run.plans
     if model.modes is None or not _jumps(run, point[1]):
         return False
     others = _other_modes(model, turned)
-    # not back over what it has just passed: an impact is there to stay
+    # do not return through what was just passed: an impact must stay
     if entered != model.sides and all(model.sides[k] == entered[k] for k in turned):
         others.insert(0, model.sides)
     for sides in others:
@@ -503,10 +504,10 @@ def _avoid_jump(
 
 
 def _take_mode_with_start(run: Integration, point: Point, turned: Sequence[int]) -> bool:
-    """Take another mode if the one at hand has no start and unknowns that evolve go on there.
+    """Take another mode if the current one has no start and unknowns that evolve continue there.
 
-    When a switch closes, a diode that was conducting has to block: with its voltage still zero and
-    that of the supply the equations contradict each other.
+    When a switch closes, a diode that was conducting has to block: while its voltage is still zero
+    and the supply has its own, the equations contradict each other.
     """
     kept, plans = run.kept(), run.plans
     for sides in _other_modes(run.model, turned):
@@ -514,12 +515,12 @@ def _take_mode_with_start(run: Integration, point: Point, turned: Sequence[int])
             run.plans = plans
             return True
     run.go_back_to(kept)
-    _stay(run, run.model, *point[:2])          # its memory may have got other equations
+    _stay(run, run.model, *point[:2])          # its memory may have other equations now
     return False
 
 
 def _other_modes(model: Model, turned: Sequence[int]) -> list[Sides]:
-    """Sides that differ from those of a model in one or two conditions on algebraic unknowns."""
+    """List modes that differ from a model's in one or two conditions on algebraic unknowns."""
     if model.modes is None:
         return []
     free = [k for k in model.modes.moving if k not in turned and k not in model.modes.timed]
@@ -530,14 +531,14 @@ def _other_modes(model: Model, turned: Sequence[int]) -> list[Sides]:
 
 
 def _begin_in(run: Integration, sides: Sides, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
-    """Begin anew in one mode; tell whether there is a consistent start in it."""
+    """Restart in one mode; tell whether it has a consistent start."""
     replan(run, (t, y, yp), sides)
     run.restart(t, y, yp)
     return run.start.success
 
 
 def _goes_on(run: Integration, point: Point) -> bool:
-    """Whether the start lies in its mode and has the values at a point, as far as they evolve."""
+    """Tell whether the start lies in its mode, and unknowns that evolve have kept their values."""
     if _jumps(run, point[1]):
         return False
     there = run.t, run.y, run.yp
@@ -545,7 +546,7 @@ def _goes_on(run: Integration, point: Point) -> bool:
 
 
 def _jumps(run: Integration, y: np.ndarray) -> bool:
-    """Whether the start has changed an unknown whose derivative stands in the equations."""
+    """Tell whether the start has changed an unknown whose derivative occurs in the equations."""
     assert run.model.modes is not None
     change = np.abs(run.start.y[: run.n] - y) * run.state.weights[: run.n]
     return bool(np.any(change[list(run.model.modes.evolving)] > SMOOTH))
@@ -554,15 +555,15 @@ def _jumps(run: Integration, y: np.ndarray) -> bool:
 def keep_history(
     run: Integration, polynomial: Polynomial, t: float, only_without_kink: bool = False
 ) -> bool:
-    """After a new begin at a time within the last step: go on at the order of before.
+    """After a restart at a time within the last step: continue at the previous order.
 
     Tell whether that was done.
 
-    That is right where the solution goes on smoothly, and for most equations only a saving. Where
-    an equation begins to contain an unknown with a factor that was zero it is needed: at order 1
-    the iteration matrix may be singular however small the step is. `only_without_kink` asks for a
-    second derivative that goes on too, as far as a step of the same size shows it: with a past
-    that does not belong to the equations any more, a kink costs more digits than a new begin.
+    That is right where the solution continues smoothly, and with most equations only saves steps.
+    It is needed where an equation begins to contain an unknown with a factor that was zero: at
+    order 1 the iteration matrix may be singular however small the step. With `only_without_kink`
+    the second derivative must also be continuous, as far as a step of the same size shows: with a
+    history that no longer belongs to the equations, a kink costs more digits than a restart.
     """
     s, start, h = run.state, run.start, polynomial.t - polynomial.t_old
     y, yp = polynomial(t)
@@ -578,7 +579,7 @@ def keep_history(
         kink = np.abs(start.ypp - before)
         if np.max(h**2 * kink * s.weights) > KINK:
             return False
-        # derivatives of the solution have a kink of one order less, however short the step is
+        # derivatives of the solution have kinks of lower order, however short the step
         curvature = np.maximum(np.abs(start.ypp), np.abs(before))
         if run.tape is not None and np.any(kink > SAME_CURVATURE * curvature):
             return False
@@ -587,6 +588,6 @@ def keep_history(
 
 
 def _tolerance(run: Integration) -> Tolerance:
-    """Of the user's variables at the present point, and of slopes over the last stride."""
+    """Tolerances of the user's variables at the current point, and of their slopes."""
     tolerance = run.state.tolerances[: run.n]
     return tolerance, tolerance / run.stride

@@ -1,9 +1,9 @@
 """Reverse communication (HK): a run that asks for what it needs instead of calling functions.
 
-The core is compiled and calls functions in the middle of a step. So that a program can own its loop
-all the same, the run goes on in a thread of its own, and whenever it needs something it hands over
-a request and waits. Only one of the two ever runs: the thread stands in for a stack that can be
-left and entered again, which Python has for its own functions only. It ends with the generator.
+The core is compiled and calls functions in the middle of a step. So that a program can have its own
+loop, the run is executed in a separate thread; whenever it needs something it hands over a request
+and waits. Only one of the two is ever running: the thread provides a stack that can be left and
+entered again, which Python offers only for its own functions. It ends with the generator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHORT = {"residual": "the residual", "jacobian": "the pair (F_y, F_yp)", "solve"
 
 @dataclass(eq=False)
 class Request:
-    """What a run of `Bdf.requests` needs, or that it has taken a step.
+    """What a run of `Bdf.requests` needs, or notice of a step.
 
     Attributes
     ----------
@@ -38,13 +38,13 @@ class Request:
     t, y, yp : float, ndarray, ndarray
         The point; for "factor" and "solve" None.
     matrix, b : sparse array, ndarray
-        Of "factor" and "solve".
+        For "factor" and "solve".
     status : Status
-        Of "step": RUNNING as long as more is to come.
+        For "step": RUNNING while the run continues.
     run : Bdf
-        Of "step": the integrator, to be looked at before the loop goes on.
+        For "step": the integrator, which can be examined before the loop continues.
     answer : object
-        The answer, for those who do not `send` it.
+        The answer, unless it is passed by `send`.
 
     Examples
     --------
@@ -70,19 +70,19 @@ class Request:
 
 
 class Closed(BaseException):
-    """Ends a run that nobody asks any more; no handler of exceptions is to stop it."""
+    """Ends a run whose generator was closed; no exception handler should stop it."""
 
 
 @dataclass
 class Raised:
-    """An exception in place of an answer."""
+    """An exception instead of an answer."""
 
     error: BaseException
 
 
 @dataclass
 class Ended:
-    """How the thread has ended: with a status, or an exception."""
+    """How the thread ended: with a status, or an exception."""
 
     status: Status | None = None
     error: BaseException | None = None
@@ -91,7 +91,7 @@ class Ended:
 class Handover:
     """Where a run leaves its requests and finds the answers."""
 
-    name = "answers to requests"         # as a linear solver
+    name = "answers to requests"         # its name as a linear solver
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
@@ -99,7 +99,7 @@ class Handover:
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._closed = False
 
-    # --- the side of the run, in its thread
+    # --- called by the run, in its thread
 
     def ask(self, request: Request) -> Any:
         """Hand over a request and wait for the answer."""
@@ -140,7 +140,7 @@ class Handover:
             ended = Ended(error=error)
         self._requests.put(ended)
 
-    # --- the side of the loop
+    # --- called by the loop
 
     def run(self, work: Callable[[], Status], n: int) -> Generator[Request, Any, Status]:
         """Let `work` run in a thread; yield its requests, and return what it returns."""
@@ -158,7 +158,7 @@ class Handover:
         finally:
             self._closed = True
             self._answers.put(Raised(Closed()))
-            # at the end of the program threads like this one stand still for good
+            # when the interpreter shuts down, daemon threads never continue
             if thread is not threading.current_thread() and not sys.is_finalizing():
                 thread.join()
 
@@ -175,7 +175,7 @@ def _answered(request: Request, n: int) -> Generator[Request, Any, Any]:
 
 
 def _checked(request: Request, answer: Any, n: int) -> Any:
-    """Refuse an answer that is no answer to the request."""
+    """Check an answer; raise an error if it does not fit the request."""
     if request.kind == "step":
         return None
     if request.kind == "factor":

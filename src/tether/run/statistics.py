@@ -36,10 +36,10 @@ class Statistics:
     seconds : float
         Time of the integration.
     checks : int
-        Points at which what was traced was compared with the functions themselves. These calls are
-        not part of `nfev`.
+        Points at which traces were compared with the functions themselves. These calls are not
+        included in `nfev`.
     t, h, order : ndarray or None
-        End, size and order of every accepted step, when every step was kept.
+        End, size and order of every accepted step, if every step was stored.
 
     Examples
     --------

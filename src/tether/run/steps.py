@@ -1,4 +1,4 @@
-"""Steps: the points that were kept of a run, and where its parts begin."""
+"""Steps: the stored points of a run, and where its parts begin."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["Steps", "joined"]
 class Steps:
     """One row for the end of every step, and one for the beginning of every part.
 
-    A part begins where the integration starts, starts anew, or goes on smoothly with other
-    equations. Its first row ends no step.
+    A part begins where the integration starts, restarts, or continues smoothly with other
+    equations. Its first row does not end a step.
     """
 
     t: np.ndarray
     y: np.ndarray                      # one row per time
     yp: np.ndarray
-    order: np.ndarray                  # of the step that ends there; of the next one at a beginning
+    order: np.ndarray  # of the step that ends there; where a part begins, of the next one
     begins: list[int]                  # rows where parts begin, in order ...
-    smooth: list[bool]                 # ... and whether the solution goes on smoothly there
+    smooth: list[bool]                 # ... and whether the solution continues smoothly there
 
     def restricted(self, n: int, first: int = 0) -> Steps:
-        """Return the steps of the unknowns before the n-th, from `first` on."""
+        """Return the steps of the unknowns from `first` to before the n-th."""
         return replace(self, y=self.y[:, first:n], yp=self.yp[:, first:n])
 
     @property
@@ -46,7 +46,7 @@ class Steps:
 
 
 def joined(parts: Sequence[Steps]) -> Steps:
-    """Return steps one after the other as one run."""
+    """Join steps into one run."""
     begins: list[int] = []
     rows = 0
     for part in parts:

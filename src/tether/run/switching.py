@@ -1,15 +1,15 @@
-"""Conditions of a traced function on unknowns: frozen in a step, changed where surfaces are passed.
+"""Conditions of a traced function on unknowns: frozen during a step, changed at surfaces.
 
-While a step is taken every condition keeps the answer it has on one side of its surface
+During a step every condition keeps its answer on one side of its surface
 (`tether.structure.frozen`), so that the step sees a smooth system. After the step the core compares
-the heights above the surfaces with the sides. Where the solution has passed one, the step ends at
-the surface, and the run begins anew on the other side. If it turns back there at once, both sides
-point at the surface, and the run goes on along it (`tether.structure.sliding`) until the share of
-one side is used up.
+the heights above the surfaces with the sides. If the solution has passed one, the step ends at the
+surface, and the run restarts on the other side. If it returns there at once, both sides point at
+the surface, and the run continues along it (`tether.structure.sliding`) until the share of one side
+is used up.
 
-Where a start lies on a surface, the rates of its height on both sides say which way the solution
-goes. If they do not, and where a run cannot go on, conditions are left free: in a step they are
-what the unknowns say.
+If a start lies on a surface, the rates of its height on both sides show where the solution goes. If
+they do not, and where a run cannot continue, conditions are left free: during a step they follow
+the unknowns.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ __all__ = ["Switching"]
 ROUND_OFF = 64.0
 # A solution stays on a surface if its rate is below this share of the larger one.
 AT_REST = 1e-9
-# How often a solution may turn at one time.
+# Limit on how many times a solution may turn at one time.
 MOST_TURNS = 12
-# Starts until the sides of all surfaces are those that the start was found for.
+# Starts to find until it has the sides for which it was found.
 MOST_STARTS = 4
-# How many sets of sides are tried where no start is found with the conditions free.
+# Number of sets of sides to try if there is no start with free conditions.
 MOST_SETS = 100
-# In units of the rounding errors of an equation: what its two sides may differ by on a surface
-# that counts as passed within `ROUND_OFF`. More is a jump.
+# In units of rounding errors: larger differences of an equation between the sides of a surface that
+# is located up to `ROUND_OFF` are a jump.
 KINK = 1e5
-# Up to this many surfaces at once, all sides are looked at.
+# With up to this many surfaces at once, all combinations of sides are examined.
 MOST_TOGETHER = 4
-# A share that is not farther outside of its bounds counts as inside.
+# A share is inside its bounds up to this much.
 SHARE_BESIDE = 1e-6
 
 
@@ -59,32 +59,32 @@ class Switching(Part):
     Attributes
     ----------
     slides : tuple of int
-        Surfaces that the solution is to stay on, as numbers in the plan without sliding.
+        Surfaces on which the solution stays, by their numbers in the plan without sliding.
     """
 
     def __init__(self, run: Integration) -> None:
         super().__init__(run)
         self.slides: tuple[int, ...] = ()
-        self._of: Frozen | None = None         # what the following belongs to
+        self._of: Frozen | None = None         # the conditions to which the following belongs
         self._sides = np.zeros(0)              # 1 above a surface, -1 below, 0 where it is free
         self._bands = np.zeros(0)
-        self._heights: Any = None              # a runner of their program
+        self._heights: Any = None              # runs the program of the heights
         self._state: State | None = None
-        self._model: Model | None = None       # whose inputs the programs have
-        self._functions: tuple[int, ...] = ()  # of the surfaces that can be slid on, in order
-        # of surfaces, by their functions:
-        self._expected: dict[int, float] = {}  # sides at the start to be found next
-        self._forced: set[int] = set()         # those of them that are certain
-        self._turned: dict[int, float] = {}    # when they were passed last
-        self._left: set[int] = set()           # those that the solution has just come off
+        self._model: Model | None = None       # the model that gave the programs their inputs
+        self._functions: tuple[int, ...] = ()  # of the surfaces that allow sliding, in order
+        # by functions of the surfaces:
+        self._expected: dict[int, float] = {}  # sides for the next start
+        self._forced: set[int] = set()         # which of these are certain
+        self._turned: dict[int, float] = {}    # when they were last passed
+        self._left: set[int] = set()           # those that the solution has just left
         self._given_up: set[int] = set()       # conditions that are left free
-        self._at_poles: set[int] = set()       # those passed where their heights have no zero
-        self._t_turn, self._turns = np.nan, 0  # so many turns at the same time
+        self._at_poles: set[int] = set()       # those passed at a pole of their height
+        self._t_turn, self._turns = np.nan, 0  # and the number of turns at that time
 
     # --- where the solution goes ----------------------------------------------------------------
 
     def turn(self, t: float, passing: Sequence[int]) -> None:
-        """Decide how the solution goes on from surfaces that it has reached."""
+        """Decide how the solution continues from surfaces that it has reached."""
         assert self._of is not None
         found = self._of.surfaces
         self._expect_sides(self._sides)
@@ -108,7 +108,7 @@ class Switching(Part):
         self.slides = tuple(sorted(left))
 
     def _count_turns(self, t: float, passing: Sequence[int]) -> None:
-        """Notice when a solution turns again and again at the same time, and give up then."""
+        """Leave conditions free if a solution turns again and again at the same time."""
         assert self._of is not None
         same = abs(t - self._t_turn) <= ROUND_OFF * EPS * abs(t)
         self._t_turn, self._turns = t, self._turns + 1 if same else 0
@@ -122,7 +122,7 @@ class Switching(Part):
         self._turned[function] = t
 
     def _is_back(self, function: int, t: float) -> bool:
-        """Whether the solution comes back to a surface right where it has passed it."""
+        """Tell whether the solution returns to a surface right where it passed it."""
         return bool(abs(t - self._turned.get(function, np.inf)) <= ROUND_OFF * EPS * abs(t))
 
     def _stay_on(self, function: int, slides: list[int]) -> None:
@@ -133,13 +133,13 @@ class Switching(Part):
             self._given_up.add(function)
 
     def leave_surfaces(self) -> None:
-        """Slide on nothing any more: the state or the functions were changed."""
+        """Stop sliding: the state or the functions have changed."""
         self.slides = ()
         self._expected, self._forced, self._given_up = {}, set(), set()
         self._at_poles = set()
 
     def give_up_sliding(self) -> None:
-        """Leave conditions free where the solution cannot be kept on their surfaces."""
+        """Leave conditions free if the solution cannot be kept on their surfaces."""
         self._given_up.update(self._functions[k] for k in self.slides)
         self.slides = ()
         self._expected, self._forced = {}, set()
@@ -147,7 +147,7 @@ class Switching(Part):
     # --- starts ---------------------------------------------------------------------------------
 
     def find_start(self, mode: str) -> None:
-        """Find consistent values for the run, with conditions frozen on the sides they lie on."""
+        """Find consistent values for the run, with conditions frozen where they lie."""
         run = self.run
         self.prepare_start()
         for _ in range(MOST_STARTS):
@@ -162,20 +162,20 @@ class Switching(Part):
         self.settle_start()
 
     def prepare_start(self) -> None:
-        """Freeze conditions where it is known on which sides the start will be; free the others."""
+        """Freeze conditions where the sides of the start are known; free the others."""
         frozen = self._follow_model()
         if frozen is not None:
             self._put([self._expected.get(s.function, 0.0) for s in frozen.surfaces])
 
     def go_on(self) -> None:
-        """Go on where the run stands with a model that has other inputs, or other conditions."""
+        """Continue from the current point with other inputs, or other conditions."""
         frozen, s = self._follow_model(), self.run.state
         if frozen is not None:
             n = frozen.traced.n
             self._put(self._sides_at(frozen, s.t, s.y_now[:n], s.yp_now[:n]))
 
     def _follow_model(self) -> Frozen | None:
-        """Take notice of the model that is run; return its conditions, None if it has none."""
+        """Take over the conditions of the current model; return them, None if it has none."""
         run = self.run
         frozen = run.model.frozen
         if frozen is None:
@@ -195,7 +195,7 @@ class Switching(Part):
     def _sides_at(
         self, frozen: Frozen, t: float, y: np.ndarray, yp: np.ndarray
     ) -> np.ndarray:
-        """Sides of all surfaces on which a point lies, with the bands in which it lies on them."""
+        """Return a point's sides of all surfaces; set the bands that count as on a surface."""
         pairs = frozen.sizes.new(self.run.model.values).values(t, y, yp).reshape(-1, 2)
         self._bands = ROUND_OFF * EPS * np.abs(pairs).sum(axis=1)
         heights = self._heights.values(t, y, yp)
@@ -204,13 +204,13 @@ class Switching(Part):
             if not surface.conditions:
                 sides[k] = 1.0
             elif surface.function in self._at_poles:
-                self._bands[k] = 0.0           # what its terms are there says nothing elsewhere
+                self._bands[k] = 0.0           # the terms there say nothing about other points
             elif surface.function in self._given_up:
                 sides[k], self._bands[k] = 0.0, np.inf
         return sides
 
     def settle_start(self) -> bool:
-        """Freeze conditions where the start lies; tell whether it is to be found once more."""
+        """Freeze conditions where the start lies; tell whether it must be found again."""
         frozen, start = self._of, self.run.start
         if frozen is None or not start.success:
             return False
@@ -233,10 +233,10 @@ class Switching(Part):
         return False
 
     def search_sides(self, mode: str) -> None:
-        """Look for a start on other sides of the surfaces, where none was found on those expected.
+        """If no start was found on the expected sides of surfaces, look for one on other sides.
 
-        All conditions are frozen, at first as the values given have them. Then those are turned
-        that the values found contradict, all of them or one, until no condition contradicts.
+        All conditions are frozen, first as they are for the given values. Then the conditions that
+        the found values contradict are reversed, all at once or one by one, until there are none.
         """
         run, frozen = self.run, self._of
         if frozen is None or frozen.shares or run.start.success:
@@ -272,7 +272,7 @@ class Switching(Part):
 
     @property
     def met(self) -> list[int]:
-        """Functions of the surfaces that the start lies on, as far as they can be slid on."""
+        """Functions of the surfaces on which the start lies, if they allow sliding."""
         if self._of is None:
             return []
         t, on = self.run.given[0], {self._functions[k] for k in self.slides}
@@ -290,11 +290,11 @@ class Switching(Part):
         return [function for function in self._functions if function in on - off]
 
     def _with_jump(self, reached: list[int]) -> list[int]:
-        """Those of some surfaces through the start on which the equations jump.
+        """Return those of some surfaces through the start on which the equations jump.
 
-        A solution passes a mere kink, or comes off it, and is never held there: both sides say the
-        same on the surface. Since conditions may depend on each other, the others are looked at on
-        all their sides as far as there are few.
+        A solution passes or leaves a mere kink and is never held there: both sides agree on the
+        surface. Since conditions may depend on each other, all sides of the other surfaces are
+        examined if there are few.
         """
         few = len(reached) <= MOST_TOGETHER
         ways = product((1.0, -1.0), repeat=len(reached)) if few else [self._sides[reached]]
@@ -312,7 +312,7 @@ class Switching(Part):
     def _equations_on(
         self, reached: list[int], sides: Sequence[float]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Values of the equations at the start on sides of some surfaces, and their errors."""
+        """Return values of the equations at the start for some sides, and their errors."""
         frozen, run = self._of, self.run
         assert frozen is not None
         n, chosen = frozen.traced.n, self._sides.copy()
@@ -321,7 +321,7 @@ class Switching(Part):
         return runner.values_with_errors(run.given[0], run.start.y[:n], run.start.yp[:n])
 
     def passes(self, met: list[int]) -> bool:
-        """Whether the start has come to lie on one side of every surface met, and moves off it.
+        """Tell whether the start lies on one side of every surface met and moves away from it.
 
         Or it stays on it, as before.
         """
@@ -333,7 +333,7 @@ class Switching(Part):
         return all(f in slid or ways[f] for f in met) and self.better_ways(ways) == ways
 
     def assume(self, ways: dict[int, float]) -> None:
-        """Let the next start be found above or below surfaces, or sliding on them."""
+        """For the next start, assume sides of surfaces, or sliding on them."""
         self._expect_sides(self._sides)
         for function, side in ways.items():
             self._go_to(function, side, self.run.given[0])
@@ -341,10 +341,10 @@ class Switching(Part):
         self.slides = tuple(slid)
 
     def better_ways(self, ways: dict[int, float]) -> dict[int, float] | None:
-        """Correct the ways assumed for a start where it contradicts; None if there is no start.
+        """Correct ways that contradict the start found for them; None if there is no start.
 
-        Where a share is used up, the solution goes to the side that has all of it; where a height
-        returns to zero, it stays.
+        If a share is used up, the solution goes to the side that has all of it; if a height returns
+        to zero, it stays.
         """
         frozen, run = self._of, self.run
         if frozen is None or not run.start.success:
@@ -364,15 +364,15 @@ class Switching(Part):
         return better
 
     def stand_on(self, functions: Sequence[int]) -> None:
-        """Let the next start be found with conditions free where it lies on their surfaces."""
+        """Leave conditions free at the next start if it lies on their surfaces."""
         self._expect_sides(self._sides)
         self._expected.update(dict.fromkeys(functions, 0.0))
         self.slides = ()
 
     def decide_on_surfaces(self) -> bool:
-        """Look at surfaces that the start lies on; tell whether it is to be found once more.
+        """Examine surfaces on which the start lies; tell whether it must be found again.
 
-        Where the heights rise or fall on both sides the solution goes to one of them; where both
+        If the height rises on both sides, or falls on both, the solution goes to that side; if both
         sides point at the surface it stays.
         """
         frozen, run = self._of, self.run
@@ -402,11 +402,11 @@ class Switching(Part):
                 else:
                     self._go_to(function, way, run.given[0])
                 return True
-            run.shorten_first_step(abs(run.state.h))       # where the search for starts was
+            run.shorten_first_step(abs(run.state.h))  # the search for starts has moved the state
         return False
 
     def leave_without_mixture(self) -> bool:
-        """Leave surfaces that no mixture of both sides holds the start on; tell whether it did."""
+        """Leave surfaces on which no mixture of sides holds the start; tell if there were any."""
         run = self.run
         shares = run.start.y[run.n : run.n + run.model.shares]
         held = (shares >= -SHARE_BESIDE) & (shares <= 1.0 + SHARE_BESIDE)
@@ -417,9 +417,9 @@ class Switching(Part):
         return True
 
     def _expect_sides(self, sides: np.ndarray) -> None:
-        """Let the next start be found on these sides of the surfaces, unless it lies on others.
+        """Expect the next start on these sides of the surfaces, unless it lies on others.
 
-        One that the solution has just come off is never exactly on its surface: its side is known.
+        A solution that has just left a surface is never exactly on it: its side is certain.
         """
         assert self._of is not None
         t = self.run.given[0]
@@ -442,7 +442,7 @@ class Switching(Part):
     # --- steps ----------------------------------------------------------------------------------
 
     def passed(self, polynomial: Polynomial) -> list[tuple[float, int]]:
-        """Surfaces passed in the last step, and when; conditions that are decided get frozen."""
+        """Return surfaces passed in the last step, and when; freeze conditions now decided."""
         frozen, run = self._of, self.run
         if frozen is None or run.model.frozen is not frozen:
             return []
@@ -457,7 +457,7 @@ class Switching(Part):
         return [(self._locate(int(k), on_user), int(k)) for k in np.flatnonzero(beyond)]
 
     def _locate(self, k: int, polynomial: Polynomial) -> float:
-        """When a height changes its sign in the last step; notice where it does so at a pole."""
+        """Return when a height changes its sign in the last step; note if it does so at a pole."""
         assert self._of is not None
 
         def height(t: float) -> float:
@@ -475,7 +475,7 @@ class Switching(Part):
         return t
 
     def free_all(self) -> bool:
-        """Leave all conditions free where the run cannot go on; tell whether any was frozen."""
+        """Free all conditions if the run cannot continue; tell whether any was frozen."""
         frozen = self._of
         if frozen is None or self.run.model.frozen is not frozen or frozen.shares:
             return False
@@ -491,15 +491,15 @@ def _turned(sides: tuple[float, ...], wrong: Sequence[int]) -> tuple[float, ...]
 
 
 def _differ(one: Any, other: Any) -> bool:
-    """Whether values differ by more than their errors; not-a-number differs from everything."""
+    """Tell whether values differ by more than their errors; NaN differs from everything."""
     (above, error_above), (below, error_below) = one, other
     return not bool(np.all(np.abs(above - below) <= KINK * (error_above + error_below)))
 
 
 def _way(rates: Sequence[float]) -> float | None:
-    """Side that a solution on a surface goes to, by the rates above and below; 0 if it stays.
+    """Side to which a solution on a surface goes, by the rates above and below; 0 if it stays.
 
-    None where that is open: it goes along, or could go either way.
+    None if undecided: it moves along the surface, or could go either way.
     """
     if len(rates) < 2 or not np.all(np.isfinite(rates)):
         return None

@@ -1,10 +1,10 @@
-"""Trust, and verify: compare what runs with the functions it was traced from, along a run.
+"""Compare programs with the functions that they were traced from, during a run.
 
-A trace is compared with its function around the start when it is made (`tether.trace.verify`).
-Beyond that, a function may behave differently on a branch that is met later, or read something
-that changes without anybody's notice. So the two are compared again at the start of a run that
-uses a trace of before, at the first step after every switch and on every new branch, at steps
-drawn by lot, and at the last; how often is a question of the time it takes (`tether.plan.ledger`).
+A trace is compared with its function around the start when it is made (`tether.trace.verify`). But
+a function may behave differently on a branch that is met later, or read something that changes
+unnoticed. So they are compared again at the start of a run that uses an earlier trace, at the first
+step after every switch and on every new branch, at random steps, and at the last one; how many
+times depends on the time it takes (`tether.plan.ledger`).
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 __all__ = ["Trust"]
 
 log = logging.getLogger("tether")
-log.addHandler(logging.NullHandler())          # who wants to read it adds a handler
+log.addHandler(logging.NullHandler())          # applications that want to read it add a handler
 
-# Comparisons after switches and on new branches that a run makes whatever they cost.
+# Comparisons after switches and on new branches that a run makes at any cost.
 FREE_COMPARISONS = 16
-# Branches known from earlier runs leave room for as many new ones; those of a function that has
-# more are only watched in runs that are compared anyway.
+# Branches known from earlier runs must leave room for as many new ones; if a function has more
+# branches, they are only watched in runs that are compared anyway.
 MOST_KNOWN = branches.MOST_BRANCHES - FREE_COMPARISONS
 
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """A program that runs, beside its function, and what it is called in messages."""
+    """A program that runs, with its function, and its name in messages."""
 
     pair: Pair | ArrayPair
     key: Hashable
     value: Callable[[int], tuple[str, str]]    # name of a value, and where it is written
 
     def words(self, found: Difference, t: float) -> str:
-        """Say what differs, and where it is written."""
+        """Describe the difference, and where it is written."""
         if found.error is not None:
             kind, text = type(found.error).__name__, str(found.error)
             place = place_of_error(found.error)
@@ -104,11 +104,11 @@ def _events(events: TracedEvents, args: Sequence[Any]) -> _Program:
 class Trust(Part):
     """The comparisons of one run."""
 
-    points = 0                                 # at which a comparison was made
-    refused = False                            # whether the last difference is remembered
+    points = 0                                 # number of comparisons
+    refused = False  # whether the last difference made a function untraceable
     _plan: Plan | None = None                  # of the equations
-    _own_ledger: Ledger | None = None          # of the equations, too
-    _ledger: Ledger | None = None              # None: everything is called
+    _own_ledger: Ledger | None = None          # of the equations as well
+    _ledger: Ledger | None = None              # None: no programs
     _due = _restarted = False
     _left, _draws = FREE_COMPARISONS, 0
     _programs: list[_Program] | None = None
@@ -122,7 +122,7 @@ class Trust(Part):
     # --- what runs ----------------------------------------------------------------------------
 
     def adopt(self, model: Model) -> None:
-        """Take notice of the model that is run from now on."""
+        """Compare this model from now on."""
         self._programs = self._watching = None
         self._plan, ledger = model.plan, model.ledger
         if ledger is not self._own_ledger:
@@ -134,7 +134,7 @@ class Trust(Part):
         self._due = ledger is not None and ledger.begin_run()
 
     def watch(self, state: State) -> None:
-        """Let the core tell when a comparison is wanted, from a start or restart on."""
+        """Let the core report when a comparison is due, from a start or restart on."""
         ledger = self._ledger
         self._restarted = state.steps > 0
         if ledger is None or not self._due:
@@ -167,9 +167,9 @@ class Trust(Part):
     # --- at the start -------------------------------------------------------------------------
 
     def refuses(self, model: Model, t: float, y: np.ndarray, yp: np.ndarray | None) -> str:
-        """Compare at the start; return what differs, so that the function is called instead.
+        """Compare at the start; return any difference, so that the function is called instead.
 
-        A plan that was made for this run has been compared already.
+        A plan that was made for this run has already been compared.
         """
         self.adopt(model)
         ledger = self._own_ledger
@@ -180,7 +180,7 @@ class Trust(Part):
         return ""
 
     def refuses_constraints(self, t: float, y: np.ndarray) -> bool:
-        """Compare constraints and invariants at the start; tell if one has to be called."""
+        """Compare constraints and invariants at the start; tell whether one must be called."""
         traced = self.run.model.constraints.traced
         if not traced:
             return False
@@ -190,9 +190,9 @@ class Trust(Part):
         return bool(programs) and self._due and self._differs_at(t, y, None, programs)
 
     def refuses_events(self, events: TracedEvents | None) -> bool:
-        """Compare events at the start; tell if they have to be called.
+        """Compare events at the start; tell whether they must be called.
 
-        Later that would not do: they have been trusted until then.
+        That is too late after the first step, as they have been trusted until then.
         """
         s = self.run.state
         self._events, self._programs = events, None
@@ -205,23 +205,23 @@ class Trust(Part):
         return False
 
     def forget_events(self) -> None:
-        """Take notice that the events are called from now on."""
+        """Note that the events are called from now on."""
         self._events = self._programs = None
 
     def _is_old(self, plan: Plan) -> bool:
-        """Whether a plan was not made, and compared, just now."""
+        """Tell whether a plan was made, and compared, before this run."""
         if plan.ledger is not self._ledger:
             plan.ledger.begin_run()
         return plan.ledger.runs > 1
 
     def starts_wrong(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
-        """Compare where no start was found, whatever that costs."""
+        """Compare where no start was found, at any cost."""
         return self._ledger is not None and self._differs_at(t, y, yp)
 
     # --- along the run ------------------------------------------------------------------------
 
     def objects(self, code: int, seconds: float) -> bool:
-        """After steps of the core that took so long: compare if it is time; tell if it differs."""
+        """Compare after steps that took so long, if it is time; tell if there is a difference."""
         ledger = self._ledger
         if ledger is None:
             return False
@@ -238,7 +238,7 @@ class Trust(Part):
             self._ledger.run_seconds += seconds
 
     def _is_time(self, s: State, code: int, ledger: Ledger) -> bool:
-        """Tell whether to compare now: always for some reasons, else if it can be paid for."""
+        """Tell whether to compare now: always for some reasons, otherwise if the time allows."""
         wanted = code == codes.REACHED_END and self._due
         if s.to_compare or (code == codes.EVENT_FOUND and self._due):
             s.to_compare = False
@@ -264,7 +264,7 @@ class Trust(Part):
         return False
 
     def _differs_where_tried(self, s: State) -> bool:
-        """Compare at the last attempt of a run that cannot go on; a function may raise there."""
+        """Compare at the last attempt of a run that cannot continue; a function may raise there."""
         y, yp = s.y_tried, s.yp_tried
         if not (np.isfinite(y).all() and np.isfinite(yp).all()):
             return False
@@ -274,7 +274,7 @@ class Trust(Part):
         self, t: float, y: np.ndarray, yp: np.ndarray | None,
         programs: list[_Program] | None = None, forgiving: bool = False,
     ) -> bool:
-        """Compare at a point; a difference is written down and ends the trace."""
+        """Compare at a point; a difference is recorded and ends the use of the trace."""
         assert self._ledger is not None
         began = time.perf_counter()
         slopes = np.zeros_like(y) if yp is None else yp
@@ -290,7 +290,7 @@ class Trust(Part):
         return False
 
     def _end(self, program: _Program, found: Difference, t: float) -> None:
-        """Write down what differs; a function that was traced wrongly is not traced again.
+        """Record a difference; a function that was traced wrongly is not traced again.
 
         One that raises may be traced for other values.
         """

@@ -1,4 +1,4 @@
-"""Events: what they ask for, where they happen, and what they change."""
+"""Events: their attributes, where they happen, and what they change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tether.structure.modes import Modes
 
 EPS = np.finfo(float).eps
-MOST_PROGRAMS = 8              # in one run, for events that read what keeps changing
+MOST_PROGRAMS = 8              # in one run, for events whose inputs keep changing
 
 
 @dataclass
@@ -36,9 +36,9 @@ class Event:
     y: list[np.ndarray] = field(default_factory=list)
     yp: list[np.ndarray] = field(default_factory=list)
     counted: int = 0                           # occurrences that count towards `stops_after`
-    unknowns: np.ndarray | None = None         # it depends on these; None: not known
+    unknowns: np.ndarray | None = None         # the unknowns it depends on; None: not known
     number: int = 0                            # among the user's events
-    name: str = ""                             # in summaries and pictures
+    name: str = ""                             # in summaries and plots
 
     def value(self, t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> float:
         """Call the function."""
@@ -48,7 +48,7 @@ class Event:
         return adapters.single_number(self.number, found)
 
     def value_or_nan(self, t: float, y: np.ndarray, yp: np.ndarray, args: tuple) -> float:
-        """Call the function where it may have no value, with NumPy's warnings off."""
+        """Call the function where it may have no value, and return NaN if so."""
         try:
             return self.value(t, y, yp, args)
         except adapters.DOMAIN_ERRORS:
@@ -60,7 +60,7 @@ class Event:
         return self.counted >= self.stops_after
 
     def see_first(self, n: int) -> None:
-        """Let the functions see the first n unknowns only: integrals come behind them."""
+        """Pass only the first n unknowns to the functions: the others are integrals."""
         fun, apply, number = self.fun, self.apply, self.number
         self.fun = lambda t, y, yp, *args: fun(t, y[:n], yp[:n], *args)
 
@@ -88,13 +88,13 @@ class Switch(Event):
     """A surface on which the structure of the equations depends, `tether.structure.modes`."""
 
     surface: int = 0
-    side: float = 0.0                          # sign of the function where the present plan holds
+    side: float = 0.0                          # sign of the function where the current plan holds
 
     @classmethod
     def of(
         cls, modes: Modes, surface: int, args: np.ndarray, below: bool, band: float
     ) -> Switch:
-        """Look out for the point where the solution passes a surface, by more than a band.
+        """Watch for the point where the solution passes a surface by more than a band.
 
         A solution that begins on a surface may be held there by the equations, up to errors.
         """
@@ -108,7 +108,7 @@ class Switch(Event):
         )
 
     def report(self, t: float, y: np.ndarray, yp: np.ndarray) -> None:
-        """Report nothing: it is no event of the user's."""
+        """Report nothing: this is not a user's event."""
 
 
 def check_events(events: Any, args: tuple) -> list[Event]:
@@ -126,7 +126,7 @@ def check_events(events: Any, args: tuple) -> list[Event]:
 
 
 def _names_of(functions: Sequence[Any]) -> list[str]:
-    """Name events after their functions, and by their numbers where these have no name."""
+    """Name events after their functions, or number them if these have no unique names."""
     names = [getattr(fun, "__name__", "") for fun in functions]
     return [
         name if name.isidentifier() and names.count(name) == 1 else f"event {number}"
@@ -163,18 +163,18 @@ def _of_three(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def restricted(fun: Callable[..., Any], n_user: int, n: int) -> Callable[..., Any]:
-    """Hand the first of n unknowns on to a function of the user's."""
+    """Pass only the user's unknowns to a user's function."""
     if n_user == n:
         return fun
     return lambda t, y, yp, *args: fun(t, y[:n_user], yp[:n_user], *args)
 
 
 class EventFunctions:
-    """The event functions behind the core's seam: as a program where they can be traced.
+    """The event functions of a state: as a program if they can be traced.
 
-    A program has the values in it that the functions read when it was made. They are compared
-    where somebody's code may have changed them; a function of the user's that is called in every
-    step, as a residual that cannot be traced is, might do so at any time, and then the events are
+    A program contains the values that the functions read when it was made. These are compared again
+    whenever the user's code may have changed them. A user's function that is called in every step,
+    such as a residual that cannot be traced, could change them at any time; the events are then
     called as well.
     """
 
@@ -194,7 +194,7 @@ class EventFunctions:
         self._put()
 
     def _trace(self, functions: Sequence[Callable[..., float]]) -> TracedEvents | None:
-        """Make a program of some functions; None where that cannot be, or must not."""
+        """Make a program of some functions; None if that is impossible or not allowed."""
         s = self.state
         if self.run.options.trace == "never" or self.run.model.calls_back:
             return None
@@ -202,7 +202,7 @@ class EventFunctions:
         return traced_events(functions, self.run.n, s.t, y, yp, self.args)
 
     def _unknowns(self, program: TracedEvents | None) -> np.ndarray:
-        """Mark the user's variables that must be right between the steps for the events to be."""
+        """Mark the user's variables that must be accurate between the steps for the events."""
         n = self.run.n
         if program is not None:
             return program.unknowns(n)
@@ -226,7 +226,7 @@ class EventFunctions:
         self.run.ask(self._unknowns(self.program))
 
     def refresh(self) -> None:
-        """Take notice if somebody's code has changed what the functions read."""
+        """Check whether the user's code has changed what the functions read."""
         if self.program is None:
             return
         now = read_events(self.functions, self.run.n, self.state.n, self.args)
@@ -240,7 +240,7 @@ class EventFunctions:
 
     @property
     def turns(self) -> tuple[SwitchTimes | None, np.ndarray]:
-        """When events that depend on time alone happen, for which inputs."""
+        """Times of events that depend on time alone, and the inputs for which they hold."""
         if self.program is None:
             return None, np.zeros(0)
         if self._turns_of is not self.program:
@@ -253,13 +253,13 @@ class EventFunctions:
         return self.program is None or self.turns[0] is not None
 
     def evaluate(self) -> None:
-        """Take the values at the present point as those to change sign."""
+        """Compare signs with the values at the current point from now on."""
         if core_events.evaluate_events(self.state) > 0:
             self._call("g_old")
         adapters.raise_users(self.state)
 
     def call_instead(self) -> None:
-        """Where the program gives no number: let the functions say what they think from now on."""
+        """Call the functions from now on, since their program returns NaN."""
         self.run.trust.forget_events()
         self.program = None
         self._put()
@@ -267,7 +267,7 @@ class EventFunctions:
     def time_of(
         self, number: int, interpolant: Polynomial, old: float, new: float
     ) -> float:
-        """Time within the step at which one of the functions is zero."""
+        """Return the time within the step at which one of the functions is zero."""
         if self.program is not None:
             t = core_events.time_of(self.state, number, interpolant.t_old)
             if t == t:
@@ -284,7 +284,7 @@ class EventFunctions:
 def locate(
     event: Event, interpolant: Polynomial, args: tuple, old: float, new: float
 ) -> float:
-    """Time within the step at which a function that is called is zero on the interpolant."""
+    """Return the time within the step at which a called function is zero on the interpolant."""
     if old == 0.0:
         return interpolant.t_old
     if new == 0.0:
@@ -299,7 +299,7 @@ def locate(
 def find_zero(
     g: Callable[[float], float], a: float, b: float, ga: float, gb: float, close: float
 ) -> float:
-    """Zero of a function between a and b, where it has values of different sign.
+    """Return a zero of a function between a and b, where its values have different signs.
 
     Examples
     --------
