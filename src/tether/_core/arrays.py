@@ -1,6 +1,6 @@
-"""Addresses of NumPy's arrays, behind the pointers of the core.
+"""Addresses of NumPy arrays, for the pointers of the core.
 
-What makes an array keeps it alive. Where the core is not compiled an array is its own address.
+Whoever makes an array must keep it alive. Uncompiled, an array is its own address.
 """
 
 import cython
@@ -10,7 +10,7 @@ if cython.compiled:
 
 
 def is_plain_array(array, kind):
-    """Tell whether `array` is a vector of NumPy's with numbers of a kind, one after the other."""
+    """Tell whether `array` is a contiguous NumPy vector of the given type."""
     return (
         cnp.PyArray_CheckExact(array)
         and cnp.PyArray_TYPE(array) == kind
@@ -31,7 +31,7 @@ def address(array):
 
 
 def integer_address(array):
-    """As `address`, for C integers."""
+    """Like `address`, for C integers."""
     if cython.compiled:
         if is_plain_array(array, cnp.NPY_INT):
             return cython.cast(cython.p_int, cnp.PyArray_DATA(array))
@@ -41,7 +41,7 @@ def integer_address(array):
 
 
 def byte_address(array):
-    """As `address`, for signed bytes."""
+    """Like `address`, for signed bytes."""
     if cython.compiled:
         if is_plain_array(array, cnp.NPY_BYTE):
             return cython.cast(cython.pointer(cython.schar), cnp.PyArray_DATA(array))

@@ -14,18 +14,18 @@ cdef dgbtrs_t dgbtrs
 
 cdef class BandLU(Factors):
     cdef public int kl, ku
-    cdef bint narrow                  # eliminated by the loops here, not by LAPACK
-    cdef int height                   # of a column: what is above it, and kl rows for exchanges
+    cdef bint narrow                  # eliminated by the loops here rather than by LAPACK
+    cdef int height                   # of a stored column: the band and kl rows for fill-in
     cdef int width                    # diagonals of U above the main one
     cdef long long size
-    cdef list owned                   # the memory behind the pointers
+    cdef list owned                   # owns the memory behind the pointers
     cdef double* ab                   # the band, column by column
-    cdef double* inverse              # of the pivots
+    cdef double* inverse              # reciprocals of the pivots
     cdef double* x
-    cdef long long* where             # of each entry in the band
-    cdef int* row                     # in the order of the band
+    cdef long long* where             # position of each entry in the band
+    cdef int* row                     # rows and columns in the order of the band
     cdef int* column
-    cdef int* pivot                   # so many rows below the diagonal; by LAPACK: which row
+    cdef int* pivot                   # rows below the diagonal; from LAPACK: the row's index
 
 cdef int eliminate(BandLU f) noexcept nogil
 cdef void substitute(BandLU f) noexcept nogil

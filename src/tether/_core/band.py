@@ -1,9 +1,9 @@
 """LU factors of a band: rows and columns in an order that keeps all entries near the diagonal.
 
-Entry (i, j) of the permuted matrix stands at `kl + ku + i - j` of column j, with `kl` more above
-for what exchanges of rows bring there (the storage of LAPACK's dgbtrf). Narrow bands are eliminated
-here: a call of BLAS for each column costs more than the column. Wide ones are left to LAPACK, which
-works on blocks of columns.
+Entry (i, j) of the permuted matrix is at `kl + ku + i - j` in column j; the first `kl` rows are
+extra room for fill-in from row exchanges (the storage of LAPACK's dgbtrf). Narrow bands are
+eliminated here, where calling BLAS for each column would cost more than the work on it. Wide ones
+are left to LAPACK, which works on blocks of columns.
 """
 
 import cython
@@ -20,7 +20,7 @@ if not cython.compiled:
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors, range_of
 
-# The diagonal entry is the pivot while it is no smaller than this share of its column.
+# The diagonal entry is the pivot unless it is smaller than this share of its column.
 PREFERRED = cython.declare(cython.double, 0.1)
 
 if cython.compiled:
@@ -38,7 +38,7 @@ class BandLU(Factors):
     Parameters
     ----------
     pattern : Pattern
-        Where the entries stand; `pattern.band` is the order of its rows and columns.
+        Positions of the entries; `pattern.band` is the order of its rows and columns.
 
     Attributes
     ----------
@@ -80,12 +80,12 @@ class BandLU(Factors):
 
     @property
     def words(self):
-        """What they are, for people."""
+        """Short description, for people."""
         return f"factors in a band of {self.kl} + 1 + {self.ku} diagonals"
 
     @property
     def operations(self):
-        """Number of products that a factorisation takes, without exchanges of rows."""
+        """Number of multiplications in a factorisation without row exchanges."""
         return self.n * self.kl * (self.ku + 1)
 
     def factor(self, values):
@@ -159,7 +159,7 @@ def eliminate(f):
         largest = fabs(ab[at])
         for i in range(1, below + 1):
             size = fabs(ab[at + i])
-            if not size <= largest:                # also NaN
+            if not size <= largest:                # also true of NaN
                 largest = size
                 p = i
         if fabs(ab[at]) >= PREFERRED * largest:

@@ -5,19 +5,19 @@ from cython.cimports.libc.math import fabs
 
 
 class ByRows:
-    """Where the entries of each row stand; that is found when it is first asked for.
+    """Positions of the entries of each row, found when they are first needed.
 
     Parameters
     ----------
     pattern : Pattern
-        Where all entries stand.
+        Positions of all entries.
     """
 
     def __init__(self, pattern):
         self.pattern, self.integers = pattern, None
 
     def open(self):
-        """Find where the entries stand."""
+        """Find the positions."""
         self.integers = self.pattern.by_rows
         if cython.compiled:
             starts: cython.int[::1] = self.integers[0]
@@ -29,7 +29,7 @@ class ByRows:
             self.start, self.place, self.column = self.integers
 
     def changing(self, i, fy, changes, x):
-        """Row i of F_y times x, of the entries that change."""
+        """Return row i of F_y times x, over the entries that change."""
         q: cython.int
         p: cython.int
         total: cython.double = 0.0
@@ -41,7 +41,7 @@ class ByRows:
         return total
 
     def size(self, i, fy, fyp, changes, y, yp, missing):
-        """Sum of |entry y| and |entry y'| in row i; of entries that change a share is missing."""
+        """Sum of |entry y| and |entry y'| in row i; entries that change count for 1 - `missing`."""
         q: cython.int
         p: cython.int
         size: cython.double
@@ -57,7 +57,7 @@ class ByRows:
 
 
 def make_ready(rows):
-    """Find where the entries stand, unless that is known."""
+    """Find the positions unless they are known."""
     if rows.integers is None:
         with cython.gil:
             rows.open()

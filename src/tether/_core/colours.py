@@ -1,9 +1,9 @@
 """Differences of many columns at once, where the matrix has few entries in every row.
 
-Columns that share no row are moved together (Curtis, Powell and Reid 1974). Which rows a column
-stands in is what earlier differences have shown: a residual that does not depend on an unknown
-does not change by a single bit. Later it may depend on it, so every matrix found in groups has to
-foretell one more residual, with all unknowns moved; if it does not, the rows are looked for anew.
+Columns that share no row are moved together (Curtis, Powell and Reid 1974). Earlier differences
+have shown the rows of a column: a residual that does not depend on an unknown does not change by a
+single bit. As it may depend on it later, every matrix found in groups must predict one more
+residual, with all unknowns moved; if it does not, the rows are determined again.
 """
 
 import cython
@@ -15,10 +15,11 @@ if not cython.compiled:
     from tether._core.codes import NO_CONVERGENCE, OF_Y, OF_YP, OK
     from tether._core.state import State, integers, open_block, take
 
-# How many times the round-off a change must be: to be trusted in a column, to count as unforeseen.
+# A change must exceed the round-off by these factors: to be trusted in a column, and to count as
+# unexpected.
 CLEAR = cython.declare(cython.double, 1e5)
 UNFORESEEN = cython.declare(cython.double, 1e2)
-# The share of a foretold change that may be missing.
+# Relative error that the prediction of a change may have.
 ROUGH = cython.declare(cython.double, 1e-5)
 LARGER = cython.declare(cython.double, 1e6)
 ENLARGEMENTS = cython.declare(cython.int, 3)
@@ -27,7 +28,7 @@ EPS = cython.declare(cython.double, 2.220446049250313e-16)
 
 
 def use_colours(s):
-    """Make the memory for the groups of the columns of F_y and F_y'; nothing is known yet."""
+    """Allocate the memory for groups of columns of F_y and F_y'; no groups are known yet."""
     n = s.n
     s.matrix.open_patterns()
     s.fy_colour = integers(s, "fy_colour", np.zeros(n, np.intc))
@@ -46,7 +47,7 @@ def use_colours(s):
 
 
 def use_patterns(s: State, fy, fyp):
-    """Take the user's word for where the columns of F_y and F_y' stand."""
+    """Use the patterns of F_y and F_y' that the user gave."""
     for which, pattern in ((OF_Y, fy), (OF_YP, fyp)):
         if pattern is getattr(s.matrix, "pattern", None):
             s.matrix.stand_everywhere(which)
@@ -58,7 +59,7 @@ def use_patterns(s: State, fy, fyp):
 
 
 def mark_columns(s: State, which, starts, rows):
-    """Let the columns stand in the rows of a pattern."""
+    """Copy the rows of each column from a pattern."""
     j: cython.int
     k: cython.int
     count: cython.int
@@ -72,7 +73,7 @@ def mark_columns(s: State, which, starts, rows):
 
 
 def groups_of(s, which, pattern, colour, groups):
-    """Put the columns of a pattern into groups, as they were the last time; return how many."""
+    """Group the columns of a pattern, or take its earlier groups; return how many there are."""
     if pattern.groups is None:
         count = group_columns(s, which, colour)
         pattern.groups = count, groups.copy()
@@ -81,11 +82,11 @@ def groups_of(s, which, pattern, colour, groups):
 
 
 def grouping_pays(s, colours):
-    """Tell whether the matrix is wanted for an iteration and its columns come in few groups.
+    """Tell whether to difference in groups: for an iteration, if the columns form few groups.
 
-    Where the iteration failed nothing is taken for granted. Groups that had to be given up, all
-    together, may cost one matrix more than the others have saved. Patterns of the user's hold until
-    they are seen to be wrong.
+    After a failed iteration patterns are not trusted. In total, attempts with groups that had to be
+    given up may cost one matrix more than groups have saved. A pattern that the user gave holds
+    until it is found to be wrong.
     """
     if s.pattern_given:
         return colours > 0
@@ -93,12 +94,12 @@ def grouping_pays(s, colours):
 
 
 def note_rows(s, pattern, j):
-    """Mark the rows in which the residual moved in column `j` differs from the one in `s.r`."""
+    """Mark the rows in which the moved residual of column `j` differs from the one in `s.r`."""
     s.matrix.mark_rows(pattern, j, s.column_rows, changed_rows(s))
 
 
 def changed_rows(s):
-    """List in `s.column_rows` where the residual moved differs from the one in `s.r`."""
+    """List in `s.column_rows` where the moved residual differs from the one in `s.r`."""
     i: cython.int
     count: cython.int = 0
     for i in range(s.n):
@@ -111,7 +112,7 @@ def changed_rows(s):
 def group_columns(s, pattern, colour):
     """Put every column into the first group that has none of its rows; return how many there are.
 
-    Zero if they are too many to pay.
+    Return zero if there are too many to save anything.
     """
     n: cython.int = s.n
     i: cython.int
@@ -122,7 +123,7 @@ def group_columns(s, pattern, colour):
         colour[j] = -1
     for group in range(n // 2 - 1):
         for i in range(n):
-            s.scratch[i] = 0.0             # 1 where a column of this group stands
+            s.scratch[i] = 0.0             # 1 in the rows of this group's columns
         for j in range(n):
             if colour[j] < 0 and fits(s, pattern, j):
                 colour[j] = group
@@ -133,7 +134,7 @@ def group_columns(s, pattern, colour):
 
 
 def fits(s, pattern, j):
-    """Take the rows of a column unless one of them is taken already."""
+    """Add a column's rows to the group unless one is taken; tell whether they were added."""
     k: cython.int
     if s.matrix.meets(pattern, j, s.scratch):
         return False
@@ -143,9 +144,9 @@ def fits(s, pattern, j):
 
 
 def difference_groups(s, t, y, yp, slopes):
-    """Difference with respect to y', if asked for `slopes`, or y, in the groups that are known.
+    """Difference by groups, with respect to y' for `slopes`, else to y.
 
-    The increments are in `s.delta`. A positive status says: do it in another way.
+    The increments are in `s.delta`. A positive status means that another way is needed.
     """
     status: cython.int
     colours: cython.int = s.fyp_colours if slopes else s.fy_colours
@@ -160,7 +161,7 @@ def difference_groups(s, t, y, yp, slopes):
 
 
 def try_groups(s, t, y, yp, v, which, pattern, colour, colours):
-    """Difference with respect to `v` by groups, and see whether the matrix foretells changes."""
+    """Difference with respect to `v` by groups, and check that the matrix predicts changes."""
     group: cython.int
     slopes: cython.bint = which == OF_YP
     status: cython.int = OK
@@ -176,7 +177,7 @@ def try_groups(s, t, y, yp, v, which, pattern, colour, colours):
             estimate_noise(s, y)
         status = foretell(s, t, y, yp, v, which, pattern)
     if slopes and status != OK:
-        s.fyp_constant = False             # there is nothing left to compare the next with
+        s.fyp_constant = False             # there is nothing to compare the next one with
     return status
 
 
@@ -195,7 +196,7 @@ def move_group(s, t, y, yp, v, colour, group):
 
 
 def move_farther(s, t, y, yp, v, pattern, colour, group):
-    """Move again, with larger increments, the columns of a group whose change drowns."""
+    """Move the columns of a group again, farther, whose change is lost in round-off."""
     j: cython.int
     trial: cython.int
     status: cython.int = OK
@@ -215,12 +216,12 @@ def move_farther(s, t, y, yp, v, pattern, colour, group):
 
 
 def is_empty(s, pattern, j):
-    """Tell whether a column stands in no row."""
+    """Tell whether a column has no rows."""
     return s.matrix.rows_of(pattern, j, s.column_rows) == 0
 
 
 def drowned(s, pattern, j):
-    """Tell whether there is no row in which the change stands out from the round-off."""
+    """Tell whether the change of a column exceeds the round-off in none of its rows."""
     i: cython.int
     k: cython.int
     for k in range(s.matrix.rows_of(pattern, j, s.column_rows)):
@@ -240,18 +241,18 @@ def take_group(s, which, pattern, colour, group):
 
 
 def take_column(s, which, pattern, j):
-    """Turn the moved residual into a column; tell whether it is another one than before."""
+    """Turn the moved residual into a column; tell whether the column has changed."""
     return s.matrix.take_difference(
         which, pattern, j, s.scratch, s.r, s.delta[j], UNCHANGED, s.column_rows, s.column_values
     )
 
 
 def foretell(s, t, y, yp, v, which, pattern):
-    """Tell by NO_CONVERGENCE that the matrix does not foretell a move of all unknowns.
+    """Return NO_CONVERGENCE if the matrix does not predict the effect of moving all unknowns.
 
-    Each is moved by a share of its increment that is drawn by lot: with the increments themselves
-    a change that belongs to another column of the group would go unnoticed. Slopes that occur
-    nowhere are moved far: near a steady state the increments show nothing.
+    Each is moved by a random share of its increment: with the full increments, a change that
+    belongs to another column of the group would go unnoticed. Slopes that have not been seen in any
+    equation are moved far: near a steady state the increments show nothing.
     """
     n: cython.int = s.n
     i: cython.int
@@ -284,13 +285,13 @@ def foretell(s, t, y, yp, v, which, pattern):
 
 
 def draw(s):
-    """Draw a number between a half and one."""
+    """Return a pseudo-random number between 0.5 and 1."""
     s.lot = 16807 * s.lot % 2147483647
     return 0.5 + s.lot / 4294967294.0
 
 
 def estimate_noise(s, y):
-    """Round-off of each residual, from its value and the terms that F_y shows in it."""
+    """Estimate the round-off of each residual from its value and the terms in F_y y."""
     i: cython.int
     for i in range(s.n):
         s.noise[i] = fabs(s.r[i])

@@ -16,7 +16,7 @@ PATTERNS = cython.declare(cython.int, 3)
 
 
 def storage(d, which):
-    """Memory of one of the matrices."""
+    """Memory of F_y, F_y' or the iteration matrix."""
     if which == OF_Y:
         return d.fy
     return d.fyp if which == OF_YP else d.lu
@@ -50,7 +50,7 @@ class Dense(Matrix):
             self.fy, self.fyp, self.lu, self.pivot_inverse = np.split(
                 self.memory, (size, 2 * size, 3 * size)
             )
-        self.made = self.lu                # it is factored in place
+        self.made = self.lu                # factored in place
 
     # --- the Jacobians as a whole
 
@@ -61,16 +61,16 @@ class Dense(Matrix):
             self.fy[i] = self.fyp[i] = 0.0
 
     def put(self, which, matrix):
-        """Take all entries of F_y or F_y'."""
+        """Replace all entries of F_y or F_y'."""
         self.get(which)[:] = matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
     def get(self, which):
-        """F_y or F_y': the memory itself."""
+        """Return F_y or F_y': the memory itself."""
         start = self.room if which == OF_YP else 0
         return self.memory[start : start + self.room].reshape(self.n, self.n).T
 
     def positions(self, rows, columns):
-        """Return where entries of F_y or F_y' stand."""
+        """Return the positions of entries of F_y or F_y'."""
         return np.asarray(columns, int) * self.n + np.asarray(rows, int)
 
     # --- their columns
@@ -85,7 +85,7 @@ class Dense(Matrix):
         for k in range(count):
             change = max(change, fabs(values[k] - matrix[j * n + rows[k]]))
             matrix[j * n + rows[k]] = 0.0
-        for i in range(n):                     # in other rows there is seldom anything
+        for i in range(n):                     # other rows seldom have entries
             if matrix[j * n + i] != 0.0:
                 change = max(change, fabs(matrix[j * n + i]))
                 matrix[j * n + i] = 0.0
@@ -101,7 +101,7 @@ class Dense(Matrix):
             matrix[j * self.n + rows[k]] = values[k]
 
     def column(self, which, j, rows, values):
-        """List the entries of column j that are not zero."""
+        """List the nonzero entries of column j."""
         n: cython.int = self.n
         i: cython.int
         count: cython.int = 0
@@ -187,7 +187,7 @@ class Dense(Matrix):
     # --- entries of F_y that change
 
     def note_changes(self, first, size, noise):
-        """Note which entries are not what they were; if it is the first time, these alone."""
+        """Mark the entries that differ from before; if `first`, unmark all others."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
@@ -207,7 +207,7 @@ class Dense(Matrix):
             self.list_changes()
 
     def list_changes(self):
-        """List the places of the entries that change."""
+        """List the positions of the entries that change."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
@@ -223,7 +223,7 @@ class Dense(Matrix):
         self.changes = count > 0
 
     def add_changing(self, x, out):
-        """Add the entries that change, times x, to `out`."""
+        """Add to `out` the product of x with the entries that change."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
@@ -237,7 +237,7 @@ class Dense(Matrix):
                 out[i] += self.fy[j * n + i] * x[j]
 
     def changing_in_row(self, i, x):
-        """Row i of F_y times x, of the entries that change."""
+        """Return row i of F_y times x, over the entries that change."""
         n: cython.int = self.n
         j: cython.int
         total: cython.double = 0.0
@@ -247,7 +247,7 @@ class Dense(Matrix):
         return total
 
     def size_of_row(self, i, y, yp, missing):
-        """Sum of |entry y| and |entry y'| in row i, less what is missing."""
+        """Sum of |entry y| and |entry y'| in row i; entries that change count for 1 - `missing`."""
         n: cython.int = self.n
         j: cython.int
         size: cython.double
@@ -259,10 +259,10 @@ class Dense(Matrix):
             total += size * fabs(1.0 - missing) if self.changing[j * n + i] else size
         return total
 
-    # --- patterns: bytes, 1 where a column stands
+    # --- patterns: a byte for every entry, 1 if it is in the pattern
 
     def open_patterns(self):
-        """Make memory for the patterns."""
+        """Allocate the patterns."""
         self.marks = np.zeros(PATTERNS * self.room, np.int8)
         if cython.compiled:
             view: cython.schar[::1] = self.marks
@@ -271,7 +271,7 @@ class Dense(Matrix):
             self.stands = self.marks
 
     def rows_of(self, pattern, j, rows):
-        """List the rows in which column j stands."""
+        """List the rows of column j."""
         n: cython.int = self.n
         i: cython.int
         count: cython.int = 0
@@ -283,7 +283,7 @@ class Dense(Matrix):
         return count
 
     def set_rows(self, pattern, j, rows, count):
-        """Let column j stand in these rows alone."""
+        """Replace the rows of column j."""
         n: cython.int = self.n
         i: cython.int
         first: cython.longlong = pattern * self.room + j * n
@@ -293,7 +293,7 @@ class Dense(Matrix):
             self.stands[first + rows[i]] = 1
 
     def mark_rows(self, pattern, j, rows, count):
-        """Let column j stand in these rows too."""
+        """Add rows to column j; tell whether one is new."""
         k: cython.int
         new: cython.bint = False
         first: cython.longlong = pattern * self.room + j * self.n
@@ -304,7 +304,7 @@ class Dense(Matrix):
         return new
 
     def meets(self, pattern, j, marks):
-        """Tell whether column j stands in a row that is marked."""
+        """Tell whether column j has a marked row."""
         n: cython.int = self.n
         i: cython.int
         first: cython.longlong = pattern * self.room + j * n
@@ -325,7 +325,7 @@ class Dense(Matrix):
             lu[i] = fy[i] + c * fyp[i]
 
     def scale(self, mode, c, rows, columns):
-        """Find the factors of the rows and multiply by both, math (25)."""
+        """Find the scale factors of rows; multiply by them and those of columns, math (25)."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
@@ -371,7 +371,7 @@ class Dense(Matrix):
                     self.lu[j * n + i] += share * matrix[k * n + i]
 
     def divide(self, rows, columns):
-        """Divide by both; return the 1-norm."""
+        """Divide by the factors of rows and columns; return the 1-norm."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
@@ -448,7 +448,7 @@ class Dense(Matrix):
                 b[i] -= x * lu[k * n + i]
 
     def pivot_ratio(self):
-        """Ratio of the largest to the smallest pivot, which are on the diagonal."""
+        """Ratio of the largest to the smallest pivot; pivots are on the diagonal."""
         i: cython.int
         pivot: cython.double = fabs(self.lu[0])
         largest: cython.double = pivot
@@ -460,7 +460,7 @@ class Dense(Matrix):
         return largest / smallest
 
     def reciprocal_condition(self, norm):
-        """Estimate it by LAPACK's gecon."""
+        """Estimate the reciprocal condition number by LAPACK's gecon."""
         from scipy.linalg.lapack import dgecon  # late, to save time
 
         factors = self.memory[2 * self.room : 3 * self.room].reshape(self.n, self.n).T

@@ -1,7 +1,7 @@
-"""The seam below sparse matrices: what factors their entries, and how it is asked to.
+"""The interface between sparse matrices and what factors them.
 
-`sparse.py` stores entries and leaves the elimination to one of these: `sparse_lu.py`, which keeps
-zeros out of the factors, or `band.py`, which keeps them within a band.
+`sparse.py` stores the entries and leaves the elimination to one of these: `sparse_lu.py`, which
+keeps zeros out of the factors, or `band.py`, which keeps them within a band.
 """
 
 import cython
@@ -23,7 +23,7 @@ class Factors:
     factored : bool
         Whether there are factors.
     failed, error : bool, Exception
-        Whether an object of the user's has raised an exception, and which.
+        Whether a user's object has raised an exception, and the exception.
     """
 
     if not cython.compiled:
@@ -36,24 +36,24 @@ class Factors:
 
     @property
     def words(self):
-        """What they are, for people."""
+        """Short description, for people."""
         return f"factors of {self.entries}"
 
     @property
     def operations(self):
-        """Number of products that a factorisation takes."""
+        """Number of multiplications in a factorisation."""
         return 0
 
     def forget(self):
-        """Choose the pivots anew the next time."""
+        """Choose new pivots the next time."""
         self.factored = False
 
     def take(self, values):
-        """Factor, for everything outside the core; tell whether that worked."""
+        """Factor, for callers outside the core; tell whether that worked."""
         return self.factor(address(np.ascontiguousarray(values, float))) == OK
 
     def weigh(self, weight):
-        """Measure solutions by these weights; NULL: all entries alike."""
+        """Measure solutions with these weights; NULL: all entries alike."""
 
     def factor(self, values):
         """Factor the matrix with these entries; return OK or SINGULAR."""
@@ -71,12 +71,12 @@ class Factors:
 
     @property
     def pivot_range(self):
-        """Ratio of the largest to the smallest pivot, for everything outside the core."""
+        """Ratio of the largest to the smallest pivot, for callers outside the core."""
         return self.pivot_ratio()
 
 
 def range_of(v, n):
-    """Ratio of the largest to the smallest of so many numbers, without their signs."""
+    """Ratio of the largest to the smallest magnitude of n numbers."""
     k: cython.int
     size: cython.double = fabs(v[0])
     largest: cython.double = size

@@ -1,12 +1,12 @@
-"""Sparse matrices that are factored by an object of the user's.
+"""Sparse matrices that are factored by a user's object.
 
-They are stored as `sparse.py` does; `factor` and `solve` of the object are called with the GIL. The
+They are stored as in `sparse.py`; the object's `factor` and `solve` are called with the GIL. The
 object knows one matrix at a time, while there may be several here: that of a run, those of a
-diagnosis or of a start, and other runs may use the same object, in other threads too. A `Guard`
-notes for every object who has factored last, and all others factor once more before they solve.
+diagnosis or of a start; and other runs may use the same object, in other threads too. A `Guard`
+records for every object who has factored last; all others factor again before they solve.
 
-A solver says that a matrix is singular by numpy.linalg.LinAlgError, or as SciPy's SuperLU does. All
-else that it raises is kept, to be raised again unchanged (`adapters.raise_users`).
+A solver reports a singular matrix by numpy.linalg.LinAlgError, or as SciPy's SuperLU does. Any
+other exception is kept, to be raised again unchanged (`adapters.raise_users`).
 """
 
 import threading
@@ -23,41 +23,41 @@ if not cython.compiled:
     from tether._core.sparse import Sparse
 
 NAN = cython.declare(cython.double, float("nan"))
-# Of every object that is in use, by its id.
+# The guard of every object that is in use, by the object's id.
 GUARDS = WeakValueDictionary()
 
 
 class Guard:
-    """Lets one at a time use an object, and knows whose factors it has."""
+    """Lets one user at a time use an object, and knows whose factors it has."""
 
     def __init__(self, solver):
-        self.solver = solver               # as long as there is a guard, nothing else has its id
+        self.solver = solver               # keeps the object alive, so that nothing else has its id
         self.lock = threading.RLock()
         self.owner = None
 
 
 def guard_of(solver):
-    """Return the guard of an object, the same for all who use it."""
+    """Return the guard of an object, the same one for all who use the object."""
     found = GUARDS.get(id(solver))
     return GUARDS.setdefault(id(solver), Guard(solver)) if found is None else found
 
 
 def says_singular(error):
-    """Tell whether an exception of a solver is its way to say that a matrix is singular."""
+    """Tell whether an exception is a solver's way of saying that a matrix is singular."""
     if isinstance(error, np.linalg.LinAlgError):
         return True
     return isinstance(error, RuntimeError) and "singular" in str(error).lower()
 
 
 class Foreign(Sparse):
-    """Matrices of one pattern, factored by an object of the user's.
+    """Matrices of one pattern, factored by a user's object.
 
     Parameters
     ----------
     pattern : Pattern
-        Where entries of F_y and F_y' stand.
+        Positions of the entries of F_y and F_y'.
     solver : object
-        Has ``factor(matrix)`` and ``solve(b)``, and may have ``refactor(matrix)`` for a matrix of
+        Has ``factor(matrix)`` and ``solve(b)``, and may have ``refactor(matrix)`` for a matrix with
         the pattern of the last one.
     """
 
@@ -73,16 +73,16 @@ class Foreign(Sparse):
 
     @property
     def words(self):
-        """What is stored, for people."""
+        """Short description, for people."""
         return f"sparse matrices of {self.room} entries, factored by {self.name}"
 
     def factor(self):
-        """Let the object factor what was assembled."""
+        """Let the object factor the assembled matrix."""
         with cython.gil:
             return self.call_factor()
 
     def solve(self, b):
-        """Let the object solve; without a solution `b` is not a number."""
+        """Let the object solve; `b` becomes NaN if there is no solution."""
         i: cython.int
         status: cython.int
         with cython.gil:
@@ -96,13 +96,13 @@ class Foreign(Sparse):
         return 0.0
 
     def reciprocal_condition(self, norm):
-        """Estimate it with factors of our own."""
+        """Estimate the reciprocal condition number with our own factors."""
         return Sparse.reciprocal_condition(self, norm) if self.factor_here() else 0.0
 
     # --- calls of the object, with the GIL
 
     def call_factor(self):
-        """Return OK or SINGULAR; keep what the object raises."""
+        """Return OK or SINGULAR; keep any exception."""
         if self.failed:
             return SINGULAR
         try:
@@ -136,12 +136,12 @@ class Foreign(Sparse):
         return OK
 
     def keep(self, error):
-        """Keep an exception until somebody raises it again."""
+        """Keep an exception until it is raised again."""
         self.failed, self.error, self.seen = True, error, None
 
     @property
     def stored(self):
-        """Where the matrix that was assembled last is stored."""
+        """The matrix object that was assembled last."""
         return self.split if self.mixed else self
 
     def hand_over(self):
@@ -168,7 +168,7 @@ class Foreign(Sparse):
         return OK
 
     def ask(self, b):
-        """Return the object's solution, or None where the matrix is as good as singular."""
+        """Return the object's solution, or None if the matrix is numerically singular."""
         if not np.isfinite(b).all():
             return None
         if self.guard.owner is not self.token and self.hand_over() != OK:
@@ -196,13 +196,13 @@ class Foreign(Sparse):
         return None
 
     def factor_here(self):
-        """Factor what was assembled by `sparse_lu.py`; tell whether that worked."""
+        """Factor the assembled matrix by `sparse_lu.py`; tell whether that worked."""
         stored = self.stored
         return stored.open_factors().take(stored.memory[2, : stored.room])
 
 
 def is_done(refactor, matrix):
-    """Tell whether a solver has renewed its factors; pivots of before may not do any more."""
+    """Tell whether a solver has renewed its factors; the old pivots may not be usable any more."""
     try:
         refactor(matrix.copy())
     except Exception as error:

@@ -6,12 +6,12 @@ from tether._core.factors cimport Factors
 
 cdef class Gmres(Factors):
     cdef public long long solutions, iterations, failures
-    cdef public object user           # stands in for M ...
+    cdef public object user           # replaces M ...
     cdef bint by_user                 # ... if there is one
     cdef object guard                 # of that object
-    cdef object token                 # tells factors of it that are ours from those of others
-    cdef int directions               # before the iteration begins anew
-    cdef list memory                  # behind the pointers
+    cdef object token                 # marks factors that belong to this matrix
+    cdef int directions               # before a restart
+    cdef list memory                  # owns the memory behind the pointers
     cdef double* weight               # of the unknowns; NULL: all alike
     cdef double* space                # the directions
     cdef double* small                # coordinates

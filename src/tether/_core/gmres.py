@@ -1,13 +1,13 @@
 """GMRES: linear systems by iteration, in memory that grows like n.
 
-The solution is looked for in the space of M^-1 b, (M^-1 A) M^-1 b, ..., where M is close to A and
-easily solved with (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 1986, 856-869). Increments are
-measured by the weights of the error test, as in DASPK (Brown, Hindmarsh and Petzold, SIAM J. Sci.
+The solution is sought in the space of M^-1 b, (M^-1 A) M^-1 b, ..., where M is close to A and easy
+to solve with (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 1986, 856-869). Increments are
+measured with the weights of the error test, as in DASPK (Brown, Hindmarsh and Petzold, SIAM J. Sci.
 Comput. 15, 1994, 1467-1488), so that the units of the unknowns make no difference, and the
 iteration ends early: Newton's method corrects what is left over.
 
-How A is multiplied with, and what M is, is for the classes derived from `Gmres` to say: `krylov.py`
-knows the entries of A, `matrix_free.py` does not.
+The classes derived from `Gmres` define the product with A, and M: `krylov.py` knows the entries of
+A, `matrix_free.py` does not.
 """
 
 import cython
@@ -22,14 +22,14 @@ if not cython.compiled:
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors
 
-# The share of the right-hand side that a solution may leave, in the equations and after
+# Residual that a solution may leave, as a share of the right-hand side, in the equations and after
 # multiplication by M^-1.
 LEFT_OVER = 1e-3
 LEFT = cython.declare(cython.double, LEFT_OVER)
-# A solution that leaves more than this share of the equations is none.
+# A solution with a relative residual above this is a failure.
 TOO_MUCH = cython.declare(cython.double, 0.1)
 NAN = cython.declare(cython.double, float("nan"))
-# Directions before the iteration begins anew with what it has found, and how many in all.
+# Directions before a restart from the solution so far, and the most in all.
 DIRECTIONS, FEWER, MANY = 50, 20, 100_000         # ... fewer with so many unknowns
 MOST = cython.declare(cython.int, 200)
 
@@ -42,13 +42,13 @@ class Gmres(Factors):
     n : int
         Size.
     user : object, optional
-        Stands in for M: has ``solve(b)``.
+        Replaces M: has ``solve(b)``.
 
     Attributes
     ----------
     solutions, iterations, failures : int
-        Systems solved so far, products with the matrix that took, and systems for which the most
-        iterations were not enough.
+        Systems solved so far, products with the matrix they took, and systems not solved within the
+        largest number of iterations.
     """
 
     def __init__(self, n, user=None):
@@ -68,21 +68,21 @@ class Gmres(Factors):
 
     @property
     def by(self):
-        """What stands for M, for people."""
+        """What takes the place of M, for people."""
         return type(self.user).__name__
 
     @property
     def words(self):
-        """What they are, for people."""
+        """Short description, for people."""
         each = float(self.iterations) / max(self.solutions, 1)
         return f"solved by GMRES with {self.by}, {each:.1f} iterations each"
 
     def weigh(self, weight):
-        """Measure solutions by these weights; without, all entries alike."""
+        """Measure solutions with these weights; NULL: all entries alike."""
         self.weight = weight
 
     def solve(self, b):
-        """Solve A x = b in place, as exactly as Newton's method needs it."""
+        """Solve A x = b in place, as accurately as Newton's method needs."""
         iterate(self, b, False)
 
     def solve_transposed(self, b):
@@ -96,15 +96,15 @@ class Gmres(Factors):
         """Set `out` to M^-1 v."""
 
     def precondition_transposed(self, v, out):
-        """Set `out` to M^-T v; `v` is changed."""
+        """Set `out` to M^-T v; `v` is overwritten."""
 
     # --- calls of the user's object, with the GIL
 
     def hand_over(self):
-        """Let the object make what it needs."""
+        """Let the object set up what it needs."""
 
     def call_factor(self):
-        """Let the object make what it needs; keep what it raises."""
+        """Let the object set up what it needs; keep any exception."""
         try:
             with self.guard.lock:
                 self.guard.owner = None
@@ -118,7 +118,7 @@ class Gmres(Factors):
         return OK
 
     def call_solve(self, v, out):
-        """Let the object stand in for the inverse of the matrix; keep what it raises."""
+        """Let the object apply its approximate inverse; keep any exception."""
         i: cython.int
         data: cython.p_double
         try:
@@ -146,7 +146,7 @@ class Gmres(Factors):
 
 
 def ask_user(f, v, out):
-    """Set `out` to what the user's object makes of v, or to NaN."""
+    """Set `out` to the object's solution for v, or to NaN."""
     i: cython.int
     status: cython.int
     with cython.gil:
@@ -157,7 +157,7 @@ def ask_user(f, v, out):
 
 
 def iterate(f, b, transposed):
-    """Replace b by the solution; by NaN if the iterations lead nowhere near it."""
+    """Replace b by the solution, or by NaN if the iteration comes nowhere near one."""
     n: cython.int = f.n
     i: cython.int
     made: cython.int
@@ -180,7 +180,7 @@ def iterate(f, b, transposed):
             break
         condition(f, f.space, transposed)
         left = sqrt(dot(f.space, f.space, n))
-        if not 0.0 < left <= 1e300:                # also NaN
+        if not 0.0 < left <= 1e300:                # also true of NaN
             break
         # M^-1 may hide what matters: the target is lowered until the equations agree
         target = LEFT * (left if target < 0.0 else min(left, target))
@@ -196,7 +196,7 @@ def iterate(f, b, transposed):
 
 
 def by_rows(f, transposed):
-    """Size of what is left of the equations, each measured by its largest term."""
+    """Size of the residual, each equation measured by its largest term."""
     i: cython.int
     term: cython.double
     total: cython.double = 0.0
@@ -207,9 +207,9 @@ def by_rows(f, transposed):
 
 
 def extend_space(f, left, target, transposed, most):
-    """Make directions until what is left is below the target; return how many there are.
+    """Add directions until the residual is below the target; return how many there are.
 
-    The last column of the small numbers then has the coordinates of what is to be added.
+    The last column of `f.small` then has the coordinates of the correction.
     """
     n: cython.int = f.n
     m: cython.int = f.directions
@@ -247,7 +247,7 @@ def extend_space(f, left, target, transposed, most):
             h[k + 1] = cosine[k] * second - sine[k] * first
         first = h[j]
         second = sqrt(first * first + size * size)
-        if not 0.0 < second <= 1e300:              # nothing comes of this direction
+        if not 0.0 < second <= 1e300:              # this direction adds nothing
             break
         for i in range(n):
             new[i] = new[i] / size if size > 0.0 else 0.0
@@ -266,7 +266,7 @@ def extend_space(f, left, target, transposed, most):
 
 
 def combine(f, count, transposed):
-    """Add what so many directions give to the solution."""
+    """Add the combination of the first `count` directions to the solution."""
     n: cython.int = f.n
     i: cython.int
     k: cython.int
@@ -279,7 +279,7 @@ def combine(f, count, transposed):
 
 
 def condition(f, out, transposed):
-    """Set `out` to M^-1 times `f.r`, measured by the weights; `f.r` is used up."""
+    """Set `out` to M^-1 times `f.r`, scaled by the weights; `f.r` is overwritten."""
     i: cython.int
     if transposed:
         f.precondition_transposed(f.r, out)
@@ -290,14 +290,14 @@ def condition(f, out, transposed):
 
 
 def weight_of(f, i, transposed):
-    """Weight of an unknown; those of the transposed system belong to the rows."""
+    """Weight of an unknown; in the transposed system, of an equation."""
     if transposed:
         return f.row_size[i]
     return 1.0 if f.weight is cython.NULL else f.weight[i]
 
 
 def dot(a, b, n):
-    """Sum of the products, in four sums that do not wait for each other."""
+    """Dot product, as four sums that do not wait for each other."""
     i: cython.int
     whole: cython.int = n - n % 4
     s0: cython.double = 0.0
@@ -320,5 +320,5 @@ def direction(f, k):
 
 
 def part(array, start):
-    """Return an array from some place on."""
+    """Return an array from index `start` on."""
     return array + start if cython.compiled else array[start:]

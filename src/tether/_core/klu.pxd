@@ -32,16 +32,16 @@ cdef class Library:
 
 cdef class KluFactors(Factors):
     cdef Library library
-    cdef double common[64]            # KLU's struct of settings and results; here, and these
-    cdef free_t free_symbolic         # too, since they are needed when all objects are gone
+    cdef double common[64]            # KLU's struct of settings and results, kept here like
+    cdef free_t free_symbolic         # these, as __dealloc__ needs them
     cdef free_t free_numeric
     cdef int* integers                # ... its fields, as integers
-    cdef list owners                  # of the memory of the pattern
+    cdef list owners                  # own the memory of the pattern
     cdef int* start
     cdef int* row
     cdef void* symbolic
     cdef void* numeric
-    cdef double first_growth          # of the pivots when they were chosen
+    cdef double first_growth          # growth when the pivots were chosen
     cdef public long long full, again
     cdef int factor_anew(self, double* values) noexcept nogil
     cdef bint factor_again(self, double* values) noexcept nogil

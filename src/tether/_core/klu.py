@@ -1,10 +1,10 @@
 """Sparse matrices factored by KLU (Davis and Palamadai Natarajan, ACM TOMS 37, 2010, 36).
 
-KLU is no part of tether: `tether.plan.libraries` finds it on the machine, and what is known of it
-here is how its functions are called. They are called by their addresses, without the GIL.
+KLU is not part of tether: `tether.plan.libraries` finds it on the machine; this module only knows
+how to call its functions. They are called by address, without the GIL.
 
-Where pivots of an earlier matrix have been taken over, KLU tells by how much entries have grown on
-the way to the factors; if by much more than when the pivots were chosen, new ones are chosen.
+When the pivots of an earlier matrix are used again, KLU reports how much entries have grown during
+elimination; if that is much more than when the pivots were chosen, new ones are chosen.
 """
 
 import ctypes
@@ -17,23 +17,23 @@ if not cython.compiled:
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors
 
-# Fields of KLU's struct `klu_common`, counted in doubles and in integers, and its size in bytes.
+# Offsets of fields in KLU's struct `klu_common`, in doubles and in integers, and its size in bytes.
 RCOND = cython.declare(cython.int, 14)
 RGROWTH = cython.declare(cython.int, 16)
 STATUS = cython.declare(cython.int, 19)
 ROOM = 512
-# What `klu_defaults` writes into the first ones: tells whether this is the struct that is meant.
+# The first values that `klu_defaults` writes: they tell whether the struct has the expected layout.
 DEFAULTS = (0.001, 1.2, 1.2, 10.0, 0.0)
 CHOICES = {10: 1, 11: 0, 12: 2, 18: 1}
-# Fields of KLU's `klu_numeric`, counted in integers; the first is n.
+# Offsets of fields in KLU's `klu_numeric`, in integers; the first field is n.
 L_ENTRIES = cython.declare(cython.int, 2)
 U_ENTRIES = cython.declare(cython.int, 3)
-# Growth of the entries, relative to that when the pivots were chosen.
+# Smallest reciprocal growth of the entries, relative to that when the pivots were chosen.
 TOO_MUCH_GROWTH = cython.declare(cython.double, 1e-3)
 
 
 def pointer_to(handle, name):
-    """Address of a function of a library."""
+    """Return the address of a function of a library."""
     where: cython.size_t = ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
     return cython.cast(cython.p_void, where)
 
@@ -44,7 +44,7 @@ class Library:
     Parameters
     ----------
     path : str
-        Of the library, or a name that the system's loader knows.
+        Path of the library, or a name that the system's loader knows.
     """
 
     def __init__(self, path):
@@ -77,12 +77,12 @@ class KluFactors(Factors):
     library : Library
         KLU.
     pattern : Pattern
-        Where the entries stand.
+        Positions of the entries.
 
     Attributes
     ----------
     full, again : int
-        Number of factorisations with pivots of their own, and with those of an earlier one.
+        Number of factorisations with new pivots, and with those of an earlier one.
     """
 
     def __init__(self, library, pattern):
@@ -102,7 +102,7 @@ class KluFactors(Factors):
 
     @property
     def entries(self):
-        """Number of entries of the factors, with one diagonal."""
+        """Number of entries of the factors, counting one diagonal."""
         fields: cython.p_int = cython.cast(cython.p_int, self.numeric)
         if fields == cython.NULL or fields[0] != self.n:
             return 0
@@ -110,7 +110,7 @@ class KluFactors(Factors):
 
     @property
     def words(self):
-        """What they are, for people."""
+        """Short description, for people."""
         return "factored by KLU"
 
     def __dealloc__(self):
@@ -119,11 +119,11 @@ class KluFactors(Factors):
             self.free_symbolic(cython.address(self.symbolic), self.common)
 
     def forget(self):
-        """Choose the pivots anew the next time."""
+        """Choose new pivots the next time."""
         self.give_back()
 
     def give_back(self):
-        """Give the memory of the factors back."""
+        """Free the memory of the factors."""
         self.factored = False
         if self.numeric != cython.NULL:
             self.free_numeric(cython.address(self.numeric), self.common)
@@ -135,7 +135,7 @@ class KluFactors(Factors):
         if self.symbolic == cython.NULL:
             return SINGULAR
         for p in range(self.start[self.n]):
-            if not fabs(values[p]) <= 1e300:           # also NaN
+            if not fabs(values[p]) <= 1e300:           # also true of NaN
                 return SINGULAR
         if self.numeric != cython.NULL and self.factor_again(values):
             self.again += 1
@@ -144,7 +144,7 @@ class KluFactors(Factors):
         return self.factor_anew(values)
 
     def factor_anew(self, values):
-        """Choose the pivots."""
+        """Factor with new pivots."""
         self.give_back()
         self.numeric = self.library.factor(
             self.start, self.row, values, self.symbolic, self.common
@@ -160,7 +160,7 @@ class KluFactors(Factors):
         return OK
 
     def factor_again(self, values):
-        """Take over the pivots; tell whether they will do."""
+        """Factor with the old pivots; tell whether they are still good enough."""
         self.library.refactor(
             self.start, self.row, values, self.symbolic, self.numeric, self.common
         )

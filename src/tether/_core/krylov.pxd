@@ -5,7 +5,7 @@ from tether._core.codes cimport OK, SINGULAR
 from tether._core.gmres cimport Gmres, ask_user, weight_of
 
 cdef class Krylov(Gmres):
-    cdef public bint complete         # every column has a row of its own
+    cdef public bint complete         # every column has its own row
     cdef object pattern
     cdef long long size
     cdef int replaced                 # pivots that were too small
@@ -14,12 +14,12 @@ cdef class Krylov(Gmres):
     cdef int* start
     cdef int* row
     cdef double* factors              # incomplete, row by row
-    cdef int* first                   # the entries of row i begin here ...
-    cdef int* column                  # ... stand in these columns ...
-    cdef int* source                  # ... and are those of the matrix
-    cdef int* diagonal                # where the pivots stand
+    cdef int* first                   # first entry of each row
+    cdef int* column                  # column of each entry
+    cdef int* source                  # index of each entry in the matrix
+    cdef int* diagonal                # indices of the pivots
     cdef int* matched                 # row of each column
-    cdef int* place                   # of the columns in the row at hand
+    cdef int* place                   # index of each column's entry in the current row
 
 cdef void measure_rows(Krylov f) noexcept nogil
 cdef int eliminate_within(Krylov f) noexcept nogil

@@ -1,8 +1,7 @@
 """Incomplete factors of sparse matrices, with which GMRES solves systems by iteration.
 
-M of `gmres.py` is a product of incomplete factors that stand nowhere but where A does (ILU(0)), of
-rows and columns that were matched so that no diagonal entry is missing, or whatever the user makes
-of it.
+M of `gmres.py` is a product of incomplete factors with no entries where A has none (ILU(0)), after
+rows and columns were matched so that no diagonal entry is missing; or the user provides M.
 """
 
 import cython
@@ -14,9 +13,9 @@ if not cython.compiled:
     from tether._core.codes import OK, SINGULAR
     from tether._core.gmres import Gmres, ask_user, weight_of
 
-# A pivot smaller than this share of its row is replaced: an incomplete factor need not be exact.
+# A pivot smaller than this share of its row is replaced: incomplete factors need not be exact.
 SMALLEST = cython.declare(cython.double, 1e-6)
-# A matching by the size of entries may take time like the square of so many unknowns.
+# With more unknowns than this, matching by the size of entries may take quadratic time.
 LARGEST_MATCHING = 100_000
 
 
@@ -26,9 +25,9 @@ class Krylov(Gmres):
     Parameters
     ----------
     pattern : Pattern
-        Where the entries stand.
+        Positions of the entries.
     user : object, optional
-        Stands in for the incomplete factors: has ``factor(matrix)`` and ``solve(b)``.
+        Replaces the incomplete factors: has ``factor(matrix)`` and ``solve(b)``.
     """
 
     def __init__(self, pattern, user=None):
@@ -40,7 +39,7 @@ class Krylov(Gmres):
         self.arrange(pattern.matching)
 
     def arrange(self, matched):
-        """Let the pivots stand in these rows of the columns."""
+        """Arrange the matrix so that column j has its pivot in row `matched[j]`."""
         n, pattern = self.n, self.pattern
         self.complete = bool(np.all(matched >= 0))
         column_of = np.full(n, -1, np.intc)
@@ -66,7 +65,7 @@ class Krylov(Gmres):
              self.matched, self.place) = self.integers
 
     def arrange_by_size(self):
-        """Make the product of the entries on the diagonal as large as it can be; tell if it is new.
+        """Maximise the product of the entries on the diagonal; tell whether the order is new.
 
         Duff and Koster, SIAM J. Matrix Anal. Appl. 20, 1999, 889-901.
         """
@@ -99,11 +98,11 @@ class Krylov(Gmres):
 
     @property
     def by(self):
-        """What stands for the matrix, for people."""
+        """What takes the place of the matrix, for people."""
         return type(self.user).__name__ if self.by_user else "incomplete factors"
 
     def factor(self, values):
-        """Make the incomplete factors; SINGULAR: an entry of the diagonal is missing, or NaN."""
+        """Make the incomplete factors; SINGULAR if a diagonal entry is missing, or for a NaN."""
         p: cython.longlong
         for p in range(self.size):
             if not fabs(values[p]) <= 1e300:
@@ -138,7 +137,7 @@ class Krylov(Gmres):
         return largest / smallest if self.n > 0 else 1.0
 
     def hand_over(self):
-        """Let the object of the user's factor the matrix."""
+        """Let the user's object factor the matrix."""
         self.user.factor(self.pattern.matrix(self.numbers[0][: self.size]).copy())
 
     def precondition(self, v, out):
@@ -163,13 +162,13 @@ class Krylov(Gmres):
             out[i] = value * lu[self.diagonal[i]]
 
     def precondition_transposed(self, v, out):
-        """Set `out` to M^-T v; `v` is changed."""
+        """Set `out` to M^-T v; `v` is overwritten."""
         n: cython.int = self.n
         i: cython.int
         p: cython.int
         value: cython.double
         lu: cython.p_double = self.factors
-        if self.by_user:                              # whose object need not know how
+        if self.by_user:                              # the user's object need not have this
             for i in range(n):
                 out[i] = v[i]
             return
@@ -204,7 +203,7 @@ class Krylov(Gmres):
 
 
 def measure_rows(f):
-    """Find the largest entry of each row, each divided by the weight of its unknown."""
+    """Find the largest entry of each row, with every entry divided by its unknown's weight."""
     j: cython.int
     p: cython.int
     unit: cython.double
@@ -259,6 +258,6 @@ def eliminate_within(f):
 
 
 def integers(array):
-    """Address of C integers."""
+    """Return the address of C integers."""
     view: cython.int[::1] = array
     return cython.address(view[0])

@@ -1,6 +1,7 @@
-"""Dense LU by LAPACK, for systems beyond the reach of the loop in `dense.py`.
+"""Dense LU by LAPACK, for systems too large for the loop in `dense.py`.
 
-An extension of its own, imported only when needed: SciPy's LAPACK takes as long to load as tether.
+A separate extension module, imported only when needed: SciPy's LAPACK takes as long to load as
+tether.
 """
 
 import cython
@@ -17,7 +18,7 @@ if not cython.compiled:
 
 
 def address_in(capsule, signature):
-    """Address of a routine, once its arguments are those that it will be called with."""
+    """Return the address of a routine after checking that it has the expected signature."""
     given: bytes = PyCapsule_GetName(capsule)
     if given.replace(b"__pyx_t_5scipy_6linalg_13cython_lapack_d", b"double") != signature:
         raise ImportError(f"SciPy's LAPACK has a routine {given!r}, expected was {signature!r}")

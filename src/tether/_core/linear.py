@@ -22,10 +22,10 @@ def assemble_and_factor(s):
 
 
 def scale_matrix(s):
-    """Scale what was assembled, math (25): by kind (PL2 section 3), or rows to largest entry 1.
+    """Scale the assembled matrix, math (25): by kind (PL2 section 3), or rows to largest entry 1.
 
-    A column of var_index v is multiplied by c^(v-1), then every row divided by the largest
-    power of c that stands in it.
+    A column of var_index v is multiplied by c^(v-1), then every row divided by the largest power of
+    c in it.
     """
     i: cython.int
     j: cython.int
@@ -38,7 +38,7 @@ def scale_matrix(s):
 
 
 def solve_scaled(s, b):
-    """Solve with the factors, whatever their scaling."""
+    """Solve with the factors, undoing any scaling."""
     i: cython.int
     if s.scaling_mode == UNSCALED:
         s.matrix.solve(b)

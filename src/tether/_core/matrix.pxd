@@ -6,15 +6,15 @@ cdef class Matrix:
     cdef public int n
     cdef public long long room
     cdef public dict arrays
-    cdef public bint follows          # products are those at the point at hand
+    cdef public bint follows          # products are those at the point noted last
     cdef public bint failed
     cdef public object error
     cdef double* fy
     cdef double* fyp
-    cdef double* made                 # the iteration matrix, before it is factored
+    cdef double* made                 # the iteration matrix before it is factored
     cdef signed char* changing        # 1: an entry of F_y that changes
     cdef object changing_owner
-    cdef public bint changes          # whether there is one
+    cdef public bint changes          # whether there is such an entry
     cdef bint all_change              # whether all do, as far as is known
     cdef double put_column(self, int which, int j, int* rows, double* values,
                            int count) noexcept nogil

@@ -1,26 +1,26 @@
-"""The seam of matrices: what a way of storing and factoring them owns, and what it is asked for.
+"""The interface to matrices: what a way of storing and factoring them must provide.
 
-Newton's iteration needs F_y and F_y', two n-by-n matrices, and the factors of F_y + c F_y'. How
-these are stored is nobody's business but that of the `Matrix` in `State.matrix`: it owns all
-memory that grows faster than n, and every verb of the core works through the methods below, one
-call per operation. `dense.py` is the first that fills the seam, `lapack.py` the second: it stores
-as the first does and factors in its own way. Another one is a file with a class derived from
-`Matrix` that has every method below, and a line in `tether.plan.memory` that says when to take it.
+Newton's iteration needs F_y and F_y', two n-by-n matrices, and the factors of F_y + c F_y'. Only
+the `Matrix` in `State.matrix` knows how these are stored: it owns all memory that grows faster than
+n, and every verb of the core works through the methods below, one call per operation. `dense.py` is
+the first class of this kind; `lapack.py`, the second, stores matrices in the same way and factors
+them differently. Another one is a file with a class derived from `Matrix` that has every method
+below, and a line in `tether.plan.memory` that says when to use it.
 
-Which matrix is meant is said by a code (`codes.pxd`):
+A code says which matrix is meant (`codes.pxd`):
 
-    OF_Y         F_y, by the last Jacobian
+    OF_Y         F_y, from the last Jacobian
     OF_YP        F_y'
     ITERATION    what `assemble` or `assemble_split` has made of them, until it is factored
 
 The two Jacobians are filled in three ways. A program (`machine.py`, `native.py`) writes its entries
-straight into the vectors `fy` and `fyp`, of `room` numbers each; where an entry stands there was
-settled when the program was made (the layout in `tether.trace.backend`). Differences put columns.
-A function of the user's gives whole matrices, dense or sparse, to `put`.
+straight into the vectors `fy` and `fyp`, of `room` numbers each; the positions were settled when
+the program was made (the layout in `tether.trace.backend`). Differences replace columns. A user's
+function returns whole matrices, dense or sparse, which go to `put`.
 
-Differences also need patterns: the rows in which each column has been seen to stand, of F_y
-(OF_Y), of F_y' (OF_YP), and those in which it may stand (CANDIDATES), while one looks for them
-(`sparsity.py`). They are kept here as well: a matrix that stores few entries has to know which.
+Differences also need patterns: the rows that each column has been seen to have, in F_y (OF_Y) and
+in F_y' (OF_YP), and those that it may have (CANDIDATES), while they are being determined
+(`sparsity.py`). They are kept here as well: a matrix that stores few entries must know which.
 
 Vectors have n numbers. Lists of rows are in ascending order, in memory for n of them.
 """
@@ -32,14 +32,15 @@ if not cython.compiled:
     from tether._core.codes import SINGULAR
 
 
-# An entry has changed if it differs by this share of itself: differences are less exact than this.
+# An entry has changed if it differs by this share of itself; differences are not exact enough for
+# less.
 CHANGED = cython.declare(cython.double, 1e-3)
 
 
 def has_changed(new, old, size, noise):
-    """Tell whether an entry of F_y is another than in the last Jacobian.
+    """Tell whether an entry of F_y has changed since the last Jacobian.
 
-    Its change, times the size of its unknown, is more than the noise of its equation.
+    Its change, times the size of its unknown, must be more than the noise of its equation.
     """
     change: cython.double = fabs(new - old)
     return change > CHANGED * max(fabs(new), fabs(old)) and change * size > noise
@@ -57,14 +58,14 @@ class Matrix:
     room : int
         Length of these vectors.
     arrays : dict
-        Arrays that `State.array` shows by name.
+        Arrays that `State.array` returns by name.
     changes : bool
-        Whether an entry of F_y may be another in the next Jacobian.
+        Whether an entry of F_y may change from one Jacobian to the next.
     follows : bool
-        Whether there are no entries, but products at the point that was noted last.
+        Whether no entries are stored, and products are those at the point noted last.
     failed, error : bool, Exception
-        Whether a linear solver of the user's has raised an exception, and which. Until that is
-        raised again there are no factors, and solutions are not numbers.
+        Whether a user's linear solver has raised an exception, and the exception. Until that is
+        raised again there are no factors, and solutions are NaN.
     """
 
     if not cython.compiled:
@@ -77,37 +78,37 @@ class Matrix:
         raise NotImplementedError
 
     def put(self, which, matrix):
-        """Take all entries of F_y or F_y' from a NumPy array or a SciPy sparse matrix."""
+        """Replace all entries of F_y or F_y', from a NumPy array or a SciPy sparse matrix."""
         raise NotImplementedError
 
     def get(self, which):
-        """Return F_y or F_y' as an array of two dimensions; it may be the memory itself."""
+        """Return F_y or F_y' as a two-dimensional array; it may be the memory itself."""
         raise NotImplementedError
 
     def positions(self, rows, columns):
-        """Return where entries of F_y or F_y' stand in the vectors `fy` and `fyp`."""
+        """Return the positions of entries of F_y or F_y' in the vectors `fy` and `fyp`."""
         raise NotImplementedError
 
     # --- their columns
 
     def put_column(self, which, j, rows, values, count):
-        """Replace column j by these values in these rows, and zeros; return the largest change."""
+        """Replace column j by these values in these rows; return the largest change."""
         return 0.0
 
     def put_entries(self, which, j, rows, values, count):
-        """Replace the entries of column j in these rows; the others stay."""
+        """Replace the entries of column j in these rows and keep the others."""
 
     def column(self, which, j, rows, values):
-        """List the rows and values of the entries of column j that are not zero; return how many.
+        """List the rows and values of the nonzero entries of column j; return how many there are.
 
-        NaN is not zero.
+        NaN counts as nonzero.
         """
         return 0
 
     # --- products and sizes
 
     def add_product(self, which, x, out):
-        """Add the matrix times x to `out`; columns for which x is zero take no part."""
+        """Add the matrix times x to `out`; columns for which x is zero are skipped."""
 
     def add_linear(self, y, yp, out):
         """Add F_y y + F_y' yp to `out`."""
@@ -125,64 +126,64 @@ class Matrix:
     # --- entries of F_y that change from one Jacobian to the next
 
     def forget_changes(self):
-        """Let every entry that is stored be one that may change."""
+        """Assume that every stored entry may change."""
         p: cython.longlong
         self.changes = self.all_change = self.room > 0
         for p in range(self.room):
             self.changing[p] = 1
 
     def keep_jacobian(self):
-        """Keep F_y in the memory of the iteration matrix, to compare the next one with it."""
+        """Copy F_y to the memory of the iteration matrix, to compare the next one with it."""
         p: cython.longlong
         for p in range(self.room):
             self.made[p] = self.fy[p]
 
     def note_changes(self, first, size, noise):
-        """Note which entries are not what they were; if it is the first time, these alone.
+        """Mark the entries that differ from before; if `first`, unmark all others.
 
-        `size` is that of the unknowns; a change of a term is seen if it is above `noise`.
+        `size` is that of the unknowns; a change of a term counts if it is above `noise`.
         """
 
     def add_changing(self, x, out):
-        """Add the entries that change, times x, to `out`."""
+        """Add to `out` the product of x with the entries that change."""
 
     def changing_in_row(self, i, x):
-        """Return row i of F_y times x, of the entries that change."""
+        """Return row i of F_y times x, over the entries that change."""
         return 0.0
 
     def size_of_row(self, i, y, yp, missing):
         """Return the sum of |entry y| and |entry y'| in row i of F_y and F_y'.
 
-        Of entries that change this share is missing.
+        Entries that change count for 1 - `missing`.
         """
         return 0.0
 
     # --- patterns, for differences
 
     def open_patterns(self):
-        """Make memory for the patterns; they are empty."""
+        """Allocate the patterns, which are empty."""
         raise NotImplementedError
 
     def rows_of(self, pattern, j, rows):
-        """List the rows in which column j stands; return how many."""
+        """List the rows of column j; return how many there are."""
         return 0
 
     def set_rows(self, pattern, j, rows, count):
-        """Let column j stand in these rows alone."""
+        """Replace the rows of column j."""
 
     def mark_rows(self, pattern, j, rows, count):
-        """Let column j stand in these rows too; return whether one of them is new."""
+        """Add rows to column j; return whether one of them is new."""
         return False
 
     def meets(self, pattern, j, marks):
-        """Tell whether column j stands in a row whose mark is not zero."""
+        """Tell whether column j has a row whose mark is not zero."""
         return False
 
     def take_difference(self, which, pattern, j, moved, unmoved, delta, share, rows, values):
-        """Turn a moved residual into column j, in the rows of a pattern; tell if it is another one.
+        """Turn a moved residual into column j, in the rows of a pattern; tell if it has changed.
 
-        It is, if it has changed by more than this share of its largest entry. `rows` and `values`
-        are memory for the entries.
+        It has if the change is more than this share of its largest entry. `rows` and `values` are
+        memory for the entries.
         """
         k: cython.int
         count: cython.int = self.rows_of(pattern, j, rows)
@@ -198,39 +199,39 @@ class Matrix:
         """Make F_y + c F_y'."""
 
     def scale(self, mode, c, rows, columns):
-        """Multiply what was assembled by `rows` and `columns`, math (25).
+        """Multiply the assembled matrix by `rows` and `columns`, math (25).
 
-        The factors of the columns are given, those of the rows are found here. By ROWS the largest
-        entry of a row becomes 1. By KINDS a row is divided by the largest that stands in it of
-        c times the factor of the column, for an entry of F_y', and this factor, for one of F_y.
+        The factors of the columns are given, those of the rows are computed here. With ROWS the
+        largest entry of a row becomes 1. With KINDS a row is divided by its largest power: an entry
+        of F_y' counts as c times the factor of its column, one of F_y as the factor itself.
         """
 
     def open_split(self, start, row):
-        """Make memory for B with a basis whose entries stand in these rows; it may be large."""
+        """Allocate B for a basis with entries in these rows; it may be large."""
 
     def assemble_split(self, of_y, start, row, basis):
-        """Make B of math (15): of F_y the columns that are marked, of F_y' the others.
+        """Make B of math (15): the marked columns are those of F_y, the others those of F_y'.
 
-        With a basis, whose entries in column j are those from start[j] to start[j + 1], a column of
-        B is the matrix times that of the basis; NULL stands for unit vectors.
+        With a basis, whose column j has the entries from start[j] to start[j + 1], a column of B is
+        the matrix times that of the basis; NULL means unit vectors.
         """
 
     def divide(self, rows, columns):
-        """Divide what was assembled by `rows` and `columns`; return its 1-norm."""
+        """Divide the assembled matrix by `rows` and `columns`; return its 1-norm."""
         return 0.0
 
     def weigh(self, weight):
-        """Measure solutions by these weights, if they are not exact; NULL: all entries alike."""
+        """Measure inexact solutions with these weights; NULL: all entries alike."""
 
     def factor(self):
-        """Factor what was assembled; return OK or SINGULAR, which a NaN or infinity is as well."""
+        """Factor the assembled matrix; return OK or SINGULAR, also for NaN or infinity."""
         return SINGULAR
 
     def solve(self, b):
         """Solve in place with the factors."""
 
     def solve_well(self, b):
-        """Solve in place, also where rows and columns are of very different sizes."""
+        """Solve in place, accurately also when rows and columns differ greatly in size."""
         self.solve(b)
 
     def pivot_ratio(self):

@@ -9,7 +9,7 @@ from tether._core.matrix cimport Matrix
 from tether._core.state cimport State
 
 cdef class Directional(Gmres):
-    cdef State state                  # whose residual it is
+    cdef State state                  # its residual is used
     cdef bint interrupted             # by an exception of the residual
     cdef object points                # owns the memory behind the pointers
     cdef double t, c

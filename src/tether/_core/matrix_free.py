@@ -1,9 +1,9 @@
 """F_y + c F_y' without its entries: a product with a vector is a difference of residuals.
 
-One residual, moved along the vector, gives one product (Brown and Saad, SIAM J. Sci. Stat. Comput.
-11, 1990, 450-481; DASPK). Products are always those at the point at hand. What GMRES iterates
-with is an object of the user's, which is set up anew when c has changed, or the sizes of the
-equations, by what they make of random changes within the tolerances.
+Moving the residual's arguments along a vector once gives one product (Brown and Saad, SIAM J. Sci.
+Stat. Comput. 11, 1990, 450-481; DASPK). Products are always those at the current point. The
+preconditioner of GMRES, set up again when c has changed, is a user's object, or the sizes of the
+equations, which are measured by random changes within the tolerances.
 """
 
 import cython
@@ -21,15 +21,16 @@ if not cython.compiled:
 
 ROOT_EPS = cython.declare(cython.double, 1.4901161193847656e-08)
 NAN = cython.declare(cython.double, float("nan"))
-# In tolerances: a vector is moved along until the unknown that moves farthest has moved by this,
-# and by more where that would be lost in the round-off of the equations.
+# In tolerances: moves go so far that the unknown that moves farthest moves by this, and farther
+# where that would be lost in the round-off of the equations.
 MOVE = cython.declare(cython.double, 1.0)
-# Where there is no residual so far away, it is looked for behind the point, then closer to it.
+# Where there is no residual so far away, try the opposite direction, then closer points.
 CLOSER = cython.declare(cython.double, 1e-3)
 TRIALS = cython.declare(cython.int, 4)
-# Random changes by which the sizes of the equations are found.
+# Random changes from which the sizes of the equations are measured.
 PROBES = cython.declare(cython.int, 4)
-# In decades: what lies between groups of sizes, and how far those of one may be apart by chance.
+# In decades: the least distance between groups of sizes, and the greatest width of a group by
+# chance.
 GAP, WIDE = 1.0, 3.0
 
 
@@ -39,10 +40,10 @@ class Directional(Gmres):
     Parameters
     ----------
     state : State
-        Whose residual it is.
+        The state whose residual is used.
     user : object, optional
-        Has ``setup(t, y, yp, c)`` and ``solve(b)``, which returns something close to the solution
-        of (F_y + c F_y') x = b.
+        Has ``setup(t, y, yp, c)`` and ``solve(b)``, which returns an approximate solution of
+        (F_y + c F_y') x = b.
     """
 
     def __init__(self, n, user=None):
@@ -55,11 +56,11 @@ class Directional(Gmres):
 
     @property
     def by(self):
-        """What stands for the matrix, for people."""
+        """What takes the place of the matrix, for people."""
         return type(self.user).__name__ if self.by_user else "the sizes of the equations"
 
     def multiply(self, x, out, transposed):
-        """Set `out` to A x; nothing is known about A^T."""
+        """Set `out` to A x; A^T is not available."""
         difference(self, x, 1.0, self.c, out)
 
     def precondition(self, v, out):
@@ -72,12 +73,12 @@ class Directional(Gmres):
             out[i] = v[i] / (self.row_size[i] * weight_of(self, i, False))
 
     def hand_over(self):
-        """Let the object of the user's make what it needs."""
+        """Let the user's object set up what it needs."""
         self.user.setup(self.t, self.points[0].copy(), self.points[1].copy(), self.c)
 
 
 def difference(f, x, of_y, of_yp, out):
-    """Set `out` to (`of_y` F_y + `of_yp` F_y') x, or to NaN where there are no residuals."""
+    """Set `out` to (`of_y` F_y + `of_yp` F_y') x, or to NaN if there are no residuals."""
     i: cython.int
     trial: cython.int
     status: cython.int
@@ -85,7 +86,7 @@ def difference(f, x, of_y, of_yp, out):
     share: cython.double
     for i in range(f.n):
         far = max(far, fabs(x[i]) * f.state.weight[i])
-    if of_y == 0.0:                        # changes of y' are those of y in a step
+    if of_y == 0.0:                        # changes of y' are like those of y in a step
         far *= fabs(of_yp * f.state.h)
     if far == 0.0:
         for i in range(f.n):
@@ -116,7 +117,7 @@ def try_move(f, x, by_y, by_yp, out):
 
 
 def measure_equations(f):
-    """Find the sizes of the equations: what random changes within the tolerances make of them."""
+    """Measure how far random changes within the tolerances move the equations."""
     i: cython.int
     probe: cython.int
     for i in range(f.n):
@@ -141,10 +142,10 @@ def measure_equations(f):
 
 
 def level(sizes):
-    """Make sizes equal that are so up to chance.
+    """Make sizes equal that differ only by chance.
 
-    Else they would hide what neighbours have in common. Sizes without a gap between them are one
-    group; those in a wide one stay as they are.
+    Otherwise their differences would hide what neighbours have in common. Sizes without a gap
+    between them form a group; those in a wide group stay as they are.
     """
     logs = np.log10(sizes)
     order = np.argsort(logs)
@@ -157,7 +158,7 @@ def level(sizes):
 
 
 class MatrixFree(Matrix):
-    """F_y + c F_y' by what it makes of vectors.
+    """F_y + c F_y' known only by its products with vectors.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ class MatrixFree(Matrix):
 
     @property
     def words(self):
-        """What is stored, for people."""
+        """Short description, for people."""
         return f"no matrices, products by differences; {self.lu.words}"
 
     def add_product(self, which, x, out):
@@ -190,11 +191,11 @@ class MatrixFree(Matrix):
         self.pass_on()
 
     def assemble(self, c):
-        """Let the products be those of F_y + c F_y'."""
+        """Let products be those of F_y + c F_y'."""
         self.lu.c = c
 
     def weigh(self, weight):
-        """Measure solutions by these weights, if they are not exact."""
+        """Measure inexact solutions with these weights."""
         self.lu.weigh(weight)
 
     def factor(self):
@@ -213,7 +214,7 @@ class MatrixFree(Matrix):
         self.pass_on()
 
     def pass_on(self):
-        """Note what a function or an object of the user's has raised."""
+        """Take over an exception of the user's function or object."""
         if self.lu.failed or self.lu.interrupted:
             with cython.gil:
                 self.failed = True
@@ -222,13 +223,13 @@ class MatrixFree(Matrix):
 
 
 def note_point(s, t, y, yp):
-    """Let the products be those at this point, whose residual is in `s.r`."""
+    """Let products be those at this point, whose residual is in `s.r`."""
     move_to(cython.cast(MatrixFree, s.matrix).lu, t, y, yp, s.r)
     return OK
 
 
 def move_to(f, t, y, yp, r):
-    """Take the point around which the residual is moved."""
+    """Set the point around which the residual is moved."""
     i: cython.int
     f.t = t
     for i in range(f.n):
@@ -238,16 +239,16 @@ def move_to(f, t, y, yp, r):
 
 
 def use_directions(s: State):
-    """Let the state do without the entries of its matrices, which is a `MatrixFree`."""
+    """Let a state whose matrix is a `MatrixFree` work without its entries."""
     cython.cast(MatrixFree, s.matrix).lu.state = s
     s.jacobian = note_point
     s.lot = 1
 
 
 def increment_at(s: State, t, y, yp, r, c, fresh):
-    """Return Newton's increment of y where y' moves along by c times as much; None without one.
+    """Return Newton's increment of y, with y' changing by c times as much; None if there is none.
 
-    `r` is the residual at the point. What the iterations need is set up anew if `fresh`.
+    `r` is the residual at the point. If `fresh`, the preconditioner is set up again.
     """
     status: cython.int = OK
     matrix = cython.cast(MatrixFree, s.matrix)
@@ -264,5 +265,5 @@ def increment_at(s: State, t, y, yp, r, c, fresh):
 
 
 def sizes_of_equations(s: State):
-    """Return what random changes within the tolerances have made of the equations."""
+    """Return how far random changes within the tolerances have moved the equations."""
     return cython.cast(MatrixFree, s.matrix).lu.memory[5]

@@ -10,21 +10,21 @@ from tether._core.sparse_lu cimport SparseLU
 cdef class Sparse(Matrix):
     cdef public object pattern
     cdef public Factors lu
-    cdef public object way            # of factoring: makes a Factors of a pattern
+    cdef public object way            # class of the factors, called with a pattern
     cdef public object memory         # F_y, F_y' and the iteration matrix
-    cdef bint outdated                # lu belongs to a pattern before this one, or to none
+    cdef bint outdated                # lu belongs to an earlier pattern, or does not exist
     cdef list integers                # own the memory of the pattern
     cdef object marks
-    cdef int* start                   # the entries of column j begin here ...
-    cdef int* row                     # ... and stand in these rows
+    cdef int* start                   # first entry of each column
+    cdef int* row                     # row of each entry
     cdef object rest
-    cdef double* left                 # of the equations by a solution
+    cdef double* left                 # residual of a solution
     cdef double* weight               # of the unknowns
     cdef signed char* stands
-    cdef Sparse split                 # stores B where a basis mixes columns ...
-    cdef bint mixed                   # ... which was assembled last
+    cdef Sparse split                 # stores B with a basis ...
+    cdef bint mixed                   # ... if that was assembled last
     cdef bint iterates                # lu solves by iteration
-    cdef bint exactly                 # ... but not what was assembled last
+    cdef bint exactly                 # ... but the matrix assembled last is factored completely
     cdef SparseLU exact
     cdef ByRows by_rows
     cdef void pass_on(self) noexcept nogil

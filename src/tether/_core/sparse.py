@@ -1,8 +1,8 @@
 """Sparse matrices: F_y and F_y' on one pattern, stored column by column.
 
-The pattern is that of both together, so that F_y + c F_y' is made in one loop. Programs know theirs
-beforehand. Where a difference or a function of the user's turns out to have an entry elsewhere,
-the pattern grows; that is rare, and everything is made anew for it.
+The pattern is that of both together, so that F_y + c F_y' is formed in one loop. Programs know
+theirs beforehand. If a difference or a user's function turns out to have an entry elsewhere, the
+pattern grows; that is rare, and everything that depends on it is made again.
 """
 
 import cython
@@ -20,12 +20,12 @@ if not cython.compiled:
     from tether._core.sparse_lu import SparseLU
 
 PATTERNS = cython.declare(cython.int, 3)
-# Up to so many unknowns a start has complete factors where a run iterates.
+# With up to so many unknowns, a start uses complete factors even if the run iterates.
 MOST_EXACT = cython.declare(cython.int, 20_000)
 
 
 def entries_of(m, which):
-    """Memory of one of the matrices; what a basis has mixed is stored apart."""
+    """Memory of one of the matrices; B with a basis is stored separately."""
     if which == OF_Y:
         return m.fy
     if which == OF_YP:
@@ -34,7 +34,7 @@ def entries_of(m, which):
 
 
 def starts_of(m, which):
-    """Where the columns of one of the matrices begin."""
+    """First entries of the columns of one of the matrices."""
     return m.split.start if which == ITERATION and m.mixed else m.start
 
 
@@ -49,11 +49,11 @@ class Sparse(Matrix):
     Parameters
     ----------
     pattern : Pattern
-        Where entries of F_y and F_y' stand.
+        Positions of the entries of F_y and F_y'.
     way : type
-        What factors them, derived from `Factors`; `SparseLU` unless given.
+        Class of the factors, derived from `Factors`; `SparseLU` by default.
     iterates : bool
-        Whether solutions are found by iteration, and not more accurate than Newton's method needs.
+        Whether solutions are found by iteration, only as accurately as Newton's method needs.
     """
 
     def __init__(self, pattern, way=None, iterates=False):
@@ -83,11 +83,11 @@ class Sparse(Matrix):
             self.changing = self.changing_owner
         self.rest = np.zeros(max(self.n, 1))
         self.left = address(self.rest)
-        self.outdated = True           # factors of the old pattern serve until there are others
+        self.outdated = True  # factors of the old pattern are used until there are new ones
 
     @property
     def words(self):
-        """What is stored, for people."""
+        """Short description, for people."""
         factors = f", {self.lu.words}" if self.lu is not None else ""
         return f"sparse matrices of {self.room} entries{factors}"
 
@@ -98,11 +98,11 @@ class Sparse(Matrix):
         self.memory[:2] = 0.0
 
     def put(self, which, matrix):
-        """Take all entries of F_y or F_y'."""
+        """Replace all entries of F_y or F_y'."""
         from scipy.sparse import coo_array  # late, to save time
 
         entries = self.memory[1 if which == OF_YP else 0]
-        known = self.pattern.given.get(which)      # from this run or another
+        known = self.pattern.given.get(which)      # found in this run or another
         if known is not None and getattr(matrix, "format", "") == "csc" and (
             np.array_equal(matrix.indptr, known[0]) and np.array_equal(matrix.indices, known[1])
         ):
@@ -127,7 +127,7 @@ class Sparse(Matrix):
         return self.pattern.matrix(self.memory[1 if which == OF_YP else 0, : self.room])
 
     def positions(self, rows, columns):
-        """Return where entries of F_y or F_y' stand; the pattern grows if it lacks them."""
+        """Return the positions of entries of F_y or F_y'; the pattern grows if it lacks them."""
         places = self.pattern.positions(rows, columns)
         if np.any(places < 0):
             self.extend(rows, columns)
@@ -135,7 +135,7 @@ class Sparse(Matrix):
         return places
 
     def extend(self, rows, columns):
-        """Let entries stand in these places too."""
+        """Add entries to the pattern."""
         old, memory, marks = self.pattern, self.memory, self.marks
         new = Pattern(self.n, (old.row, old.columns), (rows, columns))
         places = new.positions(old.row, old.columns)
@@ -179,7 +179,7 @@ class Sparse(Matrix):
             entries[find(self, j, rows[k])] = values[k]
 
     def column(self, which, j, rows, values):
-        """List the entries of column j that are not zero."""
+        """List the nonzero entries of column j."""
         p: cython.int
         count: cython.int = 0
         entries: cython.p_double = entries_of(self, which)
@@ -254,7 +254,7 @@ class Sparse(Matrix):
     # --- entries of F_y that change
 
     def note_changes(self, first, size, noise):
-        """Note which entries are not what they were; if it is the first time, these alone."""
+        """Mark the entries that differ from before; if `first`, unmark all others."""
         j: cython.int
         p: cython.int
         some: cython.bint = False
@@ -270,26 +270,26 @@ class Sparse(Matrix):
         self.changes = some
 
     def add_changing(self, x, out):
-        """Add the entries that change, times x, to `out`."""
+        """Add to `out` the product of x with the entries that change."""
         j: cython.int
         p: cython.int
         for j in range(self.n):
             for p in range(self.start[j], self.start[j + 1]):
-                # without a branch, which nobody could foretell
+                # without a branch, which could not be predicted
                 out[self.row[p]] += self.changing[p] * (self.fy[p] * x[j])
 
     def changing_in_row(self, i, x):
-        """Row i of F_y times x, of the entries that change."""
+        """Return row i of F_y times x, over the entries that change."""
         return self.by_rows.changing(i, self.fy, self.changing, x)
 
     def size_of_row(self, i, y, yp, missing):
-        """Sum of |entry y| and |entry y'| in row i, less what is missing."""
+        """Sum of |entry y| and |entry y'| in row i; entries that change count for 1 - `missing`."""
         return self.by_rows.size(i, self.fy, self.fyp, self.changing, y, yp, missing)
 
-    # --- patterns: bytes, 1 where a column stands
+    # --- patterns: a byte for every entry, 1 if it is in the pattern
 
     def open_patterns(self):
-        """Make memory for the patterns."""
+        """Allocate the patterns."""
         self.marks = np.zeros((PATTERNS, max(self.room, 1)), np.int8)
         flat = self.marks.reshape(-1)
         if cython.compiled:
@@ -299,7 +299,7 @@ class Sparse(Matrix):
             self.stands = flat
 
     def rows_of(self, pattern, j, rows):
-        """List the rows in which column j stands."""
+        """List the rows of column j."""
         p: cython.int
         count: cython.int = 0
         first: cython.longlong = pattern * self.room
@@ -310,7 +310,7 @@ class Sparse(Matrix):
         return count
 
     def set_rows(self, pattern, j, rows, count):
-        """Let column j stand in these rows alone."""
+        """Replace the rows of column j."""
         p: cython.int
         first: cython.longlong = pattern * self.room
         for p in range(self.start[j], self.start[j + 1]):
@@ -318,7 +318,7 @@ class Sparse(Matrix):
         self.mark_rows(pattern, j, rows, count)
 
     def mark_rows(self, pattern, j, rows, count):
-        """Let column j stand in these rows too."""
+        """Add rows to column j; tell whether one is new."""
         k: cython.int
         p: cython.int
         first: cython.longlong
@@ -334,7 +334,7 @@ class Sparse(Matrix):
         return new
 
     def meets(self, pattern, j, marks):
-        """Tell whether column j stands in a row that is marked."""
+        """Tell whether column j has a marked row."""
         p: cython.int
         first: cython.longlong = pattern * self.room
         for p in range(self.start[j], self.start[j + 1]):
@@ -360,7 +360,7 @@ class Sparse(Matrix):
         return change > share * size
 
     def stand_everywhere(self, pattern):
-        """Let all columns stand wherever there is an entry."""
+        """Let a pattern have all stored entries."""
         self.marks[pattern] = 1
 
     # --- the iteration matrix
@@ -373,7 +373,7 @@ class Sparse(Matrix):
             self.made[p] = self.fy[p] + c * self.fyp[p]
 
     def scale(self, mode, c, rows, columns):
-        """Find the factors of the rows and multiply by both, math (25)."""
+        """Find the scale factors of rows; multiply by them and those of columns, math (25)."""
         i: cython.int
         j: cython.int
         p: cython.int
@@ -396,7 +396,7 @@ class Sparse(Matrix):
                 self.made[p] *= rows[self.row[p]] * columns[j]
 
     def open_split(self, start, row):
-        """Make a matrix of its own for B: a basis mixes columns, and so their patterns."""
+        """Allocate a separate matrix for B: a basis combines columns, and thus their patterns."""
         from scipy.sparse import csc_array  # late, to save time
 
         shape = self.n, self.n
@@ -431,7 +431,7 @@ class Sparse(Matrix):
                     made[find(self.split, j, self.row[p])] += basis[q] * entries[p]
 
     def divide(self, rows, columns):
-        """Divide by both; return the 1-norm."""
+        """Divide by the factors of rows and columns; return the 1-norm."""
         j: cython.int
         p: cython.int
         total: cython.double
@@ -450,17 +450,17 @@ class Sparse(Matrix):
     # --- its factors
 
     def open_factors(self):
-        """Return the factors; the order of elimination is found when they are first asked for."""
+        """Return the factors; the order of elimination is determined at first use."""
         if self.outdated:
             self.lu, self.outdated = self.way(self.pattern), False
         return self.lu
 
     def weigh(self, weight):
-        """Measure solutions by these weights, if they are not exact."""
+        """Measure inexact solutions with these weights."""
         self.weight = weight
 
     def factor(self):
-        """Factor what was assembled, with the pivots of the last time where these will do."""
+        """Factor the assembled matrix, with the last pivots if they are good enough."""
         if self.mixed:
             return self.split.factor()
         if self.exactly:
@@ -487,16 +487,16 @@ class Sparse(Matrix):
             self.pass_on()
 
     def pass_on(self):
-        """Note what an object of the user's has raised, for whoever looks at the matrix."""
+        """Take over an exception of a user's object."""
         if self.lu.failed:
             with cython.gil:
                 self.failed, self.error = True, self.lu.error
 
     def solve_well(self, b):
-        """Solve in place and correct the solution once by what it leaves of the equations.
+        """Solve in place and correct the solution once, by its residual.
 
-        Pivots that keep the factors sparse are not always those that keep them accurate (Skeel,
-        Math. Comput. 35, 1980, 817-832).
+        Pivots that keep the factors sparse do not always keep them accurate (Skeel, Math. Comput.
+        35, 1980, 817-832).
         """
         j: cython.int
         p: cython.int
@@ -518,7 +518,7 @@ class Sparse(Matrix):
         return self.lu.pivot_ratio()
 
     def reciprocal_condition(self, norm):
-        """Estimate it by a few solutions (Higham's estimate of the norm of the inverse)."""
+        """Estimate the reciprocal condition number by a few solutions (Higham's estimator)."""
         from scipy.sparse.linalg import LinearOperator, onenormest  # late, to save time
 
         inverse = LinearOperator(
@@ -527,20 +527,20 @@ class Sparse(Matrix):
         return float(1.0 / (norm * onenormest(inverse)))
 
     def solution(self, b):
-        """Solution of A x = b, for everything outside the core."""
+        """Return the solution of A x = b, for callers outside the core."""
         x = np.array(b, float).reshape(-1)
         self.lu.solve(address(x))
         return x
 
     def transposed_solution(self, b):
-        """Solution of A^T x = b."""
+        """Return the solution of A^T x = b."""
         x = np.array(b, float).reshape(-1)
         self.lu.solve_transposed(address(x))
         return x
 
 
 def factor_exactly(m):
-    """Factor what was assembled for a start, which takes more than iterations give."""
+    """Factor the assembled matrix completely for a start, for which iterations are too inexact."""
     with cython.gil:
         try:
             if m.exact is None:
@@ -565,7 +565,7 @@ def find(m, j, row):
 
 
 def grow(m, j, rows, count):
-    """Let the pattern have these rows of column j; return 0, or -1 where there is no memory."""
+    """Add these rows of column j to the pattern; return 0, or -1 if there is no memory."""
     k: cython.int
     for k in range(count):
         if find(m, j, rows[k]) < 0:

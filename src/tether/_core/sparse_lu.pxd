@@ -5,27 +5,27 @@ from tether._core.codes cimport OK, SINGULAR
 from tether._core.factors cimport Factors, range_of
 
 cdef class SparseLU(Factors):
-    cdef public int column            # where the last factorisation failed; -1: it did not
-    cdef public long long full, again  # factorisations so far, with new pivots and with the old
+    cdef public int column            # where the last factorisation failed, or -1
+    cdef public long long full, again  # factorisations so far, with new pivots and with old ones
     cdef list integers, numbers       # own the memory behind the pointers
     cdef int* start                   # the matrix, column by column ...
     cdef int* row
     cdef int* order                   # ... which are eliminated in this order ...
-    cdef int* preferred               # ... each with this row, if it will do
-    cdef int* place                   # of each row among the pivots; -1: not yet
+    cdef int* preferred               # ... each with this row if its entry is large enough
+    cdef int* place                   # position of each row among the pivots; -1: not yet known
     cdef int* l_start                 # L without its diagonal, which is 1
     cdef int* l_row
     cdef double* l_value
-    cdef int* u_start                 # U without its diagonal; in the order of the elimination
+    cdef int* u_start                 # U without its diagonal; columns in the order of elimination
     cdef int* u_row
     cdef double* u_value
-    cdef double* inverse              # of the diagonal of U
-    cdef double* scale                # of the rows, before they are eliminated
+    cdef double* inverse              # reciprocals of the diagonal of U
+    cdef double* scale                # of the rows, before elimination
     cdef public bint strict           # the preferred pivot must not be much smaller than others
-    cdef public double growth         # largest entry on the way to the factors ...
-    cdef double most_growth           # ... and what it may become with the same pivots
-    cdef double* x                    # a column in the making; zero between times
-    cdef int* reach                   # rows that it stands in
+    cdef public double growth         # largest entry during elimination ...
+    cdef double most_growth           # ... and its limit with the same pivots
+    cdef double* x                    # the column being computed; otherwise zero
+    cdef int* reach                   # its rows
     cdef int* mark
     cdef int* stack
     cdef int* child

@@ -1,18 +1,18 @@
-"""LU factors of a sparse matrix: found once, then renewed on the pattern that was found.
+"""LU factors of a sparse matrix: found once, then renewed on the same pattern.
 
-The columns are eliminated one after the other in an order that was chosen to keep the factors
-sparse (Gilbert and Peierls, SIAM J. Sci. Stat. Comput. 9, 1988, 862-874). Column k of the factors
-solves L x = a with the columns of L so far; where x stands follows from the graph of L by a search
-in depth, so that the work is in proportion to the operations on numbers. Rows are first multiplied
-by powers of two that bring their largest entries near 1, whatever their units. Pivots are chosen
-within the column; the row that keeps the factors sparse is preferred while its entry is not smaller
-than a thousandth of the largest. That is enough in circuits, says KLU (Davis and Palamadai
-Natarajan, ACM TOMS 37, 2010, 36); a tenth would more than double the entries of the factors there.
-Where it is not, entries grow, and pivots are chosen anew with a tenth.
+The columns are eliminated one after another in an order that was chosen to keep the factors sparse
+(Gilbert and Peierls, SIAM J. Sci. Stat. Comput. 9, 1988, 862-874). Column k of the factors solves L
+x = a with the columns of L so far; the pattern of x follows from the graph of L by a depth-first
+search, so that the work is proportional to the number of arithmetic operations. Rows are first
+multiplied by powers of two that bring their largest entries near 1, whatever their units. Pivots
+are chosen within the column; the row that keeps the factors sparse is preferred while its entry is
+not smaller than a thousandth of the largest. For circuits that is enough according to KLU (Davis
+and Palamadai Natarajan, ACM TOMS 37, 2010, 36); a tenth would more than double the entries of the
+factors there. Where it is not enough, entries grow, and pivots are chosen again with a tenth.
 
-In an integration the same pattern is factored again and again with other values. Pivots and
-pattern are then taken over, and nothing is searched for. Where a pivot has become small beside
-the rest of its column, or entries grow, new ones are chosen.
+In an integration the same pattern is factored again and again with other values. Pivots and pattern
+are then used again, and nothing is searched for. If a pivot has become small compared with the rest
+of its column, or entries grow, new ones are chosen.
 """
 
 import cython
@@ -24,19 +24,19 @@ if not cython.compiled:
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors, range_of
 
-# Of the largest entry of a column: the preferred pivot may be smaller by this factor, or by the
-# second where entries have grown with the first ...
+# The preferred pivot is used unless it is smaller than this share of the largest entry in its
+# column, or than the second share once entries have grown with the first ...
 PREFERRED = cython.declare(cython.double, 1e-3)
 STRICT = cython.declare(cython.double, 0.1)
-# ... and one that is taken over by this.
+# ... and an earlier pivot is used again unless it is smaller than this share.
 KEPT = cython.declare(cython.double, 1e-4)
-# So much may entries grow on the way to the factors; with pivots that are taken over, also so many
-# times as much as when these were chosen.
+# Entries may grow by the first factor during elimination; with pivots that are used again also by
+# the second, compared with when these were chosen.
 GROWTH = cython.declare(cython.double, 500.0)
 GROWTH_AGAIN = cython.declare(cython.double, 10.0)
-# Factors begin with room for so many times the entries of the matrix.
+# Factors are first given room for this many times the entries of the matrix.
 FIRST_ROOM = 4
-# Up to so many columns, with so few entries each on average, are eliminated level by level.
+# Up to this many columns, with at most so many entries each on average, are eliminated by levels.
 MOST_LEVELLED, SHORT = 10_000, 8
 
 
@@ -46,16 +46,16 @@ class SparseLU(Factors):
     Parameters
     ----------
     pattern : Pattern
-        Where the entries stand.
+        Positions of the entries.
     levelled : bool
-        Whether columns may be eliminated level by level, see `order_by_levels`.
+        Whether columns may be eliminated by levels, see `order_by_levels`.
 
     Attributes
     ----------
     column : int
-        The column for which no pivot was found, if there are none.
+        The column for which no pivot was found; -1 if there was none.
     full, again : int
-        Number of factorisations with pivots of their own, and with those of an earlier one.
+        Number of factorisations with new pivots, and with those of an earlier one.
     """
 
     def __init__(self, pattern, levelled=True):
@@ -94,7 +94,7 @@ class SparseLU(Factors):
 
     @property
     def operations(self):
-        """Number of products that a factorisation takes."""
+        """Number of multiplications in a factorisation."""
         k: cython.int
         p: cython.int
         total: cython.longlong = 0
@@ -107,7 +107,7 @@ class SparseLU(Factors):
 
     @property
     def levels(self):
-        """How many columns are eliminated one after the other before each, in their order."""
+        """Number of columns that must be eliminated before each column, one after another."""
         k: cython.int
         p: cython.int
         level: cython.int
@@ -191,11 +191,11 @@ class SparseLU(Factors):
 
 
 def order_by_levels(pattern):
-    """Return the order of elimination of a pattern, and the row to prefer for each column.
+    """Return the order of elimination of a pattern, and the preferred row for each column.
 
-    Columns that do not wait for each other come side by side, if columns are short. Along a chain a
-    processor waits for each column before it can begin with the next; of several chains it works on
-    one in the meantime. The factors have the same entries.
+    If columns are short, those that do not wait for each other are placed next to each other. Along
+    a chain a processor waits for each column before it can begin the next; with several chains it
+    works on the others in the meantime. The factors have the same entries.
     """
     if not pattern.is_levelled and pattern.n <= MOST_LEVELLED:
         factors = SparseLU(pattern, levelled=False)
@@ -231,7 +231,7 @@ def scale_rows(f, values):
 
 
 def factor_anew(f, values):
-    """Find pattern, pivots and values of the factors."""
+    """Determine pattern, pivots and values of the factors."""
     n: cython.int = f.n
     i: cython.int
     j: cython.int
@@ -294,7 +294,7 @@ def factor_anew(f, values):
 def find_reach(f, column, k):
     """List the rows of column k of the factors at the end of `f.reach`; return where they begin.
 
-    A row with a pivot comes before those that it has an effect on.
+    A row with a pivot comes before the rows that it affects.
     """
     p: cython.int
     top: cython.int = f.n
@@ -305,7 +305,7 @@ def find_reach(f, column, k):
 
 
 def search_from(f, row, k, top):
-    """Put what a row has an effect on before `top`, the row itself first; return the new top."""
+    """Put the rows that a row affects before `top`, the row itself first; return the new top."""
     head: cython.int = 0
     i: cython.int
     j: cython.int
@@ -344,7 +344,7 @@ def search_from(f, row, k, top):
 
 
 def choose_pivot(f, top, column):
-    """Return the row of the pivot; -1 where there is none, or a value that is not finite."""
+    """Return the row of the pivot; -1 if there is none, or if a value is not finite."""
     i: cython.int
     p: cython.int
     pivot: cython.int = -1
@@ -355,7 +355,7 @@ def choose_pivot(f, top, column):
         i = f.reach[p]
         if f.place[i] < 0:
             size = fabs(f.x[i])
-            if not size <= 1e300:                  # also NaN
+            if not size <= 1e300:                  # also true of NaN
                 return -1
             if size > largest:
                 largest = size
@@ -409,14 +409,14 @@ def factor_again(f, values):
             l_value[r] = value * inverse
         f.inverse[k] = inverse
         growth = max(growth, largest)
-        # also NaN and infinity
+        # also true of NaN and infinity
         if not (fabs(pivot) > 0.0 and fabs(pivot) <= 1e300 and largest * KEPT <= fabs(pivot)):
             return SINGULAR
     return OK if growth <= f.most_growth else SINGULAR
 
 
 def reserve(f, l_count, u_count):
-    """Make room for so many entries of L and of U; tell whether there is memory for it."""
+    """Make room for so many entries of L and of U; tell whether there was memory for it."""
     with cython.gil:
         try:
             if l_count > f.l_room:
@@ -435,7 +435,7 @@ def reserve(f, l_count, u_count):
 
 
 def indices(f, which, array):
-    """Address of C integers: of all of them, or of one row."""
+    """Return the address of C integers: of all of them, or of one row."""
     if not cython.compiled:
         return array if array.ndim == 1 else array[which]
     flat: cython.int[::1] = array.reshape(-1)

@@ -1,9 +1,9 @@
-"""Which rows each column stands in, found with far fewer residuals than there are columns.
+"""Determine the rows of each column with far fewer residuals than there are columns.
 
 The columns are divided into parts in three ways, and each part is moved as a whole. A column can
-only stand in a row that has changed whenever the column was moved; the parts are those by the
-remainders of the column's number, so that no two columns are moved together twice. What is left
-is more than the true rows, never less, and few enough to difference in groups.
+only have a row that has changed whenever the column was moved. The parts are formed by the
+remainders of the column's number, so that no two columns are moved together twice. The result may
+have more rows than the true pattern, never fewer, and is sparse enough to difference in groups.
 """
 
 import cython
@@ -29,12 +29,12 @@ MANY = cython.declare(cython.int, 40)
 
 
 def difference_sparse(s, t, y, yp, slopes):
-    """Difference with respect to y', if asked for `slopes`, or y, without knowing anything.
+    """Difference with respect to y' for `slopes`, else y, without knowing the pattern.
 
-    A positive status says that it cannot be done so, and it will not be tried again.
+    A positive status means that this does not work; it will not be tried again.
     """
     status: cython.int = NO_CONVERGENCE
-    if s.n < MANY or s.pattern_given:      # a given one is wrong in few places: column by column
+    if s.n < MANY or s.pattern_given:      # a given one is wrong in few places: go column by column
         return status
     if slopes:
         if s.fyp_sparse:
@@ -53,7 +53,7 @@ def difference_sparse(s, t, y, yp, slopes):
 
 
 def find_and_difference(s, t, y, yp, v, which, colour):
-    """Difference in the groups of what the divisions leave, and note the rows that are left."""
+    """Difference in groups of the candidates that remain, and mark the rows that are found."""
     j: cython.int
     count: cython.int
     status: cython.int = find_rows(s, t, y, yp, v, colour)
@@ -69,10 +69,10 @@ def find_and_difference(s, t, y, yp, v, which, colour):
 
 
 def find_rows(s, t, y, yp, v, colour):
-    """Mark as candidates the rows in which the columns may stand.
+    """Mark as candidates the rows that the columns may have.
 
-    The increments are multiplied by numbers drawn by lot, since equal ones would cancel in the
-    difference of two unknowns.
+    The increments are multiplied by random numbers, since equal ones would cancel in the difference
+    of two unknowns.
     """
     n: cython.int = s.n
     j: cython.int
@@ -81,7 +81,7 @@ def find_rows(s, t, y, yp, v, colour):
     status: cython.int = OK
     parts: cython.int = cython.cast(cython.int, sqrt(n)) | 1
     if parts * (parts + 1) < n:
-        parts += 2         # three numbers from an odd one on have no divisors in common
+        parts += 2         # three consecutive numbers, the first odd, have no common divisors
     for j in range(n):
         s.expected[j] = s.delta[j]
         s.delta[j] *= draw(s)
@@ -94,7 +94,7 @@ def find_rows(s, t, y, yp, v, colour):
         parts += 1
         if division > 0:
             groups = group_columns(s, CANDIDATES, colour)
-            if 0 < groups <= parts:        # another division would cost as much as it can save
+            if 0 < groups <= parts:        # another division would cost as much as it could save
                 break
     for j in range(n):
         s.delta[j] = s.expected[j]
@@ -102,9 +102,9 @@ def find_rows(s, t, y, yp, v, colour):
 
 
 def divide(s, t, y, yp, v, colour, parts, first):
-    """Strike the candidates that a division rules out; give up on a row that is too full.
+    """Remove the candidates that a division rules out; give up if a row is too full.
 
-    The first division has none to strike: whatever changes is a candidate.
+    In the first division everything that changes is a candidate.
     """
     n: cython.int = s.n
     i: cython.int
@@ -113,7 +113,7 @@ def divide(s, t, y, yp, v, colour, parts, first):
     changed: cython.int = 0
     status: cython.int
     for i in range(n):
-        s.expected_size[i] = 0.0           # parts in which a row has changed
+        s.expected_size[i] = 0.0           # number of parts in which a row has changed
     for part in range(parts):
         status = move_group(s, t, y, yp, v, colour, part)
         if status != OK:
@@ -147,9 +147,9 @@ def changed_among(s, j):
 
 
 def look_for_absent(s, t, y, yp):
-    """Tell by NO_CONVERGENCE that a slope occurs which none of the residuals has shown so far.
+    """Return NO_CONVERGENCE if a slope occurs that none of the residuals has shown so far.
 
-    All of them are moved far, at once: near a steady state small increments show nothing.
+    All of them are moved far at the same time: near a steady state small increments show nothing.
     """
     i: cython.int
     j: cython.int

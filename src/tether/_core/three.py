@@ -1,16 +1,17 @@
 """LU factors of three diagonals, eliminated from both ends at once.
 
 Each pivot waits for the one before it, and so does each unknown of a solution. From both ends to
-the middle there are two such chains, which a processor follows at the same time:
+the middle there are two such chains, on which a processor works at the same time:
 
     A = L D U,
 
-with ones on the diagonals of L and U. Beside them L has entries below the diagonal in its upper
-half and above it in its lower half, U the other way round. So the transposed matrix has the same
-factors with L and U exchanged. Where a pivot is too small rows have to be exchanged, and `band.py`
-does it.
+with ones on the diagonals of L and U. Besides these, L has entries below the diagonal in its upper
+half and above it in its lower half, and U the opposite. The transposed matrix thus has the same
+factors with L and U exchanged. If a pivot is too small, rows have to be exchanged, and `band.py`
+takes over.
 
-Of a solution, two unknowns at a time are found from the one before: each waits for half as many.
+In a solution, two unknowns at a time are computed from the one before, so that each waits for half
+as many.
 """
 
 import cython
@@ -25,7 +26,7 @@ if not cython.compiled:
     from tether._core.codes import OK, SINGULAR
     from tether._core.factors import Factors, range_of
 
-# A diagonal entry is a pivot while it is no smaller than this share of its column.
+# The diagonal entry is the pivot unless it is smaller than this share of its column.
 PREFERRED = cython.declare(cython.double, 0.1)
 
 
@@ -35,7 +36,7 @@ class ThreeLU(Factors):
     Parameters
     ----------
     pattern : Pattern
-        Where the entries stand; `pattern.band` is the order of its rows and columns.
+        Positions of the entries; `pattern.band` is the order of its rows and columns.
     """
 
     def __init__(self, pattern):
@@ -58,7 +59,7 @@ class ThreeLU(Factors):
         else:
             (_, self.diagonal, self.below, self.lower, self.upper, self.inverse,
              self.x) = np.split(memory, 7)
-            self.above = memory                    # entries are written from there on
+            self.above = memory                    # entries are written from here on
             self.place = self.integers
             self.row, self.column = pattern.three.rows, pattern.three.columns
 
@@ -69,12 +70,12 @@ class ThreeLU(Factors):
 
     @property
     def words(self):
-        """What they are, for people."""
+        """Short description, for people."""
         return "factors in a band of 1 + 1 + 1 diagonals"
 
     @property
     def operations(self):
-        """Number of products that a factorisation takes."""
+        """Number of multiplications in a factorisation."""
         return 2 * self.n
 
     def factor(self, values):
@@ -115,7 +116,7 @@ class ThreeLU(Factors):
 
 
 def eliminate_three(f):
-    """Factor from both ends; SINGULAR: a pivot is too small, or not a number."""
+    """Factor from both ends; SINGULAR if a pivot is too small, or not finite."""
     n: cython.int = f.n
     middle: cython.int = n // 2
     k: cython.int
@@ -123,7 +124,7 @@ def eliminate_three(f):
     pivot: cython.double = f.diagonal[0]
     other: cython.double = f.diagonal[n - 1]
     good: cython.bint = True
-    large: cython.double = 0.0                     # the largest entry of U beside its diagonal
+    large: cython.double = 0.0                     # the largest off-diagonal entry of U
     for k in range(middle):
         good = good and is_pivot(pivot, f.below[k])
         f.inverse[k] = 1.0 / pivot
@@ -142,12 +143,12 @@ def eliminate_three(f):
     if middle + 1 < n:
         pivot -= f.lower[middle + 1] * f.below[middle]
     f.inverse[middle] = 1.0 / pivot
-    f.in_pairs = large * PREFERRED <= 1.0          # as those of L are, or round-off would grow
+    f.in_pairs = large * PREFERRED <= 1.0          # so are those of L, or round-off would grow
     return OK if good and is_pivot(pivot, 0.0) else SINGULAR
 
 
 def is_pivot(pivot, other):
-    """Tell whether a number will do for a pivot beside another one of its column."""
+    """Tell whether a number is large enough for a pivot, given another one of its column."""
     return 0.0 < fabs(pivot) <= 1e300 and fabs(pivot) >= PREFERRED * fabs(other)
 
 
@@ -168,7 +169,7 @@ def solve_three(f, x, lower, upper):
     """
     n: cython.int = f.n
     middle: cython.int = n // 2
-    both: cython.int = n - 1 - middle              # rows behind the middle; before it, one more
+    both: cython.int = n - 1 - middle  # rows after the middle; there may be one more before it
     k: cython.int = 0
     p: cython.int
     q: cython.int
