@@ -26,19 +26,19 @@ else:
 if cython.compiled:
     cnp.import_array()
 
-REAL = "fiub"                          # kinds of NumPy's real types
-# What functions raise where they have no value; their subclasses count as well.
+REAL = "fiub"                          # dtype.kind of NumPy's real types
+# Exceptions (and their subclasses) that say that a function has no value at a point.
 DOMAIN_ERRORS = (ValueError, ZeroDivisionError, OverflowError, FloatingPointError)
 
 
 def pass_or_refuse(s, error, t, y, yp):
-    """Decide what becomes of an exception that a function of the user's raised at a point.
+    """Decide what becomes of an exception that one of the user's functions raised at a point.
 
-    Where the function has no value at a point that the solver tries, the point is refused, like
-    one at which the residual is not finite. At the point that the user chose, and whatever is no
-    matter of the point, the exception is kept to be raised again unchanged.
+    If the solver chose the point and the exception says that the function has no value there, the
+    point is refused like one at which the residual is not finite. At the point that the user gave,
+    and for exceptions of any other kind, the exception is kept to be raised again unchanged.
 
-    Its traceback is kept apart: one that is raised again and again would grow with each time.
+    The traceback is stored separately, since it would grow each time the exception is raised again.
     """
     if (
         not isinstance(error, DOMAIN_ERRORS)
@@ -55,7 +55,7 @@ def pass_or_refuse(s, error, t, y, yp):
 
 
 def is_given(s, t, y, yp):
-    """Tell whether the user chose this point; constraints have no y' and pass y in its place."""
+    """Tell whether the user gave this point; constraints have no y' and pass y in its place."""
     i: cython.int
     if s.given is None:
         return False
@@ -71,9 +71,9 @@ def is_given(s, t, y, yp):
 
 
 def take_refusal(s: State):
-    """Return the exception that kept the step just tried from succeeding, and forget it.
+    """Return the exception that made the last attempt at a step fail, and forget it.
 
-    None if no function raised one in that step.
+    None if no function raised one in that attempt.
     """
     if s.outside is None:
         return None
@@ -83,7 +83,7 @@ def take_refusal(s: State):
 
 
 def evaluate(s, t, y, yp, out):
-    """Residual through whichever seam the problem uses; NaN and infinity are recoverable."""
+    """Evaluate the residual, whichever kind of function it is; NaN and infinity are recoverable."""
     status: cython.int
     s.nfev += 1
     status = s.residual(s, t, y, yp, out)
@@ -96,7 +96,7 @@ def evaluate(s, t, y, yp, out):
 
 
 class PythonResidual:
-    """A plain Python residual and the arrays it is called with, made once.
+    """A plain Python residual and the arrays it is called with, allocated once.
 
     The function sees copies of the core's vectors: it may keep or overwrite what it
     is given until its next call.
@@ -240,7 +240,7 @@ class PythonEvents:
 
 
 def single_number(event, value):
-    """Take the one number that an event returns, be it in an array or a list."""
+    """Return the one number that an event returned, also if it is in an array or a list."""
     try:
         numbers = np.asarray(value)
     except ValueError:                         # lists of unequal lengths
@@ -351,7 +351,7 @@ def python_events(
 
 
 def use_python_residual(s: State, fun, args, fills, is_dear=True):
-    """Let the state call a Python residual; if it is dear, iterations begin at guesses."""
+    """Let the state call a Python residual; if it is expensive, use guesses to save calls."""
     s.residual_adapter = PythonResidual(fun, s.n, args, fills)
     s.residual = python_residual
     s.python_residual = True
@@ -366,7 +366,7 @@ def use_python_jacobian(s: State, fun, args):
 
 
 def use_python_terms(s: State, fun, args):
-    """Take F_y' of a Jacobian by differences from the terms with y'."""
+    """Compute F_y' from the terms with y' where the Jacobian is found by differences."""
     s.slopes_adapter = PythonTerms(fun, s.n, args)
     s.slopes = python_terms
 
@@ -378,7 +378,7 @@ def use_python_events(s: State, events, args):
 
 
 def raise_users(s: State):
-    """Raise what a function of the user's raised, or a linear solver, if one did."""
+    """Raise the exception of a user's function or linear solver, if there was one."""
     if s.matrix.failed:
         error = s.matrix.error
         s.matrix.failed, s.matrix.error = False, None

@@ -9,7 +9,7 @@ from tether._core.state cimport State
 from tether._core.store cimport store, store_outputs
 from tether._core.zero cimport ZeroSearch
 
-# What becomes of a member in whose step an event has happened.
+# What happens to a member after an event in its step.
 cdef enum:
     GOES_ON = 0
     STOPS = 1
@@ -24,14 +24,14 @@ cdef class EventLog:
     cdef double* y                    # ... and the values there
     cdef double* yp
     cdef double* stops_after
-    cdef double* counted              # how often each has happened
-    cdef double* times                # of those of the last step; NaN for others
-    cdef double* reported             # not zero: in the last step
+    cdef double* counted              # how many times each has happened
+    cdef double* times                # of the events in the last step; NaN for the others
+    cdef double* reported             # nonzero: reported in the last step
     cdef double* values
     cdef object own, array
     cdef double* rows
     cdef long long width, n_rows
-    cdef long long used, kept         # rows, and those of members before the present one
+    cdef long long used, kept         # number of rows, and of those of earlier members
 
 cdef int begin_log(EventLog log, State s, double* inputs) noexcept nogil
 cdef void forget_member(EventLog log) noexcept nogil

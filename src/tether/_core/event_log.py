@@ -1,7 +1,7 @@
-"""Events of members that run in a lane: found, located and written down without Python.
+"""Events of the members in a lane: found, located and recorded without Python.
 
-What is done is what `tether.run.drive` does with events that are programs and change no state, in
-the same order; everything else is for a run of its own.
+For events that are programs and change no state, this does the same as `tether.run.drive`, in the
+same order. Members with other events run by themselves.
 """
 
 import cython
@@ -14,7 +14,7 @@ FIRST_ROWS = 256
 
 
 class EventLog:
-    """The events of some members, a row for each: member, number of the event, t, y and y'.
+    """The events of some members, one row each: member, number of the event, t, y and y'.
 
     Parameters
     ----------
@@ -22,8 +22,7 @@ class EventLog:
         The memory of the lane; it watches the events.
     t0 : float
         Where members begin.
-    stops_after : ndarray
-        How often each event may happen until it ends a run; infinite for those that never do.
+    How many times each event happens before it ends a run; infinite for those that never do.
     """
 
     def __init__(self, s, t0, stops_after):
@@ -46,21 +45,21 @@ class EventLog:
         self.make_room()
 
     def make_room(self):
-        """Make twice as much room as there is."""
+        """Double the room."""
         larger = np.zeros((max(FIRST_ROWS, 2 * len(self.array)), self.width))
         larger[: len(self.array)] = self.array
         self.array, self.n_rows = larger, len(larger)
         self.rows = address(larger.reshape(-1))
 
     def take_all(self):
-        """Return what is written down, and begin with nothing."""
+        """Return the recorded events, and empty the log."""
         found = self.array[: self.used].copy()
         self.used = self.kept = 0
         return found
 
 
 def begin_log(log, s, inputs):
-    """Let the events have the inputs of a member; return how many there are."""
+    """Give the events the inputs of a member; return how many there are."""
     i: cython.int
     log.kept = log.used
     for i in range(s.n_events):
@@ -73,19 +72,19 @@ def begin_log(log, s, inputs):
 
 
 def forget_member(log):
-    """Write nothing down of a member that is left to a run of its own."""
+    """Drop the events of a member that will run by itself."""
     log.used = log.kept
 
 
 def arm_events(s):
-    """Take the values at the start as those to change sign; False where there are none."""
+    """Evaluate the events at the start, to see changes of sign; False if one has no value."""
     return s.events(s, s.t, s.y, s.yp, s.g_old) == OK
 
 
 def serve_events(log, s, member):
-    """Write down the events of the last step, in the order in which they happen.
+    """Record the events of the last step, in the order in which they happen.
 
-    An event that ends the run cuts the step; `t_cut`, and y and y' there, are the end of the run.
+    An event that ends the run cuts the step; the run then ends at `t_cut`, with y and y' there.
     """
     i: cython.int
     t: cython.double
@@ -106,7 +105,7 @@ def serve_events(log, s, member):
         if log.used == log.n_rows:
             return HAS_NO_ROOM
         write_down(log, s, member, i, t)
-        if t != log.t0:                        # else true from the outset: nothing happened
+        if t != log.t0:                        # an event that is zero at the start does not count
             log.counted[i] += 1.0
             if log.counted[i] >= log.stops_after[i] and not stops:
                 stops = True
@@ -134,7 +133,7 @@ def find_times(log, s, t_old):
 
 
 def next_event(log, s):
-    """Return the first of the events that are left of a step; -1 if there is none."""
+    """Return the earliest event of the step that is still to be served; -1 if there is none."""
     i: cython.int
     first: cython.int = -1
     for i in range(s.n_events):
@@ -155,7 +154,7 @@ def write_down(log, s, member, i, t):
 
 
 def go_on(log, s):
-    """Keep the step, and look on from its end."""
+    """Keep the step, and watch the events from its end on."""
     i: cython.int
     store(s)
     look_on(s)
@@ -165,7 +164,7 @@ def go_on(log, s):
 
 
 def cut_step(log, s):
-    """Find the point where an event ends the run: on the constraints, if there are any."""
+    """Find the point where an event ends the run; move it onto the constraints."""
     i: cython.int
     interpolate(s, log.t_cut, log.y, log.yp)
     store_outputs(s, log.t_cut)

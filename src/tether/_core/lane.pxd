@@ -42,7 +42,7 @@ cdef class Lane:
     cdef double t0, first_step
     cdef long long most_steps
     cdef bint is_reduced, must_hold, slopes_given, between
-    cdef object heights, sizes        # of conditions of the equations
+    cdef object heights, sizes        # see the parameters of Lane
     cdef int n_surfaces
     cdef bint has_conditions
     cdef long long n_times
@@ -50,13 +50,13 @@ cdef class Lane:
     cdef double* y_start
     cdef double* yp_start
     cdef double* change
-    cdef double* guessed              # not zero: replaced without a word
-    cdef double* asked                # not zero: between the steps
+    cdef double* guessed              # nonzero: may be replaced without notice
+    cdef double* asked                # nonzero: wanted between the steps
     cdef double* g_before
     cdef double* pairs
     cdef double* shifts
     cdef int n_kept
-    cdef long long* places            # of every array: where it is, its copy, its size
+    cdef long long* places            # for every array: its address, that of its copy, its size
     cdef long long fields_size
     cdef unsigned char* fields_kept
 

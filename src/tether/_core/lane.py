@@ -1,8 +1,8 @@
-"""A lane: one memory in which members of an ensemble run, one after the other, without Python.
+"""A lane: memory in which members of an ensemble run, one after another, without Python.
 
-Every member begins with the memory as it was when the lane was made. What a run of its own would do
-is done here in the same order, with the same verbs, so that it takes the same steps to the same
-bits; a member that needs anything beyond that is left to such a run. The order is that of
+Every member begins with the memory as it was when the lane was made. A lane does what a separate
+run would do, in the same order and with the same verbs, so that it takes the same steps to the same
+bits; a member that needs anything more is left to such a run. The order is that of
 `tether.run.integration` (start), `tether.run.drive` (run) and `tether.explain.doubts` (end).
 """
 
@@ -14,23 +14,23 @@ from tether._core.surfaces import watch_surfaces
 
 AVAILABLE = cython.compiled            # the interpreted core cannot copy its memory
 
-# What becomes of a member: anything but DONE is for a run of its own.
+# What became of a member; for anything but DONE or STOPPED it needs a separate run.
 NOT_YET, DONE, AT_THE_START, ON_THE_WAY, DOUBTFUL, WITHOUT_END = 0, 1, 2, 3, 4, 5
-# An event has ended it, which is DONE as well.
+# Ended by an event, which is a success as well.
 STOPPED = 6
-# What is counted of a member, in columns.
+# Counts for each member, one column each.
 COUNTS = (
     "steps", "nfev", "njev", "nlu", "iterations", "error_test_failures", "convergence_failures",
     "projections",
 )
 LEG = cython.declare(cython.longlong, 1000)            # steps between looks at `stop`
-# `tether.start`: what a projected start may have left, and which changes are none.
+# `tether.start`: residuals that a projected start may have left, and changes that count as none.
 STILL_THERE = cython.declare(cython.double, 1e-3)
 LEFT_OVER = cython.declare(cython.double, 1e-10)
 NO_CHANGE = cython.declare(cython.double, 1e-6)
 SHARE_OF_SPAN = cython.declare(cython.double, 1e-3)
 TARGET = cython.declare(cython.double, 0.25)
-# `tether.run.switching`: within so many units of round-off a height counts as zero.
+# `tether.run.switching`: heights below this many units of round-off count as zero.
 ROUND_OFF = cython.declare(cython.double, 64.0)
 EPS = cython.declare(cython.double, 2.0**-52)
 INFINITY = cython.declare(cython.double, float("inf"))
@@ -46,34 +46,35 @@ class Lane:
     Parameters
     ----------
     s : State
-        Ready for a run, before its start; for this lane alone.
+        Ready for a run, before its start; belongs to this lane alone.
     runner : Machine or Native
-        What runs its equations.
+        Runs the equations.
     search : Completion
-        What finds consistent values in it.
+        Finds consistent values in this state.
     n_user : int
-        Unknowns of the user's.
+        Number of the user's unknowns.
     t0 : float
         Where every member begins.
     times : ndarray
         Output times.
     first_step : float
-        Zero: to be chosen.
+        Zero lets the lane choose it.
     most_steps : int
-        Members that take more are left to a run of their own.
+        Members that take more steps are left to a separate run.
     first_invariant : int
-        Row of the constraints from which on they keep their values of the start.
+        First row of the constraints that keep their starting values.
     determined : ndarray of bool
-        Unknowns whose starting values are replaced without a word.
+        Unknowns whose starting values may be replaced without notice.
     asked : ndarray of bool
-        Unknowns that are asked for between the steps.
+        Unknowns that are wanted between the steps.
     is_reduced, must_hold, slopes_given : bool
-        The equations were reduced; they imply all constraints; y' is given at the start.
+        Whether the equations were reduced, whether they imply all constraints, and whether y' is
+        given at the start.
     heights, sizes : Machine, optional
-        Heights above the surfaces where conditions of the equations change, and what these are
-        differences of; the last inputs of the equations freeze them.
+        Heights above the surfaces where conditions of the equations change, and the quantities that
+        heights are differences of; the last inputs of the equations freeze the conditions.
     stops_after : ndarray, optional
-        Of the events that the state watches: how often each may happen until it ends a run.
+        For each event that the state watches: how many times it happens before it ends a run.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class Lane:
         self.keep_memory()
 
     def keep_memory(self):
-        """Keep a copy of all that a run changes."""
+        """Copy everything that a run changes."""
         arrays = {}
         for name, value in self.s.arrays.items():
             if not name.startswith("eval_"):   # output, written before it is read
@@ -144,25 +145,25 @@ class Lane:
     ):
         """Run members until `stop` is set; rows of the arrays belong to members.
 
-        Return their events, as rows of `tether._core.event_log`.
+        Return their events as rows of `tether._core.event_log`.
 
         Parameters
         ----------
         inputs : ndarray
             Inputs of the equations, then those of the constraints, piece by piece.
         y0, yp0 : ndarray
-            Starting values; slopes are not looked at unless they are given.
+            Starting values; slopes are ignored unless they are given.
         y_end, yp_end, t_end : ndarray
-            Get the last values and their time.
+            Receive the last values and their time.
         y, yp : ndarray
-            Get the values at the output times.
+            Receive the values at the output times.
         counts, drift, moved : ndarray
-            Get the work, the largest residual of a constraint, and whether y0 was changed by more
-            than its tolerance.
+            Receive the work, the largest residual of a constraint, and whether y0 was changed by
+            more than its tolerance.
         outcome : ndarray of int8
-            Gets what became of each; only those that are NOT_YET are run.
+            Receives the outcome of each; only members that are NOT_YET are run.
         stop : ndarray of int8
-            Set by somebody else.
+            Set by the caller, from another thread.
         """
         members: cython.longlong = len(outcome)
         i: cython.longlong
@@ -203,7 +204,7 @@ class Lane:
                     )
                     if outcome_view[i] == NO_ROOM_CODE:
                         outcome_view[i] = NOT_YET_CODE
-                        following = i          # once more, with more room
+                        following = i          # again, with more room
                         break
                     if outcome_view[i] != DONE_CODE and outcome_view[i] != STOPPED_CODE:
                         continue
@@ -222,7 +223,7 @@ class Lane:
 
 
 def run_member(lane, s, member, inputs, y0, yp0, stop, moved):
-    """Run one member from its start to its end; write down its events."""
+    """Run one member from start to end, and record its events."""
     outcome: cython.int
     restore(lane, s)
     take_inputs(lane, s, inputs)
@@ -236,7 +237,7 @@ def run_member(lane, s, member, inputs, y0, yp0, stop, moved):
 
 
 def run_on(lane, s, member, stop):
-    """Run a member that has begun to its end."""
+    """Run a member from its start to its end."""
     status: cython.int = PAUSED
     if lane.n_times > 0:
         store_outputs(s, lane.t0)
@@ -265,7 +266,7 @@ def run_on(lane, s, member, stop):
 
 
 def restore(lane, s):
-    """Let the memory be what it was when the lane was made."""
+    """Restore the memory to what it was when the lane was made."""
     k: cython.int
     for k in range(lane.n_kept):
         memcpy(
@@ -276,7 +277,7 @@ def restore(lane, s):
 
 
 def take_inputs(lane, s, inputs):
-    """Let the programs of the equations and of the constraints have the inputs of a member."""
+    """Give the programs of equations and constraints the inputs of a member."""
     piece: cython.int
     if lane.in_c:
         take_native_args(cython.cast(Native, lane.runner), inputs)
@@ -301,13 +302,13 @@ def take_inputs(lane, s, inputs):
 
 
 def take_piece_args(piece, inputs):
-    """Let the program of a constraint have its inputs; return how many there are."""
+    """Give the program of a constraint its inputs; return how many there are."""
     take_args(cython.cast(Machine, piece), inputs)
     return cython.cast(Machine, piece).n_args
 
 
 def freeze(lane, s):
-    """Freeze conditions on the sides on which the start lies; False if it lies on a surface."""
+    """Freeze conditions as they are at the start; False if it lies on a surface."""
     k: cython.int
     count: cython.int = lane.n_surfaces
     band: cython.double
@@ -327,20 +328,20 @@ def freeze(lane, s):
         take_last_native_args(cython.cast(Native, lane.runner), lane.shifts, count)
     else:
         take_last_args(cython.cast(Machine, lane.runner), lane.shifts, count)
-    if lane.is_reduced and s.n_pieces > 0:     # those of the equations come first
+    if lane.is_reduced and s.n_pieces > 0:     # the equations' own come first
         freeze_piece(cython.cast(cython.p_void, s.piece_data[0]), lane.shifts, count)
-    s.jacobian_exists = False                  # it is that of free conditions
+    s.jacobian_exists = False                  # it was found with free conditions
     s.cj_factored = 0.0
     return True
 
 
 def freeze_piece(piece, shifts, count):
-    """Let the program of a constraint have the inputs that freeze conditions."""
+    """Give the program of a constraint the inputs that freeze conditions."""
     take_last_args(cython.cast(Machine, piece), shifts, count)
 
 
 def begin_member(lane, s, y0, yp0, moved):
-    """Find consistent values and begin there; tell whether that was as simple as usual."""
+    """Find consistent values and begin there; tell whether nothing unusual was needed."""
     n: cython.int = s.n
     i: cython.int
     h: cython.double
@@ -384,7 +385,7 @@ def begin_member(lane, s, y0, yp0, moved):
 
 
 def go_onto_constraints(lane, s):
-    """Project the starting values; tell whether that works and moves them by no tolerance."""
+    """Project the starting values; tell if that worked and moved them within the tolerance."""
     n: cython.int = s.n
     m: cython.int = s.n_constraints
     i: cython.int
@@ -424,7 +425,7 @@ def go_onto_constraints(lane, s):
 
 
 def moves_what_evolves(lane, s):
-    """Whether the search has moved an unknown by more than its tolerance that has a slope."""
+    """Tell whether the search moved an unknown with a slope by more than its tolerance."""
     j: cython.int
     for j in range(s.n):
         if fabs(lane.c.y[j] - lane.y_start[j]) * s.weight[j] > 1.0:
@@ -434,7 +435,7 @@ def moves_what_evolves(lane, s):
 
 
 def move_to_start(lane, s):
-    """Make the start the state's point, with weights to match."""
+    """Make the start the state's point, and set the weights."""
     i: cython.int
     s.t = lane.t0
     for i in range(s.n):
@@ -444,7 +445,7 @@ def move_to_start(lane, s):
 
 
 def signs_are_kept(lane, s, y0):
-    """Whether no unknown has come to lie on the other side of zero."""
+    """Tell whether no unknown has moved to the other side of zero."""
     i: cython.int
     tolerance: cython.double
     for i in range(s.n):
@@ -456,7 +457,7 @@ def signs_are_kept(lane, s, y0):
 
 
 def ask_between(lane, s):
-    """Mark the unknowns that are asked for between the steps; by 2 those known to have no slope."""
+    """Mark unknowns that are wanted between the steps; with 2 those known to have no slope."""
     j: cython.int
     s.interpolated = False
     for j in range(s.n):
@@ -470,7 +471,7 @@ def ask_between(lane, s):
 
 
 def choose_first_step(lane, s):
-    """Choose the first step by the curvature; zero leaves the choice to the core."""
+    """Choose the first step by the curvature; zero leaves it to the core."""
     h: cython.double
     curvature: cython.double
     if lane.c.ypp[0] != lane.c.ypp[0]:
@@ -483,7 +484,7 @@ def choose_first_step(lane, s):
 
 
 def is_beyond_doubt(lane, s):
-    """Whether none of the checks of a result has anything to say."""
+    """Tell whether none of the checks of a result finds anything."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int
@@ -516,7 +517,7 @@ def is_beyond_doubt(lane, s):
 
 
 def hand_over(lane, s, is_cut, y_end, yp_end, t_end, y, yp, counts):
-    """Write down what a member has come to; an event may have cut its last step."""
+    """Copy the results of a member; an event may have cut its last step."""
     i: cython.longlong
     j: cython.longlong
     n: cython.longlong = lane.n_user

@@ -1,4 +1,4 @@
-"""The C library's functions for the interpreted machine: NaN or infinity where `math` raises."""
+"""C library functions for the interpreted machine: NaN or infinity where `math` raises."""
 
 import math
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def quiet(name, ufunc):
-    """Return ``math.name`` with the value of a NumPy function in place of an exception."""
+    """Return ``math.name``, with the value of a NumPy function where it would raise."""
     function = getattr(math, name)
 
     def value(*x):

@@ -59,9 +59,9 @@ cdef class Machine:
     cdef int* fyp_slot
     cdef int* fyp_position
     # --- what the slots hold
-    cdef double t_values              # the t of the time segment; NaN: none yet
+    cdef double t_values              # t of the slots that follow from t; NaN: none yet
     cdef double t_entries
-    cdef bint filled                  # the values' segments belong to the point in the slots
+    cdef bint filled                  # the slots for the values belong to the point in the slots
 
 cdef double powi(double x, int k) noexcept nogil
 cdef double modulo(double x, double y) noexcept nogil

@@ -1,10 +1,9 @@
-"""The machine: runs a traced program, values and Jacobian entries, without Python.
+"""The machine: runs a traced program, for values and Jacobian entries, without Python.
 
-A `Schedule` says what to do and is shared; a `Machine` is one memory to do it in, so every state
-(every thread) has its own. Slots that follow from the args are filled when these are
-set, those that follow from t when it changes, the rest at every call. Entries of the Jacobian at
-the point where the values were last wanted, which is what Newton's iteration asks for, go on
-from what is already there.
+A `Schedule` says what to do and is shared; a `Machine` is the memory to do it in, so every state
+(every thread) has its own. Slots that follow from the args are filled when these are set, those
+that follow from t when t changes, the rest at every call. Entries of the Jacobian at the point of
+the last values, as Newton's iteration wants them, start from what is already there.
 """
 
 import cython
@@ -25,7 +24,7 @@ NAN = cython.declare(cython.double, float("nan"))
 
 
 class Machine:
-    """Memory of one program at work.
+    """Memory of one running program.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ class Machine:
     args : sequence of float
         Values of the args.
     fy_positions, fyp_positions : array_like of int
-        Where the entries go in the memory of F_y and of F_y'. The schedule's entries are first
+        Positions of the entries in the memory of F_y and of F_y'. The schedule's entries are first
         those of F_y, then those of F_y'.
     """
 
@@ -76,7 +75,7 @@ class Machine:
     def place(self, fy_positions, fyp_positions):
         """Write the entries to other positions in the memory of F_y and of F_y'."""
         static = self.schedule.static_entries
-        self.arrays = self.arrays.copy()           # a twin has the list of its model
+        self.arrays = self.arrays.copy()           # a twin shares the list
         order = sort_static_first(static[: self.n_fy])
         self.fy_position = keep(self.arrays, np.asarray(fy_positions, np.intc)[order])
         order = sort_static_first(static[self.n_fy :])
@@ -116,7 +115,7 @@ class Machine:
         return self.n_fyp_static == self.n_fyp
 
     def values(self, t, y, yp):
-        """Return the values at a point, for tests and for everything outside the core."""
+        """Return the values at a point, for tests and for callers outside the core."""
         y, yp, out = vector(y, self.n), vector(yp, self.n), np.zeros(self.n_values)
         values_at(self, t, address(y), address(yp), address(out))
         return out
@@ -157,7 +156,7 @@ def sort_static_first(static):
 
 
 def powi(x, k):
-    """Return x ** k by squaring, in the order that the C back end uses too."""
+    """Return x ** k by squaring, in the same order as the C back end."""
     left: cython.int = -k if k < 0 else k
     product: cython.double = 1.0
     while left > 0:
@@ -179,12 +178,12 @@ def modulo(x, y):
 
 
 def smaller(x, y):
-    """Return the smaller one, or NaN where there is one, as NumPy does."""
+    """Return the smaller number, or NaN if one is NaN, as NumPy does."""
     return x if x <= y or x != x else y
 
 
 def larger(x, y):
-    """Return the larger one, or NaN where there is one, as NumPy does."""
+    """Return the larger number, or NaN if one is NaN, as NumPy does."""
     return x if x >= y or x != x else y
 
 
@@ -207,7 +206,7 @@ def piecewise(table, first, x):
     if x != x:
         return x
     first += 2
-    while low < high:                  # how many breakpoints are not to the right of x
+    while low < high:                  # number of breakpoints not to the right of x
         middle = (low + high) // 2
         if table[first + middle] <= x:
             low = middle + 1
@@ -394,7 +393,7 @@ def take_point(m, t, y, yp):
 
 
 def is_at(m, t, y, yp):
-    """Tell whether the values were last computed at this very point."""
+    """Tell whether the values were last computed at exactly this point."""
     i: cython.int
     n: cython.int = m.n
     first: cython.int = m.t_slot + 1
@@ -421,7 +420,7 @@ def fill(m, t, y, yp):
 
 
 def follow_args(m):
-    """Fill what follows from the args in the slots; nothing else there counts any longer."""
+    """Fill the slots that follow from the args; the others become invalid."""
     run_segment(m, STATIC)
     m.t_values = m.t_entries = NAN
     m.filled = False
@@ -462,7 +461,7 @@ def fill_entries(m, t, y, yp):
 
 
 def write_static(m, fy, fyp):
-    """Write the entries that follow from constants and args; nothing else ever overwrites them."""
+    """Write the entries that follow from constants and args, which nothing overwrites."""
     i: cython.int
     for i in range(m.n_fy_static):
         fy[m.fy_position[i]] = m.w[m.fy_slot[i]]
@@ -482,7 +481,7 @@ def entries_at(m, t, y, yp, fy, fyp):
         fyp[m.fyp_position[i]] = m.w[m.fyp_slot[i]]
 
 
-# --- behind the seams of the core ---------------------------------------------------------
+# --- functions that a state calls ---------------------------------------------------------
 
 
 def machine_residual(s, t, y, yp, out):
@@ -492,7 +491,7 @@ def machine_residual(s, t, y, yp, out):
 
 
 def machine_jacobian(s, t, y, yp):
-    """F_y and F_y' by the machine in `s.jacobian_adapter`; NaN is for the factorisation to find."""
+    """F_y and F_y' by the machine in `s.jacobian_adapter`; the factorisation notices NaN."""
     entries_at(cython.cast(Machine, s.jacobian_adapter), t, y, yp, s.matrix.fy, s.matrix.fyp)
     return OK
 
@@ -504,7 +503,7 @@ def machine_events(s, t, y, yp, g):
 
 
 def finite_or_not(values, n):
-    """Return OK, or UNCLEAR where a value is no number: a function might have raised."""
+    """Return OK, or UNCLEAR if a value is NaN or infinite: its function may raise there."""
     i: cython.int
     probe: cython.double = 0.0
     for i in range(n):
@@ -513,19 +512,19 @@ def finite_or_not(values, n):
 
 
 def machine_constraint(t, y, g, machine):
-    """C function of a constraint; y' does not occur in it."""
+    """C function for a constraint, which does not depend on y'."""
     values_at(cython.cast(Machine, machine), t, y, y, g)
 
 
 def machine_constraint_jacobian(t, y, gy, machine):
-    """C function of a constraint's Jacobian, stored by rows."""
+    """C function for a constraint's Jacobian, stored by rows."""
     rows_at(cython.cast(Machine, machine), t, y, gy)
 
 
 def rows_at(m, t, y, gy):
-    """Write the whole Jacobian with respect to y, zeros as well."""
+    """Write the whole Jacobian with respect to y, including zeros."""
     i: cython.longlong
-    if m.reach > m.n_fy:                   # else they fill the places up to there
+    if m.reach > m.n_fy:                   # else the entries fill the memory
         for i in range(cython.cast(cython.longlong, m.n_values) * m.n):
             gy[i] = 0.0
     write_static(m, gy, gy)
@@ -560,5 +559,5 @@ def use_machine_events(s: State, machine: Machine):
 
 
 if not cython.compiled:
-    # What the compiled machine does without a word, NumPy's numbers would warn of.
+    # NumPy's scalars would warn where the compiled machine is silent.
     run_segment = np.errstate(all="ignore")(run_segment)

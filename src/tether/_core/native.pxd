@@ -17,14 +17,14 @@ cdef class Native:
     cdef public int n, n_args, n_values, n_fy, n_fyp
     cdef public long long reach
     cdef object entries, positions, numbers
-    cdef double* fy_list              # the entries, as they are computed ...
+    cdef double* fy_list              # the entries as computed ...
     cdef double* fyp_list
-    cdef int* fy_position             # ... and where they go
+    cdef int* fy_position             # ... and their positions
     cdef int* fyp_position
     cdef public bint fyp_is_static
     cdef bint has_time
     cdef double* w
-    cdef double t                     # the t of what is in w; NaN: none yet
+    cdef double t                     # t of the values in w; NaN: none yet
     cdef fill_static_t fill_static
     cdef fill_time_t fill_time
     cdef values_t fill_values

@@ -1,8 +1,8 @@
 """Programs compiled to C (`tether.trace.compile_c`) behind the core's seams.
 
-The counterpart of `machine.py`: a library of five functions in place of a schedule, with the same
-division of labour. The memory `w` holds the args, the tables, and what follows from the args and
-from t.
+The counterpart of `machine.py`, with a library of five functions in place of a schedule, and the
+same division of labour. The memory `w` holds the args, the tables, and what follows from the args
+and from t.
 """
 
 import cython
@@ -22,17 +22,17 @@ AVAILABLE = cython.compiled            # the interpreted core cannot follow an a
 
 
 class Native:
-    """Memory of one compiled program at work.
+    """Memory of one running compiled program.
 
     Parameters
     ----------
     library : CompiledProgram
-        The functions' addresses and what they expect.
+        The addresses of the functions, and what they expect.
     args : sequence of float
         Values of the args.
     fy_positions, fyp_positions : array_like of int
-        Where the entries go in the memory of F_y and of F_y'; they are computed in a list of their
-        own first.
+        Positions of the entries in the memory of F_y and of F_y'; they are first computed in a
+        separate list.
     """
 
     def __init__(self, library, args=(), fy_positions=(), fyp_positions=()):
@@ -126,7 +126,7 @@ def native_entries(m, t, y, yp, fy, fyp):
 
 
 def put_entries(m, fy, fyp):
-    """Copy the entries to their places."""
+    """Copy the entries to their positions."""
     k: cython.int
     for k in range(m.n_fy):
         fy[m.fy_position[k]] = m.fy_list[k]
@@ -135,16 +135,16 @@ def put_entries(m, fy, fyp):
 
 
 def native_rows(m, t, y, gy):
-    """Write the whole Jacobian of a constraint, zeros as well."""
+    """Write the whole Jacobian of a constraint, including zeros."""
     i: cython.longlong
-    if m.reach > m.n_fy:                   # else they fill the places up to there
+    if m.reach > m.n_fy:                   # else the entries fill the memory
         for i in range(cython.cast(cython.longlong, m.n_values) * m.n):
             gy[i] = 0.0
     m.static_entries(m.w, m.fy_list, m.fyp_list)
     native_entries(m, t, y, y, gy, gy)
 
 
-# --- behind the seams of the core ---------------------------------------------------------
+# --- functions that a state calls ---------------------------------------------------------
 
 
 def native_residual(s, t, y, yp, out):
@@ -168,12 +168,12 @@ def native_events(s, t, y, yp, g):
 
 
 def native_constraint(t, y, g, native):
-    """C function of a constraint; y' does not occur in it."""
+    """C function for a constraint, which does not depend on y'."""
     native_values(cython.cast(Native, native), t, y, y, g)
 
 
 def native_constraint_jacobian(t, y, gy, native):
-    """C function of a constraint's Jacobian, stored by rows."""
+    """C function for a constraint's Jacobian, stored by rows."""
     native_rows(cython.cast(Native, native), t, y, gy)
 
 
@@ -202,7 +202,7 @@ def write_native_static(m, fy, fyp):
 
 
 def use_native(s: State, native: Native):
-    """Let the state compute its residual, and its Jacobian where there is one, in C."""
+    """Let the state compute its residual in C, and its Jacobian if the program has one."""
     check_fit(s, native, s.n)
     s.residual_adapter = native
     s.residual = native_residual

@@ -1,4 +1,4 @@
-# Operations of a program; opcodes.py is the twin for the interpreted run and says what they mean.
+# Operations of a program; opcodes.py has them for the interpreted core, with their meaning.
 cdef enum:
     ADD = 0
     SUB = 1

@@ -1,6 +1,6 @@
-"""Operations of a program; `opcodes.pxd` is their twin in C, and a test compares the two.
+"""Operations of a program; `opcodes.pxd` has the same in C, and a test compares the two.
 
-Written with the slots a, b, c of an instruction. Truth is a number other than zero, as in Python.
+Written with the slots a, b, c of an instruction. Any nonzero number is true, as in Python.
 """
 
 ADD = 0
@@ -9,7 +9,7 @@ MUL = 2
 DIV = 3
 NEG = 4
 POW = 5
-POWI = 6               # a ** b with the integer b itself in place of a slot
+POWI = 6               # a ** b where b is an integer, not a slot
 SQRT = 7
 EXP = 8
 LOG = 9
@@ -44,22 +44,22 @@ OR = 37
 NOT = 38
 SELECT = 39            # b where a is true, else c
 MOD = 40               # with the sign of the divisor, as in Python
-TABLE = 41             # piecewise polynomial of a; b is its place in the tables
+TABLE = 41             # piecewise polynomial of a; b is its position in the tables
 HYPOT = 42
 SPECIAL = 43           # special function of a; b says which, and its order
 
-# What only the machine knows: a product and a sum in one, rounded twice.
+# Only in the machine: a product and a sum in one instruction, with two roundings.
 MULADD = 44            # a * b + c
 MULSUB = 45            # a * b - c
 SUBMUL = 46            # c - a * b
 OPERATIONS = 47
 
-# Segments of a program: when a slot changes, and for what it is needed.
+# Segments of a program: when a slot changes, and what needs it.
 STATIC = 0             # follows from constants and args
 TIME = 1               # from t as well; needed by the values
 POINT = 2              # from y or y'; needed by the values
-ENTRIES_TIME = 3       # as TIME, but only for the entries of the Jacobian
+ENTRIES_TIME = 3       # like TIME, but only for the entries of the Jacobian
 ENTRIES_POINT = 4
 SEGMENTS = 5
-UNUSED = -1            # nothing asks for it
+UNUSED = -1            # needed by nothing
 ABSORBED = -2          # done by another instruction

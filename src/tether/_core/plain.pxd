@@ -40,7 +40,7 @@ cdef class Plain:
     cdef int n, points, count, base, n_constants
     cdef int[::1] op, a, b, c, outputs
     cdef double[:, ::1] w
-    cdef double[::1] e                # bounds of the errors in w
+    cdef double[::1] e                # error bounds for the numbers in w
     cdef double[::1] table
 
     cdef double call(self, int number, double x) except? -1.0

@@ -1,8 +1,7 @@
-"""Run a program instruction by instruction, at a few points: no preparation, no memory to keep.
+"""Run a program instruction by instruction at a few points, without preparation.
 
-`machine.py` is faster at one point after the other, once a schedule has been made for it. Here a
-program runs where it is needed once: to compare it with its function, to see which of its results
-vanish, or to bound the rounding errors that it makes.
+`machine.py` is faster at many points, once a schedule has been made. Here a program runs once: to
+compare it with its function, to see which of its results vanish, or to bound its rounding errors.
 """
 
 import cython
@@ -14,7 +13,7 @@ if not cython.compiled:
     from tether._core.opcodes import *
     from tether._core.special import special
 
-OPAQUE = -5                            # a call of Python, `trace/opcodes.py`
+OPAQUE = -5                            # a call of Python; see `trace/opcodes.py`
 ULP = 2.0**-52
 FUNCTION_ULPS = 4                      # mathematical libraries differ by a few
 
@@ -154,7 +153,7 @@ class Plain:
         return found
 
     def values_with_errors(self, t, y, yp):
-        """Run the program at one point along with bounds of the rounding errors that it makes."""
+        """Run the program at one point, and bound its rounding errors."""
         found = self.values(t, y, yp)
         slot_errors = np.zeros(self.base + self.count)
         self.e = slot_errors
@@ -162,7 +161,7 @@ class Plain:
         return found, slot_errors[np.asarray(self.outputs)]
 
     def values_at_points(self, t, y, yp):
-        """Run the program at all points: one column of values for each."""
+        """Run the program at all points; return one column of values for each."""
         first = self.n_constants
         self.slots[:, first] = t
         self.slots[:, first + 1 : first + 1 + self.n] = np.asarray(y, float).T
@@ -171,7 +170,7 @@ class Plain:
         return self.slots[:, np.asarray(self.outputs)].T
 
     def call(self, number, x):
-        """Call a function that only Python can."""
+        """Call a function that only Python can call."""
         return float(self.program.opaques[number](x))
 
     def run(self):
@@ -201,8 +200,8 @@ class Plain:
     def follow_errors(self):
         """Bound the rounding errors in the slots of the first point.
 
-        An error is followed by evaluating every operation at the ends of its operands' intervals:
-        jumps then show as large errors where they are within reach, and nowhere else.
+        Errors are propagated by evaluating every operation at the ends of its operands' intervals:
+        a jump then shows as a large error if it is within reach, and not otherwise.
         """
         i: cython.int
         code: cython.int
@@ -248,7 +247,7 @@ class Plain:
             self.e[self.base + i] = error
 
     def change(self, i, value, x, y):
-        """Return by how much the result of an instruction is another one; zero where it is NaN."""
+        """Return how much the result of an instruction changes; zero if it becomes NaN."""
         found: cython.double
         if self.op[i] == OPAQUE:
             found = self.call(self.b[i], x)
@@ -258,7 +257,7 @@ class Plain:
         return found if found == found else 0.0
 
     def own_rounding(self, i, value, x):
-        """Return the rounding error of an operation itself, over one unit."""
+        """Return the rounding error of an operation itself, in units of one ulp."""
         code: cython.int = self.op[i]
         if code == TABLE:
             return self.rounding_of_table(self.b[i], x)
@@ -268,12 +267,12 @@ class Plain:
             return fabs(value)
         if code == POWI:
             return (abs(self.b[i]) + 1) * fabs(value)
-        if code == SPECIAL:                    # those that pass zero are less exact there
+        if code == SPECIAL:                    # less accurate where they pass through zero
             return 4.0 * FUNCTION_ULPS * fabs(value) + min(fabs(x), 1.0)
         return FUNCTION_ULPS * fabs(value)
 
     def rounding_of_table(self, first, x):
-        """Return how many units in the last place a value may be off, in units of one.
+        """Return the rounding error of a table's value, in ulps of 1.
 
         SciPy evaluates some splines in another basis, with the accuracy of their largest value.
         """
@@ -292,6 +291,6 @@ class Plain:
 
 
 if not cython.compiled:
-    # What the compiled one does without a word, NumPy's numbers would warn of.
+    # NumPy's scalars would warn where the compiled class is silent.
     Plain.run = np.errstate(all="ignore")(Plain.run)
     Plain.follow_errors = np.errstate(all="ignore")(Plain.follow_errors)

@@ -2,7 +2,7 @@ from tether._core.arrays cimport address, integer_address
 
 cdef class Workplace:
     cdef int n, m, lines
-    cdef bint loses_digits            # F_y + c F_y' does
+    cdef bint loses_digits            # whether F_y + c F_y' does
     cdef list arrays, integers        # own the memory behind the pointers
     cdef double* fy                   # matrices of the step, stored by rows
     cdef double* fyp
@@ -11,17 +11,17 @@ cdef class Workplace:
     cdef double* gp
     cdef double* lu
     cdef double* rows                 # of the constraints, in units of the projection, of length 1
-    cdef double* triangle             # the factor of their products
+    cdef double* triangle             # the Cholesky factor of their products
     cdef double* length
     cdef double* left
     cdef double* past
     cdef double* scale
     cdef int* pivot
-    cdef int* place                   # of the entries: those of F_y, F_y', F_p, G_y and G_p ...
+    cdef int* place                   # positions of entries: F_y, F_y', F_p, G_y, G_p ...
     cdef int* begin                   # ... begin here
-    cdef int* row                     # ... and stand in this row ...
+    cdef int* row                     # ... in this row ...
     cdef int* column                  # ... and this column
-    cdef int* row_start               # of the constraints
+    cdef int* row_start               # first entry of each constraint
 
 cdef void factor(double* a, int* pivot, int n) noexcept nogil
 cdef void solve(double* a, int* pivot, int n, double* b, int lines) noexcept nogil

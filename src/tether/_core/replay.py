@@ -1,12 +1,12 @@
-"""Go through accepted steps once more, with derivatives: forwards for tangents, or backwards.
+"""Go through accepted steps again, with derivatives: forwards for tangents, or backwards.
 
 A step of order k solves F(t_i, y_i, y'_i) = 0 with y'_i = c_0 y_i + c_1 y_(i-1) + ..., math (33).
 Differentiated by a parameter, with s = dy/dp, it is linear, math (34):
 
     (F_y + c_0 F_y') s_i = -F_p - F_y' (c_1 s_(i-1) + ... + c_(k+1) s_(i-k-1)),
 
-and then s_i is projected as y_i was, s_i -= Q (G_y s_i + G_p). The way back applies the transposed
-of the same maps in the opposite order. Matrices are small here and stored by rows.
+and then s_i is projected as y_i was, s_i -= Q (G_y s_i + G_p). Going back applies the transposes of
+the same maps in the opposite order. Matrices are small here and stored by rows.
 """
 
 import cython
@@ -17,23 +17,23 @@ if not cython.compiled:
     from tether._core.arrays import address, integer_address
 
 WIDTH = cython.declare(cython.int, 8)  # coefficients of a step of order 6
-# Of its length: what is left of a constraint that depends on others.
+# Length left of a constraint, as a share, if it depends on others.
 DEPENDENT = cython.declare(cython.double, 1e-7)
-# Of F_y: beside it so much of c F_y' loses digits that matter.
+# If c F_y' is so much smaller than F_y, adding them loses digits that matter.
 NEXT_TO_NOTHING = cython.declare(cython.double, 1e-4)
 
 
 def coefficients(t, order, first, out, predictor):
     """Fill row i of `out` with c_0, c_1, ... of the step that ends at t[first + i].
 
-    Row i of `predictor` gets the shares of the same points in what was predicted for the step.
+    Row i of `predictor` receives the weights of the same points in the prediction for the step.
     """
     times: cython.double[::1] = t
     orders: cython.int[::1] = order
     c: cython.double[:, ::1] = out
     predicted: cython.double[:, ::1] = predictor
     end: cython.double
-    per_step: cython.double            # products of times may leave the range of numbers
+    per_step: cython.double            # products of times could overflow
     above: cython.double
     below: cython.double
     value: cython.double
@@ -64,9 +64,9 @@ def coefficients(t, order, first, out, predictor):
 
 
 def quiet_time(t, y, order, predictor, rtol, atol, stride, quiet):
-    """Time that passes in steps whose errors are next to nothing, of which some are looked at.
+    """Time that passes in steps with negligible errors, of which every `stride`-th is looked at.
 
-    The error of a step is what its predictor has missed y by, over k + 1, in tolerances.
+    The error of a step is the difference of y from the prediction, over k + 1, in tolerances.
     """
     times: cython.double[::1] = t
     values: cython.double[:, ::1] = y
@@ -100,7 +100,7 @@ def quiet_time(t, y, order, predictor, rtol, atol, stride, quiet):
 
 
 def shares(t, row, degree, at, out):
-    """Shares of the last points in a polynomial through them, from `row` on backwards."""
+    """Weights of the last points in a polynomial through them, from `row` on backwards."""
     times: cython.double[::1] = t
     share: cython.double[::1] = out
     place: cython.Py_ssize_t = row
@@ -118,7 +118,7 @@ def shares(t, row, degree, at, out):
 
 
 def factor(a, pivot, n):
-    """LU of a matrix stored by rows, with row exchanges; a pivot of zero gives no finite values."""
+    """LU of a matrix stored by rows, with row exchanges; not finite if a pivot is zero."""
     i: cython.int
     j: cython.int
     k: cython.int
@@ -147,7 +147,7 @@ def factor(a, pivot, n):
 
 
 def solve(a, pivot, n, b, lines):
-    """Solve in place with the factors; `b` has `lines` right sides side by side."""
+    """Solve in place with the factors; `b` has `lines` right-hand sides next to each other."""
     i: cython.int
     k: cython.int
     p: cython.int
@@ -198,12 +198,12 @@ def solve_transposed(a, pivot, n, b):
 
 
 class Workplace:
-    """Matrices of one step: those that it solves with, and those that it is projected by.
+    """Matrices of one step: those to solve with, and those for its projection.
 
     Parameters
     ----------
     slopes : Slopes
-        Of the steps to come: numbers in rows, one for each step, and where they stand.
+        Of the steps to come: numbers in rows, one row per step, and the positions of these numbers.
     lines : int
         Number of tangents that are solved for together.
     """
@@ -217,7 +217,7 @@ class Workplace:
         starts = ends[3] + np.searchsorted(slopes.places[3], n * np.arange(m + 1))
         whole = np.concatenate([*slopes.places, [0]])
         width = np.full(len(whole), n)
-        width[ends[4] : ends[5]] = m           # rows of G_p have as many entries as there are G
+        width[ends[4] : ends[5]] = m           # rows of G_p have as many entries as G has
         self.integers = [
             whole.astype(np.intc), ends.astype(np.intc), starts.astype(np.intc),
             np.zeros(n, np.intc), (whole // width).astype(np.intc), (whole % width).astype(np.intc),
@@ -228,7 +228,7 @@ class Workplace:
         self.pivot = integer_address(self.integers[3])
         self.row = integer_address(self.integers[4])
         self.column = integer_address(self.integers[5])
-        # one more: an array without elements has no address
+        # one more number, since an empty array has no address
         self.arrays = [np.zeros(size + 1) for size in (
             n * n, n * n, p * n, m * n, p * m, n * n, m * n, m * m, m, m * lines, n * lines, n,
         )]
@@ -241,7 +241,7 @@ class Workplace:
 
 
 def fill(w, values, first):
-    """Put the numbers of a step, from `first` on, where they stand."""
+    """Copy the numbers of a step, from `first` on, into the matrices."""
     k: cython.int
     for k in range(w.begin[0], w.begin[1]):
         w.fy[w.place[k]] = values[first + k]
@@ -293,12 +293,12 @@ def prepare(w, c):
                 x -= w.triangle[i * m + j] * w.triangle[k * m + j]
             if k < i:
                 w.triangle[i * m + k] = x * w.triangle[k * m + k]
-            else:                              # what is left of a row that depends on others: none
+            else:                              # zero if the row depends on others
                 w.triangle[i * m + i] = 1.0 / sqrt(x) if x > DEPENDENT * DEPENDENT else 0.0
 
 
 def solve_projection(w, lines):
-    """Solve with the matrix of the projection in `w.left`, without rows that depend on others."""
+    """Solve with the matrix of the projection in `w.left`, without dependent rows."""
     m: cython.int = w.m
     i: cython.int
     k: cython.int
@@ -325,9 +325,9 @@ def solve_projection(w, lines):
 def forwards(slopes, c, s, first, predictor, changes):
     """Take the steps that `slopes` belong to with the tangents in `s`, from row `first` on.
 
-    `s` has the tangents before these rows: one row per point, in it one line per unknown, and in
-    that one number per parameter. Row i of `changes` gets what a step has made of the prediction,
-    if it has rows.
+    `s` has the tangents before these rows: for every point a matrix with a line per unknown and a
+    column per parameter. Row i of `changes`, if it has rows, receives the difference that step i
+    has made to the prediction.
     """
     numbers = slopes.values.reshape(-1)
     values: cython.p_double = address(numbers)
@@ -361,7 +361,7 @@ def forwards(slopes, c, s, first, predictor, changes):
             new = tangents[first + step].reshape(-1)
             old = tangents[first + step - 1].reshape(-1)
         take_step(w, new, old, cs[step, 0])
-        if made.shape[0] == 0:                 # nobody wants to know
+        if made.shape[0] == 0:                 # not wanted
             continue
         for i in range(w.n * w.lines):
             w.past[i] = new[i]
@@ -372,7 +372,7 @@ def forwards(slopes, c, s, first, predictor, changes):
 
 
 def take_out_past(w, tangents, row, shares, step):
-    """Take shares of the points before a row out of `w.past`."""
+    """Subtract the weighted points before a row from `w.past`."""
     i: cython.int
     k: cython.int
     x: cython.double
@@ -391,8 +391,8 @@ def take_out_past(w, tangents, row, shares, step):
 def take_step(w, new, old, c):
     """Solve for the tangents at the end of a step, and project them.
 
-    F_y + c F_y' has lost digits of c F_y' where that is next to nothing beside F_y, but F_y times
-    the tangents before and c F_y' times them have not: then what these change by is solved for.
+    F_y + c F_y' has lost digits of c F_y' where that is tiny compared with F_y, but F_y times the
+    previous tangents and c F_y' times them have not: then the change of the tangents is solved for.
     """
     n: cython.int = w.n
     m: cython.int = w.m
@@ -450,10 +450,10 @@ def take_step(w, new, old, c):
 
 
 def backwards(slopes, c, s, first, gradient, pull):
-    """Take the steps back: `s` has what depends on the values at the points, line by line.
+    """Go through the steps backwards; `s` has the derivatives by the values at the points.
 
-    What depends on the values of the steps is handed on to those before and, as far as it comes
-    from parameters, added to `gradient`; row i of `pull` says what comes from the constraints.
+    They are passed from the values of a step to the values before it; the part due to parameters is
+    added to `gradient`, and row i of `pull` receives the part due to the constraints.
     """
     numbers = slopes.values.reshape(-1)
     values: cython.p_double = address(numbers)
@@ -506,9 +506,10 @@ def backwards(slopes, c, s, first, gradient, pull):
 
 
 def solve_well_transposed(w, b, c):
-    """Solve with the transposed matrix of a step, and once more for what is left if need be.
+    """Solve with the transposed matrix of a step, and correct the solution once if necessary.
 
-    That is found from F_y and c F_y' apart: their sum may have lost digits, see `take_step`.
+    The remainder is computed from F_y and c F_y' separately: their sum may have lost digits, see
+    `take_step`.
     """
     n: cython.int = w.n
     e: cython.int
@@ -528,7 +529,7 @@ def solve_well_transposed(w, b, c):
 
 
 def take_back_projection(w, b):
-    """Apply the transposed projection to `b`; what comes from the constraints is in `w.left`."""
+    """Apply the transposed projection to `b`; leave the part due to the constraints in `w.left`."""
     e: cython.int
     j: cython.int
     k: cython.int

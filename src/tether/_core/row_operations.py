@@ -1,6 +1,6 @@
 """The operations of templates, each on many rows at once.
 
-A loop for each operation, over numbers that lie side by side: `rows.py` says which.
+There is a loop for each operation, over adjacent numbers; `rows.py` calls them.
 """
 
 import cython

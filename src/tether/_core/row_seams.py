@@ -1,4 +1,4 @@
-"""Templates behind the core's seams: residual, Jacobian and event functions of a state."""
+"""Templates as residual, Jacobian and event functions of a state."""
 
 import cython
 import numpy as np

@@ -11,7 +11,7 @@ cdef class Rows:
     cdef list arrays                  # owns the memory behind the pointers
     cdef public int n, n_args, n_values, n_fy, n_fyp
     cdef public bint fyp_is_static, copies_point
-    cdef public bint constants_due    # the args are others, or the places, than when written
+    cdef public bint constants_due    # args or positions have changed since they were written
     cdef public long long reach       # one more than the largest position
     cdef int n_steps
     cdef int* kind
@@ -32,16 +32,16 @@ cdef class Rows:
     cdef int* load_slot
     cdef int* load_of
     cdef int* load_table
-    cdef int* load_blocks             # places of the first rows of blocks; -1: by the table
+    cdef int* load_blocks             # places of the first rows of blocks; -1: see the table
     cdef int* result_slot
     cdef int* result_to
     cdef int* result_table
-    cdef int* result_first            # of rows that lie side by side; -1: by the table
+    cdef int* result_first            # first place if the rows are adjacent; -1: see the table
     cdef int* entry_start
     cdef int* entry_slot
     cdef int* entry_kind
     cdef int* entry_table
-    cdef int* entry_sets              # whether nothing is added to what was written before
+    cdef int* entry_sets              # whether entries are set rather than added
     cdef int* index
     cdef int* sum_start
     cdef int* sum_end
@@ -49,9 +49,9 @@ cdef class Rows:
     cdef int* fy_place
     cdef int* fyp_place
     cdef int n_based, n_based_slopes, n_zeros, n_zero_slopes
-    cdef int* based                   # entries that change, and begin with what does not
+    cdef int* based                   # entries that change and start from their constant terms
     cdef int* based_slope
-    cdef int* zero                    # entries that do not change, and begin with zero
+    cdef int* zero                    # entries that do not change and start from zero
     cdef int* zero_slope
     # --- products of entries
     cdef int* target
@@ -64,11 +64,11 @@ cdef class Rows:
     # --- memory
     cdef double* memory
     cdef double* slots
-    cdef double** at                  # where each slot is read
+    cdef double** at                  # address from which each slot is read
     cdef object addresses
     cdef double* factors
     cdef double* totals
-    cdef double* bases                # what `based` and `based_slope` begin with
+    cdef double* bases                # the values that `based` and `based_slope` start from
 
 cdef int* keep_table(Rows rows, object array) except? NULL
 cdef int load_block(Rows m, int step, int block, double* y, double* yp) noexcept nogil

@@ -2,16 +2,16 @@
 
 A template is a program of a few inputs. Index tables say, for every row, which element of the
 memory each input is, and where the result or the entries of the Jacobian go. Rows are run in
-blocks, so that every instruction is a loop over numbers that lie side by side in the cache.
+blocks, so that every instruction is a loop over adjacent numbers in the cache.
 
 Values, entries that change from point to point and those that follow from constants and args alone
-are three passes over the steps that serve them. Entries that do not change are written once. Where
-they are terms of entries that do, their sums are kept, and the pass over the latter begins with
+are three passes over the steps that compute them. Entries that do not change are written once. If
+they are terms of entries that do, their sums are kept, and the pass for the latter starts from
 them.
 
 The memory holds y, y', t, the args, numbers, and intermediate results, which templates or sums
 (`TEMPLATE`, `SUM` steps) compute for others. Derivatives by way of intermediate results are
-products of entries; a list of them (`target`, `factor`, `through`) says which.
+products of entries, listed in `target`, `factor` and `through`.
 """
 
 import cython
@@ -27,8 +27,8 @@ if not cython.compiled:
 if not cython.compiled:
     BLOCK = 128
 TEMPLATE, SUM = cython.declare(cython.int, 0), cython.declare(cython.int, 1)
-# Where the result or an entry of a step goes: to F_y, to F_y', to the list of entries that are
-# multiplied, to the memory, or to the values. A step for entries has no result.
+# Destinations of results and entries: F_y, F_y', the list of entries to be multiplied, the memory,
+# or the values. A step for entries has no result.
 TO_FY = cython.declare(cython.int, 0)
 TO_FYP = cython.declare(cython.int, 1)
 TO_FACTORS = cython.declare(cython.int, 2)
@@ -42,11 +42,11 @@ CONSTANT = cython.declare(cython.int, 4)
 # Where an input comes from: y, y', or the memory of everything.
 OF_Y = cython.declare(cython.int, 0)
 OF_YP = cython.declare(cython.int, 1)
-UNIFORM = cython.declare(cython.int, -2)          # in place of a table: one place for all rows
+UNIFORM = cython.declare(cython.int, -2)          # instead of a table: the same place for all rows
 
 
 class Rows:
-    """Memory of templates at work.
+    """Memory of running templates.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Rows:
         self.set_args(args)
 
     def own_memory(self):
-        """Take memory that no other runner has."""
+        """Allocate memory that is not shared with other runners."""
         table = self.table
         self.memory_array = table.memory.copy()
         self.memory = address(self.memory_array)
@@ -128,7 +128,7 @@ class Rows:
         self.bases = address(self.bases_array)
 
     def point_at_slots(self):
-        """Let every slot be read in its own place."""
+        """Let every slot be read from its own memory."""
         k: cython.longlong
         count = len(self.table.slots)
         if cython.compiled:
@@ -148,11 +148,11 @@ class Rows:
                 f"there are {self.n_fy} + {self.n_fyp} entries, but {len(fy)} + {len(fyp)} "
                 "positions"
             )
-        self.arrays = self.arrays.copy()           # a twin has the list of its model
+        self.arrays = self.arrays.copy()           # a twin shares the list
         self.keep_places(fy, fyp)
 
     def keep_places(self, fy, fyp):
-        """Keep where entries go in the memory of F_y and F_y'; None: in their own order."""
+        """Keep the positions of entries in the memory of F_y and F_y'; None: in their own order."""
         table = self.table
         targets = np.array(table.target, np.intc)
         for which, first in ((fy, 1), (fyp, 2)):
@@ -190,26 +190,26 @@ class Rows:
         return self.memory_array[2 * self.n + 1:2 * self.n + 1 + self.n_args].copy()
 
     def values(self, t, y, yp):
-        """Return the values at a point, for tests and for everything outside the core."""
+        """Return the values at a point, for tests and for callers outside the core."""
         y, yp, out = vector(y, self.n), vector(yp, self.n), np.zeros(self.n_values)
         row_values(self, t, address(y), address(yp), address(out))
         return out
 
     def values_into(self, t, y, yp, out):
-        """Write the values at a point into an array; all of them are contiguous."""
+        """Write the values at a point into an array; all arrays must be contiguous."""
         if min(len(y), len(yp)) < self.n or len(out) < self.n_values:
             raise ValueError(f"expected {self.n}, {self.n} and {self.n_values} numbers")
         row_values(self, t, address(y), address(yp), address(out))
 
     def entries_into(self, t, y, yp, fy, fyp):
-        """Write the entries at a point into the memory of F_y and F_y'; all are contiguous."""
+        """Write the entries at a point into contiguous memory of F_y and F_y'."""
         if min(len(y), len(yp)) < self.n:
             raise ValueError(f"expected {self.n} and {self.n} numbers")
         check_reach(self.reach, fy, fyp)
         row_entries(self, t, address(y), address(yp), address(fy), address(fyp))
 
     def changing_into(self, t, y, yp, fy, fyp):
-        """Write the entries that change from point to point to where all have been before."""
+        """Write the entries that change from point to point; the others must already be written."""
         if min(len(y), len(yp)) < self.n:
             raise ValueError(f"expected {self.n} and {self.n} numbers")
         check_reach(self.reach, fy, fyp)
@@ -226,7 +226,7 @@ def keep_table(rows, array):
 
 
 def at_positions(positions, numbers):
-    """Return where entries stand, by their numbers; ~number stays marked so."""
+    """Return the positions of entries, given by number; ~number becomes ~position."""
     if positions is None:
         return numbers
     found = positions[np.where(numbers < 0, ~numbers, numbers)]
@@ -234,7 +234,7 @@ def at_positions(positions, numbers):
 
 
 def copy_plan(a: Rows, b: Rows):
-    """Let a runner do what another does, with memory that it will have."""
+    """Let a runner share all that does not change with another one."""
     b.table, b.arrays = a.table, a.arrays
     b.n, b.n_args, b.n_values, b.n_steps = a.n, a.n_args, a.n_values, a.n_steps
     b.n_fy, b.n_fyp, b.reach, b.fyp_is_static = a.n_fy, a.n_fyp, a.reach, a.fyp_is_static
@@ -260,14 +260,14 @@ def copy_plan(a: Rows, b: Rows):
 
 
 def pointer_to(array, place):
-    """Address of an element; without the compiler, the rest of the array from there on."""
+    """Address of an element; uncompiled, the rest of the array from there on."""
     if cython.compiled:
         return cython.address(array[place])
     return array[place:]
 
 
 def load_block(m, step, block, y, yp):
-    """Bring the inputs of a block of rows together."""
+    """Gather the inputs of a block of rows."""
     k: cython.int
     i: cython.int
     place: cython.longlong
@@ -285,7 +285,7 @@ def load_block(m, step, block, y, yp):
                 w[slot + i] = source[m.load_blocks[k]]
             continue
         place = index[m.load_blocks[k] + block]
-        if place >= 0:                 # they lie side by side, and can be read where they are
+        if place >= 0:                 # adjacent, so they can be read where they are
             m.at[m.load_slot[k]] = pointer_to(source, place)
         else:
             m.at[m.load_slot[k]] = pointer_to(w, slot)
@@ -329,7 +329,7 @@ def run_template(m, step, t, y, yp, out, fy, fyp):
 
 
 def put_results(m, step, first, count, out, fy, fyp):
-    """Write the results of a block of rows to where they go."""
+    """Write the results of a block of rows to their destination."""
     i: cython.int
     index: cython.p_int = m.index
     found: cython.p_double = m.at[m.result_slot[step]]
@@ -351,7 +351,7 @@ def put_results(m, step, first, count, out, fy, fyp):
 
 
 def put_entries(m, k, first, count, fy, fyp):
-    """Write one entry in each row of a block to where it goes."""
+    """Write one entry of each row of a block to its destination."""
     i: cython.int
     found: cython.p_double = m.at[m.entry_slot[k]]
     place: cython.longlong = m.entry_table[k] + first
@@ -405,11 +405,11 @@ def run_sums(m, step, y, yp):
 
 
 def run_steps(m, wanted, t, y, yp, out, fy, fyp):
-    """Run the steps that serve what is wanted."""
+    """Run the steps needed for what is wanted."""
     step: cython.int
     i: cython.int
     if m.copies_point and wanted != CONSTANT:
-        for i in range(m.n):           # something reads y and y' together, or with the rest
+        for i in range(m.n):           # some step reads y and y' together, or with the rest
             m.memory[i] = y[i]
             m.memory[m.n + i] = yp[i]
         m.memory[2 * m.n] = t
@@ -427,13 +427,13 @@ def row_values(m, t, y, yp, out):
 
 
 def row_entries(m, t, y, yp, fy, fyp):
-    """Write all entries at a point into F_y and, unless there is no room for it, F_y'."""
+    """Write all entries at a point into F_y and F_y'; F_y' may be NULL."""
     row_constants(m, fy, fyp)
     row_changing(m, t, y, yp, fy, fyp)
 
 
 def row_constants(m, fy, fyp):
-    """Write the entries that follow from constants and args; nothing else ever overwrites them."""
+    """Write the entries that follow from constants and args, which nothing overwrites."""
     i: cython.int
     set_zero(fy, m.zero, m.n_zeros)
     set_zero(fyp, m.zero_slope, m.n_zero_slopes)
@@ -449,7 +449,7 @@ def row_constants(m, fy, fyp):
 
 
 def row_changing(m, t, y, yp, fy, fyp):
-    """Write the entries that change from point to point, where the others are."""
+    """Write the entries that change from point to point; the others must already be written."""
     i: cython.int
     for i in range(m.n_based):
         fy[m.based[i]] = m.bases[i]
@@ -470,7 +470,7 @@ def set_zero(vector, places, count):
 
 
 def add_products(m, group, fy, fyp):
-    """Add up products for totals, F_y and F_y', which are three groups."""
+    """Add up products for totals, F_y and F_y': three groups."""
     begin: cython.int = m.product_end[group - 1] if group > 0 else 0
     add_group(m, begin, m.product_end[group], m.totals)
     add_group(m, m.product_end[group], m.product_end[group + 1], fy)
@@ -479,7 +479,7 @@ def add_products(m, group, fy, fyp):
 
 
 def add_group(m, begin, end, sums):
-    """Add products to where they belong."""
+    """Add products to their targets."""
     i: cython.int
     value: cython.double
     for i in range(begin, end):
@@ -493,17 +493,17 @@ def add_group(m, begin, end, sums):
 
 
 def rows_constraint(t, y, g, rows):
-    """C function of constraints; y' does not occur in them."""
+    """C function for constraints, which do not depend on y'."""
     row_values(cython.cast(Rows, rows), t, y, y, g)
 
 
 def rows_constraint_jacobian(t, y, gy, rows):
-    """C function of the Jacobian of constraints: a list of entries, or a matrix by rows."""
+    """C function for the Jacobian of constraints: a list of entries, or a matrix by rows."""
     row_slopes(cython.cast(Rows, rows), t, y, gy)
 
 
 def row_slopes(m, t, y, gy):
-    """Write the Jacobian with respect to y; zeros as well, unless the entries are a list."""
+    """Write the Jacobian with respect to y, including zeros unless it is a list of entries."""
     i: cython.longlong
     if m.reach > m.n_fy:
         for i in range(cython.cast(cython.longlong, m.n_values) * m.n):
@@ -512,5 +512,5 @@ def row_slopes(m, t, y, gy):
 
 
 if not cython.compiled:
-    # What the compiled runner does without a word, NumPy's numbers would warn of.
+    # NumPy's scalars would warn where the compiled runner is silent.
     run_steps = np.errstate(all="ignore")(run_steps)

@@ -1,4 +1,4 @@
-"""What everything that runs a program shares: the machine, templates and libraries of C."""
+"""Shared by all that run a program: the machine, templates and compiled C programs."""
 
 import cython
 import numpy as np
@@ -9,7 +9,7 @@ if not cython.compiled:
 
 
 def vector(values, n):
-    """Return n numbers as an array of their own."""
+    """Return n numbers as a new array."""
     array = np.array(values, float)
     if array.shape != (n,):
         raise ValueError(f"expected {n} values, got an object of shape {array.shape}")
@@ -25,13 +25,13 @@ def reach_of(fy_positions, fyp_positions):
 
 
 def check_reach(reach, fy, fyp):
-    """Refuse memory that the entries would be written beyond."""
+    """Raise an error if entries would be written beyond the end of the memory."""
     if min(len(fy), len(fyp)) < reach:
         raise ValueError(f"the entries need room for {reach} numbers, got {len(fy)}, {len(fyp)}")
 
 
 def check_fit(s: State, runner, n_values, writes_entries=True):
-    """Refuse a program that was made for another number of unknowns or values."""
+    """Raise an error if a program was made for another number of unknowns or values."""
     reach = runner.reach if writes_entries else 0
     if runner.n != s.n or runner.n_values != n_values or reach > s.matrix.room:
         raise ValueError(
@@ -41,10 +41,10 @@ def check_fit(s: State, runner, n_values, writes_entries=True):
 
 
 def addresses_of(function, jacobian, runner):
-    """Addresses of C functions of constraints and of their user data, as numbers.
+    """Addresses of the C functions of constraints and of their user data, as numbers.
 
-    The user data is what runs them, which the caller has to keep alive. Without the compiler there
-    are no addresses.
+    The user data is the runner, which the caller must keep alive. Uncompiled, there are no
+    addresses.
     """
     if not cython.compiled:
         return 0, 0, -1
@@ -56,7 +56,7 @@ def addresses_of(function, jacobian, runner):
 
 
 def keep(arrays, array):
-    """Keep an array of C integers alive in a list and return the address of its first element."""
+    """Keep an array of C integers alive in a list; return the address of its first element."""
     array = np.ascontiguousarray(array if len(array) else [0], np.intc)
     arrays.append(array)
     return integer_address(array)

@@ -1,11 +1,11 @@
-"""Order the instructions of a program so that the machine hardly has to decide anything.
+"""Order the instructions of a program so that the machine makes few decisions.
 
 A program is straight-line code on slots: constants, t, y, y', args, then one slot for every
-instruction. It is rearranged twice. First by when a value changes, into segments: what follows
-from the args alone, from t as well, or from y and y', and each of the latter two by whether the
-values need it or only the entries of the Jacobian. Then, inside a segment, into runs of
-one operation, so that choosing the operation costs once per run and not once per instruction:
-a processor guesses a varying choice wrongly and then loses more time than the arithmetic takes.
+instruction. It is rearranged twice. First into segments, by when a value changes: with the args
+alone, with t as well, or with y and y'; each of the latter two is divided by whether the values
+need it or only the entries of the Jacobian. Then, inside a segment, into runs of one operation, so
+that choosing the operation costs once per run and not once per instruction: a processor mispredicts
+a varying choice and loses more time than the arithmetic takes.
 """
 
 import cython
@@ -51,7 +51,7 @@ NUMBERED = [POWI, SPECIAL, TABLE]        # operations with a number in b, not a 
 
 
 class Schedule:
-    """A program in the order of the machine; nothing in it changes, so states may share it.
+    """A program in the order of the machine; it never changes, so states may share it.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Schedule:
     base : int
         Slot of the first instruction's result.
     slots : ndarray
-        Constants in place, zeros elsewhere: what a machine starts from.
+        Constants in their slots, zeros elsewhere: the initial memory of a machine.
     a, b, c : ndarray
         Operands of the instructions.
     run_op, run_start : ndarray
@@ -101,12 +101,12 @@ class Schedule:
 @cython.cfunc
 @cython.inline
 def has_number(code: cython.int) -> cython.bint:
-    """Tell whether an operation has a number in b, not a slot."""
+    """Tell whether b of an operation is a number, not a slot."""
     return code == POWI or code == TABLE or code == SPECIAL
 
 
 def check(op, a, b, c, outputs, base, tables):
-    """Refuse what would read outside the slots and tables: the machine itself does not look."""
+    """Raise an error for reads outside slots and tables, which the machine does not check."""
     count = len(op)
     known = base + np.arange(count)
     operands = np.take(OPERANDS, op, mode="clip")
@@ -123,7 +123,7 @@ def check(op, a, b, c, outputs, base, tables):
 
 
 def table_places(tables):
-    """Return the places where tables begin; refuse what is not a row of whole tables."""
+    """Return the positions where tables begin; raise an error unless these are whole tables."""
     places = []
     place = 0
     while place + 1 < len(tables):
@@ -183,7 +183,7 @@ def segment_of_each(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
 def levels_of_each(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
                    c: cython.int[::1], t_slot: cython.int, arg_slot: cython.int,
                    base: cython.int):
-    """Return how many instructions every instruction waits for, one after the other.
+    """Return the length of the longest chain of instructions that each instruction waits for.
 
     And whether each slot changes with t, y or y'.
     """
@@ -211,7 +211,7 @@ def levels_of_each(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
 
 def fuse(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1], c: cython.int[::1],
          outputs: cython.int[::1], segment: cython.int[::1], base: cython.int):
-    """Merge a product into the one sum that uses it; roundings stay as they were."""
+    """Merge a product into the only sum that uses it; roundings stay the same."""
     count: cython.int = op.shape[0]
     i: cython.int
     k: cython.int
@@ -247,9 +247,9 @@ def order_in_runs(op: cython.int[::1], a: cython.int[::1], b: cython.int[::1],
                   c: cython.int[::1], segment: cython.int[::1], base: cython.int):
     """Return the order of the instructions, the runs and the first run of each segment.
 
-    Within a segment comes next an operation whose instructions are all ready: it will need no
-    other run, so nothing is gained by waiting. If there is none, the one with the most. The run
-    takes in what becomes ready meanwhile: an instruction may use a result of its own run.
+    Within a segment, the next operation is one whose instructions are all ready: it will need no
+    other run, so nothing is gained by waiting. If there is none, it is the one with the most ready.
+    The run includes what becomes ready meanwhile: an instruction may use a result of its own run.
     """
     count: cython.int = op.shape[0]
     i: cython.int

@@ -1,7 +1,7 @@
 """Special functions for programs: SciPy's own, called by address, and polygamma functions.
 
 The number of a call says which function it is and, for those with an order, twice the order. The
-addresses are put here when a function that uses them is traced (`tether.trace.special`).
+addresses are stored here when a function that uses them is traced (`tether.trace.special`).
 """
 
 import cython
@@ -20,12 +20,12 @@ B10, B12, B14 = 5.0 / 66.0, -691.0 / 2730.0, 7.0 / 6.0
 
 
 def numbering():
-    """How calls are numbered: SPREAD, MIDDLE and the number of the polygamma functions."""
+    """Return how calls are numbered: SPREAD, MIDDLE and the number of the polygamma functions."""
     return SPREAD, MIDDLE, POLYGAMMA
 
 
 def put(which, has_order, address, function):
-    """Let a function be called by its address, or as it is where the core is interpreted."""
+    """Register a function by its address, or the function itself if the core is interpreted."""
     if cython.compiled:
         place: cython.longlong = address
         if not 0 < which < MOST:
@@ -54,9 +54,9 @@ def special(number, x):
 
 
 def polygamma(m, x):
-    """Return derivative m >= 1 of the digamma function, for x > 0; NaN elsewhere, but for m = 1.
+    """Return derivative m >= 1 of the digamma function for x > 0, for m = 1 for all x; else NaN.
 
-    Shifted to where the asymptotic series is exact to rounding.
+    x is shifted to where the asymptotic series is accurate to rounding.
     """
     result: cython.double
     power: cython.double
