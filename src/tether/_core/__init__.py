@@ -1,6 +1,6 @@
-"""The compiled core: one step of the variable-order BDF and what it stands on.
+"""The compiled core: one step of the variable-order BDF and everything it needs.
 
-Every file is plain Python that Cython compiles ahead of time; the C types are in the
-`.pxd` of the same name. Uncompiled, the same files run under the interpreter: the
-imports that only the interpreted run needs stand behind ``if not cython.compiled``.
+Every file is plain Python that Cython compiles ahead of time; the C types are in the `.pxd` file of
+the same name. The files also run uncompiled, under the interpreter; imports that only the
+interpreter needs are behind ``if not cython.compiled``.
 """

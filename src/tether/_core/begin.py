@@ -12,10 +12,10 @@ if not cython.compiled:
 
 
 def begin(s, t, y, yp, first_step):
-    """Forget the past and begin at (t, y, yp); `first_step` zero lets the core choose.
+    """Forget the past and begin at (t, y, yp); if `first_step` is zero the core chooses it.
 
-    The history is the tangent: as if the solution had come along it, in steps of h.
-    A Jacobian from the search for consistent values is kept.
+    The history is taken from the tangent, as if earlier points were on it at distances of h. A
+    Jacobian from the search for consistent values is kept.
     """
     if cython.compiled:
         return begin_at(s, t, cython.address(y[0]), cython.address(yp[0]), first_step)
@@ -23,7 +23,7 @@ def begin(s, t, y, yp, first_step):
 
 
 def begin_at(s, t, y, yp, first_step):
-    """As `begin`, without Python."""
+    """Begin as `begin` does, without Python objects."""
     i: cython.int
     j: cython.int
     status: cython.int
@@ -65,9 +65,9 @@ def begin_at(s, t, y, yp, first_step):
 def bend(s, ypp):
     """After `begin`: replace the tangent by the parabola with y'' = `ypp`, and go on at order 2.
 
-    That is where systems of index 3 begin, as they are written. At order 1 the velocities of the
-    first step would be off by half of what they change in it, and the multipliers by their own
-    size, however short the step is.
+    Systems of index 3 as written begin like this. At order 1 the velocities of the first step would
+    be wrong by half of their change in it, and the multipliers by their own size, however short the
+    step.
     """
     i: cython.int
     for i in range(s.n):
@@ -77,7 +77,7 @@ def bend(s, ypp):
 
 
 def follow_parabola(s):
-    """Go on at order 2, as if the solution had come along y, y' and y'' = `s.increment`."""
+    """Go on at order 2, with a history from the parabola with y, y' and y'' = `s.increment`."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int
@@ -94,7 +94,7 @@ def follow_parabola(s):
 
 
 def find_curvature(s, k):
-    """Second derivative, at the last point, of the polynomial through the last k + 1."""
+    """Find y'' at the last point of the polynomial through the last k + 1, in `s.increment`."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int
@@ -114,7 +114,7 @@ def find_curvature(s, k):
 def add_history(s, t, y):
     """After `begin`: replace the tangent by earlier points, rows of `y`, oldest first.
 
-    With m points the integration goes on at order m, without a start-up.
+    With m points the integration goes on at order m, without a start-up phase.
     """
     m: cython.int = t.shape[0]
     j: cython.int
@@ -137,7 +137,7 @@ def add_history(s, t, y):
 
 
 def first_step_size(s):
-    """Take a thousandth of the interval, less where y' carries y beyond half a tolerance."""
+    """Return a thousandth of the interval, or less if y' moves y beyond half a tolerance."""
     h: cython.double = 1e-3 * fabs(s.t_end - s.t)
     slope: cython.double = weighted_norm(s, s.yp, s.weight, s.error_norm)
     if not h < 1e300:

@@ -1,10 +1,10 @@
-"""What the equations determine at every step, where somebody asks for it between the steps.
+"""Accuracy between the steps of unknowns that are exact at the steps.
 
-Multipliers of a reduced system are exact at the steps and leave no error behind, so the error
-test has no need of them (PL2 section 5). Between the steps they are as good as the polynomial
-through the steps. Where one is asked for there, its interpolation error takes part in the error
-test and in the choice of order and step, math (32); and since values at the steps cannot show
-what happens between them, a point inside the step is looked at.
+The equations determine the multipliers of a reduced system exactly at every step, and they carry no
+error on, so the error test can leave them out (PL2 section 5). Between the steps they are only as
+good as the polynomial through the steps. Where one is wanted there, its interpolation error takes
+part in the error test and in the choice of order and step, math (32); and since values at the steps
+cannot show what happens between them, a point inside the step is checked as well.
 """
 
 import cython
@@ -18,36 +18,38 @@ if not cython.compiled:
 # Between the last two points a polynomial of degree k is off by a quarter of alpha_(k+1) times
 # the difference of order k + 1 at most.
 QUARTER = cython.declare(cython.double, 0.25)
-# Differences of high order make so much of the round-off in a value.
+# Factor by which differences of high order amplify the round-off of a value.
 NOISE = cython.declare(cython.double, 100.0)
-# Changes by which it is found, relative to a value and to its tolerance.
+# Perturbations that reveal round-off, relative to a value and to its tolerance.
 LAST_DIGIT = cython.declare(cython.double, 2.0 * 2.220446049250313e-16)
 FAR_BELOW = cython.declare(cython.double, 1e-3)
 SAMPLES = cython.declare(cython.int, 3)
 NO_MATTER = cython.declare(cython.double, 1e-3)
-# Steps between measurements, and after which one is made again.
+# Steps from one measurement to the next, and after which a large round-off is measured again.
 MEASURE_EVERY = cython.declare(cython.longlong, 20)
 OLD = cython.declare(cython.longlong, 50)
-# Of the tolerance: what a look inside the step may find, of unknowns that are exact at the steps,
-# of those that follow there from slopes, and of those that the error test looks at anyway.
+# Largest difference accepted at a point inside the step, in tolerances: for unknowns that are exact
+# at the steps, for those that follow from slopes, and for those in the error test anyway.
 FOUND = cython.declare(cython.double, 2.0)
 FOUND_BY_SLOPES = cython.declare(cython.double, 100.0)
 FOUND_OF_TESTED = cython.declare(cython.double, 10.0)
-# Looks are at fractions of the step that share no period with anything: by the golden section.
+# Points inside the step are placed by the golden section, which shares no period with anything, in
+# this middle part of it.
 GOLDEN = cython.declare(cython.double, 0.6180339887498949)
 NARROWED = cython.declare(cython.double, 0.7)
-# A step as long as those before is looked at so often.
+# Steps no longer than those checked before are checked only this often.
 LOOK_EVERY = cython.declare(cython.longlong, 4)
-# A jump: with shorter and shorter steps a difference stays as it is, so often.
+# A jump is assumed when a difference keeps more than this share of itself, and that so many times
+# in a row, though the step gets shorter.
 STAYS = cython.declare(cython.double, 0.15)
 SHORTER_AT_JUMP = cython.declare(cython.int, 10)
-# Of the tolerance: what is left when such unknowns have followed a projection.
+# In tolerances: unknowns have followed a projection when their last change is below this.
 FOLLOWED = cython.declare(cython.double, 0.1)
 MAX_TURNS = cython.declare(cython.int, 4)
 
 
 def allowed_between(s, i):
-    """Tolerance of an unknown between the steps."""
+    """Tolerance of unknown i between the steps."""
     return s.tolerance[i] + max(s.round_off[i], NOISE * s.own_noise[i])
 
 
@@ -57,7 +59,7 @@ def weight_between(s, i):
 
 
 def only_between(s):
-    """Whether a failed test is due to nothing but unknowns that are exact at the steps."""
+    """Tell whether a failed test is due only to unknowns that are exact at the steps."""
     i: cython.int
     error: cython.double = 0.0
     for i in range(s.n):
@@ -67,10 +69,10 @@ def only_between(s):
 
 
 def measure_round_off(s):
-    """Add the round-off that such unknowns are found with to their tolerance; tell if that is new.
+    """Measure the round-off of these unknowns, which adds to their tolerance; tell if it is new.
 
-    It is what they change by when all unknowns change in their last digit, and what a change far
-    below the tolerance and its opposite do not undo.
+    It is their change when all unknowns change in their last digit, and what remains of a change
+    far below the tolerance and its opposite.
     """
     i: cython.int
     sample: cython.int
@@ -78,7 +80,7 @@ def measure_round_off(s):
     if s.round_off_step == 0 or s.steps - s.round_off_step >= MEASURE_EVERY:
         for i in range(s.n):
             s.round_off[i] = 0.0
-    elif s.shorter_at_jump % 3 != 1:           # a few more samples where nothing else helps
+    elif s.shorter_at_jump % 3 != 1:           # a few more samples if shorter steps do not help
         return False
     s.round_off_step = s.steps + 1
     if evaluate(s, s.t_new, s.y, s.yp, s.increment) != OK:
@@ -106,7 +108,7 @@ def measure_round_off(s):
 
 
 def measure_again(s):
-    """Round-off that mattered before may have become less, or more."""
+    """Measure round-off again if it mattered and the last measurement is old."""
     i: cython.int
     if s.round_off_step == 0 or s.steps - s.round_off_step < OLD:
         return
@@ -117,7 +119,7 @@ def measure_again(s):
 
 
 def evaluate_beside(s, relative, of_tolerance):
-    """Residual at a point beside that of the step, in `s.r`."""
+    """Evaluate the residual at a point beside that of the step, in `s.r`."""
     i: cython.int
     for i in range(s.n):
         s.y_predicted[i] = s.y[i] * (1.0 + (relative if i % 2 == 0 else -relative))
@@ -126,7 +128,7 @@ def evaluate_beside(s, relative, of_tolerance):
 
 
 def note_round_off(s):
-    """Turn the round-off of the equations in `s.r` into that of what they determine."""
+    """Turn the round-off of the equations, in `s.r`, into that of the unknowns they determine."""
     i: cython.int
     solve_scaled(s, s.r)
     for i in range(s.n):
@@ -135,7 +137,7 @@ def note_round_off(s):
 
 
 def largest_difference(s):
-    """Weighted difference of predictor and corrector of such unknowns."""
+    """Largest weighted difference of predictor and corrector among these unknowns."""
     i: cython.int
     size: cython.double = 0.0
     for i in range(s.n):
@@ -145,10 +147,10 @@ def largest_difference(s):
 
 
 def passes_jump(s, size):
-    """Let a short step pass that fails for nothing but a jump of such unknowns.
+    """Accept a short step that fails only because of a jump of these unknowns.
 
-    Shorter steps do not make its `size` less, and with the values at both ends of a step that is
-    short enough all is said about it.
+    Shorter steps do not reduce its `size`, and the values at both ends of a step that is short
+    enough describe the jump.
     """
     if fabs(s.h) < s.jump_step and size > STAYS * s.jump_size:
         s.shorter_at_jump += 1
@@ -163,16 +165,17 @@ def passes_jump(s, size):
 
 
 def note_corrections(s):
-    """Keep what the corrector has found, before the projection."""
+    """Keep the corrections from before the projection."""
     i: cython.int
     for i in range(s.n):
         s.filtered[i] = s.correction[i]
 
 
 def follow_projection(s):
-    """Let what the equations determine follow the others onto the constraints.
+    """Let the unknowns that the equations determine follow the others onto the constraints.
 
-    The first turn goes by the derivatives, further ones by the equations, where it is far to go.
+    The first iteration uses the derivatives; further ones evaluate the equations, if the move was
+    large.
     """
     i: cython.int
     turn: cython.int
@@ -200,10 +203,11 @@ def follow_projection(s):
 
 
 def determine(s):
-    """Find the change z of such unknowns that the others' change, in `s.filtered`, entails.
+    """Find the change z of these unknowns that goes with the others' change, in `s.filtered`.
 
     c F_y' d + F_z z = F_y dy - r for some change c d of the slopes, with the residual r in
-    `s.increment`. The factors at hand are those of c F_y' + F_y: a second turn makes up for F_y d.
+    `s.increment`. The stored factors are those of c F_y' + F_y; a second iteration corrects for
+    F_y d.
     """
     i: cython.int
     turn: cython.int
@@ -218,7 +222,7 @@ def determine(s):
 
 
 def begin_behind_jump(s):
-    """After a step with a jump in it: begin at order 1, and without memory of what has jumped."""
+    """After a step with a jump: begin at order 1, and forget the history of what has jumped."""
     i: cython.int
     j: cython.int
     for i in range(s.n):
@@ -233,11 +237,11 @@ def begin_behind_jump(s):
 
 
 def look_between(s):
-    """Compare the polynomial with what the equations say at one point inside the step.
+    """Compare the polynomial with the equations at one point inside the step.
 
-    One iteration of Newton's from the polynomial and its slope, with the factors at hand, finds
-    what they determine there whatever the errors of the slope. Values at the steps alone do not
-    tell an oscillation from a constant if the steps are multiples of its period.
+    One Newton iteration from the polynomial and its slope, with the stored factors, gives the
+    values that the equations determine there, whatever the errors of the slope. Values at the steps
+    alone cannot tell an oscillation from a constant if the steps are multiples of its period.
     """
     i: cython.int
     status: cython.int
@@ -268,7 +272,7 @@ def look_between(s):
 
 
 def next_place(s):
-    """Go on to another fraction of the step."""
+    """Go on to the next fraction of the step."""
     s.place += GOLDEN
     if s.place >= 1.0:
         s.place -= 1.0
@@ -276,12 +280,12 @@ def next_place(s):
 
 
 def is_due(s):
-    """Tell whether this step needs a look: it is longer than those before, or it is its turn."""
+    """Tell whether to check this step: it is longer than those checked, or its turn has come."""
     return s.starting or fabs(s.h) > s.looked_at or s.steps % LOOK_EVERY == 0
 
 
 def found_between(s):
-    """Size of the differences in `s.r` that a look has found; beyond 1 they are errors."""
+    """Size of the differences in `s.r`, relative to what is accepted."""
     i: cython.int
     x: cython.double
     error: cython.double = 0.0
@@ -294,14 +298,14 @@ def found_between(s):
             x = 1.0 / (FOUND * allowed_between(s, i))
         else:
             x = s.filtered_weight[i] / FOUND_BY_SLOPES
-            if not s.reaction[i]:      # whose weights have the share in them
+            if not s.reaction[i]:      # the weights of reactions include it
                 x *= s.share
         error = max(error, fabs(s.r[i]) * x)
     return error
 
 
 def evaluate_new_polynomial(s, delta, y, yp):
-    """Value and slope at t_new + delta of the polynomial that the step at hand will leave."""
+    """Evaluate, at t_new + delta, the polynomial that this step will leave, and its slope."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int

@@ -1,8 +1,8 @@
-"""Notice when the solution comes to a branch of the user's function that it was not on before.
+"""Notice when the solution reaches a branch of the user's function for the first time.
 
 A traced function has all of its branches in one program. The program is compared with the function
-(`tether.run.trust`) on each branch that a run meets: its conditions, evaluated at every accepted
-step, make a number, and one that was not seen before is for somebody outside to look at.
+(`tether.run.trust`) on each branch that a run meets: the conditions, evaluated at every accepted
+step, are hashed to a number, and at a new number the core returns so that they can be compared.
 """
 
 import cython
@@ -12,8 +12,8 @@ if not cython.compiled:
     from tether._core.machine import Machine, values_at
     from tether._core.state import State, doubles, long_integers
 
-MOST_BRANCHES = 64                 # that are told apart in one run
-# A hash of the conditions: Lehmer's generator stirs them well, in 64 bits.
+MOST_BRANCHES = 64                 # most branches distinguished in one run
+# Hash of the conditions by Lehmer's generator; its products fit into 64 bits.
 FACTOR = cython.declare(cython.longlong, 48271)
 MODULUS = cython.declare(cython.longlong, 2147483647)
 
@@ -39,7 +39,7 @@ def on_new_branch(s):
 
 
 def watch_branches(s: State, machine: Machine, known):
-    """Look at the conditions that a machine computes after every step; `known` are no news."""
+    """Evaluate the machine's conditions after every step; branches in `known` are not new."""
     s.conditions_adapter = machine
     s.answers = doubles(s, "answers", np.zeros(machine.n_values))
     s.branches = long_integers(s, "branches", np.zeros(MOST_BRANCHES, np.int64))

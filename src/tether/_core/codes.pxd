@@ -1,4 +1,4 @@
-# What the verbs of the core return; codes.py is the twin for the interpreted run.
+# What the verbs of the core return; codes.py has the same names for the interpreted core.
 cdef enum:
     OK = 0
     # One attempt at a step failed and may be repeated with a smaller step. When
@@ -14,14 +14,14 @@ cdef enum:
     ZERO_WEIGHT = -7
     TOO_ACCURATE = -9
     USER_EXCEPTION = -100
-    # Why `advance` came back without a failure.
+    # Why `advance` returned without a failure.
     REACHED_END = 20
     PAUSED = 21
     STORE_FULL = 22
     EVENT_FOUND = 23
     PUZZLED = 24                # the error test keeps failing, or the constraints' rank changed
-    UNCLEAR = 25                # a program of events gives no number: the functions may raise
-    TO_COMPARE = 26             # the program, with the function it was traced from
+    UNCLEAR = 25                # an event's program gives NaN: call its function, which may raise
+    TO_COMPARE = 26             # time to compare the program with the function it was traced from
     # A start that needs no correction.
     AS_GIVEN = 30
 
@@ -50,7 +50,7 @@ cdef enum:
     ITERATION = 2
     CANDIDATES = 2
 
-# Unknowns whose part in a vector operation of many vectors stays in the processor's cache.
+# Unknowns per block: so few that operations on many vectors stay in the processor's cache.
 cdef enum:
     BLOCK = 512
 

@@ -1,4 +1,4 @@
-"""The names of `codes.pxd` for the interpreted run; a test compares the two."""
+"""The names of `codes.pxd` for the interpreted core; a test compares the two."""
 
 OK = 0
 ERROR_TEST = 1

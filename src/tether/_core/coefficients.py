@@ -6,7 +6,7 @@ import cython
 def set_coefficients(s):
     """Coefficients of a step of size h at order k from the true past steps, math (3)-(8).
 
-    Nothing of the history is overwritten: a failed attempt needs no undoing.
+    The history is not overwritten, so a failed attempt leaves nothing to undo.
     """
     j: cython.int
     k: cython.int = s.k
@@ -22,10 +22,10 @@ def set_coefficients(s):
         s.alpha[j] = h * inverse
         s.gamma[j] = s.gamma[j - 1] + inverse
     for j in range(1, k + 2):
-        s.beta[j] = s.beta[j - 1] * (s.psi_new[j] / s.psi[j])   # divisions need not wait
+        s.beta[j] = s.beta[j - 1] * (s.psi_new[j] / s.psi[j])   # no division waits for another
     s.cj = s.gamma[k]
-    # With short steps behind long ones alpha tends to zero, but kinks and jumps of y' leave more.
-    # Only at order 1, which many failures lead to, a jump of an algebraic unknown may pass.
+    # With short steps after long ones alpha tends to zero, but the error at kinks and jumps of y'
+    # does not. Only order 1, to which many failures lead, lets a jump of an algebraic unknown pass.
     s.error_constant[1] = s.alpha[2]
     for j in range(2, k + 2):
         s.error_constant[j] = max(s.alpha[j + 1], 1.0 / (j + 1))

@@ -16,7 +16,7 @@ cdef class Completion:
     cdef public double before, after
     cdef bint with_basis
     cdef bint fresh                   # the state's Jacobian belongs to the present values
-    cdef readonly bint moved          # these are no longer the given ones
+    cdef readonly bint moved          # the values are no longer the given ones
     cdef double* y
     cdef double* yp
     cdef double* ypp

@@ -1,7 +1,7 @@
 """Consistent y and y' for a system of index 0 or 1.
 
-The unknowns split by the null space of F_y': what y' determines (differential) keeps its
-y and gets a new y'; what y' does not see (algebraic) gets a new y. With R a basis of the
+The unknowns are split by the null space of F_y': those that y' determines (differential) keep y and
+get a new y'; those whose y' does not matter (algebraic) get a new y. With R a basis of the
 complement and N a basis of the null space, math (15),
 
     F(t, y + N b, y' + R a) = 0   for (a, b),    B = [F_y' R, F_y N],
@@ -38,16 +38,16 @@ ROOT_EPS = cython.declare(cython.double, 2.0**-26)
 EPS = cython.declare(cython.double, 2.0**-52)
 MAX_ITERATIONS = cython.declare(cython.int, 30)
 MAX_HALVINGS = cython.declare(cython.int, 12)
-# A derivative with a smaller share than this in all equations does not occur.
+# A derivative counts as absent if its share is below this in all equations.
 ABSENT = cython.declare(cython.double, 1e-14)
 LARGEST_CONDITION = cython.declare(cython.double, 1e14)
 PROBES = cython.declare(cython.int, 4)
-# Of the tolerance: a start whose correction is below this is consistent as it was given.
+# In tolerances: a start whose correction is below this is consistent as given.
 NEGLIGIBLE = cython.declare(cython.double, 1e-2)
-# Relative: Newton's increments below this are round-off.
+# Newton increments relatively below this are round-off.
 CONVERGED = cython.declare(cython.double, 1e-10)
-# So many negligible corrections in a row are round-off, even if each still makes the residual a
-# little smaller: an unknown may be far below the round-off of its equations.
+# After so many negligible corrections in a row the search has converged, even if each still reduces
+# the residual a little: an unknown may be far below the round-off of its equations.
 SETTLED = cython.declare(cython.int, 8)
 UNKNOWN = cython.declare(cython.double, float("nan"))
 
@@ -58,14 +58,13 @@ class Completion:
     Parameters
     ----------
     s : State
-        Whose equations are to hold; its weights, Jacobian and matrix are those of the search
-        afterwards.
+        The equations; its weights, Jacobian and matrix are those of the search afterwards.
     t : float
         Time.
     y, yp : ndarray
         The point.
     scale : float
-        Time over which something may happen.
+        Time scale of the solution.
     """
 
     def __init__(self, s, t, y, yp, scale):
@@ -87,10 +86,10 @@ class Completion:
         self.algebraic = integer_address(marks)
 
     def split_by(self, basis, dual, algebraic):
-        """Use the columns of a basis for R and N instead of unit vectors; mark those of N.
+        """Take R and N from the columns of `basis`, not unit vectors; `algebraic` marks those of N.
 
-        The columns of `dual` give the coordinates of a vector: it is the inverse transposed. Both
-        are arrays, or sparse matrices stored by columns.
+        The columns of `dual`, the inverse transposed, give the coordinates of a vector. Both are
+        arrays, or sparse matrices stored by columns.
         """
         self.arrays[1][:] = algebraic
         parts = [*columns_of(basis), *columns_of(dual)]
@@ -115,16 +114,16 @@ class Completion:
         self.s.matrix.open_split(*parts[:2])
 
     def run(self, slopes_given):
-        """Search from the present values; return OK, AS_GIVEN, or why nothing was found.
+        """Search from the current values; return OK, AS_GIVEN, or why nothing was found.
 
-        SINGULAR says that B is; with the right R and N the index is then above 1.
+        SINGULAR means that B is singular; with the right R and N the index is then above 1.
         """
         return complete(self, self.s, slopes_given)
 
     def renew(self):
-        """Evaluate the Jacobian at the present values, unless it is known; tell if it is finite.
+        """Evaluate the Jacobian at the current values, unless it is known; tell if it is finite.
 
-        The state has weights from an earlier search.
+        The state must have weights from an earlier search.
         """
         if self.fresh:
             return True
@@ -134,7 +133,7 @@ class Completion:
 
     @property
     def jacobian(self):
-        """F_y and F_y' as they were last evaluated."""
+        """F_y and F_y' as last evaluated."""
         return self.s.matrix.get(OF_Y), self.s.matrix.get(OF_YP)
 
     def values(self):
@@ -143,18 +142,18 @@ class Completion:
         return numbers[:n], numbers[n : 2 * n], numbers[2 * n : 3 * n], numbers[3 * n : 4 * n]
 
     def rows_scale(self):
-        """Return what changes within the tolerance make of the equations."""
+        """Return how far changes within the tolerances move each equation."""
         return self.arrays[0][9 * self.n : 10 * self.n]
 
     def differential(self):
-        """Components of y that were kept; none by itself where only combinations are."""
+        """Components of y that were kept; empty if only combinations were."""
         if self.with_basis:
             return ()
         return tuple(np.flatnonzero(self.arrays[1] == 0).tolist())
 
 
 def columns_of(matrix):
-    """Where the columns of a matrix begin, their rows and their entries."""
+    """Return the starts of a matrix's columns, the rows and the values of its entries."""
     if hasattr(matrix, "indptr"):
         start, row, value = matrix.indptr, matrix.indices, matrix.data
     else:
@@ -165,7 +164,7 @@ def columns_of(matrix):
 
 
 def begin_search(c, y, yp):
-    """Take another point to search from; nothing of the last search is left."""
+    """Reset the search to another point."""
     i: cython.int
     c.with_basis = c.fresh = c.moved = False
     for i in range(c.n):
@@ -181,7 +180,7 @@ def complete(c, s, slopes_given):
     status: cython.int
     settled: cython.int = 0
     converged: cython.bint = False
-    s.h = s.direction * c.scale                # differences look at it
+    s.h = s.direction * c.scale                # differences use it
     s.t = c.t
     for i in range(c.n):
         s.phi[i] = c.y[i]
@@ -189,7 +188,7 @@ def complete(c, s, slopes_given):
     if status != OK:
         return status
     if c.scale * weighted_norm(s, c.yp, s.weight, MAX_NORM) < EPS:
-        for i in range(c.n):                   # no measure for the increments of differences
+        for i in range(c.n):                   # too small to scale the increments of differences
             c.yp[i] = 0.0
     c.before = c.after = 0.0
     if evaluate(s, c.t, c.y, c.yp, c.r) != OK:
@@ -205,7 +204,7 @@ def complete(c, s, slopes_given):
         if iteration == 0 and slopes_given and is_negligible(c, s):
             find_slopes(c, s)
             return AS_GIVEN
-        if not take_damped(c, s):                 # round-off: no step makes the residual smaller
+        if not take_damped(c, s):                 # round-off: no step reduces the residual
             converged = is_negligible(c, s) or is_small(c, s)
             break
         settled = settled + 1 if is_negligible(c, s) else 0
@@ -237,7 +236,7 @@ def split(c, s):
 
 
 def renew_jacobian(c, s):
-    """Evaluate the Jacobian at the present point; tell whether it is finite."""
+    """Evaluate the Jacobian at the current point; tell whether it is finite."""
     i: cython.int
     for i in range(c.n):
         s.r[i] = c.r[i]
@@ -253,9 +252,9 @@ def renew_jacobian(c, s):
 
 
 def tell_apart(c, s):
-    """Unknowns whose derivative appears nowhere are algebraic, the others differential.
+    """Mark unknowns as algebraic whose derivative appears in no equation.
 
-    Whether it appears is a matter of its share in each equation, not of the equations' units.
+    A derivative is judged by its share in each equation, so the units of equations do not matter.
     """
     j: cython.int
     share: cython.double
@@ -268,8 +267,8 @@ def tell_apart(c, s):
 def equilibrate(c, s):
     """Divide rows, then columns of B by their largest entries; return its 1-norm.
 
-    Rows are measured by what a change within the tolerance makes of them: a residual divided by
-    them is as large as the changes that it takes to remove it, whatever the units.
+    The size of a row is how far a change within the tolerances moves it: a residual divided by it
+    is, in any units, as large as the changes that remove it.
     """
     n: cython.int = c.n
     i: cython.int
@@ -288,7 +287,7 @@ def equilibrate(c, s):
 
 
 def unit_of(c, s, j):
-    """Length of column j of the basis that is worth a tolerance."""
+    """Multiple of column j of the basis that amounts to one tolerance."""
     p: cython.int
     size: cython.double = s.weight[j]
     if c.with_basis:
@@ -299,7 +298,7 @@ def unit_of(c, s, j):
 
 
 def largest_response(c, s):
-    """Estimate the norm of the inverse by what it makes of a few vectors of no structure."""
+    """Estimate the norm of the inverse from its products with a few irregular vectors."""
     i: cython.int
     probe: cython.int
     total: cython.double
@@ -313,7 +312,7 @@ def largest_response(c, s):
         total = 0.0
         for i in range(c.n):
             total += fabs(c.x[i])
-        if not total <= response:              # also NaN
+        if not total <= response:              # also true of NaN
             response = total
     return response
 
@@ -381,7 +380,7 @@ def take_damped(c, s):
 
 
 def is_negligible(c, s):
-    """Whether the correction is far below the tolerance over the first step."""
+    """Tell whether the correction is far below the tolerance over the first step."""
     slope: cython.double = weighted_norm(s, c.yp, s.weight, MAX_NORM)
     h: cython.double = min(c.scale, 0.5 / slope) if slope > 0.0 else c.scale
     return (
@@ -391,7 +390,7 @@ def is_negligible(c, s):
 
 
 def is_small(c, s):
-    """Whether Newton has converged to about round-off."""
+    """Tell whether Newton has converged to about round-off."""
     i: cython.int
     for i in range(c.n):
         if not fabs(c.dy[i]) <= CONVERGED * max(fabs(c.y[i]), s.tolerance[i]):
@@ -403,7 +402,7 @@ def is_small(c, s):
 
 
 def find_slopes(c, s):
-    """Solve math (16) for what F does not fix: y' of the algebraic part, with y'' of the rest."""
+    """Solve math (16) for what F does not determine: algebraic slopes, with y'' of the rest."""
     n: cython.int = c.n
     i: cython.int
     dt: cython.double = ROOT_EPS * max(fabs(c.t), c.scale) * s.direction
@@ -425,7 +424,7 @@ def find_slopes(c, s):
 
 
 def forget_algebraic_slopes(c):
-    """Take the part of y' that F does not see out of it."""
+    """Remove the part of y' on which F does not depend."""
     n: cython.int = c.n
     i: cython.int
     j: cython.int

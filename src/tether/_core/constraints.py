@@ -1,4 +1,4 @@
-"""G(t, y) and its Jacobian, from Python functions and C functions alike."""
+"""G(t, y) and its Jacobian, from Python and C functions."""
 
 import cython
 import numpy as np
@@ -21,8 +21,8 @@ REAL = "fiub"
 class PythonPiece:
     """One Python constraint function: ``fun(t, y) -> size values``, with or without Jacobian.
 
-    `slopes`, if there are any, returns the entries of its Jacobian that can be other than zero by
-    ``values(t, y)``, or None where there are none, and knows their `rows` and `columns`.
+    `slopes`, if given, has the entries of its Jacobian that may be nonzero: their `rows` and
+    `columns`, and their ``values(t, y)``, which is None where the Jacobian has no values.
     """
 
     def __init__(self, fun, jac, n, size, args, slopes=None):
@@ -63,7 +63,7 @@ class PythonPiece:
         return 0
 
     def call_jacobian(self, s, piece, t, y):
-        """Evaluate into `s.gy`, where the derivatives of this piece of the constraints stand."""
+        """Evaluate into this piece's part of `s.gy`."""
         i: cython.int
         entries: cython.p_double
         for i in range(self.n):
@@ -84,7 +84,7 @@ class PythonPiece:
         return OK
 
     def call_entries(self, s, piece, t):
-        """Evaluate the entries that are stored; there may be more of them than before."""
+        """Evaluate the stored entries; if there are more than before, their memory grows."""
         i: cython.int
         entries: cython.p_double
         found = self.slopes.values(t, self.y)
@@ -160,7 +160,7 @@ def evaluate_constraints(s, t, y):
 
 
 def linearise_constraints(s, t, y):
-    """Jacobian of G at (t, y) into `s.gy`; `s.g` must hold the values there."""
+    """Evaluate the Jacobian of G at (t, y) into `s.gy`; `s.g` must hold the values there."""
     piece: cython.int
     status: cython.int
     if not s.pieces_have_jacobians:
@@ -193,7 +193,7 @@ def difference_constraints(s, t, y):
         y[j] = saved + increment
         increment = y[j] - saved
         status = evaluate_constraints(s, t, y)
-        if status == NON_FINITE:           # the other side may be within the domain
+        if status == NON_FINITE:           # the other side may be in the domain
             y[j] = saved - increment
             increment = y[j] - saved
             status = evaluate_constraints(s, t, y)
@@ -207,7 +207,7 @@ def difference_constraints(s, t, y):
     return OK
 
 
-# --- queries: they write into memory of their own ---------------------------------------------
+# --- queries, which write into their own memory -----------------------------------------------
 
 
 def constraints_at(s: State, t, y):
@@ -236,13 +236,13 @@ def jacobian_of_constraints_at(s: State, t, y):
     s.g, s.g_saved = g, g_saved
     if len(slopes) == len(s.array("gy")):
         s.gy = gy
-    else:                                  # there is more room now, and it is the state's
+    else:                                  # the state has moved to a larger array
         slopes = s.array("gy").copy()
     return status, s.as_slopes(slopes)
 
 
 def values_of_c(function: cython.longlong, data: cython.longlong, size, t, y):
-    """Call a C function of (t, y) that has so many values."""
+    """Call a C function of (t, y) that has `size` values."""
     point, values = np.array(y, float), np.zeros(size)
     if data == -1:
         cython.cast(c_piece_t, function)(t, address(point), address(values))

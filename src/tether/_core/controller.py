@@ -18,16 +18,16 @@ if not cython.compiled:
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_GROWTH = cython.declare(cython.double, 2.0)
 MIN_RATIO = cython.declare(cython.double, 0.5)
-# Dead band: a step that would change by less than this stays, and its factors with it.
+# Dead band: within these ratios the step, and with it the stored factors, stays the same.
 BAND_LOW = cython.declare(cython.double, 0.9)
 BAND_HIGH = cython.declare(cython.double, 1.2)
 MAX_ERROR_FAILURES = cython.declare(cython.int, 20)
 MAX_NEWTON_FAILURES = cython.declare(cython.int, 20)
-# A quarter of the step should bring the prediction closer by more than this ...
+# A quarter of the step should reduce the first increment to less than this share ...
 CLOSER = cython.declare(cython.double, 0.5)
-# ... and the error down, to which the longer steps before contribute at high order.
+# ... and the error, to which at high order the longer earlier steps contribute, to this.
 SHRUNK = cython.declare(cython.double, 0.8)
-# No step is given up before one has been tried that is about as small as it can be.
+# Before giving up, try about the smallest possible step, if it is below this share of the last.
 LAST_CHANCE = cython.declare(cython.double, 0.75)
 MAX_IN_VAIN = cython.declare(cython.int, 4)
 
@@ -40,8 +40,8 @@ def next_step(s):
         ratio = h211b_ratio(s, control)
     else:
         ratio = dassl_ratio(control)
-    # What made an attempt fail has just been passed, or is ahead. And a term of low order that is
-    # small may only be passing zero.
+    # No growth right after a failed attempt: its cause is just behind or ahead. Nor at a lower
+    # order, whose term may be small because it is passing through zero.
     if ratio > 1.0 and (s.error_failures + s.newton_failures > 0 or s.new_order < s.k):
         ratio = 1.0
     s.last_control = control
@@ -51,7 +51,7 @@ def next_step(s):
 def h211b_ratio(s, control):
     """Söderlind's filter H211b with b = 4 (HK reference 7), math (11), with a dead band."""
     ratio: cython.double
-    if s.last_control == 0.0:          # nothing to look back on: after a start or a failure
+    if s.last_control == 0.0:          # no control to look back on, after a start or a failure
         ratio = sqrt(control)
     else:
         ratio = sqrt(sqrt(control * s.last_control * s.last_h / s.h))
@@ -63,7 +63,7 @@ def h211b_ratio(s, control):
 
 
 def dassl_ratio(control):
-    """Keep, halve or double: DASSL's rule."""
+    """DASSL's rule: keep, halve or double."""
     if control >= 2.0:
         return 2.0
     if control > 1.0:
@@ -74,14 +74,14 @@ def dassl_ratio(control):
 
 
 def recover(s, status):
-    """Reduce step and order after a failed attempt; return the failure when that is no use.
+    """Reduce step and order after a failed attempt; return the failure if that cannot help.
 
-    PUZZLED asks for a look at the equations before the next attempt: an error that does not
-    shrink with the step is the sign of an index too high (P82 section 5).
+    PUZZLED asks for the equations to be examined before the next attempt: an error that does not
+    shrink with the step is a sign that the index is too high (P82 section 5).
 
-    The first failure of the error test trusts the estimate; after the second the estimate
-    itself is in doubt; after the third so is the history, and the order is built up again as
-    at a start: from 1, or at index 3 as written from a parabola.
+    After the first failure of the error test the estimate is trusted; after the second it is in
+    doubt; after the third so is the history, and the order is built up again as at a start: from 1,
+    or for index 3 as written from a parabola.
     """
     ratio: cython.double
     attempted: cython.int = s.k
@@ -113,7 +113,7 @@ def recover(s, status):
     else:
         s.newton_failures += 1
         s.convergence_failures += 1
-        forget_jacobian(s)                 # from a bad prediction: no use at a better one
+        forget_jacobian(s)                 # from a bad prediction: useless at a better one
         ratio = 0.25
         puzzled = s.rank_changed
         if status == NO_CONVERGENCE and smaller_is_worse(s):
@@ -136,10 +136,10 @@ def recover(s, status):
 
 
 def smaller_is_worse(s):
-    """Count failures of the iteration after which a smaller step began no closer to the solution.
+    """Count failures after which a smaller step began no closer to the solution.
 
-    From the first such failure on the iteration is damped; several in a row, each beginning
-    farther away than the last, mean that the matrix is too ill-conditioned (P82 section 5).
+    From the first such failure on the iteration is damped; several in a row, each beginning farther
+    away than the last, mean that the matrix is too ill-conditioned (P82 section 5).
     """
     farther: cython.bint = s.first_increment > s.failed_increment
     no_closer: cython.bint = s.first_increment > CLOSER * s.failed_increment
@@ -162,7 +162,7 @@ def forget_jacobian(s):
 def fit_to_end(s):
     """Land on t_end exactly, with two equal steps rather than a long and a tiny one.
 
-    The step is then what the rounded times say it is; late in time that can be a good part of it.
+    The step becomes the difference of the rounded times; at large t the change can be noticeable.
     """
     left: cython.double = s.t_end - s.t
     if fabs(s.h) > s.max_step:
@@ -181,7 +181,7 @@ def fit_to_end(s):
 
 
 def below_ceilings(s, h):
-    """Shorten a step to what is allowed where it begins, or let it end where less is allowed."""
+    """Shorten a step to the limit where it begins, or to end where a lower limit begins."""
     k: cython.int = s.ceiling
     ahead: cython.double
     while k > 0 and s.direction * (s.ceiling_t[k] - s.t) > 0.0:      # a step was cut
@@ -201,5 +201,5 @@ def below_ceilings(s, h):
 
 
 def smallest_step(s):
-    """Below this, times can no longer be told apart."""
+    """Step below which times can no longer be told apart."""
     return 4.0 * EPS * fabs(s.t)

@@ -43,7 +43,7 @@ def judge_orders(s):
 def measure_differences(s):
     """Norms of the new differences of orders k-1 .. k+2.
 
-    They follow from the correction and the old ones, so all four come out of one sweep.
+    They follow from the correction and the old differences, so one sweep gives all four.
     """
     n: cython.int = s.n
     k: cython.int = s.k
@@ -76,7 +76,7 @@ def measure_differences(s):
 
 
 def accumulate(total, x, norm):
-    """Add one weighted component to a norm in the making."""
+    """Add one weighted component to a partial norm."""
     x = fabs(x)
     if norm == MAX_NORM:
         return x if x > total else total

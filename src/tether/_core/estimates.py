@@ -1,7 +1,8 @@
 """What a truncation error does to the solution, and which part of it the error test looks at.
 
 With T = (F_y + c F_y')^-1 c F_y' a truncation error d leaves the error T d in the solution, math
-(20) (P82 eq. 4.5, PL2 eq. 5.1). In an unknown of var_index v that is larger than d by h^(1-v).
+(20) (P82 eq. 4.5, PL2 eq. 5.1). In an unknown of var_index v it is larger than d by a factor
+h^(1-v).
 """
 
 import cython
@@ -13,30 +14,31 @@ if not cython.compiled:
     from tether._core.linear import solve_scaled
     from tether._core.norms import weighted_norm
 
-# The estimates, by their places in the table of `problem/options.py`. Place 1, "exclude", has all
-# that they have in common and is asked for nowhere.
+# The estimates, by their places in the table of `problem/options.py`. Place 1, "exclude", does what
+# they all do and is tested for nowhere.
 CLASSICAL = cython.declare(cython.int, 0)
 SCALED = cython.declare(cython.int, 2)
 LOCAL = cython.declare(cython.int, 3)
 MECHANICAL = cython.declare(cython.int, 4)
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
-# Of the round-off of a velocity or a reaction: what differences of order k make of it in the error
-# test, and what an iteration cannot get below.
+# Multiples of the round-off of a velocity or reaction: what differences of order k amplify it to in
+# the error test, and the level an iteration cannot get below.
 NOISE_OF_ERROR = cython.declare(cython.double, 100.0)
 NOISE_OF_ITERATION = cython.declare(cython.double, 10.0)
-# Of the tolerance: so much round-off is more than any loosening.
+# In tolerances: round-off above this is more than the test may be loosened by.
 DROWNED = cython.declare(cython.double, 1e4)
-# Of the time scale: no unknown is ever left out of the convergence test (PL2 section 4).
+# Lower bound of h / time scale: no unknown is ever left out of the convergence test (PL2 section
+# 4).
 LEAST_CHANGE = cython.declare(cython.double, 1e-2)
-# Steps after which a start or a jump no longer shakes what follows from slopes.
+# Steps after a start or a jump in which unknowns that follow from slopes cannot be tested.
 SETTLED = cython.declare(cython.int, 2)
-# Failures of a step after which something jumps in it that no shorter one makes less.
+# After so many failures a step contains a jump, and shorter steps do not reduce the error.
 AT_JUMP = cython.declare(cython.int, 6)
 
 
 def filters(s):
-    """Whether the estimate looks at T d instead of d."""
+    """Tell whether the estimate looks at T d instead of d."""
     return s.estimate == LOCAL or s.estimate == MECHANICAL
 
 
@@ -49,7 +51,7 @@ def apply_estimate(s):
 
 
 def raise_error(s, error):
-    """Let the error be at least this, at the other orders in proportion."""
+    """Raise the error to at least this, and those at the other orders in proportion."""
     q: cython.int
     before: cython.double = s.order_error[s.k]
     if error <= before:
@@ -60,9 +62,9 @@ def raise_error(s, error):
 
 
 def replace_error(s):
-    """Put the filtered error in place of the plain one, at the other orders in proportion.
+    """Replace the plain error by the filtered one, at the other orders in proportion.
 
-    The terms that choose the order stay those of the plain differences, math (9).
+    The terms that choose the order remain those of the plain differences, math (9).
     """
     k: cython.int = s.k
     q: cython.int
@@ -75,7 +77,7 @@ def replace_error(s):
     error = s.error_constant[k] * weighted_norm(s, s.filtered, s.filtered_weight, s.error_norm)
     if s.interpolated:
         error = max(error, interpolation_error(s))
-    if s.starting:                     # too early to know what the filter may take away
+    if s.starting:                     # too early to know what the filter may remove
         error = max(error, plain)
     for q in range(max(k - 2, 1), k + 2):
         s.order_error[q] = s.order_error[q] * error / plain if plain > 0.0 else error
@@ -128,7 +130,7 @@ def set_test_weights(s):
 
 
 def set_weights_of_determined(s, iteration):
-    """Set those of a reduced system, in which kind 2 is what the equations determine."""
+    """Set the weights in a reduced system, where kind 2 means determined by the equations."""
     i: cython.int
     for i in range(s.n):
         s.error_weight[i] = s.newton_weight[i] = s.weight[i]
@@ -140,9 +142,9 @@ def set_weights_of_determined(s, iteration):
 
 
 def is_shaken(s):
-    """Whether errors of velocities and reactions of index 3 do not shrink with the step at hand.
+    """Tell whether errors of velocities and reactions of index 3 do not shrink with this step.
 
-    They do not at order 1 where the step has just changed (P82 eq. 3.12), nor behind a jump.
+    They do not at order 1 just after a change of the step (P82 eq. 3.12), nor after a jump.
     """
     if s.highest_kind < 3:
         return False
@@ -152,10 +154,10 @@ def is_shaken(s):
 
 
 def drowns(s):
-    """Whether the step is so short that all is round-off in velocities or reactions.
+    """Tell whether the step is so short that velocities or reactions are only round-off.
 
-    Their sizes are those of the largest of the same kind, or what velocities change in the step: a
-    mechanism may begin at rest and without reactions.
+    Their sizes are those of the largest of the same kind, or of the change of velocities in the
+    step: a mechanism may begin at rest and without reactions.
     """
     i: cython.int
     kind: cython.int
@@ -179,8 +181,8 @@ def drowns(s):
 def note_reactions(s):
     """Note how large reactions of index 3 get, and their largest error in an accepted step.
 
-    The test loosens for a short step and for its round-off, math (22), (23), and behind a jump
-    both may let pass a good part of the value.
+    The test is looser for short steps and for their round-off, math (22), (23); after a jump it may
+    accept an error that is a good part of the value.
     """
     i: cython.int
     error: cython.double = 0.0
@@ -197,7 +199,7 @@ def note_reactions(s):
 
 
 def note_untested(s):
-    """Note a step that could not be tested for what follows from slopes; it was accepted."""
+    """Note an accepted step in which unknowns that follow from slopes could not be tested."""
     if s.shaken > 0:
         s.shaken -= 1
     elif s.error_failures >= AT_JUMP:
@@ -212,8 +214,8 @@ def find_noise(s):
     """Find the round-off of all unknowns, in `s.scratch`.
 
     That of an ordinary one is u |y|. Velocities and reactions are differences over a step: in the
-    equation a y' + b z = 0 the round-off of z is that of y times a / (b h). So it comes in the unit
-    of z, whatever masses and lengths are measured in.
+    equation a y' + b z = 0 the round-off of z is that of y times a / (b h). It thus has the unit of
+    z, whatever the units of masses and lengths.
     """
     j: cython.int
     v: cython.int
@@ -222,7 +224,7 @@ def find_noise(s):
     for j in range(s.n):
         if s.kind[j] < 2:
             size = max(size, fabs(s.phi[j]) / s.unit[j])
-    if s.highest_kind == 2:            # then a / b is all there is to know, and it lasts
+    if s.highest_kind == 2:            # only a / b matters then, until the next Jacobian
         if s.noise_jacobian != s.njev:
             for j in range(s.n):
                 s.scratch[j] = s.unit[j]
@@ -246,7 +248,7 @@ def find_noise(s):
 
 
 def find_own_noise(s):
-    """Find the round-off of what equations without slopes determine, in `s.own_noise`.
+    """Find the round-off of unknowns that equations without slopes determine, in `s.own_noise`.
 
     The terms of such an equation have round-off of their own size, whatever the step is.
     """
@@ -261,7 +263,7 @@ def find_own_noise(s):
     s.matrix.largest_in_rows(OF_Y, s.r, s.increment)
     for i in range(s.n):
         if s.scratch[i] > 0.0:
-            s.increment[i] = 0.0           # an equation with slopes says nothing
+            s.increment[i] = 0.0           # equations with slopes do not count
     for j in range(s.n):
         if s.kind[j] == 2:
             noise = s.matrix.largest_in_column(OF_Y, j, s.increment)
@@ -282,16 +284,16 @@ def find_noise_of_kind(s, v, h):
     noise: cython.double
     for j in range(s.n):
         s.r[j] = s.scratch[j] if s.kind[j] < v else 0.0
-    s.matrix.largest_in_rows(OF_YP, s.r, s.increment)      # of what is differenced in the equation
+    s.matrix.largest_in_rows(OF_YP, s.r, s.increment)      # terms that are differenced
     for j in range(s.n):
-        if s.kind[j] == v:                     # the equation that shows the unknown best
+        if s.kind[j] == v:                     # by the equation that shows it best
             noise = s.matrix.largest_in_column(OF_Y, j, s.increment)
             if noise > 0.0:
                 s.scratch[j] = 1.0 / (noise * h)
 
 
 def change_of_step(s):
-    """How far the step takes the ordinary unknowns, as a share of their size: h / time scale."""
+    """Share of their size by which the step moves the ordinary unknowns: h / time scale."""
     i: cython.int
     slope: cython.double = 0.0
     for i in range(s.n):
@@ -305,14 +307,14 @@ def change_of_step(s):
 def filter_error(s):
     """Turn the difference in `s.filtered` into the error that the estimate looks at.
 
-    MECHANICAL looks at the velocities in the directions the constraints leave free, T T d,
-    math (21) (PL2 eq. 5.2-5.5).
+    MECHANICAL takes the velocities in the directions that the constraints leave free, T T d, math
+    (21) (PL2 eq. 5.2-5.5).
     """
     i: cython.int
     spread(s, s.filtered)
     if s.estimate == MECHANICAL:
         for i in range(s.n):
-            if s.kind[i] == 1:          # exact at the steps: what counts is what lies between
+            if s.kind[i] == 1:          # exact at the steps: what counts is between them
                 s.filtered[i] = s.correction[i]
     if s.estimate == MECHANICAL and s.highest_kind > 2:
         for i in range(s.n):
@@ -338,7 +340,7 @@ def spread(s, d):
 
 
 def interpolation_error(s):
-    """Error between the steps of everything the filter has taken out, math (8), first term."""
+    """Error between the steps of all that the filter has removed, math (8), first term."""
     i: cython.int
     x: cython.double
     error: cython.double = 0.0
@@ -346,7 +348,7 @@ def interpolation_error(s):
         if not s.wanted[i]:
             continue
         x = fabs(s.correction[i]) * s.filtered_weight[i]
-        if not s.reaction[i]:           # whose weights have the share in them
+        if not s.reaction[i]:           # the weights of reactions include it
             x *= s.share
         error = max(error, x)
     return s.alpha[s.k + 1] * error

@@ -1,7 +1,7 @@
 """Sign changes of the event functions over a step, and when they happen.
 
-They are evaluated before the step is accepted: where one of them has no value, a smaller step may
-stay within its domain.
+They are evaluated before the step is accepted: where one has no value, a smaller step may stay
+within its domain.
 """
 
 import cython
@@ -31,14 +31,14 @@ def crossed(old, new, direction):
 
 
 def try_events(s):
-    """Evaluate the events where the step being tried leads."""
+    """Evaluate the events at the end of the step being tried."""
     return s.events(s, s.t_new, s.y, s.yp, s.g_new)
 
 
 def one_happened(s):
-    """Tell whether an event crossed zero in the step; if not, look on from the new values.
+    """Tell whether an event crossed zero in the step; if not, watch from the new values on.
 
-    A function that was left at zero has no side there: nothing happens before it has left.
+    A function that was left at zero has no sign there: nothing happens until it moves away.
     """
     i: cython.int
     for i in range(s.n_events):
@@ -54,9 +54,9 @@ def rests(s, i):
 
 
 def look_on(s: State):
-    """Take the new values as those to change sign, but for functions that rest at zero.
+    """Compare signs with the new values from now on, except for functions that rest at zero.
 
-    What counted as zero for one that has left is kept, as a negative number, until it is far away.
+    What counted as zero for one that has moved away is kept, negated, until it is far away.
     """
     i: cython.int
     rest: cython.double
@@ -68,14 +68,14 @@ def look_on(s: State):
 
 
 def evaluate_events(s: State):
-    """Evaluate the events at the current point into g_old (used at starts and restarts)."""
+    """Evaluate the events at the current point into g_old, at a start or restart."""
     return s.events(s, s.t, s.y, s.yp, s.g_old)
 
 
 def find_time(s, search, i, t_old, y, yp, g):
-    """Find out when an event function is zero within the last step; False if it has no value.
+    """Find when an event function is zero within the last step; False if it has no value.
 
-    `y`, `yp` and `g` are room for values at one time.
+    `y`, `yp` and `g` are memory for the values at one time.
     """
     if s.g_old[i] == 0.0:
         search.stay_at(t_old)

@@ -1,7 +1,7 @@
-"""Where Newton's iteration begins if every residual is dear: at the solution of a linear model.
+"""Where Newton's iteration begins if residuals are expensive: the solution of a linear model.
 
-The model is F_y y + F_y' y' + g(t) with the Jacobian at hand. What g was at the last points is
-known, since the equations held there; at the new one it is extrapolated.
+The model is F_y y + F_y' y' + g(t) with the stored Jacobian. At the last points g is known, since
+the equations held there; for the new point it is extrapolated.
 """
 
 import cython
@@ -12,12 +12,12 @@ if not cython.compiled:
     from tether._core.state import open_block, take
 
 POINTS = cython.declare(cython.int, 10)    # one of them is being written
-# The model is solved with the factors of another cj by so many iterations.
+# Iterations for the model's solution where the factors belong to another cj.
 SWEEPS = cython.declare(cython.int, 3)
 
 
 def use_guesses(s):
-    """Make the memory for the points that the guesses are made from."""
+    """Allocate the memory for the points from which guesses are made."""
     open_block(s, (2 * s.n + 1) * POINTS + 8 * s.n)
     s.past_t = take(s, "past_t", POINTS)
     s.past_y = take(s, "past_y", POINTS * s.n)
@@ -37,7 +37,7 @@ def use_guesses(s):
 
 
 def keep_point(s):
-    """Note the point at which the equations of this step hold; the oldest is overwritten."""
+    """Note the point at which the equations of this step hold, over the oldest one."""
     n: cython.int = s.n
     row: cython.int = s.past % POINTS
     i: cython.int
@@ -48,7 +48,7 @@ def keep_point(s):
 
 
 def begin_at_guess(s):
-    """Move from the prediction to where the model holds, math (7a)."""
+    """Move from the prediction to the solution of the model, math (7a)."""
     i: cython.int
     find_guess(s, s.extra)
     if not all_finite(s.guess, s.n):
@@ -60,7 +60,7 @@ def begin_at_guess(s):
 
 
 def compare_guesses(s):
-    """See whether one point less, or next time one more, would have come closer to the solution."""
+    """See whether one point fewer, or next time one more, would have guessed better."""
     here: cython.double = miss(s)
     other: cython.int = s.extra + s.trial
     if 0 < s.k + other <= min(s.past, POINTS - 1):
@@ -71,7 +71,7 @@ def compare_guesses(s):
 
 
 def miss(s):
-    """Distance of the guess from the correction found."""
+    """Distance of the guess from the correction that was found."""
     i: cython.int
     for i in range(s.n):
         s.gap[i] = s.guess[i] - s.correction[i]
@@ -79,7 +79,7 @@ def miss(s):
 
 
 def find_guess(s, extra):
-    """Find the correction of the prediction by the model, from k + `extra` points."""
+    """Find the correction of the prediction that the model gives with k + `extra` points."""
     n: cython.int = s.n
     i: cython.int
     sweep: cython.int
@@ -101,7 +101,7 @@ def find_guess(s, extra):
 
 
 def extrapolate(s, m):
-    """Extrapolate y and y' from the last m points; note how far the prediction is from that."""
+    """Extrapolate y and y' from the last m points; note the prediction's distance from that."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int
@@ -125,7 +125,7 @@ def share_of(s, j, m):
     there: cython.double
     above: cython.double = 1.0
     below: cython.double = 1.0
-    per_step: cython.double = 1.0 / s.h     # products of times may leave the range of numbers
+    per_step: cython.double = 1.0 / s.h     # products of times could overflow
     for i in range(m):
         if i != j:
             there = s.past_t[(s.past - 1 - i) % POINTS]

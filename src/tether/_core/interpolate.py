@@ -26,7 +26,7 @@ def evaluate_polynomial(n, k, psi, phi, delta, y, yp):
 
 
 def interpolate(s, t, y, yp):
-    """Solution at a time within the last step."""
+    """Evaluate the solution at a time within the last step."""
     evaluate_polynomial(s.n, s.last_k, s.psi, s.phi, t - s.t, y, yp)
 
 
@@ -52,7 +52,7 @@ def difference_table(t, y, row, n, k, psi, phi):
 
 
 def last_step_polynomial(s: State):
-    """Copy what describes the last step: t, order, psi, phi."""
+    """Copy the polynomial of the last step: t, order, psi, phi."""
     k: cython.int = s.last_k
     psi = np.array([s.psi[j] for j in range(k + 1)])
     return s.t, k, psi, s.array("phi")[: (k + 1) * s.n].copy()

@@ -1,8 +1,8 @@
-"""F_y and F_y' by forward differences, or backward ones where F ends.
+"""F_y and F_y' by forward differences, or backward ones where F is undefined ahead.
 
-The two are kept apart, unlike in DASSL and IDA, which difference F_y + cj F_y' in one
-sweep: a change of the step then costs a factorisation but no residual, and F_y', which in
-most models never changes, is differenced twice and then left alone.
+They are kept apart, unlike in DASSL and IDA, which difference F_y + cj F_y' in one sweep: a change
+of the step then costs a factorisation but no residual, and F_y', which in most models never
+changes, is differenced twice and then left alone.
 """
 
 import cython
@@ -60,8 +60,7 @@ def choose_increments(s, y, yp, y_size):
     """Set the increments of y, math (12).
 
     They have a floor relative to the largest unknown, each in its own unit: a component that is
-    zero with a tiny tolerance would otherwise be moved by less than the round-off of the
-    equations it stands in.
+    zero with a tiny tolerance would otherwise be moved by less than the round-off of its equations.
     """
     j: cython.int
     increment: cython.double
@@ -72,13 +71,13 @@ def choose_increments(s, y, yp, y_size):
         size = max(fabs(y[j]), fabs(s.h * yp[j]))
         size = max(size, min(1.0 / s.weight[j], beside))
         increment = max(ROOT_EPS * size, FLOOR_EPS * beside)
-        if s.y_norm <= 1.0 or increment == 0.0:    # all are as good as zero and tell nothing
+        if s.y_norm <= 1.0 or increment == 0.0:    # all are practically zero and give no scale
             increment = max(increment, ROOT_EPS * usual_size(s, j))
         s.delta[j] = (y[j] - increment if s.h * yp[j] < 0.0 else y[j] + increment) - y[j]
 
 
 def difference_fy(s, t, y, yp):
-    """Difference with respect to y, in groups of columns if they are known, or one by one."""
+    """Difference with respect to y, by groups of columns if there are any, else one by one."""
     j: cython.int
     status: cython.int
     if grouping_pays(s, s.fy_colours):
@@ -90,7 +89,7 @@ def difference_fy(s, t, y, yp):
         return status
     for j in range(s.n):
         status = move(s, t, y, yp, y, j)
-        if status == NON_FINITE:           # the other side may be within the domain
+        if status == NON_FINITE:           # the other side may be in the domain
             s.delta[j] = (y[j] - s.delta[j]) - y[j]
             status = move(s, t, y, yp, y, j)
         if status != OK:
@@ -102,7 +101,7 @@ def difference_fy(s, t, y, yp):
 
 
 def move(s, t, y, yp, v, j):
-    """Evaluate the residual with one component of `v`, which is `y` or `yp`, moved."""
+    """Evaluate the residual with component j of `v`, which is `y` or `yp`, moved."""
     saved: cython.double = v[j]
     status: cython.int
     v[j] = saved + s.delta[j]
@@ -112,17 +111,17 @@ def move(s, t, y, yp, v, j):
 
 
 def usual_size(s, j):
-    """Size of an unknown by its tolerances alone: 1 for those by default."""
+    """Size of an unknown according to its tolerances alone: 1 with the default ones."""
     if s.atol[j] == 0.0:
         return 1.0
     return USUAL * s.atol[j] / s.rtol[j] if s.rtol[j] > 0.0 else USUAL * USUAL * USUAL * s.atol[j]
 
 
 def refine_fy(s, t, y, yp, y_size):
-    """Difference again where the floor was far above a component's own size.
+    """Repeat a difference where the floor was far above a component's own size.
 
-    It is too much where the tolerances do not tell the units. Entries are taken whose change stands
-    out from the round-off of their equation, now that its terms are known.
+    The floor is too high where the tolerances do not reflect the units. Now that the terms of the
+    equations are known, entries are accepted whose change exceeds the round-off of their equation.
     """
     n: cython.int = s.n
     i: cython.int
@@ -170,7 +169,7 @@ def refine_fy(s, t, y, yp, y_size):
 
 
 def refine_groups(s, t, y, yp, y_size):
-    """Do the same where the groups of columns are known."""
+    """Do the same as `refine_fy` with known groups of columns."""
     i: cython.int
     j: cython.int
     k: cython.int
@@ -215,8 +214,8 @@ def refine_groups(s, t, y, yp, y_size):
 def difference_fyp(s, t, y, yp):
     """Difference with respect to y', math (13), and notice when F_y' does not change.
 
-    Near a steady state y' says nothing about the size of the terms it stands with, and an
-    increment in proportion to it would drown in their round-off. Such a column is differenced
+    Near a steady state y' says nothing about the size of the terms in which it occurs, and an
+    increment in proportion to it would be lost in their round-off. Such a column is differenced
     again with larger increments: residuals are almost always linear in y'.
     """
     status: cython.int = NO_CONVERGENCE
@@ -235,7 +234,7 @@ def difference_fyp(s, t, y, yp):
 
 
 def difference_slopes(s, t, y, yp):
-    """Difference with respect to y' column by column; those that are seen nowhere come last."""
+    """Difference with respect to y' column by column; those in which nothing changes come last."""
     j: cython.int
     absent: cython.int = 0
     status: cython.int
@@ -266,7 +265,7 @@ def difference_slopes(s, t, y, yp):
 
 
 def move_slope(s, t, y, yp, j):
-    """Evaluate the residual with one component of y' moved, and note the rows that change."""
+    """Evaluate the residual with one component of y' moved, and mark the rows that change."""
     status: cython.int = move(s, t, y, yp, yp, j)
     if status == NON_FINITE:
         s.delta[j] = -s.delta[j]
@@ -277,7 +276,7 @@ def move_slope(s, t, y, yp, j):
 
 
 def move_slope_farther(s, t, y, yp, j):
-    """Move one component of y' until the change stands out."""
+    """Move one component of y' farther until the change exceeds the round-off."""
     trial: cython.int
     status: cython.int = OK
     near: cython.double
@@ -285,7 +284,7 @@ def move_slope_farther(s, t, y, yp, j):
         near = s.delta[j]
         s.delta[j] = LARGER * near
         status = move(s, t, y, yp, yp, j)
-        if status == NON_FINITE:           # too far: back to what there was
+        if status == NON_FINITE:           # too far: go back
             s.delta[j] = near
             return move_slope(s, t, y, yp, j)
         if status != OK:
@@ -297,7 +296,7 @@ def move_slope_farther(s, t, y, yp, j):
 
 
 def take_slope(s, j):
-    """Take a column of F_y' from the moved residual, and notice when it is not what it was."""
+    """Take a column of F_y' from the moved residual, and notice whether it has changed."""
     if take_column(s, OF_YP, OF_YP, j):
         s.fyp_constant = False
 

@@ -22,46 +22,46 @@ if not cython.compiled:
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_ITERATIONS = cython.declare(cython.int, 4)
-# Factors serve while cj stays within this share of theirs; less, where every residual is dear and
-# the unknowns are so few that factors cost less than a second one.
+# Factors are used while cj stays within this share of theirs. The limit is lower where residuals
+# are so expensive, and unknowns so few, that new factors cost less than another residual.
 CJ_DRIFT = cython.declare(cython.double, 0.25)
 CJ_DRIFT_OF_GUESSES = cython.declare(cython.double, 0.005)
 FEW = cython.declare(cython.int, 100)
 # A Jacobian older than this many steps is renewed when the matrix is factored again anyway.
 OLD = cython.declare(cython.int, 50)
-# Rates of convergence that are too slow: with an old Jacobian a new one is worth its price.
+# Rates of convergence that are too slow: with an old Jacobian, slow enough to pay for a new one.
 TOO_SLOW = cython.declare(cython.double, 0.3)
 DIVERGING = cython.declare(cython.double, 0.9)
-# Without a measured rate an increment counts as converged only when it is this many times
-# smaller than the tolerance of the iteration.
+# Without a measured rate an increment counts as converged only when it is this many times smaller
+# than the tolerance of the iteration.
 UNKNOWN_RATE = cython.declare(cython.double, 100.0)
-# An iteration that has come to a stand this far below the tolerance is left with round-off.
+# An iteration that stops converging this far below the tolerance has only round-off left.
 STAGNATED = cython.declare(cython.double, 10.0)
-# A Jacobian with which the iteration converges that fast is not renewed for its age.
+# A Jacobian with which the iteration converges this fast is not renewed because of its age.
 FAST = cython.declare(cython.double, 0.02)
-# How near to the solution a guess must be for one increment to be enough.
+# In tolerances: a guess must be this close to the solution for one increment to be enough.
 NEAR = cython.declare(cython.double, 2.0)
-# In every so many steps one increment is never enough: the second shows what the matrix is worth.
+# Once in so many steps a second increment is always made: it shows how good the matrix is.
 CHECK_EVERY = cython.declare(cython.longlong, 5)
 # Renewals of the matrix within one iteration.
 MAX_RENEWALS = cython.declare(cython.int, 2)
-# What a rate seen in an earlier step may have become since then.
+# Factor by which a rate seen in an earlier step may have grown since.
 SAFETY = cython.declare(cython.double, 3.0)
-# The share of the correction that the error of an iteration from a guess may have.
+# Error of an iteration from a guess, as a share of the correction.
 ROUGHNESS = cython.declare(cython.double, 0.005)
-# At index 2 and 3: what the second increment may say about the rate.
+# At index 2 and 3: the highest rate that the second increment can show.
 EARLY_RATE = cython.declare(cython.double, 0.5)
-# In every so many steps guesses from more and fewer points are compared.
+# Once in so many steps guesses from more and fewer points are compared.
 TRIAL = cython.declare(cython.int, 2)
 MOST_MISSES = cython.declare(cython.int, 24)
-# Guesses go on while they save residuals, over about so many steps; at first they are taken to
-# save this many in each.
+# Guesses continue while they save residuals, on average over about so many steps; the average
+# begins with this expected saving.
 LOOKED_BACK = cython.declare(cython.double, 10.0)
 HOPED_FOR = cython.declare(cython.double, 0.5)
-# Else they are left off for 16 steps, then 32, 64, ... up to 1024.
+# Otherwise they pause for 16 steps, then 32, 64, ... up to 1024.
 PAUSE = cython.declare(cython.int, 8)
 MOST_PAUSES = cython.declare(cython.int, 7)
-# The damped iteration: how long, how short its steps, and how small its last increment.
+# The damped iteration: most iterations, shortest step, and the size of its last increment.
 MAX_DAMPED = cython.declare(cython.int, 20)
 SHORTEST = cython.declare(cython.double, 1e-3)
 DAMPED_ENOUGH = cython.declare(cython.double, 0.1)
@@ -81,8 +81,8 @@ def correct(s):
 def correct_with_factors(s):
     """Iterate with the stored factors, from a guess or from the prediction.
 
-    A failure with an old Jacobian is not held against the step: the iteration is repeated
-    once with a new one.
+    A failure with an old Jacobian does not fail the step: the iteration is repeated once with a new
+    one.
     """
     status: cython.int
     s.guessed = s.guesses and may_guess(s)
@@ -116,7 +116,7 @@ def may_guess(s):
 
 
 def correct_guess(s):
-    """Iterate from a guess, with the Jacobian at hand."""
+    """Iterate from a guess, with the stored Jacobian."""
     status: cython.int = OK
     before: cython.longlong = s.iterations
     if needs_factor(s):
@@ -135,7 +135,7 @@ def correct_guess(s):
 
 
 def note_success(s, status):
-    """Where guesses keep leading nowhere, as with a noisy function, leave them off for a while."""
+    """Pause guesses for a while if they keep failing, as with a noisy function."""
     if status == OK:
         s.misses = max(0, s.misses - 1)
         return
@@ -145,9 +145,9 @@ def note_success(s, status):
 
 
 def note_saving(s, taken):
-    """Where guesses save no residuals, leave them off for a while, math (7g).
+    """Pause guesses for a while if they save no residuals, math (7g).
 
-    Of many unknowns a guess costs as much as a residual may.
+    With many unknowns a guess can cost as much as a residual.
     """
     s.saving += (saved_by_guess(s, taken) - s.saving) / LOOKED_BACK
     if s.saving > HOPED_FOR:
@@ -159,7 +159,7 @@ def note_saving(s, taken):
 
 
 def saved_by_guess(s, taken):
-    """How many more iterations this step would have taken from the prediction, by the rate seen."""
+    """How many more iterations this step would have taken from the prediction, at the rate seen."""
     m: cython.int = 2
     size: cython.double = measure(s, s.correction)
     rate: cython.double = s.rate if s.rate > 0.0 else min(seen_rate(s), TOO_SLOW)
@@ -174,7 +174,7 @@ def saved_by_guess(s, taken):
 
 
 def correct_anew(s, status):
-    """Iterate with a new Jacobian, from where a guess has led to or from the prediction."""
+    """Iterate with a new Jacobian, from where a guess has led or from the prediction."""
     if status != NO_CONVERGENCE or s.rate > DIVERGING:
         s.guessed = False
     if not s.guessed:
@@ -188,9 +188,9 @@ def correct_anew(s, status):
 
 
 def is_old(s):
-    """Tell whether a new Jacobian is due when the matrix is factored anyway.
+    """Tell whether to renew the Jacobian when the matrix is factored anyway.
 
-    Where it costs residuals it is not, as long as the iteration converges fast.
+    If it costs residuals, an old one is kept as long as the iteration converges fast.
     """
     return s.steps - s.jacobian_step > OLD and not (s.guesses and seen_rate(s) < FAST)
 
@@ -227,9 +227,9 @@ def set_up(s, fresh):
 def iterate(s):
     """Iterate from the residual in `s.r` until the error left is below the tolerance.
 
-    From the prediction the rate of convergence is measured anew in every step: a rate carried
-    over from earlier steps, as in DASSL and IDA, lets errors of the iteration into the
-    differences, and accepts points far from any at which the residual was seen.
+    From the prediction the rate of convergence is measured afresh in every step: a rate carried
+    over from earlier steps, as in DASSL and IDA, lets errors of the iteration into the differences,
+    and accepts points far from any at which the residual was seen.
     """
     m: cython.int
     status: cython.int
@@ -237,7 +237,7 @@ def iterate(s):
     first: cython.double = 1.0
     last: cython.double = 1.0
     rate: cython.double = 0.0
-    # The factors belong to another cj: on average this brings the increment to size.
+    # The factors belong to another cj: this makes the increment right on average.
     damping: cython.double = 1.0 if s.matrix.follows else 2.0 / (1.0 + s.cj / s.cj_factored)
     checks: cython.bint = checks_matrix(s)
     judges: cython.bint = s.renewals < MAX_RENEWALS and judges_matrix(s)
@@ -268,17 +268,17 @@ def iterate(s):
             if UNKNOWN_RATE * first > s.newton_tolerance:
                 s.seen_rate = rate
                 s.seen_step = s.steps
-            elif s.guesses and not outdated:    # both were next to nothing, and their ratio is too
+            elif s.guesses and not outdated:    # both were tiny, so their ratio says nothing
                 return OK
             if is_spent(s, size) and not outdated:
                 return OK
             if m == 1 and s.highest_kind > 1:
-                # A first correction of the positions turns up in the velocities, divided by h,
-                # only with the second increment: too early for a verdict.
+                # A first correction of the positions appears in the velocities, divided by h, only
+                # with the second increment: too early to judge.
                 rate = min(rate, EARLY_RATE)
             elif rate > (DIVERGING if s.jacobian_current or s.guessed else TOO_SLOW):
                 return OK if stagnated(s, size) else NO_CONVERGENCE
-            third = checks and m == 1 and not s.guesses    # now and then one more, for the order
+            third = checks and m == 1 and not s.guesses    # one more now and then, for the order
             if is_enough(s, size * rate / (1.0 - rate)) and not (outdated or third):
                 return OK
             if s.guessed and not s.jacobian_current and s.rate > TOO_SLOW:
@@ -304,15 +304,15 @@ def iterate(s):
 
 
 def is_spent(s, size):
-    """Tell whether nothing is left but round-off."""
+    """Tell whether only round-off is left."""
     return size <= 100.0 * EPS * s.y_norm
 
 
 def is_enough(s, error):
-    """Tell whether the error that is left is small enough.
+    """Tell whether the remaining error is small enough.
 
-    That of an iteration from the prediction is smooth, like the prediction. From a guess it is
-    not, and must be small beside the differences that it gets into.
+    That of an iteration from the prediction is smooth, like the prediction. From a guess it is not,
+    and must be small compared with the differences that it enters.
     """
     if error > s.newton_tolerance:
         return False
@@ -320,7 +320,7 @@ def is_enough(s, error):
 
 
 def is_close(s, size):
-    """Tell whether one increment is enough: after a guess by the rate that was seen before."""
+    """Tell whether one increment is enough: after a guess, by the rate seen before."""
     rate: cython.double
     if UNKNOWN_RATE * size <= s.newton_tolerance:
         return True
@@ -331,45 +331,46 @@ def is_close(s, size):
 
 
 def checks_matrix(s):
-    """Tell whether one increment, or two from the prediction, are not enough, however small.
+    """Tell whether to make another increment, or two from the prediction, however small they are.
 
-    The matrix may be out of date, and errors of the iteration get into differences and order.
+    The matrix may be out of date, and errors of the iteration enter the differences and the choice
+    of the order.
 
-    The conductance of a junction falls by powers of ten in a few steps. With that of some steps
-    before, increments are next to nothing, and so would be all further ones.
+    The conductance of a junction can fall by powers of ten in a few steps. With its value from some
+    steps ago, increments are tiny, and so would be all further ones.
     """
     age: cython.longlong = s.steps - s.jacobian_step
-    if s.guesses:               # residuals are dear: the step itself tells whether to look
+    if s.guesses:               # residuals are expensive: the step itself tells whether to look
         return False
     return age == 1 or (age > 1 and age % CHECK_EVERY == 0)
 
 
 def judges_matrix(s):
-    """Tell whether matrices are judged: where residuals are dear, only at index 1.
+    """Tell whether matrices are judged: where residuals are expensive, only at index 1.
 
-    Without entries that change there are none that could be out of date.
+    Without entries that change none can be out of date.
     """
     return s.matrix.room > 0 and s.matrix.changes and not (s.guesses and s.highest_kind > 1)
 
 
 def keep_increment(s):
-    """Keep the increment in `s.r`, to compare the next with it."""
+    """Keep the increment in `s.r`, to compare the next one with it."""
     i: cython.int
     for i in range(s.n):
         s.increment[i] = s.r[i]
 
 
 def seen_rate(s):
-    """Rate of convergence with this Jacobian, from when it was last seen: it grows with the age."""
+    """Rate of convergence with this Jacobian, as last seen, extrapolated to its present age."""
     if s.seen_step < s.jacobian_step:
         return 1.0
     return s.seen_rate * (1.0 + s.steps - s.jacobian_step) / (1.0 + s.seen_step - s.jacobian_step)
 
 
 def changes_sign(s):
-    """Tell whether the increment in `s.r` has led to signs at which no residual was seen.
+    """Tell whether the increment in `s.r` has led to signs at which the residual was not evaluated.
 
-    Many functions end where an unknown becomes negative.
+    Many functions are undefined where an unknown becomes negative.
     """
     i: cython.int
     for i in range(s.n):
@@ -400,15 +401,15 @@ def take_increment(s, length):
 
 
 def stagnated(s, size):
-    """Tell an iteration that stands still in round-off from one that diverges."""
+    """Tell whether an iteration has stalled in round-off, rather than diverged."""
     return s.highest_kind > 1 and s.jacobian_current and STAGNATED * size <= s.newton_tolerance
 
 
 def correct_damped(s):
-    """Newton with a new Jacobian in every iteration and steps that must pay (P82 section 5).
+    """Newton with a new Jacobian in every iteration and steps that reduce the error.
 
-    Of the lengths 1, 1/2, 1/4, ... the first is taken after which the next increment, with the
-    same factors, is smaller (the natural monotonicity test).
+    The natural monotonicity test (P82 section 5): of the lengths 1, 1/2, 1/4, ... the first is
+    taken after which the next increment, with the same factors, is smaller.
     """
     m: cython.int
     status: cython.int = OK
@@ -437,7 +438,7 @@ def correct_damped(s):
 
 
 def paying_length(s, size):
-    """Go along the increment in `s.r` as far as it pays; return the length, zero for none."""
+    """Damp the increment in `s.r` until the next one is smaller; return the length, or zero."""
     i: cython.int
     status: cython.int
     length: cython.double = 1.0

@@ -1,4 +1,4 @@
-"""Weighted norms: 1 is the tolerance."""
+"""Weighted norms, in which 1 is the tolerance."""
 
 import cython
 from cython.cimports.libc.math import fabs, sqrt
@@ -7,14 +7,14 @@ if not cython.compiled:
     from tether._core.codes import MAX_NORM, OK, ZERO_WEIGHT
 
 
-# However small the share of a tolerance: relative to y it is not less than this.
+# Tolerances, whatever the share, are at least this relative to y.
 LEAST_RTOL = cython.declare(cython.double, 1e-12)
 
 
 def set_weights(s):
     """Weights of this step from y_n and y_n-1, math (10).
 
-    With y_n alone an unknown that is just passing zero would have next to no tolerance.
+    With y_n alone an unknown that is just passing zero would have almost no tolerance.
     """
     i: cython.int
     size: cython.double
@@ -46,7 +46,7 @@ def measure(s, v):
 
 
 def largest_product(v, weight, n):
-    """Largest |v weight|, in four maxima that do not wait for each other."""
+    """Largest |v weight|, as four maxima that do not wait for each other."""
     i: cython.int
     whole: cython.int = n - n % 4
     x0: cython.double = 0.0
@@ -64,13 +64,13 @@ def largest_product(v, weight, n):
 
 
 def larger(size, x):
-    """Return `size`, or |x| if that is larger; NaN is not."""
+    """Return the larger of `size` and |x|; NaN does not count as larger."""
     x = fabs(x)
     return x if x > size else size
 
 
 def all_finite(v, n):
-    """Tell whether so many entries are numbers, in four sums that do not wait for each other."""
+    """Tell whether n entries are all finite, by four sums that do not wait for each other."""
     i: cython.longlong
     whole: cython.longlong = n - n % 4
     x0: cython.double = 0.0

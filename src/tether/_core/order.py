@@ -1,7 +1,7 @@
 """Choice of the order from the sizes of the successive Taylor terms, math (9).
 
-Plain terms may raise the order. Before they lower it, and now and then where they keep it, the
-filtered ones are asked.
+Plain terms may raise the order. Before they lower it, and now and then when they keep it, the
+filtered terms are consulted.
 """
 
 import cython
@@ -11,13 +11,13 @@ if not cython.compiled:
     from tether._core.codes import H211B, MAX_ORDER
     from tether._core.terms import filter_terms
 
-# Shares of the tolerance: steps grow below the first and shrink beyond the second, which is
-# DASSL's for both (2 err + 1e-4).
+# In tolerances: steps grow with errors below the first and shrink beyond the second, which is the
+# limit for both in DASSL (2 err + 1e-4).
 TARGET = cython.declare(cython.double, 0.1)
 KEPT = cython.declare(cython.double, 0.5)
 LOW_ORDER = cython.declare(cython.int, 3)
 TINY_ERROR = cython.declare(cython.double, 1e-4)
-# Of the longest step: what counts as one.
+# Steps longer than this share of the longest count as longest.
 NEARLY = cython.declare(cython.double, 0.99)
 
 
@@ -31,8 +31,8 @@ def lower_order(s):
 def decreasing(s):
     """Tell whether the terms decrease towards order k.
 
-    Where there are none at all, a run whose derivatives are wanted raises its order for these, but
-    not while its steps grow: at high order that would multiply what round-off there is.
+    If there are none at all, a run whose derivatives are wanted raises its order for their sake,
+    but not while its steps grow: at high order that would amplify the round-off.
     """
     k: cython.int = s.k
     if k == 1 or (s.keeps_order and s.order_term[k] == 0.0 and fabs(s.h) > NEARLY * s.max_step):
@@ -60,7 +60,7 @@ def next_order(s):
     if k == s.max_order:
         return k
     best = best_neighbour(s)
-    if best <= k and s.steps_at_order % (k + 1) == 0 and may_mislead(s):    # it has its price
+    if best <= k and s.steps_at_order % (k + 1) == 0 and may_mislead(s):  # the filter is expensive
         filter_terms(s, k - 1)
         best = best_neighbour(s)
     return best
@@ -69,8 +69,9 @@ def next_order(s):
 def is_in_vain(s):
     """Tell whether order 6 gains nothing, math (9b).
 
-    Differences of one order more that grow are those of errors: of the iteration, or of a mode for
-    which the formula is not stable. They keep the step short, and at the order below less.
+    If the differences of the next higher order grow, they are errors: of the iteration, or of a
+    mode for which the formula is unstable. They keep the step short, but less so at the order
+    below.
     """
     k: cython.int = s.k
     return s.order_term[k + 1] > s.order_term[k] and promised(s, k - 1) > promised(s, k)
@@ -79,9 +80,9 @@ def is_in_vain(s):
 def promised(s, q):
     """How many times longer than this one the next step could be at order q, math (11).
 
-    Some tenths of the tolerance may be what no shorter step makes less: round-off, or a function
-    that is not exact. With such an error the step stays; beyond that it shrinks, but at low orders,
-    which such errors lead to, by no more than it must.
+    Some tenths of the tolerance may be errors that no shorter step reduces: round-off, or those of
+    an inexact function. With such an error the step stays; with a larger one it shrinks, but at low
+    orders, to which such errors lead, no more than necessary.
     """
     error: cython.double = s.order_error[q]
     share: cython.double = error / TARGET
@@ -93,7 +94,7 @@ def promised(s, q):
 
 
 def may_mislead(s):
-    """Tell whether the terms are plain ones that look at unknowns which follow from slopes.
+    """Tell whether the terms are unfiltered and contain unknowns which follow from slopes.
 
     At index 2 and 3 as written these are known and left out of the terms.
     """
@@ -101,7 +102,7 @@ def may_mislead(s):
 
 
 def best_neighbour(s):
-    """Of the orders k - 1, k and k + 1 the one with the smallest term."""
+    """Return the one of the orders k - 1, k and k + 1 that has the smallest term."""
     k: cython.int = s.k
     if k == 1:
         return 2 if s.order_term[2] < 0.5 * s.order_term[1] else 1

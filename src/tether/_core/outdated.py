@@ -1,8 +1,8 @@
 """Iteration matrices that are out of date for some equation, though the iteration converges.
 
-Two residuals and the increment between them show what the entries of an equation that change have
-come to, math (7c). No norm of increments does: with a conductance that is too large they are next
-to nothing, and so is what is left of the residual, which stands for a voltage of any size.
+Two residuals and the increment between them show what has become of the entries of an equation that
+change, math (7c). No norm of increments does: with a conductance that is too large they are tiny,
+and so is the remaining residual, which may correspond to any voltage.
 """
 
 import cython
@@ -14,34 +14,36 @@ if not cython.compiled:
     from tether._core.norms import measure
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
-# What is left of the change of an equation, as the matrix has it, may not be less than this.
+# The remainder of an equation's change, relative to what the matrix predicts, must lie between
+# these for the equation to be a suspect.
 LEAST = cython.declare(cython.double, 0.5)
 MOST = cython.declare(cython.double, 1.1)
-# An iteration whose increments become no less than by this is stuck.
+# An iteration that reduces its increments by less than this is stuck.
 STUCK = cython.declare(cython.double, 0.5)
-# Next to one the sum of all further increments is not known.
+# Closer to one than this, the sum of all further increments is unknown.
 SURE = cython.declare(cython.double, 0.9)
-# So many increments are foreseen: others may hide what is left, until they have become less.
+# Number of increments looked ahead: others may hide the remainder until they have become smaller.
 FORESEEN = cython.declare(cython.int, 8)
-# What a step does to the changing terms of an equation counts if it is this share of their sizes.
+# The effect of a step on the changing terms of an equation counts if it is this share of their
+# sizes.
 PLAIN = cython.declare(cython.double, 0.1)
-# The terms of an equation have changed much if their sizes have, by this factor.
+# The terms of an equation have changed much if their sizes have changed by this factor.
 WILD = cython.declare(cython.double, 2.0)
-# After k steps that make an equation look out of date when it is not, 2^k are not listened to; k is
-# at most this, and more before it is known which entries change.
+# After k false alarms from the steps of an equation the next 2^k steps are ignored; k is at most
+# this, and at most the second number until it is known which entries change.
 MOST_ALARMS = cython.declare(cython.int, 3)
 MOST_BEFORE = cython.declare(cython.int, 6)
 # Terms below this share of their equation cannot be differenced.
 DROWNED = cython.declare(cython.double, 1e-6)
-# Round-off of an equation, in terms of its own.
+# Round-off of an equation, in units of its terms times EPS.
 NOISE = cython.declare(cython.double, 100.0)
 
 
 def note_changes(s):
-    """Note which entries of F_y are not what they were in the last Jacobian.
+    """Mark the entries of F_y that have changed since the last Jacobian.
 
-    Differences drown where an iteration went too far, into the exponential of a junction: there
-    entries that never change are not what they are elsewhere. `s.r` is the residual.
+    Differences are inaccurate where an iteration went too far, into the exponential of a junction:
+    entries that never change then seem to change. `s.r` is the residual.
     """
     i: cython.int
     size: cython.double
@@ -63,7 +65,7 @@ def note_changes(s):
 
 
 def keep_residual(s):
-    """Keep the residual that the next increment is found from."""
+    """Keep the residual from which the next increment is computed."""
     i: cython.int
     for i in range(s.n):
         s.before[i] = s.r[i]
@@ -72,25 +74,25 @@ def keep_residual(s):
 def is_suspicious(s, damping):
     """Tell whether the entries that change have become less than half in some equation.
 
-    `s.before` is the residual of before the increment in `s.increment`, `s.r` that of after it.
+    `s.before` is the residual before the increment in `s.increment`, `s.r` the one after it.
     """
     i: cython.int
     for i in range(s.n):
         s.scratch[i] = 0.0
     if s.cj != s.cj_factored:
         s.matrix.add_product(OF_YP, s.increment, s.scratch)
-    for i in range(s.n):        # what is left of the equation beyond what the matrix has foreseen
+    for i in range(s.n):        # the remainder of the equation that the matrix did not predict
         s.before[i] = s.r[i] - (1.0 - damping) * s.before[i]
         s.before[i] -= (s.cj - s.cj_factored) * s.scratch[i]
     return something_is_missing(s, s.increment)
 
 
 def last_step_tells(s):
-    """Tell whether the step itself is reason to look at the matrix, by a second residual.
+    """Tell whether the step itself is a reason to check the matrix, by a second residual.
 
-    The equations held before the step and hold after it, math (7f). Where the matrix says that
-    they do not, because of entries that change, these may be next to nothing by now. `s.before` is
-    the residual that the increment in `s.r` was found from; both stay.
+    The equations held before the step and hold after it, math (7f). If the matrix predicts that
+    they do not, because of entries that change, these entries may be tiny by now. `s.before` is the
+    residual from which the increment in `s.r` was computed; both are left unchanged.
     """
     i: cython.int
     found: cython.bint
@@ -113,10 +115,10 @@ def last_step_tells(s):
 
 
 def leave_plain(s):
-    """Leave suspects whose changing terms do not cancel in the step, or have changed much before.
+    """Keep suspects whose changing terms do not cancel in the step, or have changed much before.
 
-    Where they cancel, the matrix is right for terms that have kept their sizes. They also cancel
-    where all have fallen alike, as those of two diodes in series.
+    If they cancel, the matrix is right for terms that have kept their sizes. They also cancel if
+    all have fallen alike, as those of two diodes in series.
     """
     i: cython.int
     k: cython.int
@@ -127,7 +129,7 @@ def leave_plain(s):
     for k in range(s.suspects):
         i = s.column_rows[k]
         size = s.matrix.size_of_row(i, s.increment, s.gap, 0.0)
-        size -= s.matrix.size_of_row(i, s.increment, s.gap, 1.0)     # that of the other terms
+        size -= s.matrix.size_of_row(i, s.increment, s.gap, 1.0)     # size of the other terms
         if (
             s.wild[i] or s.compared <= 1
             or fabs(s.matrix.changing_in_row(i, s.increment)) > PLAIN * size
@@ -139,7 +141,7 @@ def leave_plain(s):
 
 
 def is_news(s):
-    """Tell whether the steps of some suspect are listened to now."""
+    """Tell whether the alarm of some suspect is not to be ignored at this step."""
     k: cython.int
     for k in range(s.suspects):
         if s.listen_from[s.column_rows[k]] <= s.steps:
@@ -148,7 +150,7 @@ def is_news(s):
 
 
 def doubt(s):
-    """Listen less often to the steps of the suspects, until a residual has confirmed them.
+    """Ignore the alarms of the suspects for longer, until a residual has confirmed them.
 
     A force that depends on time, in an equation with entries that change, looks like an entry that
     has fallen.
@@ -164,14 +166,14 @@ def doubt(s):
 
 
 def confirm(s):
-    """Listen to the suspects that two residuals have shown, at every step."""
+    """Ignore no more alarms of the suspects, which two residuals have confirmed."""
     k: cython.int
     for k in range(s.suspects):
         s.alarms[s.column_rows[k]] = s.listen_from[s.column_rows[k]] = 0.0
 
 
 def forget_alarms(s):
-    """Listen to the steps of all equations."""
+    """Ignore no alarms of any equation."""
     i: cython.int
     if s.guesses:
         for i in range(s.n):
@@ -179,7 +181,10 @@ def forget_alarms(s):
 
 
 def something_is_missing(s, change):
-    """Turn what was not foreseen, in `s.before`, into shares of what a change of y was to do."""
+    """Find suspects: equations in which a share of what a change of y should do is missing.
+
+    The remainders that were not predicted, in `s.before`, are turned into these shares.
+    """
     i: cython.int
     expected: cython.double
     s.suspects = 0
@@ -201,10 +206,10 @@ def is_between(x, low, high):
 
 
 def stands_out(s):
-    """Leave suspects, in `s.column_rows`, where the share that is missing is more than round-off.
+    """Keep suspects, in `s.column_rows`, in which the missing share is more than round-off.
 
-    The round-off of an equation is that of its terms, and of those that change not as large as
-    they were. It is left in `s.scratch`.
+    The round-off of an equation is that of its terms, and changing terms are not as large as they
+    were. It is left in `s.scratch`.
     """
     i: cython.int
     k: cython.int
@@ -222,10 +227,10 @@ def stands_out(s):
 
 
 def stays_behind(s):
-    """Tell whether increments after the one in `s.r` would go on for long, and matter.
+    """Tell whether increments after the one in `s.r` would continue for long, and matter.
 
-    What these equations will be left with is known from the shares that are missing, without
-    another residual. It comes to nothing where other equations hold the unknowns in question.
+    The remainders of the suspects follow from the missing shares, without another residual. They
+    vanish if other equations determine the unknowns in question.
     """
     k: cython.int
     size: cython.double
@@ -248,9 +253,9 @@ def stays_behind(s):
 
 
 def leave_lost(s, size):
-    """Leave suspects of which nearly all is missing if the increment is small, math (7e).
+    """If the increment is small keep only suspects in which nearly all is missing, math (7e).
 
-    That saves looking ahead where the others would make up for so little in any case.
+    That saves looking ahead where further iterations would make up for it anyway.
     """
     k: cython.int
     found: cython.int = 0
@@ -265,18 +270,18 @@ def leave_lost(s, size):
 
 
 def matters(s, size, kept):
-    """Tell whether increments matter that begin with this size and keep this share, math (7e).
+    """Tell whether increments that begin so large and keep this share matter, math (7e).
 
-    Their sum is size / (1 - kept), as in Newton's own test. Next to one it is anything.
+    Their sum is size / (1 - kept), as in Newton's own test. Close to one it is unknown.
     """
     return kept > SURE or (kept > STUCK and size > (1.0 - kept) * s.newton_tolerance)
 
 
 def stays_in_two(s):
-    """Tell whether what one or two equations are left with, in `s.r`, would stay for long.
+    """Tell whether the remainders of one or two equations, in `s.r`, would persist for long.
 
-    What comes of it is a matrix of that size, Q V M^-1 of math (7d) in these rows: its largest
-    eigenvalue is what every increment keeps of the one before, sooner or later.
+    What follows is described by a matrix of that size, Q V M^-1 of math (7d) in these rows: its
+    largest eigenvalue is the share that an increment eventually keeps of the one before.
     """
     i: cython.int = s.column_rows[0]
     j: cython.int = s.column_rows[s.suspects - 1]
@@ -302,13 +307,13 @@ def stays_in_two(s):
         return False                   # nothing is left but round-off
     half = 0.5 * (ii + jj)
     root = half * half - (ii * jj - ij * ji)
-    if root < 0.0:                     # a pair of complex ones
+    if root < 0.0:                     # a complex pair
         return matters(s, size, sqrt(ii * jj - ij * ji))
     return matters(s, size, fabs(half) + sqrt(root))
 
 
 def respond(s, i):
-    """Let `s.r` be the increment that a residual of one in equation i leads to; return its size."""
+    """Set `s.r` to the increment for a residual of one in equation i; return its size."""
     k: cython.int
     for k in range(s.n):
         s.r[k] = 0.0
@@ -317,7 +322,7 @@ def respond(s, i):
 
 
 def leaves_something(s):
-    """Turn the increment in `s.r` into what it leaves of the equations; tell if that is seen."""
+    """Turn the increment in `s.r` into remainders of the suspects; tell if one is significant."""
     i: cython.int
     k: cython.int
     seen: cython.bint = False
@@ -335,6 +340,6 @@ def leaves_something(s):
 
 
 def next_increment(s):
-    """Turn what is left of the equations, in `s.r`, into the next increment; return its size."""
+    """Turn the remainders in `s.r` into the next increment; return its size."""
     solve_scaled(s, s.r)
     return measure(s, s.r)

@@ -18,7 +18,7 @@ def predict(s):
 
 
 def predict_some(s, first, last):
-    """Predict the unknowns from `first` on: as many as stay in the processor's cache."""
+    """Predict the unknowns `first` to `last`: as many as fit into the processor's cache."""
     i: cython.longlong
     j: cython.int
     column: cython.longlong
@@ -40,7 +40,7 @@ def predict_some(s, first, last):
 
 
 def start_from_prediction(s, first, last):
-    """Let the iteration begin at the predicted values of these unknowns."""
+    """Set the unknowns `first` to `last` to their predicted values."""
     i: cython.int
     for i in range(first, last):
         s.y[i] = s.y_predicted[i]

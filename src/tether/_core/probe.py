@@ -1,8 +1,8 @@
-"""Residual and Jacobian at a point of one's choice, through the state's own seams.
+"""Residual and Jacobian at any point, computed by the functions of a state.
 
 `residual_at`, `change_left` and `weighted_size` are queries: they count what they evaluate and
-leave all else of the state alone. `move_to` and `jacobian_at` write into it. They are for a state
-that is about to begin, and for one that the caller has made for the purpose.
+otherwise leave the state unchanged. `move_to` and `jacobian_at` write into it; they are for a state
+that is about to begin, or one made for the purpose.
 """
 
 import cython
@@ -16,13 +16,14 @@ if not cython.compiled:
     from tether._core.norms import set_weights, weighted_norm
     from tether._core.state import State
 
-# Of more unknowns a decomposition of full matrices takes minutes: this stands for them.
+# Most unknowns for full matrices; beyond, decompositions take minutes, and this stands for the
+# matrix.
 MOST_FULL = 1500
 UNKNOWN = np.full((1, 1), np.nan)
 
 
 def move_to(s: State, t, y, yp):
-    """Make (t, y, yp) the state's point, with weights to match."""
+    """Make (t, y, yp) the state's point, and set the weights."""
     s.t = t
     s.array("y")[:] = y
     s.array("yp")[:] = yp
@@ -41,8 +42,9 @@ def residual_at(s: State, t, y, yp):
 def jacobian_at(s: State, t, y, yp, r=None):
     """Evaluate the state's matrices; return a status, F_y and F_y'.
 
-    Differences need weights (`move_to`). `r` is the residual at the point, evaluated here when left
-    out. Sparse matrices of very many unknowns are not made full: the status is NO_CONVERGENCE.
+    Differences need weights (`move_to`). `r` is the residual at the point, evaluated here if not
+    given. Sparse matrices of very many unknowns are not made full: the status is then
+    NO_CONVERGENCE.
     """
     status = matrices_at(s, t, y, yp, r)
     if s.matrix.follows:
@@ -54,9 +56,10 @@ def jacobian_at(s: State, t, y, yp, r=None):
 
 
 def forget_slopes(s: State):
-    """Let the next F_y' be found anew, even if those before were all the same.
+    """Determine the next F_y' from scratch, even if all earlier ones were equal.
 
-    Steps that fail show that it is no longer so; a query has none. What is known for certain stays.
+    In a run, failed steps show that F_y' has changed; a query has no steps. An F_y' that is known
+    to be constant stays.
     """
     if not s.fyp_known:
         s.fyp_exists = s.fyp_constant = False
@@ -80,12 +83,12 @@ def matrices_at(s: State, t, y, yp, r=None):
 
 
 def full(matrix):
-    """Copy a matrix, however it is stored, to an array of two dimensions."""
+    """Copy a matrix, however it is stored, to a two-dimensional array."""
     return matrix.toarray() if hasattr(matrix, "toarray") else np.array(matrix)
 
 
 def change_left(s: State):
-    """Return a status and Newton's next change of y where the run stands, with its last factors."""
+    """Return a status and Newton's next change of y at the current point, with the last factors."""
     i: cython.int
     n: cython.int = s.n
     status: cython.int
@@ -114,10 +117,10 @@ def weighted_size(s: State, v):
 
 
 def damped_size(s: State, v, h):
-    """Largest component, in tolerances, of what a step of implicit Euler leaves of a change.
+    """Largest component, in tolerances, that a step of implicit Euler leaves of a change.
 
-    That is F_y' / h times the vector, divided by the iteration matrix: stiff parts are damped by
-    it. NaN if there are no factors. The state's own factors are gone afterwards.
+    The result is (iteration matrix)^-1 F_y' / h times the vector, in which stiff parts are damped.
+    NaN if there are no factors. The state's own factors are lost.
     """
     i: cython.int
     status: cython.int
@@ -136,7 +139,7 @@ def damped_size(s: State, v, h):
 
 
 def repeat(s: State, t, y, yp, residuals, jacobians):
-    """Evaluate many times over in one go, as benchmarks do; y[0] differs from call to call."""
+    """Evaluate many times in one call, for benchmarks; y[0] differs from call to call."""
     i: cython.longlong
     n_residuals: cython.longlong = residuals
     n_jacobians: cython.longlong = jacobians

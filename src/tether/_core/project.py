@@ -1,9 +1,8 @@
 """Projection onto the constraints G(t, y) = 0 inside the step (HK, "The Projection Algorithm").
 
-The Newton step dy with C dy = G, C = dG/dy, is underdetermined; of all solutions the one of
-least norm is taken in u = W^-p dy with W_i = rtol |y_i| + atol_i, math (18). The correction of
-the step, and with it history and y', move along, so that the next predictor starts from the
-projected solution.
+The Newton step dy with C dy = G, C = dG/dy, is underdetermined; the solution of least norm is taken
+in u = W^-p dy with W_i = rtol |y_i| + atol_i, math (18). The correction of the step moves along,
+and with it history and y', so that the next predictor starts from the projected solution.
 """
 
 import cython
@@ -25,21 +24,22 @@ if not cython.compiled:
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_ITERATIONS = cython.declare(cython.int, 10)
-# Of the length of a row: what is left after the others are taken out, if it depends on them.
+# Length left of a row, as a share, after the others are removed, at which it depends on them.
 DEPENDENT = cython.declare(cython.double, 1e-7)
-# Of the square of its length: below this a remainder may be mostly round-off.
+# Share of the squared length below which a remainder may be mostly round-off.
 DOUBTFUL = cython.declare(cython.double, 0.25)
-# The Jacobian is renewed within the iteration when it reduces the residual by less than this.
+# The Jacobian is renewed within the iteration when the residual is not reduced to less than this
+# share.
 STILL_GOOD = cython.declare(cython.double, 1e-3)
 NO_PROGRESS = cython.declare(cython.double, 0.5)
-# The tolerance: a projection up to this is allowed whatever the corrector did. Its change may pass
-# through zero where the error does not.
+# In tolerances: a projection up to this is allowed whatever the corrector did, whose change may
+# pass through zero where the error does not.
 ALWAYS_ALLOWED = cython.declare(cython.double, 1.0)
-# A projection of this share of the corrector's change undoes it; so many in a row (those beyond
-# the tolerance count ten times) are no accident.
+# A projection of this share of the corrector's change undoes it; so many in a row, where those
+# beyond the tolerance count ten times, are no accident.
 UNDOES = cython.declare(cython.double, 0.75)
 NOT_ROUND_OFF = cython.declare(cython.double, 1e-3)
-# Not on the constraints: hardly better than before, with steps that are no round-off.
+# Not on the constraints: hardly better than before, with steps that are not round-off.
 HARDLY_BETTER = cython.declare(cython.double, 1e-3)
 FAR_FROM_ROUND_OFF = cython.declare(cython.double, 1e6)
 CONTRADICTIONS = cython.declare(cython.int, 50)
@@ -74,7 +74,7 @@ def project(s):
 
 
 def move_onto(s, limit):
-    """Newton's iteration from `s.y` onto the constraints; the weighted step stays within `limit`.
+    """Iterate by Newton's method from `s.y` onto the constraints, moving at most `limit`.
 
     Stops when the next step would be round-off, or when the residual no longer shrinks.
     """
@@ -112,7 +112,7 @@ def move_onto(s, limit):
         if status != OK:
             return status
         size = largest(s.g, s.n_constraints)
-        # the next step will be shorter than this one as the residual is smaller than the last
+        # the next step will be shorter than this one in the same ratio as the residuals
         if share < 1.0 or step * min(size, last) <= EPS * s.y_norm * last:
             break
         if size > NO_PROGRESS * last:
@@ -130,7 +130,7 @@ def move_onto(s, limit):
 
 
 def linearise(s):
-    """Renew Jacobian, scaling and factors at the present point."""
+    """Renew Jacobian, scaling and factors at the current point."""
     status: cython.int = linearise_constraints(s, s.t_new, s.y)
     if status != OK:
         return status
@@ -140,7 +140,7 @@ def linearise(s):
 
 
 def set_scaling(s):
-    """W^p, with square roots for the usual powers."""
+    """Set the scaling W^p, with square roots for the usual powers."""
     i: cython.int
     p: cython.double = s.projection_power
     for i in range(s.n):
@@ -177,11 +177,11 @@ def scaled_rows(s):
 
 
 def find_masks(s):
-    """Note where the rows of A are not zero, if there are enough of them to make it worth while.
+    """Note which columns of A's rows are zero, if there are enough rows for that to pay.
 
-    A mask has a bit for each of `GROUPS` groups of columns in which the row is not zero: rows
-    without a common bit are orthogonal, and most rows of a large system are. No row has anything
-    beyond the column `reach`: multipliers usually stand last, and in no constraint.
+    A mask has a bit for each of `GROUPS` groups of columns, set if the row is nonzero there: rows
+    without a common bit are orthogonal, and most rows of a large system are. All rows are zero
+    beyond the column `reach`: multipliers usually come last, and occur in no constraint.
     """
     n: cython.int = s.n
     i: cython.int
@@ -220,11 +220,11 @@ def use_orthogonal(s: State):
 def factor_orthogonal(s):
     """Factor P A = L Q with orthogonal rows Q, the longest remainder first (HK, PAQ = [L 0]).
 
-    Gram-Schmidt: each new row of Q is taken out of all rows that are left. `row_left` follows the
+    Gram-Schmidt: each new row of Q is removed from all remaining rows. `row_left` tracks the
     squares of their lengths; where cancellation has made it doubtful the row is cleaned once more
     and measured, and twice is enough for orthogonality to round-off. The rows of Q keep their
-    length, so that no roots are needed; L has ones on its diagonal, and the place is used for
-    one over the squared length.
+    length, so that no roots are needed; L has ones on its diagonal, whose storage is used for one
+    over the squared length.
     """
     n: cython.int = s.n
     m: cython.int = s.n_constraints
@@ -246,7 +246,7 @@ def factor_orthogonal(s):
     while k < m and k < n:
         best = k
         for i in range(k + 1, m):
-            # the larger remainder, each in terms of its own row
+            # the larger remainder, each relative to its own row
             if (s.row_left[s.row_order[i]] * s.row_whole[s.row_order[best]]
                     > s.row_left[s.row_order[best]] * s.row_whole[s.row_order[i]]):
                 best = i
@@ -282,7 +282,7 @@ def factor_orthogonal(s):
 
 
 def clean(s, row, k):
-    """Take the first k rows of Q out of a row once more and measure what is left."""
+    """Remove the first k rows of Q from a row once more, and measure what is left."""
     n: cython.int = s.n
     i: cython.int
     j: cython.int
@@ -390,14 +390,14 @@ def solve_cholesky(s):
         s.shift[j] = s.scaling[j] * value
 
 
-# --- sparse, in Python: its work dwarfs the call ---------------------------------------------
+# --- sparse, in Python: the call costs little beside the work --------------------------------
 
 
 @cython.cfunc
 @cython.with_gil
 @cython.exceptval(check=False)
 def factor_sparse(s: State) -> cython.int:
-    """Hand A over to the sparse solver; another may take over where its rows are dependent."""
+    """Give A to the sparse solver; if its rows are dependent the orthogonal one may take over."""
     try:
         if s.projection_adapter.factor(s):
             return OK
@@ -428,12 +428,12 @@ def use_sparse(s: State, adapter):
 # --- outside a step ---------------------------------------------------------------------------
 
 
-# What a projection outside a step has to put back: the step that was tried last.
+# Arrays that a projection outside a step must restore: those of the step tried last.
 OF_THE_STEP = ("y", "correction", "g")
 
 
 def projected(s: State, t, y):
-    """Return a status and the point on the constraints next to (t, y), however far away.
+    """Return a status and the point on the constraints closest to (t, y), however far away.
 
     What the projection finds out about the constraints stays in the state: their derivatives, with
     factors, and their rank.

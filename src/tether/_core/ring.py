@@ -1,4 +1,4 @@
-"""The last attempts at a step, kept in a ring for whoever wants to know why a run failed."""
+"""The last attempts at a step, kept in a ring to explain why a run failed."""
 
 import cython
 from cython.cimports.libc.math import fabs
@@ -30,7 +30,7 @@ def remember(s, outcome):
 
 
 def worst_component(s):
-    """Tell the unknown with the largest part in the error of this attempt."""
+    """Return the unknown with the largest part in the error of this attempt."""
     i: cython.int
     x: cython.double
     worst: cython.int = 0

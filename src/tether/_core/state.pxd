@@ -2,7 +2,7 @@ from tether._core.arrays cimport address, integer_address
 from tether._core.codes cimport COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
 from tether._core.matrix cimport Matrix
 
-# The seams of the core: anything that differs from problem to problem is one of these.
+# The functions that differ from problem to problem.
 ctypedef int (*residual_t)(State s, double t, double* y, double* yp, double* out) noexcept nogil
 ctypedef int (*jacobian_t)(State s, double t, double* y, double* yp) noexcept nogil
 ctypedef int (*piece_t)(State s, int piece, double t, double* y) noexcept nogil
@@ -17,7 +17,7 @@ cdef class State:
     cdef public double direction      # +1 or -1
     cdef residual_t residual
     cdef jacobian_t jacobian
-    cdef jacobian_t slopes            # F_y' for a Jacobian by differences
+    cdef jacobian_t slopes            # F_y' where the Jacobian is found by differences
     cdef events_t events
     cdef public object residual_adapter
     cdef public object jacobian_adapter
@@ -25,23 +25,23 @@ cdef class State:
     cdef public object events_adapter
     cdef public bint python_residual  # the residual needs the GIL
     cdef public object error          # the exception a user's function raised
-    cdef public object given          # the point that the user chose: t, y, y'; None: no such point
-    cdef public bint retries          # a step that fails is tried again with a smaller one
+    cdef public object given          # the point that the user gave: t, y, y'; or None
+    cdef public bint retries          # a failed step is tried again with a smaller one
     cdef public object outside        # the last exception at a trial point, and its traceback
-    cdef public long long outside_step  # ... while this step was tried
+    cdef public long long outside_step  # ... in this step
     cdef void* c_function
     cdef void* c_data
 
     # --- options
     cdef double* rtol
     cdef double* atol
-    cdef double* unit                 # changes of the unknowns that are alike
+    cdef double* unit                 # changes of the unknowns that count as equal
     cdef public int max_order
-    cdef public int lowest_order      # chosen, 2 at index 3 as written
-    cdef public bint keeps_order      # where nothing changes
+    cdef public int lowest_order      # 2 at index 3 as written
+    cdef public bint keeps_order      # not lowered where nothing changes
     cdef public double max_step
-    cdef public int n_ceilings        # from some times on steps are held shorter, if not 0 ...
-    cdef public int ceiling           # ... now by this one
+    cdef public int n_ceilings        # number of times from which steps are limited, or 0 ...
+    cdef public int ceiling           # ... the current one
     cdef double* ceiling_t
     cdef double* ceiling_h
     cdef public int controller
@@ -58,10 +58,10 @@ cdef class State:
     cdef double* yp_n                 # y'(t_n)
     cdef public double last_h         # the step that led to t_n ...
     cdef public int last_k            # ... and its order
-    cdef public bint starting         # raise order and step until the first set-back
+    cdef public bint starting         # raise order and step until the first failure
     cdef public int steps_at_order
     cdef public double t_began        # where the history begins
-    cdef public int shaken            # so many more steps leave out what follows from slopes
+    cdef public int shaken            # further steps in which velocities and reactions go untested
 
     # --- the step being tried
     cdef public double t_new
@@ -84,64 +84,64 @@ cdef class State:
     cdef double* correction           # y - y_predicted, the next difference of order k + 1
     cdef double* r                    # residual, then Newton's increment
     cdef double* scratch
-    cdef double* increment            # of the damped iteration
+    cdef double* increment            # of Newton's method
     cdef double* noise                # round-off of each residual
     cdef double* before               # the residual before an increment
 
     # --- iteration matrix F_y + cj F_y' and its factors
-    cdef public Matrix matrix         # all of them, however they are stored
-    cdef int* column_rows             # the entries of a column, on their way to it or from it
+    cdef public Matrix matrix         # the matrices, however they are stored
+    cdef int* column_rows             # the entries of a column, in transit
     cdef double* column_values
     cdef public int scaling_mode      # of the rows and columns of the matrix, math (25)
     cdef double* row_scale
     cdef double* column_scale
     cdef public double condition      # of the factored matrix, a lower estimate; -1: singular
     cdef public double cj_factored    # 0: nothing factored yet
-    cdef public double linear_error   # the share of an increment that a solution may leave
+    cdef public double linear_error   # residual a linear solution may leave, relative
     cdef public bint jacobian_exists
     cdef public bint jacobian_current  # evaluated during this step
     cdef public long long jacobian_step
-    cdef public long long compared    # Jacobians that were compared with the one before
-    cdef public int renewals          # ... in the iteration at hand
-    cdef int suspects                 # equations in `column_rows` for which it may be out of date
+    cdef public long long compared    # Jacobians compared with the one before
+    cdef public int renewals          # ... in this iteration
+    cdef int suspects                 # equations in `column_rows` it may be out of date for
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next
 
-    # --- points that Newton's iteration is begun from (guess.py)
-    cdef public bint guesses          # the iteration begins at a guess: every residual is dear
+    # --- points from which Newton's iteration begins (guess.py)
+    cdef public bint guesses          # the iteration begins at a guess: residuals are expensive
     cdef public bint guessed          # ... in this step
-    cdef public int past              # how many points there are since the history began
+    cdef public int past              # number of points since the history began
     cdef public int extra             # a guess at order k is made from k + extra of them ...
     cdef public int trial             # ... or, for comparison, one more or less
-    cdef public int misses            # guesses that led nowhere weigh two, others minus one
+    cdef public int misses            # failed guesses count two, others minus one
     cdef public long long guess_from  # no guess before this step
-    cdef public double saving         # residuals that a guess has saved in a step, of late
-    cdef public int pauses            # how often it was too few
+    cdef public double saving         # residuals that a guess has saved per step, recently
+    cdef public int pauses            # how many times that was too few
     cdef double* past_t
     cdef double* past_y
     cdef double* past_yp
-    cdef double* beside_y             # the prediction, less what is extrapolated from them
+    cdef double* beside_y             # the prediction, less what is extrapolated from these points
     cdef double* beside_yp
     cdef double* sizes                # of the terms of each equation, at the last Jacobian
-    cdef double* wild                 # not zero if these have changed much from one to the next
-    cdef double* alarms               # steps that made it look out of date, and it was not ...
-    cdef double* listen_from          # ... and the next step that is believed to tell so
+    cdef double* wild                 # nonzero if the sizes have changed much between Jacobians
+    cdef double* alarms               # false alarms from steps of the equation ...
+    cdef double* listen_from          # ... and the step until which they are ignored
     cdef double* guess                # of the correction
     cdef double* gap                  # the residual of the linear model
     cdef public double seen_rate      # of convergence, last measured ...
     cdef public long long seen_step   # ... in this step
 
     # --- groups of columns for differences (colours.py)
-    cdef public bint correcting       # the Jacobian is wanted by Newton's iteration
-    cdef public bint pattern_given    # the groups are those of patterns of the user's
+    cdef public bint correcting       # the Jacobian is for Newton's iteration
+    cdef public bint pattern_given    # the groups are those of patterns that the user gave
     cdef public bint fy_sparse        # as far as is known
     cdef public bint fyp_sparse
     cdef int* fy_colour               # the group of each column
     cdef int* fyp_colour
-    cdef public int fy_colours        # how many groups there are; 0: columns are taken one by one
+    cdef public int fy_colours        # number of groups; 0: columns are taken one by one
     cdef public int fyp_colours
-    cdef public long long calls_saved  # ... by groups, less those in vain
+    cdef public long long calls_saved  # ... by groups, less those spent in vain
     cdef long long lot
     cdef double* delta                # increments of the columns
     cdef double* unmoved
@@ -151,26 +151,26 @@ cdef class State:
     # --- error and order
     cdef public int estimate          # which error estimate, math (8), (20)-(23)
     cdef int* kind                    # var_index: 0, 1 ordinary; 2, 3 lose one or two orders
-    cdef int* reaction                # of kind 2 or 3, and its derivative does not occur
+    cdef int* reaction                # of kind 2 or 3, and without derivative in the equations
     cdef public int highest_kind
-    cdef double* filtered             # an error in the making
-    cdef public double share          # of the tolerance that ordinary unknowns are held to
-    cdef int* wanted                  # somebody asks for it between the steps
-    cdef public bint interpolated     # ... for one that the error test leaves out
-    cdef public bint exact_at_steps   # kind 2 is what the equations determine at every step
-    cdef double* round_off            # of such unknowns, where it was seen to matter ...
-    cdef double* noise_share          # round-off of an unknown of kind 2 in that of y / h ...
-    cdef double* own_noise            # ... or by itself, of equations without slopes; 0: it is not
-    cdef public long long noise_jacobian    # ... by the Jacobian with this number
-    cdef public long long round_off_step    # ... for the last time; 0: nowhere
-    cdef public double place          # in the step, of the last look between the steps
-    cdef public double looked_at      # the longest step that has passed it since the last failure
-    cdef public bint jumped           # this step is accepted though they jump in it
-    cdef public double jump_step      # the last step that failed for nothing but them ...
+    cdef double* filtered             # the error being computed
+    cdef public double share          # of the tolerance, for ordinary unknowns
+    cdef int* wanted                  # wanted between the steps
+    cdef public bint interpolated     # ... and one of these is left out of the error test
+    cdef public bint exact_at_steps   # kind 2 means determined by the equations at every step
+    cdef double* round_off            # of such unknowns, where it matters ...
+    cdef double* noise_share          # round-off of a kind-2 unknown, in that of y / h ...
+    cdef double* own_noise            # ... or its own, from equations without slopes; 0: none
+    cdef public long long noise_jacobian    # ... at the Jacobian with this number
+    cdef public long long round_off_step    # ... measured last at this step; 0: never
+    cdef public double place          # fraction of the step at which it was checked last
+    cdef public double looked_at      # longest step that passed the check since a failure
+    cdef public bint jumped           # accepted though unknowns jump in this step
+    cdef public double jump_step      # the last step that failed only because of them ...
     cdef public double jump_size      # ... with this difference ...
-    cdef public int shorter_at_jump   # ... though so many before it were longer
+    cdef public int shorter_at_jump   # ... after so many longer ones
     cdef double difference_norm[COLUMNS]
-    cdef double order_error[COLUMNS]  # error estimate had the order been q
+    cdef double order_error[COLUMNS]  # error estimate if the order had been q
     cdef double order_term[COLUMNS]   # |h^(q+1) y^(q+1)|, math (9)
     cdef public bint terms_filtered   # ... of T d instead of d, math (20)
     cdef public int new_order
@@ -192,7 +192,7 @@ cdef class State:
     cdef double* g_saved
     cdef double* gy                   # its Jacobian, row by row, or its entries ...
     cdef public bint gy_sparse        # ... that can be other than zero
-    cdef long long* slope_start       # where those of piece p begin
+    cdef long long* slope_start       # first entry of each piece
     # --- projection onto them
     cdef public bint project_before_test
     cdef public double projection_power
@@ -201,7 +201,7 @@ cdef class State:
     cdef public object projection_adapter
     cdef double* scaling              # W^p
     cdef double* row_whole            # squared length of a row
-    cdef double* row_left             # squared length of what is left of a row
+    cdef double* row_left             # squared length of the remainder of a row
     cdef long long* row_mask          # groups of columns in which it is not zero
     cdef int reach                    # columns beyond this are zero in all rows
     cdef double* basis                # orthogonal rows, or the rows of A
@@ -212,12 +212,12 @@ cdef class State:
     cdef public int rank
     cdef public int lowest_rank       # at the accepted steps ...
     cdef public int highest_rank
-    cdef public double t_lowest_rank  # ... and where it was first met
-    cdef public bint must_hold         # the equations imply the constraints: no step is beside them
+    cdef public double t_lowest_rank  # ... and where that was first found
+    cdef public bint must_hold         # every step must satisfy them: the equations imply them
     cdef public int rank_floor        # a step with another rank fails ...
     cdef public int rank_ceiling
-    cdef public bint rank_changed     # ... for the first time: somebody should look ...
-    cdef public bint rank_understood  # ... and has found other equations
+    cdef public bint rank_changed     # ... for the first time: time to examine the equations
+    cdef public bint rank_understood  # ... and other equations have been found
     cdef public double drift          # largest |g| after the projection
     cdef public double worst_drift
     cdef public double projection_size  # weighted, of the last step
@@ -230,21 +230,21 @@ cdef class State:
     cdef public double first_increment  # of this attempt's iteration
     cdef public double failed_increment  # ... of the last failed one in this step
     cdef public double failed_error   # of this step's last failed attempt, at the same order
-    cdef public int in_vain           # failures in a row that a smaller step made no better
+    cdef public int in_vain           # failures in a row that a smaller step did not help
     cdef public int damped_steps
-    cdef public long long look_after  # steps before the next look at the kinds
+    cdef public long long look_after  # step from which the kinds may be examined again
 
     # --- the last attempts, for a diagnosis
     cdef double* ring
-    cdef public int ring_size         # so many of them are kept
+    cdef public int ring_size         # number of attempts that are kept
     cdef public long long attempts
     cdef public double rate           # of convergence, last measured
 
     # --- statistics
     cdef public long long steps, nfev, njev, nlu, iterations
     cdef public long long error_test_failures, convergence_failures
-    cdef public long long untested    # steps that were not tested for what follows from slopes ...
-    cdef public double t_untested, t_last_untested   # ... the first of them and the last
+    cdef public long long untested    # steps not tested for what follows from slopes ...
+    cdef public double t_untested, t_last_untested   # ... the first and the last of them
     cdef public double largest_reaction, reaction_error, t_reaction_error  # of index 3 as written
 
     # --- what is kept
@@ -267,28 +267,28 @@ cdef class State:
     cdef double* g_rest
     cdef int* g_direction
 
-    # --- where a program is to be compared with the function it was traced from
-    cdef public bint to_compare       # at the last accepted step ...
-    cdef public long long compare_at  # ... and there, counted in steps
+    # --- comparison of a program with the function it was traced from
+    cdef public bint to_compare       # due at the last accepted step ...
+    cdef public long long compare_at  # ... and at this step number
     cdef public int n_conditions      # of the function's branches
     cdef public object conditions_adapter
     cdef double* answers              # of the conditions
     cdef public long long branch      # of the last step, as a number
-    cdef long long* branches          # met so far
+    cdef long long* branches          # found so far
     cdef public int n_branches, most_branches
 
     # --- conditions that are frozen while a step is taken
-    cdef public int n_surfaces        # where they change
+    cdef public int n_surfaces        # conditions whose surfaces are watched
     cdef public object heights_adapter
     cdef public bint heights_of_rows  # whether templates compute the heights
     cdef double* heights              # of the last accepted point above them
-    cdef double* sides                # on which it is to lie: 1, -1, or 0 on the surface itself
+    cdef double* sides                # the side for it: 1, -1, or 0 on the surface itself
     cdef double* bands                # heights that count as zero
 
     cdef object memory                # a block that arrays are taken from ...
     cdef double* block
-    cdef long long taken              # ... and how much of it is given away
-    cdef dict arrays                  # the arrays behind the pointers, or where in a block they are
+    cdef long long taken              # ... and how much of it is used
+    cdef dict arrays                  # the arrays behind the pointers, or their place in a block
 
 cdef int open_block(State s, long long size) except -1
 cdef int set_units(State s) except -1

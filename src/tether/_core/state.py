@@ -10,12 +10,12 @@ if not cython.compiled:
     from tether._core.codes import COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
 
 VECTORS = cython.declare(cython.int, 17)   # of length n in the block
-# Attempts that are kept, with y' of each: fewer of so many unknowns.
+# Attempts that are kept, each with its y': fewer above so many unknowns.
 FEWER_ATTEMPTS = ((50_000, 8), (4_000, 16))
 UNKNOWN = cython.declare(cython.double, float("nan"))
 NEVER = cython.declare(cython.double, float("inf"))
 
-# What a run counts and remembers, whatever memory it runs in.
+# Counts and memories of a run that survive a change of its State.
 CARRIED = (
     "t_end", "direction", "h", "max_step", "steps", "nfev", "njev", "nlu", "iterations",
     "error_test_failures", "convergence_failures", "untested", "t_untested", "t_last_untested",
@@ -32,13 +32,13 @@ def doubles(s, name, array):
 
 
 def integers(s, name, array):
-    """As `doubles`, for C integers."""
+    """Like `doubles`, for C integers."""
     s.arrays[name] = array
     return integer_address(array)
 
 
 def long_integers(s, name, array):
-    """As `doubles`, for integers of 64 bits."""
+    """Like `doubles`, for integers of 64 bits."""
     s.arrays[name] = array
     if cython.compiled:
         view: cython.longlong[::1] = array
@@ -47,7 +47,7 @@ def long_integers(s, name, array):
 
 
 def open_block(s, size):
-    """Make memory for `size` doubles, which `take` gives away: one array instead of many."""
+    """Allocate a block of `size` doubles for `take`: one array instead of many."""
     s.taken = 0
     s.memory = zeros(size)
     s.block = address(s.memory)
@@ -79,7 +79,7 @@ def spread(value, out, n):
 
 
 def set_units(s):
-    """Say which changes of the unknowns are alike: those by their absolute tolerances.
+    """Set the units of the unknowns, in proportion to their absolute tolerances.
 
     The largest unit is 1, and so is that of an unknown without an absolute tolerance.
     """
@@ -93,9 +93,9 @@ def set_units(s):
 
 
 class State:
-    """Memory of one integration of as many unknowns as the matrix has columns.
+    """Memory of one integration; the matrix has as many columns as there are unknowns.
 
-    `matrix` is a `Matrix`, for this state alone; tolerances are numbers or vectors.
+    `matrix` is a `Matrix` that belongs to this state alone; tolerances are numbers or vectors.
     """
 
     def __init__(self, matrix, rtol, atol):
@@ -204,7 +204,7 @@ class State:
     def array(self, name):
         """Return the array behind a pointer: the same memory, not a copy."""
         array = self.arrays[name]
-        if type(array) is tuple:       # a part of a block that nobody has asked for yet
+        if type(array) is tuple:       # a part of a block that is used for the first time
             memory, start, stop = array
             array = self.arrays[name] = memory[start:stop]
         return array
@@ -214,7 +214,7 @@ class State:
         """Names of all arrays of the state."""
         return tuple(self.arrays)
 
-    # --- what others may look at: the same memory, not a copy ----------------------------------
+    # --- views for other rooms: the same memory, not a copy -------------------------------------
 
     @property
     def y_now(self):
@@ -248,7 +248,7 @@ class State:
 
     @property
     def tolerances(self):
-        """What the errors of the unknowns may be at present: rtol |y| + atol."""
+        """Errors that the unknowns may have at present: rtol |y| + atol."""
         return self.array("tolerance")
 
     @property
@@ -269,13 +269,13 @@ class State:
     @property
     def with_slopes(self):
         """Which unknowns have a derivative in the equations, by the last Jacobian."""
-        if self.matrix.follows:        # nobody knows
+        if self.matrix.follows:        # unknown
             return np.ones(self.n, bool)
         return abs(self.matrix.get(OF_YP)).sum(axis=0) != 0.0
 
     @property
     def constraint_slopes(self):
-        """Derivatives of the constraints by the unknowns, as they were last found."""
+        """Derivatives of the constraints by the unknowns, as last evaluated."""
         return self.as_slopes(self.array("gy"))
 
     def as_slopes(self, values):
@@ -289,7 +289,7 @@ class State:
 
     @property
     def kept_values(self):
-        """Values that constraints and invariants are to keep: zero, or that of the start."""
+        """Values that constraints and invariants must keep: zero, or the value at the start."""
         return self.array("g_reference")
 
     @property
@@ -299,12 +299,12 @@ class State:
 
     @property
     def event_values(self):
-        """Values of the event functions from which a change of sign counts."""
+        """Values of the event functions with which signs are compared."""
         return self.array("g_old")
 
     @property
     def event_rest(self):
-        """What counts as zero of an event function that was left there; negative for others."""
+        """Size up to which an event left at zero counts as zero; negative for the others."""
         return self.array("g_rest")
 
     @property
@@ -314,19 +314,19 @@ class State:
 
     @property
     def ring_rows(self):
-        """Rows of the last attempts, `tether.run.attempts`."""
+        """Rows of the last attempts; see `tether.run.attempts`."""
         return self.array("ring").reshape(self.ring_size, -1)
 
     def go_on_from(self, old):
-        """Take over what the run has counted and knows, where it changes its memory."""
+        """Take over the counts and memories of a run from its old state."""
         for name in CARRIED:
             setattr(self, name, getattr(old, name))
 
     def use_kinds(self, kind, reaction, estimate, exact_at_steps=False):
         """Treat each unknown by its var_index; `estimate` is a code of the error estimates.
 
-        `reaction` marks those of index 2 and 3 whose derivative does not occur. Of a reduced system
-        these are what the rest determines, `exact_at_steps`.
+        `reaction` marks those of index 2 and 3 whose derivative does not occur. In a reduced system
+        they are the unknowns that the others determine, `exact_at_steps`.
         """
         self.kind = integers(self, "kind", np.asarray(kind, np.intc))
         self.highest_kind = self.arrays["kind"].max()
@@ -352,10 +352,10 @@ class State:
         self.round_off_step = 0
 
     def want(self, wanted):
-        """Mark the unknowns that somebody asks for between the steps.
+        """Mark the unknowns that are wanted between the steps.
 
-        By 2 those whose slope does not occur: whatever their kind, a point inside the step says
-        something about them that its ends do not.
+        The mark is 2 if the slope does not occur: whatever its kind, a point inside the step then
+        says something about the unknown that the ends do not.
         """
         i: cython.int
         self.array("wanted")[:] = wanted
@@ -389,7 +389,7 @@ class State:
         self.n_eval = len(t)
 
     def hold_steps(self, t, h):
-        """Take no longer steps than `h` says from the times `t` on, in the order of the run."""
+        """Limit steps to `h` from the times `t` on, in the order of the run."""
         self.ceiling_t = doubles(self, "ceiling_t", t)
         self.ceiling_h = doubles(self, "ceiling_h", h)
         self.n_ceilings, self.ceiling = len(t), 0
@@ -397,9 +397,10 @@ class State:
     def constrain(self, pieces, starts, functions, jacobians, data, entries=None):
         """Hold G(t, y) = 0, given in pieces whose rows begin at `starts` (and end at the last).
 
-        `functions`, `jacobians` and `data` are addresses of C functions; where the function is
-        zero the piece is the Python adapter in `pieces`. `entries` are rows and columns of those of
-        the Jacobian, for each piece, if no others are stored; a full one serves no projection then.
+        `functions`, `jacobians` and `data` are addresses of C functions; a piece whose function is
+        zero is the Python adapter in `pieces`. `entries`, if given, has the rows and columns of
+        each piece's Jacobian entries, and only these are stored; projections that need the full
+        Jacobian cannot then be used.
         """
         m, n = int(starts[len(starts) - 1]), self.n
         self.gy_sparse, room = entries is not None, m * n
@@ -410,7 +411,7 @@ class State:
             self.arrays["slope_rows"] = np.concatenate(
                 [rows + first for (rows, _), first in zip(entries, starts, strict=False)])
             self.arrays["slope_columns"] = np.concatenate([columns for _, columns in entries])
-        whole = 0 if self.gy_sparse else m         # rows of what full matrices are projected by
+        whole = 0 if self.gy_sparse else m         # rows for projections with full matrices
         self.slope_start = long_integers(self, "slope_start", slopes)
         self.pieces = pieces
         self.piece_start = integers(self, "piece_start", np.asarray(starts, np.intc))
@@ -435,9 +436,9 @@ class State:
         self.n_constraints = m
 
     def make_room_for_slopes(self, piece, rows, columns):
-        """Let a piece of the constraints have these entries in the list of all derivatives.
+        """Store these entries of a piece in the list of all derivatives of the constraints.
 
-        Those of other pieces keep their values.
+        The other pieces keep their values.
         """
         i: cython.int
         first: cython.longlong = self.slope_start[piece]
@@ -458,7 +459,7 @@ class State:
             self.slope_start[i] += more
 
     def watch_events(self, directions):
-        """Look for sign changes of the event functions after every step."""
+        """Check for sign changes of the event functions after every step."""
         m = len(directions)
         self.g_old = doubles(self, "g_old", np.zeros(m))
         self.g_new = doubles(self, "g_new", np.zeros(m))

@@ -1,4 +1,4 @@
-"""One step of the integration, told by its verbs; each lives in the file of its name."""
+"""One step of the integration, told by its verbs; each verb is in the file of its name."""
 
 import cython
 
@@ -37,12 +37,12 @@ if not cython.compiled:
     from tether._core.store import store
     from tether._core.surfaces import passed_surface
 
-# Beyond this the tolerance asks for more digits than there are.
+# Beyond this the tolerance asks for more digits than double precision has.
 ROUND_OFF_LIMIT = cython.declare(cython.double, 1.0 / (100.0 * 2.220446049250313e-16))
 
 
 def step(s):
-    """Advance from t_n to t_n+1, however many attempts that takes."""
+    """Advance from t_n to t_n+1, with as many attempts as that takes."""
     status: cython.int
     s.error_failures = 0
     s.newton_failures = 0
@@ -91,7 +91,7 @@ def step(s):
 
 
 def project_all(s):
-    """Project onto the constraints, and let what is asked for between the steps follow."""
+    """Project onto the constraints, and let unknowns that are wanted between the steps follow."""
     status: cython.int
     if s.n_constraints == 0 or not (s.interpolated and s.exact_at_steps):
         return project(s)
@@ -103,7 +103,7 @@ def project_all(s):
 
 
 def complete(s):
-    """Accept the step: choose order and size of the next and move the history on."""
+    """Accept the step: choose order and size of the next one, and update the history."""
     k: cython.int = s.k
     j: cython.int
     first: cython.int = 0
@@ -150,7 +150,7 @@ def complete(s):
 
 
 def move_on(s, first, last):
-    """Move the differences of the unknowns from `first` on to the new point, math (4)."""
+    """Update the differences of the unknowns `first` to `last` to the new point, math (4)."""
     i: cython.longlong
     j: cython.int
     column: cython.longlong = s.k + 1
@@ -170,7 +170,7 @@ def move_on(s, first, last):
 
 
 def run(s, count):
-    """Take up to `count` steps; come back early when someone outside is needed."""
+    """Take up to `count` steps; return early when the caller has something to do."""
     status: cython.int
     while count > 0:
         status = step(s)
@@ -194,7 +194,7 @@ def run(s, count):
 
 
 def advance(s: State, count):
-    """Run without the GIL where the residual is compiled; see `run`."""
+    """Take up to `count` steps, without the GIL if the residual is compiled; see `run`."""
     status: cython.int
     steps: cython.longlong = count
     if s.python_residual:

@@ -1,4 +1,4 @@
-"""What is kept of a run: every step, the solution at given times, or both."""
+"""What is stored of a run: every step, the solution at given times, or both."""
 
 import cython
 
@@ -10,7 +10,7 @@ if not cython.compiled:
 
 
 def store(s):
-    """Keep the accepted step (the row first: the outputs may use `s.y` as a workplace)."""
+    """Store the accepted step (the row first: the outputs may use `s.y` as scratch memory)."""
     if s.keep_steps:
         store_row(s, s.last_k)
     if s.next_eval < s.n_eval:
@@ -32,7 +32,7 @@ def store_outputs(s, t):
 
 
 def project_output(s, base):
-    """Move an output between the steps onto the constraints; leave it where that fails."""
+    """Move an output between the steps onto the constraints; keep it unchanged if that fails."""
     i: cython.int
     for i in range(s.n):
         s.y[i] = s.eval_y[base + i]
@@ -57,10 +57,10 @@ def store_row(s, k):
 
 
 def store_step(s: State):
-    """Keep the accepted step (for the caller that looked at its events first)."""
+    """Store the accepted step, for a caller that has looked at its events first."""
     store(s)
 
 
 def store_outputs_until(s: State, t):
-    """Keep the output times up to `t` of a step that will be cut there."""
+    """Store the output times up to `t` of a step that will be cut there."""
     store_outputs(s, t)

@@ -1,7 +1,7 @@
 """Notice when the solution passes a surface where a condition of the traced function changes.
 
-The conditions are frozen while a step is taken. After it the heights of the solution above the
-surfaces say whether it still lies on the sides they were frozen for (`tether.run.switching`).
+The conditions are frozen during a step. After it the heights of the solution above the surfaces
+show whether it is still on the sides for which they were frozen (`tether.run.switching`).
 """
 
 import cython
@@ -14,7 +14,7 @@ if not cython.compiled:
 
 
 def passed_surface(s):
-    """Tell whether the accepted point lies on another side of a surface, or off one it was on."""
+    """Tell whether the accepted point is on another side of a surface, or has left one."""
     i: cython.int
     if s.heights_of_rows:
         row_values(cython.cast(Rows, s.heights_adapter), s.t, s.phi, s.yp_n, s.heights)
@@ -30,9 +30,9 @@ def passed_surface(s):
 
 
 def watch_surfaces(s: State, runner, sides, bands):
-    """Look at the heights that a machine or templates compute after every step.
+    """Evaluate the heights that a machine or templates compute after every step.
 
-    `sides` are 1 above a surface, -1 below, 0 on it; up to its band a height counts as zero.
+    `sides` are 1 above a surface, -1 below, 0 on it; heights within the band count as zero.
     """
     s.heights_adapter = runner
     s.heights_of_rows = isinstance(runner, Rows)
@@ -43,5 +43,5 @@ def watch_surfaces(s: State, runner, sides, bands):
 
 
 def watch_no_surfaces(s: State):
-    """Look at none from now on."""
+    """Watch no surfaces from now on."""
     s.n_surfaces = 0

@@ -1,9 +1,9 @@
 """Sizes of the successive Taylor terms, from which the order is chosen, math (9).
 
-Plain differences mislead where an unknown follows from slopes, by the equations themselves or
-because they are stiff: its error is of another size for every formula, so that a change of step or
-order shakes it, and for k steps the terms seem to grow. What the errors do to the solution,
-math (20), is not shaken.
+Plain differences mislead where an unknown follows from slopes, because of the equations or because
+they are stiff: each formula gives its error another size, so that a change of step or order
+disturbs it, and for k steps the terms seem to grow. The effect of the errors on the solution, math
+(20), is not disturbed.
 """
 
 import cython

@@ -1,24 +1,24 @@
-"""Where a function of time is zero within a step, told from its values at one time after another.
+"""Find where a function of time is zero within a step, from its values at one time after another.
 
-Whoever has the function asks for a time, tells the value there, and goes on until the time is the
-answer: the core with programs (`tether._core.events`), Python with functions that are called.
+The search asks for a time, the caller gives it the value there, and so on until the time is the
+answer: the core for programs (`tether._core.events`), Python for functions that are called.
 """
 
 import cython
 from cython.cimports.libc.math import fabs
 
-# What the next value is wanted for.
+# Stages of the search.
 AT_OLD = cython.declare(cython.int, 0)
 AT_NEW = cython.declare(cython.int, 1)
 LOOKING = cython.declare(cython.int, 2)
 NARROWING = cython.declare(cython.int, 3)
-# Looks into a step in which an event leaves zero and comes back.
+# Points inside a step in which an event leaves zero and returns.
 LOOKS = cython.declare(cython.int, 16)
 EPS = cython.declare(cython.double, 2.0**-52)
 
 
 class ZeroSearch:
-    """A search for a zero; `t` is the time that is asked for next, and in the end the answer.
+    """A search for a zero; `t` is the next time to evaluate at, and finally the answer.
 
     Examples
     --------
@@ -34,8 +34,8 @@ class ZeroSearch:
     def begin(self, t_old, t_new, old):
         """Look for a zero within a step at the beginning of which the value was `old`.
 
-        y' of the interpolant differs a little from that of the step: a function that looks at y'
-        and passes zero at the very end of the step may not change its sign on the interpolant.
+        y' of the interpolant differs a little from that of the step: a function of y' that passes
+        zero at the very end of the step may not change its sign on the interpolant.
         """
         self.a = t_old
         self.b = t_new
@@ -44,7 +44,7 @@ class ZeroSearch:
         self.t = t_old
 
     def stay_at(self, t):
-        """Take a time as the answer."""
+        """Make a time the answer."""
         self.t = t
 
     def narrow_down(self, a, b, ga, gb, close):
@@ -58,7 +58,7 @@ class ZeroSearch:
         self.t = a + 0.5 * (b - a)
 
     def take(self, value):
-        """Take notice of the value at `t`; tell whether that is the answer now."""
+        """Take the value at `t`; tell whether `t` is now the answer."""
         if self.stage == NARROWING:
             return self.narrow(value)
         if self.stage == AT_OLD:
@@ -83,7 +83,7 @@ class ZeroSearch:
         return False
 
     def settle(self):
-        """Narrow the interval down if there is a change of sign; else take one of its ends."""
+        """Narrow the interval if the sign changes in it; else take one of its ends."""
         if self.ga == 0.0 or self.gb == 0.0 or (self.ga > 0.0) == (self.gb > 0.0):
             self.t = self.a if fabs(self.ga) <= fabs(self.gb) else self.b
             return True
@@ -94,9 +94,9 @@ class ZeroSearch:
         return False
 
     def narrow(self, value):
-        """Go on by inverse quadratic interpolation while it pays, else by bisection.
+        """Continue by inverse quadratic interpolation while it pays, else by bisection.
 
-        That is Chandrupatla's method (1997): as good as Brent's, and simpler.
+        This is Chandrupatla's method (1997): as good as Brent's, and simpler.
         """
         shortest: cython.double
         share: cython.double = 0.5
