@@ -121,14 +121,14 @@ def test_files_that_hold_something_else(ending, tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         tether.load(path)
     path.write_bytes(b"something else altogether")
-    with pytest.raises(ValueError, match="is no solution saved by tether"):
+    with pytest.raises(ValueError, match="is not a solution saved by tether"):
         tether.load(path)
 
 
 def test_files_of_other_arrays_and_of_later_versions(tmp_path):
     path = tmp_path / "other.npz"
     np.savez(path, t=[1.0])
-    with pytest.raises(ValueError, match="is no solution saved by tether"):
+    with pytest.raises(ValueError, match="is not a solution saved by tether"):
         tether.load(path)
     np.savez(path, about=np.array(json.dumps({"format": "tether solution", "version": 99})))
     with pytest.raises(ValueError, match="later version"):

@@ -127,8 +127,8 @@ class PythonResidual:
                 result = self.fun(t, self.y, self.yp, self.out)
             if result is not None and result is not self.out:
                 raise TypeError(
-                    "fun returned a value, but its fourth parameter is taken for 'out', to be "
-                    "filled; values of further parameters belong in args"
+                    "fun returned a value, but its fourth parameter counts as 'out', which it "
+                    "must fill; pass values of further parameters in args"
                 )
             for i in range(self.n):
                 out[i] = self.out_data[i]

@@ -54,7 +54,7 @@ class PythonPiece:
         values = np.asarray(result)
         if values.size != self.size or values.ndim > 1 or values.dtype.kind not in REAL:
             raise WrongResult(
-                f"a constraint or invariant that returned {self.size} real values before now "
+                f"a constraint or invariant returned {self.size} real values before, but now "
                 f"returned {result!r}"
             )
         values = values.reshape(-1)

@@ -66,7 +66,7 @@ class Library:
         integers = settings.view(np.intc)
         expected = all(integers[place] == value for place, value in CHOICES.items())
         if tuple(settings[:5]) != DEFAULTS or not expected:
-            raise OSError(f"{path} has a KLU of an unknown version")
+            raise OSError(f"{path} is an unknown version of KLU")
 
 
 class KluFactors(Factors):

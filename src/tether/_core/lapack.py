@@ -21,7 +21,7 @@ def address_in(capsule, signature):
     """Return the address of a routine after checking that it has the expected signature."""
     given: bytes = PyCapsule_GetName(capsule)
     if given.replace(b"__pyx_t_5scipy_6linalg_13cython_lapack_d", b"double") != signature:
-        raise ImportError(f"SciPy's LAPACK has a routine {given!r}, expected was {signature!r}")
+        raise ImportError(f"SciPy's LAPACK has {given!r}, but {signature!r} is needed")
     return PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
 
 

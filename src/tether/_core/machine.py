@@ -129,7 +129,7 @@ class Machine:
             slopes: cython.double[:, ::1] = yp
             values: cython.double[:, ::1] = out
             if rows.shape[1] != self.n or values.shape[1] != self.n_values:
-                raise ValueError("the program has another number of unknowns or of values")
+                raise ValueError("the program has a different number of unknowns or values")
             if self.n_values > 0:
                 for i in range(times.shape[0]):
                     values_at(self, times[i], cython.address(rows[i, 0]),

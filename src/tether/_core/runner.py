@@ -36,7 +36,7 @@ def check_fit(s: State, runner, n_values, writes_entries=True):
     if runner.n != s.n or runner.n_values != n_values or reach > s.matrix.room:
         raise ValueError(
             f"a program of {runner.n} unknowns and {runner.n_values} values does not fit a state "
-            f"that asks for {s.n} and {n_values}"
+            f"of {s.n} unknowns and {n_values} values"
         )
 
 

@@ -156,7 +156,7 @@ TEXTS = {
         "max_steps or max_seconds."
     ),
     Status.TRACE_DIFFERS: (
-        "The function gives other values than what it was traced to. Pass trace='never'."
+        "The function returns other values than its trace. Pass trace='never'."
     ),
     Status.INTERRUPTED: "The run was interrupted, from the keyboard or by an exception.",
 }

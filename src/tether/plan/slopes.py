@@ -90,7 +90,7 @@ class Differences:
             return None
         if len(found) != self.count:
             raise WrongResult(
-                f"a constraint or invariant that returned {self.count} real values before now "
+                f"a constraint or invariant returned {self.count} real values before, but now "
                 f"returned {len(found)}"
             )
         return found if np.isfinite(found).all() else None

@@ -64,7 +64,7 @@ def _row(kept: np.ndarray, time: float) -> int:
     row = int(np.argmin(distance))
     if distance[row] > slack:
         raise ValueError(
-            f"t = {time!r} is none of the times that were kept: solve with dense_output=True for "
+            f"t = {time!r} is not one of the stored times: solve with dense_output=True for "
             "values between them, or with t_eval for values at chosen times"
         )
     return row

@@ -68,9 +68,9 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     except (PermissionError, ImportError):
         raise
     except Exception as error:                    # a file may hold anything
-        raise ValueError(f"{name!r} is no solution saved by tether") from error
+        raise ValueError(f"{name!r} is not a solution saved by tether") from error
     if not known:
-        raise ValueError(f"{name!r} is no solution saved by tether")
+        raise ValueError(f"{name!r} is not a solution saved by tether")
     if about["version"] > VERSION:
         raise ValueError(f"{name!r} was written by a later version of tether")
     return _put_together(arrays, about)

@@ -55,7 +55,7 @@ def _estimate(s: State, options: Options, high: bool, reduced: bool) -> str:
     if known and s.steps == 0:
         others = tuple(name for name in ESTIMATES if system in ESTIMATES_FOR[name])
         raise ValueError(
-            f"estimate={wish!r} is for unknowns of index 2 and 3 as they are written, and here "
+            f"estimate={wish!r} is for unknowns of index 2 and 3 as written, and here "
             + ("the system is integrated reduced to index 1" if reduced else "there are none")
             + f": use one of {others}"
             + (", or form='given'" if reduced else "")

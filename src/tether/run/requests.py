@@ -127,7 +127,7 @@ class Handover:
         """Ask for factors of a matrix, as a linear solver."""
         self._matrix = matrix
         if self.ask(Request("factor", matrix=matrix)) is False:
-            raise np.linalg.LinAlgError("singular, says the answer to a request")
+            raise np.linalg.LinAlgError("the request was answered: singular matrix")
 
     def solve(self, b: np.ndarray) -> Any:
         """Ask for a solution, as a linear solver."""
