@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.base.checks import as_numbers, check_time
-from tether.base.frozen import made
+from tether.base.frozen import make_frozen
 from tether.base.status import ConsistencyWarning, Status
 from tether.explain.doubts import doubts, remarks
 from tether.explain.start_words import refuse_off_constraints, start_of_run, start_words
@@ -342,7 +342,7 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
     drift = record.drift()
     doubtful = status.failed or bool(found)
     diagnosis = _diagnosis(driver, status, found) if doubtful else None
-    return made(
+    return make_frozen(
         DaeResult, t=t, y=y.T[:n], yp=yp.T[:n], sol=interpolant,
         t_events=_gather(events, "t", n) if events else None,
         y_events=_gather(events, "y", n) if events else None,

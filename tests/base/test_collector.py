@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from tether import solve_dae
-from tether.base.collector import held_off
+from tether.base.collector import collection_paused
 from tether.plan import choose
 from tether.plan.shelf import shelf
 
@@ -27,12 +27,12 @@ def test_the_collector_is_as_it_was(monkeypatch):
     assert gc.isenabled()
     gc.disable()
     try:
-        with held_off():
+        with collection_paused():
             pass
         assert not gc.isenabled()
     finally:
         gc.enable()
-    with pytest.raises(KeyError), held_off():
+    with pytest.raises(KeyError), collection_paused():
         raise KeyError
     assert gc.isenabled()
 
@@ -41,14 +41,14 @@ def test_several_may_hold_the_collector_off():
     inside, leave = threading.Event(), threading.Event()
 
     def other():
-        with held_off():
+        with collection_paused():
             inside.set()
             leave.wait(10)
 
     thread = threading.Thread(target=other)
     thread.start()
     inside.wait(10)
-    with held_off():
+    with collection_paused():
         pass
     assert not gc.isenabled()
     leave.set()

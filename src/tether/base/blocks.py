@@ -36,7 +36,7 @@ def zeros(size: int) -> np.ndarray:
     block = np.frombuffer(owner.data, count=size)
     if not is_new:
         block[:] = 0.0
-    weakref.finalize(block, _give_back, owner).atexit = False
+    weakref.finalize(block, _recycle, owner).atexit = False
     return block
 
 
@@ -49,7 +49,7 @@ def _fitting(size: int) -> np.ndarray | None:
     return _spare.pop(id(min(fitting, key=len)), None) if fitting else None
 
 
-def _give_back(owner: np.ndarray) -> None:
+def _recycle(owner: np.ndarray) -> None:
     """Keep a block for later use; free the oldest ones if there are too many."""
     _spare[id(owner)] = owner
     owners = list(_spare.values())

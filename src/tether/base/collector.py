@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["held_off"]
+__all__ = ["collection_paused"]
 
 _lock = threading.Lock()
 _holders = 0
@@ -15,7 +15,7 @@ _was_on = False
 
 
 @contextmanager
-def held_off() -> Iterator[None]:
+def collection_paused() -> Iterator[None]:
     """Let no automatic collection start in the meantime; afterwards restore the setting.
 
     Expressions are tens of thousands of small tuples without cycles. The collector counts them, and
@@ -25,9 +25,9 @@ def held_off() -> Iterator[None]:
     Examples
     --------
     >>> import gc
-    >>> from tether.base.collector import held_off
+    >>> from tether.base.collector import collection_paused
     >>> before = gc.isenabled()
-    >>> with held_off():
+    >>> with collection_paused():
     ...     gc.isenabled()
     False
     >>> gc.isenabled() == before

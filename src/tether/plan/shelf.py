@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 
-from tether.base.collector import held_off
+from tether.base.collector import collection_paused
 from tether.plan.plan import Plan
 from tether.trace.reading import Reading
 from tether.trace.tracer import TraceFailure
@@ -82,7 +82,7 @@ class Shelf:
             if plan is not None:
                 self._plans.move_to_end(key)
                 return plan
-        with held_off():
+        with collection_paused():
             plan = make()
         with self._lock:
             self._plans[key] = plan

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether.base.checks import as_numbers
-from tether.base.frozen import made
+from tether.base.frozen import make_frozen
 
 __all__ = ["Options"]
 
@@ -335,7 +335,7 @@ def _with_tolerances(given: dict[str, Any]) -> Options:
         return Options(**given, **tolerances)
     for name, value in tolerances.items():
         _check_tolerance(name, value)
-    return made(Options, **rest.__dict__ | tolerances)
+    return make_frozen(Options, **rest.__dict__ | tolerances)
 
 
 @lru_cache(maxsize=32, typed=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tether._core.adapters import DOMAIN_ERRORS
 from tether.base.checks import WrongResult, as_vector, check_vector
-from tether.base.frozen import made
+from tether.base.frozen import make_frozen
 from tether.problem.constraint import Constraint
 from tether.problem.given import Given
 from tether.problem.names import check_names
@@ -304,7 +304,7 @@ def _with_tolerances(options: Options, n: int, m: int) -> Options:
     wider = {
         "rtol": np.append(rtol, np.full(m, own_rtol)), "atol": np.append(atol, np.full(m, own_atol))
     }
-    return made(Options, **options.__dict__ | wider)
+    return make_frozen(Options, **options.__dict__ | wider)
 
 
 def _first_values(

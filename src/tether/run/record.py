@@ -11,7 +11,7 @@ import numpy as np
 from tether._core.constraints import constraints_at
 from tether._core.state import State
 from tether.base.capacity import fits, free_memory, in_words
-from tether.base.frozen import made
+from tether.base.frozen import make_frozen
 from tether.base.spill import empty_array
 from tether.run.steps import Steps, joined
 from tether.start.references import References
@@ -185,7 +185,7 @@ class Record:
 
     def _steps(self) -> Steps:
         used = self._state.stored
-        return made(
+        return make_frozen(
             Steps, t=self.t[:used], y=self.y[:used], yp=self.yp[:used], order=self.order[:used],
             begins=self._begins, smooth=self._smooth,
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tether._core.state import State
-from tether.base.frozen import made
+from tether.base.frozen import make_frozen
 from tether.base.html import table
 
 __all__ = ["Statistics"]
@@ -69,7 +69,7 @@ class Statistics:
     @classmethod
     def of(cls, state: State, **more: Any) -> Statistics:
         """Read the counters of the core."""
-        return made(
+        return make_frozen(
             cls, steps=state.steps, nfev=state.nfev, njev=state.njev, nlu=state.nlu,
             iterations=state.iterations, error_test_failures=state.error_test_failures,
             convergence_failures=state.convergence_failures, projections=state.projections,

@@ -11,7 +11,7 @@ from tether._core import codes, probe
 from tether._core.adapters import raise_users
 from tether._core.consistent import Completion
 from tether._core.state import State
-from tether.base.frozen import made
+from tether.base.frozen import make_frozen
 from tether.base.reason import Kind, Reason, Row
 from tether.start.null_space import directions, sparse_directions
 from tether.structure.scaling import nonzero
@@ -95,7 +95,7 @@ def make_consistent(
     residual = before, search.after
     ypp = None if math.isnan(curvature[0]) else curvature
     if code == codes.AS_GIVEN:
-        return made(Start, y=y, yp=yp, success=True, reason=AS_GIVEN, moved={},
+        return make_frozen(Start, y=y, yp=yp, success=True, reason=AS_GIVEN, moved={},
                     residual=residual, ypp=ypp, fixed=search.differential())
     moved = changed_values(found, y, state.tolerances)
     if code == codes.NO_CONVERGENCE:
@@ -107,7 +107,7 @@ def make_consistent(
         return Start(y, yp, False, worst, residual=(before, before))
     if moved:
         reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))
-    return made(Start, y=found, yp=slopes, success=True, reason=reason, moved=moved,
+    return make_frozen(Start, y=found, yp=slopes, success=True, reason=reason, moved=moved,
                 residual=residual, ypp=ypp, fixed=search.differential())
 
 
