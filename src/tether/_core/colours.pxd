@@ -17,10 +17,10 @@ cdef int move_group(State s, double t, double* y, double* yp, double* v, int* co
 cdef int move_farther(State s, double t, double* y, double* yp, double* v, int pattern,
                       int* colour, int group) noexcept nogil
 cdef bint is_empty(State s, int pattern, int j) noexcept nogil
-cdef bint drowned(State s, int pattern, int j) noexcept nogil
+cdef bint is_lost_in_noise(State s, int pattern, int j) noexcept nogil
 cdef void take_group(State s, int which, int pattern, int* colour, int group) noexcept nogil
 cdef bint take_column(State s, int which, int pattern, int j) noexcept nogil
-cdef int foretell(State s, double t, double* y, double* yp, double* v, int which,
-                  int pattern) noexcept nogil
+cdef int verify_matrix(State s, double t, double* y, double* yp, double* v, int which,
+                       int pattern) noexcept nogil
 cdef double draw(State s) noexcept nogil
 cdef void estimate_noise(State s, double* y) noexcept nogil

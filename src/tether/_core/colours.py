@@ -17,12 +17,12 @@ if not cython.compiled:
 
 # A change must exceed the round-off by these factors: to be trusted in a column, and to count as
 # unexpected.
-CLEAR = cython.declare(cython.double, 1e5)
-UNFORESEEN = cython.declare(cython.double, 1e2)
+TRUSTED_CHANGE = cython.declare(cython.double, 1e5)
+UNEXPECTED_CHANGE = cython.declare(cython.double, 1e2)
 # Relative error that the prediction of a change may have.
-ROUGH = cython.declare(cython.double, 1e-5)
-LARGER = cython.declare(cython.double, 1e6)
-ENLARGEMENTS = cython.declare(cython.int, 3)
+PREDICTION_RTOL = cython.declare(cython.double, 1e-5)
+ENLARGEMENT = cython.declare(cython.double, 1e6)
+MAX_ENLARGEMENTS = cython.declare(cython.int, 3)
 UNCHANGED = cython.declare(cython.double, 1e-4)
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 
@@ -41,7 +41,7 @@ def use_colours(s):
     s.fy_colours = s.fyp_colours = 0
     s.fy_sparse = s.fyp_sparse = True
     s.calls_saved = 0
-    s.lot = 1
+    s.random_state = 1
     s.pattern_given = False
     return 0
 
@@ -50,7 +50,7 @@ def use_patterns(s: State, fy, fyp):
     """Use the patterns of F_y and F_y' that the user gave."""
     for which, pattern in ((OF_Y, fy), (OF_YP, fyp)):
         if pattern is getattr(s.matrix, "pattern", None):
-            s.matrix.stand_everywhere(which)
+            s.matrix.fill_pattern(which)
         else:
             mark_columns(s, which, pattern.start, pattern.row)
     s.fy_colours = groups_of(s, OF_Y, fy, s.fy_colour, s.array("fy_colour"))
@@ -175,7 +175,7 @@ def try_groups(s, t, y, yp, v, which, pattern, colour, colours):
     if status == OK:
         if not slopes:
             estimate_noise(s, y)
-        status = foretell(s, t, y, yp, v, which, pattern)
+        status = verify_matrix(s, t, y, yp, v, which, pattern)
     if slopes and status != OK:
         s.fyp_constant = False             # there is nothing to compare the next one with
     return status
@@ -200,14 +200,15 @@ def move_farther(s, t, y, yp, v, pattern, colour, group):
     j: cython.int
     trial: cython.int
     status: cython.int = OK
-    any_drowned: cython.bint
-    for trial in range(ENLARGEMENTS):
-        any_drowned = False
+    any_lost: cython.bint
+    for trial in range(MAX_ENLARGEMENTS):
+        any_lost = False
         for j in range(s.n):
-            if colour[j] == group and not is_empty(s, pattern, j) and drowned(s, pattern, j):
-                s.delta[j] *= LARGER
-                any_drowned = True
-        if not any_drowned:
+            if (colour[j] == group and not is_empty(s, pattern, j)
+                    and is_lost_in_noise(s, pattern, j)):
+                s.delta[j] *= ENLARGEMENT
+                any_lost = True
+        if not any_lost:
             break
         status = move_group(s, t, y, yp, v, colour, group)
         if status != OK:
@@ -220,13 +221,13 @@ def is_empty(s, pattern, j):
     return s.matrix.rows_of(pattern, j, s.column_rows) == 0
 
 
-def drowned(s, pattern, j):
+def is_lost_in_noise(s, pattern, j):
     """Tell whether the change of a column exceeds the round-off in none of its rows."""
     i: cython.int
     k: cython.int
     for k in range(s.matrix.rows_of(pattern, j, s.column_rows)):
         i = s.column_rows[k]
-        if fabs(s.scratch[i] - s.r[i]) > CLEAR * s.noise[i]:
+        if fabs(s.scratch[i] - s.r[i]) > TRUSTED_CHANGE * s.noise[i]:
             return False
     return True
 
@@ -247,7 +248,7 @@ def take_column(s, which, pattern, j):
     )
 
 
-def foretell(s, t, y, yp, v, which, pattern):
+def verify_matrix(s, t, y, yp, v, which, pattern):
     """Return NO_CONVERGENCE if the matrix does not predict the effect of moving all unknowns.
 
     Each is moved by a random share of its increment: with the full increments, a change that
@@ -266,7 +267,7 @@ def foretell(s, t, y, yp, v, which, pattern):
     for j in range(n):
         move = s.delta[j] * draw(s)
         if which == OF_YP and is_empty(s, pattern, j):
-            move *= LARGER
+            move *= ENLARGEMENT
         s.unmoved[j] = v[j]
         v[j] += move
         s.scratch[j] = v[j] - s.unmoved[j]
@@ -279,15 +280,15 @@ def foretell(s, t, y, yp, v, which, pattern):
         return status
     for i in range(n):
         change = fabs(s.scratch[i] - s.r[i] - s.expected[i])
-        if change > ROUGH * s.expected_size[i] + UNFORESEEN * s.noise[i]:
+        if change > PREDICTION_RTOL * s.expected_size[i] + UNEXPECTED_CHANGE * s.noise[i]:
             return NO_CONVERGENCE
     return OK
 
 
 def draw(s):
     """Return a pseudo-random number between 0.5 and 1."""
-    s.lot = 16807 * s.lot % 2147483647
-    return 0.5 + s.lot / 4294967294.0
+    s.random_state = 16807 * s.random_state % 2147483647
+    return 0.5 + s.random_state / 4294967294.0
 
 
 def estimate_noise(s, y):

@@ -13,6 +13,6 @@ cdef class Dense(Matrix):
     cdef int* change_start            # entries of F_y that change, column by column
     cdef int* change_row
     cdef void list_changes(self) noexcept nogil
-    cdef signed char* stands
+    cdef signed char* in_pattern
 
 cdef double* storage(Dense d, int which) noexcept nogil

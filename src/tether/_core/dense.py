@@ -266,9 +266,9 @@ class Dense(Matrix):
         self.marks = np.zeros(PATTERNS * self.room, np.int8)
         if cython.compiled:
             view: cython.schar[::1] = self.marks
-            self.stands = cython.address(view[0])
+            self.in_pattern = cython.address(view[0])
         else:
-            self.stands = self.marks
+            self.in_pattern = self.marks
 
     def rows_of(self, pattern, j, rows):
         """List the rows of column j."""
@@ -277,7 +277,7 @@ class Dense(Matrix):
         count: cython.int = 0
         first: cython.longlong = pattern * self.room + j * n
         for i in range(n):
-            if self.stands[first + i]:
+            if self.in_pattern[first + i]:
                 rows[count] = i
                 count += 1
         return count
@@ -288,9 +288,9 @@ class Dense(Matrix):
         i: cython.int
         first: cython.longlong = pattern * self.room + j * n
         for i in range(n):
-            self.stands[first + i] = 0
+            self.in_pattern[first + i] = 0
         for i in range(count):
-            self.stands[first + rows[i]] = 1
+            self.in_pattern[first + rows[i]] = 1
 
     def mark_rows(self, pattern, j, rows, count):
         """Add rows to column j; tell whether one is new."""
@@ -298,8 +298,8 @@ class Dense(Matrix):
         new: cython.bint = False
         first: cython.longlong = pattern * self.room + j * self.n
         for k in range(count):
-            if not self.stands[first + rows[k]]:
-                self.stands[first + rows[k]] = 1
+            if not self.in_pattern[first + rows[k]]:
+                self.in_pattern[first + rows[k]] = 1
                 new = True
         return new
 
@@ -309,7 +309,7 @@ class Dense(Matrix):
         i: cython.int
         first: cython.longlong = pattern * self.room + j * n
         for i in range(n):
-            if self.stands[first + i] and marks[i] != 0.0:
+            if self.in_pattern[first + i] and marks[i] != 0.0:
                 return True
         return False
 

@@ -156,7 +156,7 @@ class Foreign(Sparse):
         matrix = pattern.matrix(values).copy()
         refactor = getattr(self.solver, "refactor", None) if again else None
         try:
-            if refactor is None or not is_done(refactor, matrix):
+            if refactor is None or not try_refactor(refactor, matrix):
                 self.guard.owner = None
                 self.solver.factor(matrix)
         except Exception as error:
@@ -201,7 +201,7 @@ class Foreign(Sparse):
         return stored.open_factors().take(stored.memory[2, : stored.room])
 
 
-def is_done(refactor, matrix):
+def try_refactor(refactor, matrix):
     """Tell whether a solver has renewed its factors; the old pivots may not be usable any more."""
     try:
         refactor(matrix.copy())

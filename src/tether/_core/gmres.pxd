@@ -32,7 +32,7 @@ cdef double by_rows(Gmres f, bint transposed) noexcept nogil
 cdef int extend_space(Gmres f, double left, double target, bint transposed,
                       int most) noexcept nogil
 cdef void combine(Gmres f, int count, bint transposed) noexcept nogil
-cdef void condition(Gmres f, double* out, bint transposed) noexcept nogil
+cdef void apply_preconditioner(Gmres f, double* out, bint transposed) noexcept nogil
 cdef double dot(double* a, double* b, int n) noexcept nogil
 cdef double* direction(Gmres f, int k) noexcept nogil
 cdef double* part(double* array, long long start) noexcept nogil

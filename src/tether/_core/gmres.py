@@ -27,7 +27,7 @@ if not cython.compiled:
 LEFT_OVER = 1e-3
 LEFT = cython.declare(cython.double, LEFT_OVER)
 # A solution with a relative residual above this is a failure.
-TOO_MUCH = cython.declare(cython.double, 0.1)
+FAILED_RESIDUAL = cython.declare(cython.double, 0.1)
 NAN = cython.declare(cython.double, float("nan"))
 # Directions before a restart from the solution so far, and the most in all.
 DIRECTIONS, FEWER, MANY = 50, 20, 100_000         # ... fewer with so many unknowns
@@ -178,7 +178,7 @@ def iterate(f, b, transposed):
             whole = rest
         if rest <= LEFT * whole or count >= MOST:
             break
-        condition(f, f.space, transposed)
+        apply_preconditioner(f, f.space, transposed)
         left = sqrt(dot(f.space, f.space, n))
         if not 0.0 < left <= 1e300:                # also true of NaN
             break
@@ -192,7 +192,7 @@ def iterate(f, b, transposed):
     if not rest <= LEFT * whole:
         f.failures += 1
     for i in range(n):
-        b[i] = f.x[i] if rest <= TOO_MUCH * whole else NAN
+        b[i] = f.x[i] if rest <= FAILED_RESIDUAL * whole else NAN
 
 
 def by_rows(f, transposed):
@@ -234,7 +234,7 @@ def extend_space(f, left, target, transposed, most):
         for i in range(n):
             new[i] = old[i] / weight_of(f, i, transposed)
         f.multiply(new, f.r, transposed)
-        condition(f, new, transposed)
+        apply_preconditioner(f, new, transposed)
         for k in range(j + 1):
             old = direction(f, k)
             h[k] = dot(old, new, n)
@@ -278,7 +278,7 @@ def combine(f, count, transposed):
             f.x[i] += g[k] * v[i] / weight_of(f, i, transposed)
 
 
-def condition(f, out, transposed):
+def apply_preconditioner(f, out, transposed):
     """Set `out` to M^-1 times `f.r`, scaled by the weights; `f.r` is overwritten."""
     i: cython.int
     if transposed:

@@ -2,7 +2,7 @@ from tether._core.adapters cimport evaluate
 from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OF_Y, OF_YP, OK
 from tether._core.colours cimport (
     difference_groups,
-    drowned,
+    is_lost_in_noise,
     estimate_noise,
     group_columns,
     grouping_pays,

@@ -13,11 +13,11 @@ if not cython.compiled:
     from tether._core.codes import NO_CONVERGENCE, NON_FINITE, OF_Y, OF_YP, OK
     from tether._core.colours import (
         difference_groups,
-        drowned,
         estimate_noise,
         group_columns,
         grouping_pays,
         is_empty,
+        is_lost_in_noise,
         move_group,
         note_rows,
         take_column,
@@ -28,11 +28,15 @@ if not cython.compiled:
 ROOT_EPS = cython.declare(cython.double, 1.4901161193847656e-08)  # u^(1/2)
 FLOOR_EPS = cython.declare(cython.double, 1.8189894035458565e-12)  # u^(3/4)
 CUBE_ROOT_EPS = cython.declare(cython.double, 6.055454452393343e-06)  # u^(1/3)
-LARGER = cython.declare(cython.double, 1e6)
-ENLARGEMENTS = cython.declare(cython.int, 3)
-USUAL = cython.declare(cython.double, 1e3)
-TOO_FAR = cython.declare(cython.double, 1e3)
-SEEN = cython.declare(cython.double, 1e4)
+# Factor by which increments are enlarged, and how many times.
+ENLARGEMENT = cython.declare(cython.double, 1e6)
+MAX_ENLARGEMENTS = cython.declare(cython.int, 3)
+# The ratio rtol / atol by default.
+DEFAULT_RATIO = cython.declare(cython.double, 1e3)
+# A floor is too high if it is this many times an unknown's own increment; a change is significant
+# if it is this many times the round-off of its equation.
+FLOOR_TOO_HIGH = cython.declare(cython.double, 1e3)
+SIGNIFICANT = cython.declare(cython.double, 1e4)
 
 
 def use_differences(s):
@@ -114,7 +118,10 @@ def usual_size(s, j):
     """Size of an unknown according to its tolerances alone: 1 with the default ones."""
     if s.atol[j] == 0.0:
         return 1.0
-    return USUAL * s.atol[j] / s.rtol[j] if s.rtol[j] > 0.0 else USUAL * USUAL * USUAL * s.atol[j]
+    return (
+        DEFAULT_RATIO * s.atol[j] / s.rtol[j] if s.rtol[j] > 0.0
+        else DEFAULT_RATIO * DEFAULT_RATIO * DEFAULT_RATIO * s.atol[j]
+    )
 
 
 def refine_fy(s, t, y, yp, y_size):
@@ -138,7 +145,7 @@ def refine_fy(s, t, y, yp, y_size):
     for j in range(n):
         saved = y[j]
         increment = ROOT_EPS * max(fabs(saved), fabs(s.h * yp[j]))
-        if increment == 0.0 or FLOOR_EPS * y_size * s.unit[j] < TOO_FAR * increment:
+        if increment == 0.0 or FLOOR_EPS * y_size * s.unit[j] < FLOOR_TOO_HIGH * increment:
             continue
         if not known:
             estimate_noise(s, y)
@@ -156,7 +163,7 @@ def refine_fy(s, t, y, yp, y_size):
         count = 0
         for i in range(n):
             change = s.scratch[i] - s.r[i]
-            if fabs(change) > SEEN * s.noise[i]:
+            if fabs(change) > SIGNIFICANT * s.noise[i]:
                 s.column_rows[count] = i
                 s.column_values[count] = change / increment
                 count += 1
@@ -183,7 +190,7 @@ def refine_groups(s, t, y, yp, y_size):
     for j in range(s.n):
         increment = ROOT_EPS * max(fabs(y[j]), fabs(s.h * yp[j]))
         s.delta[j] = 0.0                       # nothing to refine
-        if increment != 0.0 and FLOOR_EPS * y_size * s.unit[j] >= TOO_FAR * increment:
+        if increment != 0.0 and FLOOR_EPS * y_size * s.unit[j] >= FLOOR_TOO_HIGH * increment:
             s.delta[j] = (y[j] - increment if s.h * yp[j] < 0.0 else y[j] + increment) - y[j]
             any_left = True
     if not any_left:
@@ -203,7 +210,7 @@ def refine_groups(s, t, y, yp, y_size):
             for k in range(count):
                 i = s.column_rows[k]
                 change = s.scratch[i] - s.r[i]
-                if fabs(change) > SEEN * s.noise[i]:
+                if fabs(change) > SIGNIFICANT * s.noise[i]:
                     s.column_rows[seen] = i
                     s.column_values[seen] = change / s.delta[j]
                     seen += 1
@@ -246,7 +253,7 @@ def difference_slopes(s, t, y, yp):
         if is_empty(s, OF_YP, j):
             absent += 1
             continue
-        if drowned(s, OF_YP, j):
+        if is_lost_in_noise(s, OF_YP, j):
             status = move_slope_farther(s, t, y, yp, j)
             if status != OK:
                 return status
@@ -280,9 +287,9 @@ def move_slope_farther(s, t, y, yp, j):
     trial: cython.int
     status: cython.int = OK
     near: cython.double
-    for trial in range(ENLARGEMENTS):
+    for trial in range(MAX_ENLARGEMENTS):
         near = s.delta[j]
-        s.delta[j] = LARGER * near
+        s.delta[j] = ENLARGEMENT * near
         status = move(s, t, y, yp, yp, j)
         if status == NON_FINITE:           # too far: go back
             s.delta[j] = near
@@ -290,7 +297,7 @@ def move_slope_farther(s, t, y, yp, j):
         if status != OK:
             break
         note_rows(s, OF_YP, j)
-        if not drowned(s, OF_YP, j):
+        if not is_lost_in_noise(s, OF_YP, j):
             break
     return status
 

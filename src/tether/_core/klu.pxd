@@ -43,8 +43,8 @@ cdef class KluFactors(Factors):
     cdef void* numeric
     cdef double first_growth          # growth when the pivots were chosen
     cdef public long long full, again
-    cdef int factor_anew(self, double* values) noexcept nogil
-    cdef bint factor_again(self, double* values) noexcept nogil
-    cdef void give_back(self) noexcept nogil
+    cdef int factor_with_new_pivots(self, double* values) noexcept nogil
+    cdef bint refactor(self, double* values) noexcept nogil
+    cdef void free_factors(self) noexcept nogil
 
 cdef void* pointer_to(object handle, str name) except NULL

@@ -114,15 +114,15 @@ class KluFactors(Factors):
         return "factored by KLU"
 
     def __dealloc__(self):
-        self.give_back()
+        self.free_factors()
         if self.symbolic != cython.NULL:
             self.free_symbolic(cython.address(self.symbolic), self.common)
 
     def forget(self):
         """Choose new pivots the next time."""
-        self.give_back()
+        self.free_factors()
 
-    def give_back(self):
+    def free_factors(self):
         """Free the memory of the factors."""
         self.factored = False
         if self.numeric != cython.NULL:
@@ -137,20 +137,20 @@ class KluFactors(Factors):
         for p in range(self.start[self.n]):
             if not fabs(values[p]) <= 1e300:           # also true of NaN
                 return SINGULAR
-        if self.numeric != cython.NULL and self.factor_again(values):
+        if self.numeric != cython.NULL and self.refactor(values):
             self.again += 1
             return OK
         self.full += 1
-        return self.factor_anew(values)
+        return self.factor_with_new_pivots(values)
 
-    def factor_anew(self, values):
+    def factor_with_new_pivots(self, values):
         """Factor with new pivots."""
-        self.give_back()
+        self.free_factors()
         self.numeric = self.library.factor(
             self.start, self.row, values, self.symbolic, self.common
         )
         if self.numeric == cython.NULL or self.integers[STATUS] != 0:
-            self.give_back()
+            self.free_factors()
             return SINGULAR
         self.library.growth(
             self.start, self.row, values, self.symbolic, self.numeric, self.common
@@ -159,7 +159,7 @@ class KluFactors(Factors):
         self.factored = True
         return OK
 
-    def factor_again(self, values):
+    def refactor(self, values):
         """Factor with the old pivots; tell whether they are still good enough."""
         self.library.refactor(
             self.start, self.row, values, self.symbolic, self.numeric, self.common

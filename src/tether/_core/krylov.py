@@ -14,7 +14,7 @@ if not cython.compiled:
     from tether._core.gmres import Gmres, ask_user, weight_of
 
 # A pivot smaller than this share of its row is replaced: incomplete factors need not be exact.
-SMALLEST = cython.declare(cython.double, 1e-6)
+SMALLEST_PIVOT = cython.declare(cython.double, 1e-6)
 # With more unknowns than this, matching by the size of entries may take quadratic time.
 LARGEST_MATCHING = 100_000
 
@@ -249,7 +249,7 @@ def eliminate_within(f):
         if largest == 0.0:
             return SINGULAR
         pivot = lu[f.diagonal[i]]
-        largest *= SMALLEST * weight_of(f, i, False)
+        largest *= SMALLEST_PIVOT * weight_of(f, i, False)
         if not fabs(pivot) >= largest:
             f.replaced += 1
             pivot = -largest if pivot < 0.0 else largest

@@ -6,7 +6,7 @@ cdef class Matrix:
     cdef public int n
     cdef public long long room
     cdef public dict arrays
-    cdef public bint follows          # products are those at the point noted last
+    cdef public bint has_no_entries   # products are those at the point noted last
     cdef public bint failed
     cdef public object error
     cdef double* fy

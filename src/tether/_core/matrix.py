@@ -61,7 +61,7 @@ class Matrix:
         Arrays that `State.array` returns by name.
     changes : bool
         Whether an entry of F_y may change from one Jacobian to the next.
-    follows : bool
+    has_no_entries : bool
         Whether no entries are stored, and products are those at the point noted last.
     failed, error : bool, Exception
         Whether a user's linear solver has raised an exception, and the exception. Until that is
@@ -69,7 +69,7 @@ class Matrix:
     """
 
     if not cython.compiled:
-        follows, changes = False, True
+        has_no_entries, changes = False, True
 
     # --- the Jacobians as a whole, from Python
 

@@ -21,7 +21,7 @@ cdef class Directional(Gmres):
 
 cdef class MatrixFree(Matrix):
     cdef public Directional lu
-    cdef void pass_on(self) noexcept nogil
+    cdef void take_error(self) noexcept nogil
 
 cdef void difference(Directional f, double* x, double of_y, double of_yp,
                      double* out) noexcept nogil

@@ -169,7 +169,7 @@ class MatrixFree(Matrix):
     """
 
     def __init__(self, n, user=None):
-        self.n, self.room, self.arrays, self.follows = n, 0, {}, True
+        self.n, self.room, self.arrays, self.has_no_entries = n, 0, {}, True
         self.lu = Directional(n, user)
 
     @property
@@ -188,7 +188,7 @@ class MatrixFree(Matrix):
             self.lu.multiply(x, self.lu.r, False)
         for i in range(self.n):
             out[i] += self.lu.r[i]
-        self.pass_on()
+        self.take_error()
 
     def assemble(self, c):
         """Let products be those of F_y + c F_y'."""
@@ -205,15 +205,15 @@ class MatrixFree(Matrix):
             with cython.gil:
                 status = self.lu.call_factor()
         self.lu.factored = status == OK
-        self.pass_on()
+        self.take_error()
         return status
 
     def solve(self, b):
         """Solve in place by iteration."""
         self.lu.solve(b)
-        self.pass_on()
+        self.take_error()
 
-    def pass_on(self):
+    def take_error(self):
         """Take over an exception of the user's function or object."""
         if self.lu.failed or self.lu.interrupted:
             with cython.gil:
@@ -242,7 +242,7 @@ def use_directions(s: State):
     """Let a state whose matrix is a `MatrixFree` work without its entries."""
     cython.cast(MatrixFree, s.matrix).lu.state = s
     s.jacobian = note_point
-    s.lot = 1
+    s.random_state = 1
 
 
 def increment_at(s: State, t, y, yp, r, c, fresh):

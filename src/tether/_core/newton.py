@@ -93,8 +93,8 @@ def correct_with_factors(s):
         if status != OK:
             return status
         if needs_factor(s):
-            status = set_up(s, not s.jacobian_exists or is_old(s) or s.matrix.follows)
-        elif s.matrix.follows:
+            status = set_up(s, not s.jacobian_exists or is_old(s) or s.matrix.has_no_entries)
+        elif s.matrix.has_no_entries:
             status = s.jacobian(s, s.t_new, s.y, s.yp)
             s.matrix.assemble(s.cj)
         if status == OK:
@@ -238,7 +238,7 @@ def iterate(s):
     last: cython.double = 1.0
     rate: cython.double = 0.0
     # The factors belong to another cj: this makes the increment right on average.
-    damping: cython.double = 1.0 if s.matrix.follows else 2.0 / (1.0 + s.cj / s.cj_factored)
+    damping: cython.double = 1.0 if s.matrix.has_no_entries else 2.0 / (1.0 + s.cj / s.cj_factored)
     checks: cython.bint = checks_matrix(s)
     judges: cython.bint = s.renewals < MAX_RENEWALS and judges_matrix(s)
     suspicious: cython.bint = False

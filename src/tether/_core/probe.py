@@ -47,7 +47,7 @@ def jacobian_at(s: State, t, y, yp, r=None):
     NO_CONVERGENCE.
     """
     status = matrices_at(s, t, y, yp, r)
-    if s.matrix.follows:
+    if s.matrix.has_no_entries:
         return NO_CONVERGENCE, UNKNOWN, UNKNOWN
     fy, fyp = s.matrix.get(OF_Y), s.matrix.get(OF_YP)
     if status == OK and hasattr(fy, "toarray") and s.n > MOST_FULL:

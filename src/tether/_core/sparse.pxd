@@ -20,14 +20,14 @@ cdef class Sparse(Matrix):
     cdef object rest
     cdef double* left                 # residual of a solution
     cdef double* weight               # of the unknowns
-    cdef signed char* stands
+    cdef signed char* in_pattern
     cdef Sparse split                 # stores B with a basis ...
     cdef bint mixed                   # ... if that was assembled last
     cdef bint iterates                # lu solves by iteration
     cdef bint exactly                 # ... but the matrix assembled last is factored completely
     cdef SparseLU exact
     cdef ByRows by_rows
-    cdef void pass_on(self) noexcept nogil
+    cdef void take_error(self) noexcept nogil
 
 cdef double* entries_of(Sparse m, int which) noexcept nogil
 cdef int* starts_of(Sparse m, int which) noexcept nogil

@@ -294,9 +294,9 @@ class Sparse(Matrix):
         flat = self.marks.reshape(-1)
         if cython.compiled:
             view: cython.schar[::1] = flat
-            self.stands = cython.address(view[0])
+            self.in_pattern = cython.address(view[0])
         else:
-            self.stands = flat
+            self.in_pattern = flat
 
     def rows_of(self, pattern, j, rows):
         """List the rows of column j."""
@@ -304,7 +304,7 @@ class Sparse(Matrix):
         count: cython.int = 0
         first: cython.longlong = pattern * self.room
         for p in range(self.start[j], self.start[j + 1]):
-            if self.stands[first + p]:
+            if self.in_pattern[first + p]:
                 rows[count] = self.row[p]
                 count += 1
         return count
@@ -314,7 +314,7 @@ class Sparse(Matrix):
         p: cython.int
         first: cython.longlong = pattern * self.room
         for p in range(self.start[j], self.start[j + 1]):
-            self.stands[first + p] = 0
+            self.in_pattern[first + p] = 0
         self.mark_rows(pattern, j, rows, count)
 
     def mark_rows(self, pattern, j, rows, count):
@@ -328,8 +328,8 @@ class Sparse(Matrix):
         first = pattern * self.room
         for k in range(count):
             p = find(self, j, rows[k])
-            if not self.stands[first + p]:
-                self.stands[first + p] = 1
+            if not self.in_pattern[first + p]:
+                self.in_pattern[first + p] = 1
                 new = True
         return new
 
@@ -338,7 +338,7 @@ class Sparse(Matrix):
         p: cython.int
         first: cython.longlong = pattern * self.room
         for p in range(self.start[j], self.start[j + 1]):
-            if self.stands[first + p] and marks[self.row[p]] != 0.0:
+            if self.in_pattern[first + p] and marks[self.row[p]] != 0.0:
                 return True
         return False
 
@@ -352,14 +352,14 @@ class Sparse(Matrix):
         entries: cython.p_double = entries_of(self, which)
         for p in range(self.start[j], self.start[j + 1]):
             entry = 0.0
-            if self.stands[first + p]:
+            if self.in_pattern[first + p]:
                 entry = (moved[self.row[p]] - unmoved[self.row[p]]) / delta
                 size = max(size, fabs(entry))
             change = max(change, fabs(entry - entries[p]))
             entries[p] = entry
         return change > share * size
 
-    def stand_everywhere(self, pattern):
+    def fill_pattern(self, pattern):
         """Let a pattern have all stored entries."""
         self.marks[pattern] = 1
 
@@ -473,7 +473,7 @@ class Sparse(Matrix):
                     return SINGULAR
         self.lu.weigh(self.weight)
         status: cython.int = self.lu.factor(self.made)
-        self.pass_on()
+        self.take_error()
         return status
 
     def solve(self, b):
@@ -484,9 +484,9 @@ class Sparse(Matrix):
             self.exact.solve(b)
         else:
             self.lu.solve(b)
-            self.pass_on()
+            self.take_error()
 
-    def pass_on(self):
+    def take_error(self):
         """Take over an exception of a user's object."""
         if self.lu.failed:
             with cython.gil:

@@ -33,8 +33,8 @@ cdef class SparseLU(Factors):
 
 cdef object order_by_levels(object pattern)
 cdef void scale_rows(SparseLU f, double* values) noexcept nogil
-cdef int factor_anew(SparseLU f, double* values) noexcept nogil
-cdef int factor_again(SparseLU f, double* values) noexcept nogil
+cdef int factor_with_new_pivots(SparseLU f, double* values) noexcept nogil
+cdef int refactor(SparseLU f, double* values) noexcept nogil
 cdef int find_reach(SparseLU f, int column, int k) noexcept nogil
 cdef int search_from(SparseLU f, int row, int k, int top) noexcept nogil
 cdef int choose_pivot(SparseLU f, int top, int column) noexcept nogil

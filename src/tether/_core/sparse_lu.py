@@ -29,15 +29,15 @@ if not cython.compiled:
 PREFERRED = cython.declare(cython.double, 1e-3)
 STRICT = cython.declare(cython.double, 0.1)
 # ... and an earlier pivot is used again unless it is smaller than this share.
-KEPT = cython.declare(cython.double, 1e-4)
+REUSED = cython.declare(cython.double, 1e-4)
 # Entries may grow by the first factor during elimination; with pivots that are used again also by
 # the second, compared with when these were chosen.
-GROWTH = cython.declare(cython.double, 500.0)
-GROWTH_AGAIN = cython.declare(cython.double, 10.0)
+MAX_GROWTH = cython.declare(cython.double, 500.0)
+REUSED_GROWTH = cython.declare(cython.double, 10.0)
 # Factors are first given room for this many times the entries of the matrix.
 FIRST_ROOM = 4
 # Up to this many columns, with at most so many entries each on average, are eliminated by levels.
-MOST_LEVELLED, SHORT = 10_000, 8
+MOST_LEVELLED, SHORT_COLUMN = 10_000, 8
 
 
 class SparseLU(Factors):
@@ -125,16 +125,16 @@ class SparseLU(Factors):
 
     def factor(self, values):
         """Factor the matrix with these entries; return OK or SINGULAR."""
-        if self.factored and factor_again(self, values) == OK:
+        if self.factored and refactor(self, values) == OK:
             self.again += 1
             return OK
         self.full += 1
         scale_rows(self, values)
-        self.factored = factor_anew(self, values) == OK
-        if not self.strict and not (self.factored and self.growth <= GROWTH):
+        self.factored = factor_with_new_pivots(self, values) == OK
+        if not self.strict and not (self.factored and self.growth <= MAX_GROWTH):
             self.strict = True
-            self.factored = factor_anew(self, values) == OK
-        self.most_growth = max(GROWTH, GROWTH_AGAIN * self.growth)
+            self.factored = factor_with_new_pivots(self, values) == OK
+        self.most_growth = max(MAX_GROWTH, REUSED_GROWTH * self.growth)
         return OK if self.factored else SINGULAR
 
     def solve(self, b):
@@ -199,7 +199,7 @@ def order_by_levels(pattern):
     """
     if not pattern.is_levelled and pattern.n <= MOST_LEVELLED:
         factors = SparseLU(pattern, levelled=False)
-        if factors.take(pattern.regular_values) and factors.entries <= SHORT * pattern.n:
+        if factors.take(pattern.regular_values) and factors.entries <= SHORT_COLUMN * pattern.n:
             order, preferred = pattern.elimination
             pattern.elimination = order[np.argsort(factors.levels, kind="stable")], preferred
         pattern.is_levelled = True
@@ -230,7 +230,7 @@ def scale_rows(f, values):
             f.scale[i] = 1.0
 
 
-def factor_anew(f, values):
+def factor_with_new_pivots(f, values):
     """Determine pattern, pivots and values of the factors."""
     n: cython.int = f.n
     i: cython.int
@@ -367,7 +367,7 @@ def choose_pivot(f, top, column):
     return pivot
 
 
-def factor_again(f, values):
+def refactor(f, values):
     """Compute the values of the factors on their pattern; SINGULAR: other pivots are needed."""
     n: cython.int = f.n
     j: cython.int
@@ -410,7 +410,7 @@ def factor_again(f, values):
         f.inverse[k] = inverse
         growth = max(growth, largest)
         # also true of NaN and infinity
-        if not (fabs(pivot) > 0.0 and fabs(pivot) <= 1e300 and largest * KEPT <= fabs(pivot)):
+        if not (fabs(pivot) > 0.0 and fabs(pivot) <= 1e300 and largest * REUSED <= fabs(pivot)):
             return SINGULAR
     return OK if growth <= f.most_growth else SINGULAR
 

@@ -9,7 +9,7 @@ cdef int difference_sparse(State s, double t, double* y, double* yp, bint slopes
 cdef int find_and_difference(State s, double t, double* y, double* yp, double* v, int which,
                              int* colour) noexcept nogil
 cdef int find_rows(State s, double t, double* y, double* yp, double* v, int* colour) noexcept nogil
-cdef int divide(State s, double t, double* y, double* yp, double* v, int* colour,
-                int parts, bint first) noexcept nogil
+cdef int rule_out(State s, double t, double* y, double* yp, double* v, int* colour,
+                  int parts, bint first) noexcept nogil
 cdef int changed_among(State s, int j) noexcept nogil
 cdef int look_for_absent(State s, double t, double* y, double* yp) noexcept nogil

@@ -22,10 +22,10 @@ if not cython.compiled:
     )
 
 DIVISIONS = cython.declare(cython.int, 3)
-LARGER = cython.declare(cython.double, 1e6)
-ENLARGEMENTS = cython.declare(cython.int, 3)
+ENLARGEMENT = cython.declare(cython.double, 1e6)
+MAX_ENLARGEMENTS = cython.declare(cython.int, 3)
 # With fewer columns there is nothing to gain.
-MANY = cython.declare(cython.int, 40)
+FEWEST_COLUMNS = cython.declare(cython.int, 40)
 
 
 def difference_sparse(s, t, y, yp, slopes):
@@ -34,7 +34,7 @@ def difference_sparse(s, t, y, yp, slopes):
     A positive status means that this does not work; it will not be tried again.
     """
     status: cython.int = NO_CONVERGENCE
-    if s.n < MANY or s.pattern_given:      # a given one is wrong in few places: go column by column
+    if s.n < FEWEST_COLUMNS or s.pattern_given:    # which is wrong in few places: go by columns
         return status
     if slopes:
         if s.fyp_sparse:
@@ -88,7 +88,7 @@ def find_rows(s, t, y, yp, v, colour):
     for division in range(DIVISIONS):
         for j in range(n):
             colour[j] = j % parts
-        status = divide(s, t, y, yp, v, colour, parts, division == 0)
+        status = rule_out(s, t, y, yp, v, colour, parts, division == 0)
         if status != OK:
             break
         parts += 1
@@ -101,7 +101,7 @@ def find_rows(s, t, y, yp, v, colour):
     return NO_CONVERGENCE if status == OK and groups == 0 else status
 
 
-def divide(s, t, y, yp, v, colour, parts, first):
+def rule_out(s, t, y, yp, v, colour, parts, first):
     """Remove the candidates that a division rules out; give up if a row is too full.
 
     In the first division everything that changes is a candidate.
@@ -156,8 +156,8 @@ def look_for_absent(s, t, y, yp):
     trial: cython.int
     status: cython.int
     farther: cython.double = 1.0
-    for trial in range(ENLARGEMENTS):
-        farther *= LARGER
+    for trial in range(MAX_ENLARGEMENTS):
+        farther *= ENLARGEMENT
         for j in range(s.n):
             s.unmoved[j] = yp[j]
             if is_empty(s, OF_YP, j):

@@ -142,7 +142,7 @@ cdef class State:
     cdef public int fy_colours        # number of groups; 0: columns are taken one by one
     cdef public int fyp_colours
     cdef public long long calls_saved  # ... by groups, less those spent in vain
-    cdef long long lot
+    cdef long long random_state
     cdef double* delta                # increments of the columns
     cdef double* unmoved
     cdef double* expected             # change of each residual ...

@@ -269,7 +269,7 @@ class State:
     @property
     def with_slopes(self):
         """Which unknowns have a derivative in the equations, by the last Jacobian."""
-        if self.matrix.follows:        # unknown
+        if self.matrix.has_no_entries:        # unknown
             return np.ones(self.n, bool)
         return abs(self.matrix.get(OF_YP)).sum(axis=0) != 0.0
 

@@ -137,7 +137,7 @@ def _start(driver: Driver) -> str:
     raise_users(s)
     if status != 0:
         return "the residual is not finite at the start that was assumed to be consistent"
-    if s.matrix.follows:
+    if s.matrix.has_no_entries:
         return ""                      # without matrices it is not known what tolerances allow
     fy, fyp = (abs(s.matrix.get(which)) for which in (codes.OF_Y, codes.OF_YP))
     tolerance = s.tolerances

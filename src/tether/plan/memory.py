@@ -58,7 +58,7 @@ def new_state(model: Model, options: Options) -> State:
 
         state.linear_error = LEFT_OVER
     if options.scaling != "none":
-        if matrix.follows:
+        if matrix.has_no_entries:
             raise ValueError(
                 f"scaling={options.scaling!r} needs the entries of the matrix, which are not made "
                 "here: pass jac_sparsity, or leave scaling out"

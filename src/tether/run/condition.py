@@ -19,7 +19,7 @@ def condition_number(state: State) -> float:
     The matrix is the one that was factored, including any scaling.
     """
     c = state.cj_factored
-    if c == 0.0 or state.matrix.follows:
+    if c == 0.0 or state.matrix.has_no_entries:
         return math.nan
     matrix = state.matrix.get(OF_Y) + c * state.matrix.get(OF_YP)
     if state.scaling_mode:

@@ -205,7 +205,7 @@ class Integration:
         words = self.model.how
         if self.model.plan is None and self.note:
             words += f": {self.note}"
-        if isinstance(self.state.matrix, Sparse) or self.state.matrix.follows:
+        if isinstance(self.state.matrix, Sparse) or self.state.matrix.has_no_entries:
             words += f"; {self.state.matrix.words}"
         return words + (f"; the structure changed {times}" if self.plans > 1 else "")
 

@@ -69,7 +69,7 @@ def make_consistent(
     singular: then the index is above 1.
     """
     known = yp is not None and not guessed
-    if state.matrix.follows:
+    if state.matrix.has_no_entries:
         from tether.start.by_steps import consistent_by_steps  # late, to save time
 
         return consistent_by_steps(state, t, y, yp, time_scale(state, t), known)

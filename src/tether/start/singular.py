@@ -28,7 +28,7 @@ SHIFTS = (0.05, 0.005, 0.0)
 
 def singular_start(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Start | None:
     """Return a failed start if the equations determine no unique solution near a point."""
-    if state.n <= LARGE or state.matrix.follows:
+    if state.n <= LARGE or state.matrix.has_no_entries:
         return None
     pencil = singular_beside(state, t, y, yp)
     if pencil is None:
