@@ -53,7 +53,7 @@ HOT = {
     "machine": ["run_segment", "powi", "modulo", "smaller", "larger", "sign", "piecewise",
                 "take_point", "is_at", "fill", "values_at", "fill_entries", "write_static",
                 "entries_at", "rows_at", "machine_residual", "machine_jacobian", "machine_events",
-                "finite_or_not", "machine_constraint", "machine_constraint_jacobian"],
+                "check_finite", "machine_constraint", "machine_constraint_jacobian"],
     "native": ["native_values", "native_entries", "native_rows", "native_residual",
                "native_jacobian", "native_events", "native_constraint",
                "native_constraint_jacobian"],

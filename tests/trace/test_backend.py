@@ -128,7 +128,7 @@ def test_events_and_constraints():
         assert events.evaluate_events(s) == 0
         assert s.array("g_old").tolist() == [12.0]
         s.array("y")[:] = [2.0, math.nan]
-        assert events.evaluate_events(s) == tether._core.codes.UNCLEAR
+        assert events.evaluate_events(s) == tether._core.codes.NO_EVENT_VALUE
         runner = backend.new()
         function, jacobian, data = runner.constraint_addresses()
         y, g, gy = np.array([2.0, 3.0]), np.zeros(1), np.full(2, np.nan)

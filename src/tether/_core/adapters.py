@@ -48,8 +48,8 @@ def pass_or_refuse(s, error, t, y, yp):
     ):
         s.error = error
         return USER_EXCEPTION
-    s.outside = error, error.__traceback__
-    s.outside_step = s.steps
+    s.trial_error = error, error.__traceback__
+    s.trial_error_step = s.steps
     error.__traceback__ = None
     return NON_FINITE
 
@@ -75,11 +75,11 @@ def take_refusal(s: State):
 
     None if no function raised one in that attempt.
     """
-    if s.outside is None:
+    if s.trial_error is None:
         return None
-    error, traceback = s.outside
-    s.outside = None
-    return error.with_traceback(traceback) if s.outside_step == s.steps else None
+    error, traceback = s.trial_error
+    s.trial_error = None
+    return error.with_traceback(traceback) if s.trial_error_step == s.steps else None
 
 
 def evaluate(s, t, y, yp, out):
@@ -350,12 +350,12 @@ def python_events(
     return OK
 
 
-def use_python_residual(s: State, fun, args, fills, is_dear=True):
+def use_python_residual(s: State, fun, args, fills, is_expensive=True):
     """Let the state call a Python residual; if it is expensive, use guesses to save calls."""
     s.residual_adapter = PythonResidual(fun, s.n, args, fills)
     s.residual = python_residual
     s.python_residual = True
-    if is_dear:
+    if is_expensive:
         use_guesses(s)
 
 

@@ -20,7 +20,7 @@ cdef enum:
     STORE_FULL = 22
     EVENT_FOUND = 23
     PUZZLED = 24                # the error test keeps failing, or the constraints' rank changed
-    UNCLEAR = 25                # an event's program gives NaN: call its function, which may raise
+    NO_EVENT_VALUE = 25         # a program of events gives NaN: call the functions, which may raise
     TO_COMPARE = 26             # time to compare the program with the function it was traced from
     # A start that needs no correction.
     AS_GIVEN = 30

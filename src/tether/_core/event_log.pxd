@@ -1,6 +1,6 @@
 from tether._core.arrays cimport address
 from tether._core.codes cimport OK
-from tether._core.events cimport crossed, find_time, look_on
+from tether._core.events cimport crossed, find_time, keep_event_values
 from tether._core.interpolate cimport interpolate
 from tether._core.machine cimport Machine, take_args
 from tether._core.native cimport Native, take_native_args

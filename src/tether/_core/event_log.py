@@ -157,7 +157,7 @@ def go_on(log, s):
     """Keep the step, and watch the events from its end on."""
     i: cython.int
     store(s)
-    look_on(s)
+    keep_event_values(s)
     for i in range(s.n_events):
         if log.reported[i] != 0.0 and s.g_new[i] == 0.0:
             s.g_old[i] = NAN

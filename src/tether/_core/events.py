@@ -44,7 +44,7 @@ def one_happened(s):
     for i in range(s.n_events):
         if not rests(s, i) and crossed(s.g_old[i], s.g_new[i], s.g_direction[i]):
             return True
-    look_on(s)
+    keep_event_values(s)
     return False
 
 
@@ -53,7 +53,7 @@ def rests(s, i):
     return fabs(s.g_new[i]) <= s.g_rest[i]
 
 
-def look_on(s: State):
+def keep_event_values(s: State):
     """Compare signs with the new values from now on, except for functions that rest at zero.
 
     What counted as zero for one that has moved away is kept, negated, until it is far away.

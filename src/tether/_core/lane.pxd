@@ -51,7 +51,7 @@ cdef class Lane:
     cdef double* yp_start
     cdef double* change
     cdef double* guessed              # nonzero: may be replaced without notice
-    cdef double* asked                # nonzero: wanted between the steps
+    cdef double* wanted               # nonzero: wanted between the steps
     cdef double* g_before
     cdef double* pairs
     cdef double* shifts
@@ -73,7 +73,7 @@ cdef bint go_onto_constraints(Lane lane, State s) noexcept nogil
 cdef bint moves_what_evolves(Lane lane, State s) noexcept nogil
 cdef bint move_to_start(Lane lane, State s) noexcept nogil
 cdef bint signs_are_kept(Lane lane, State s, double* y0) noexcept nogil
-cdef void ask_between(Lane lane, State s) noexcept nogil
+cdef void want_between(Lane lane, State s) noexcept nogil
 cdef double choose_first_step(Lane lane, State s) noexcept nogil
 cdef bint is_beyond_doubt(Lane lane, State s) noexcept nogil
 cdef void hand_over(Lane lane, State s, bint is_cut, double* y_end, double* yp_end, double* t_end,

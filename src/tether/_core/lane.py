@@ -23,10 +23,10 @@ COUNTS = (
     "steps", "nfev", "njev", "nlu", "iterations", "error_test_failures", "convergence_failures",
     "projections",
 )
-LEG = cython.declare(cython.longlong, 1000)            # steps between looks at `stop`
+BATCH_STEPS = cython.declare(cython.longlong, 1000)    # steps between looks at `stop`
 # `tether.start`: residuals that a projected start may have left, and changes that count as none.
-STILL_THERE = cython.declare(cython.double, 1e-3)
-LEFT_OVER = cython.declare(cython.double, 1e-10)
+RESIDUAL_SHARE = cython.declare(cython.double, 1e-3)
+RESIDUAL_ROUND_OFF = cython.declare(cython.double, 1e-10)
 NO_CHANGE = cython.declare(cython.double, 1e-6)
 SHARE_OF_SPAN = cython.declare(cython.double, 1e-3)
 TARGET = cython.declare(cython.double, 0.25)
@@ -65,7 +65,7 @@ class Lane:
         First row of the constraints that keep their starting values.
     determined : ndarray of bool
         Unknowns whose starting values may be replaced without notice.
-    asked : ndarray of bool
+    wanted : ndarray of bool
         Unknowns that are wanted between the steps.
     is_reduced, must_hold, slopes_given : bool
         Whether the equations were reduced, whether they imply all constraints, and whether y' is
@@ -79,7 +79,7 @@ class Lane:
 
     def __init__(
         self, s, runner, search, n_user, t0, times, first_step, most_steps, first_invariant,
-        determined, asked, is_reduced, must_hold, slopes_given, heights=None, sizes=None,
+        determined, wanted, is_reduced, must_hold, slopes_given, heights=None, sizes=None,
         stops_after=None,
     ):
         self.s, self.c, self.runner = s, search, runner
@@ -103,14 +103,14 @@ class Lane:
         n: cython.int = s.n
         self.own = np.zeros(5 * s.n + s.n_constraints + 3 * self.n_surfaces)
         self.own[3 * s.n : 3 * s.n + n_user] = determined
-        self.own[4 * s.n : 4 * s.n + n_user] = asked
-        self.between = np.any(asked)
+        self.own[4 * s.n : 4 * s.n + n_user] = wanted
+        self.between = np.any(wanted)
         self.y_start = address(self.own)
         self.yp_start = self.y_start + n
         self.change = self.yp_start + n
         self.guessed = self.change + n
-        self.asked = self.guessed + n
-        self.g_before = self.asked + n
+        self.wanted = self.guessed + n
+        self.g_before = self.wanted + n
         self.pairs = self.g_before + self.s.n_constraints
         self.shifts = self.pairs + 2 * self.n_surfaces
         self.keep_memory()
@@ -246,7 +246,7 @@ def run_on(lane, s, member, stop):
     while status == PAUSED and s.steps < lane.most_steps:
         if stop[0] != 0:
             return NOT_YET_CODE
-        status = run(s, min(lane.most_steps - s.steps, LEG))
+        status = run(s, min(lane.most_steps - s.steps, BATCH_STEPS))
         if status == EVENT_FOUND:
             if s.n_surfaces > 0 and passed_surface(s):
                 return ON_THE_WAY_CODE
@@ -371,7 +371,7 @@ def begin_member(lane, s, y0, yp0, moved):
     if not signs_are_kept(lane, s, y0):
         return False
     if lane.between:
-        ask_between(lane, s)
+        want_between(lane, s)
     h = lane.first_step if lane.first_step > 0.0 else choose_first_step(lane, s)
     if begin_at(s, lane.t0, lane.y_start, lane.yp_start, h) != OK:
         return False
@@ -418,7 +418,9 @@ def go_onto_constraints(lane, s):
         round_off = 0.0
         for j in range(n):
             round_off += fabs(s.gy[i * n + j]) * (fabs(lane.y_start[j]) + s.tolerance[j])
-        if not fabs(s.g[i]) <= max(STILL_THERE * fabs(lane.g_before[i]), LEFT_OVER * round_off):
+        if not fabs(s.g[i]) <= max(
+            RESIDUAL_SHARE * fabs(lane.g_before[i]), RESIDUAL_ROUND_OFF * round_off
+        ):
             return False
         s.g[i] = 0.0
     return weighted_norm(s, lane.change, s.weight, MAX_NORM) <= 1.0
@@ -456,12 +458,12 @@ def signs_are_kept(lane, s, y0):
     return True
 
 
-def ask_between(lane, s):
+def want_between(lane, s):
     """Mark unknowns that are wanted between the steps; with 2 those known to have no slope."""
     j: cython.int
     s.interpolated = False
     for j in range(s.n):
-        s.wanted[j] = 1 if lane.asked[j] != 0.0 else 0
+        s.wanted[j] = 1 if lane.wanted[j] != 0.0 else 0
         if s.jacobian_exists:
             if s.matrix.column(OF_YP, j, s.column_rows, s.column_values) == 0:
                 s.wanted[j] *= 2

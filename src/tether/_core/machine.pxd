@@ -28,7 +28,7 @@ from libc.math cimport (
 )
 
 from tether._core.arrays cimport address
-from tether._core.codes cimport OK, UNCLEAR
+from tether._core.codes cimport OK, NO_EVENT_VALUE
 from tether._core.opcodes cimport *
 from tether._core.runner cimport addresses_of, keep
 from tether._core.special cimport special
@@ -84,7 +84,7 @@ cdef void entries_at(Machine m, double t, double* y, double* yp, double* fy,
 cdef void rows_at(Machine m, double t, double* y, double* gy) noexcept nogil
 cdef int machine_residual(State s, double t, double* y, double* yp, double* out) noexcept nogil
 cdef int machine_jacobian(State s, double t, double* y, double* yp) noexcept nogil
-cdef int finite_or_not(double* values, int n) noexcept nogil
+cdef int check_finite(double* values, int n) noexcept nogil
 cdef int machine_events(State s, double t, double* y, double* yp, double* g) noexcept nogil
 cdef void machine_constraint(double t, double* y, double* g, void* machine) noexcept nogil
 cdef void machine_constraint_jacobian(double t, double* y, double* gy,

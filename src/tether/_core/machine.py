@@ -13,7 +13,7 @@ from tether._core.runner import check_fit, check_reach, reach_of, vector
 
 if not cython.compiled:
     from tether._core.arrays import address
-    from tether._core.codes import OK, UNCLEAR
+    from tether._core.codes import NO_EVENT_VALUE, OK
     from tether._core.libm import *
     from tether._core.opcodes import *
     from tether._core.runner import addresses_of, keep
@@ -499,16 +499,16 @@ def machine_jacobian(s, t, y, yp):
 def machine_events(s, t, y, yp, g):
     """Event functions by the machine in `s.events_adapter`."""
     values_at(cython.cast(Machine, s.events_adapter), t, y, yp, g)
-    return finite_or_not(g, s.n_events)
+    return check_finite(g, s.n_events)
 
 
-def finite_or_not(values, n):
-    """Return OK, or UNCLEAR if a value is NaN or infinite: its function may raise there."""
+def check_finite(values, n):
+    """Return OK, or NO_EVENT_VALUE if a value is NaN or infinite: its function may raise there."""
     i: cython.int
     probe: cython.double = 0.0
     for i in range(n):
         probe += 0.0 * values[i]
-    return OK if probe == 0.0 else UNCLEAR
+    return OK if probe == 0.0 else NO_EVENT_VALUE
 
 
 def machine_constraint(t, y, g, machine):

@@ -1,6 +1,6 @@
 from tether._core.arrays cimport address
 from tether._core.codes cimport OK
-from tether._core.machine cimport finite_or_not
+from tether._core.machine cimport check_finite
 from tether._core.runner cimport addresses_of
 from tether._core.state cimport State
 

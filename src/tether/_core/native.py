@@ -13,7 +13,7 @@ from tether._core.runner import check_fit, check_reach, reach_of, vector
 if not cython.compiled:
     from tether._core.arrays import address
     from tether._core.codes import OK
-    from tether._core.machine import finite_or_not
+    from tether._core.machine import check_finite
     from tether._core.runner import addresses_of
     from tether._core.state import State
 
@@ -164,7 +164,7 @@ def native_jacobian(s, t, y, yp):
 def native_events(s, t, y, yp, g):
     """Event functions by the compiled program in `s.events_adapter`."""
     native_values(cython.cast(Native, s.events_adapter), t, y, yp, g)
-    return finite_or_not(g, s.n_events)
+    return check_finite(g, s.n_events)
 
 
 def native_constraint(t, y, g, native):

@@ -1,6 +1,6 @@
 from tether._core.arrays cimport address, integer_address
 
-cdef class Workplace:
+cdef class Workspace:
     cdef int n, m, lines
     cdef bint loses_digits            # whether F_y + c F_y' does
     cdef list arrays, integers        # own the memory behind the pointers
@@ -26,11 +26,11 @@ cdef class Workplace:
 cdef void factor(double* a, int* pivot, int n) noexcept nogil
 cdef void solve(double* a, int* pivot, int n, double* b, int lines) noexcept nogil
 cdef void solve_transposed(double* a, int* pivot, int n, double* b) noexcept nogil
-cdef void fill(Workplace w, double* values, Py_ssize_t first) noexcept nogil
-cdef void prepare(Workplace w, double c) noexcept nogil
-cdef void solve_projection(Workplace w, int lines) noexcept nogil
-cdef void take_out_past(Workplace w, double[:, :, ::1] tangents, Py_ssize_t row,
+cdef void fill(Workspace w, double* values, Py_ssize_t first) noexcept nogil
+cdef void prepare(Workspace w, double c) noexcept nogil
+cdef void solve_projection(Workspace w, int lines) noexcept nogil
+cdef void subtract_past(Workspace w, double[:, :, ::1] tangents, Py_ssize_t row,
                         double[:, ::1] shares, Py_ssize_t step) noexcept nogil
-cdef void take_step(Workplace w, double* new, double* old, double c) noexcept nogil
-cdef void solve_well_transposed(Workplace w, double* b, double c) noexcept nogil
-cdef void take_back_projection(Workplace w, double* b) noexcept nogil
+cdef void take_step(Workspace w, double* new, double* old, double c) noexcept nogil
+cdef void solve_well_transposed(Workspace w, double* b, double c) noexcept nogil
+cdef void apply_transposed_projection(Workspace w, double* b) noexcept nogil

@@ -20,7 +20,7 @@ WIDTH = cython.declare(cython.int, 8)  # coefficients of a step of order 6
 # Length left of a constraint, as a share, if it depends on others.
 DEPENDENT = cython.declare(cython.double, 1e-7)
 # If c F_y' is so much smaller than F_y, adding them loses digits that matter.
-NEXT_TO_NOTHING = cython.declare(cython.double, 1e-4)
+NEGLIGIBLE = cython.declare(cython.double, 1e-4)
 
 
 def coefficients(t, order, first, out, predictor):
@@ -197,7 +197,7 @@ def solve_transposed(a, pivot, n, b):
         b[k] = x
 
 
-class Workplace:
+class Workspace:
     """Matrices of one step: those to solve with, and those for its projection.
 
     Parameters
@@ -273,7 +273,7 @@ def prepare(w, c):
         large = max(large, fabs(w.fy[w.place[e]]))
     for e in range(w.begin[1], w.begin[2]):
         small = max(small, fabs(w.fyp[w.place[e]]))
-    w.loses_digits = fabs(c) * small < NEXT_TO_NOTHING * large
+    w.loses_digits = fabs(c) * small < NEGLIGIBLE * large
     for k in range(m):
         x = 0.0
         for e in range(w.row_start[k], w.row_start[k + 1]):
@@ -336,7 +336,7 @@ def forwards(slopes, c, s, first, predictor, changes):
     tangents: cython.double[:, :, ::1] = s
     foreseen: cython.double[:, ::1] = predictor
     made: cython.double[:, :, ::1] = changes
-    w: Workplace = Workplace(slopes, slopes.n_parameters)
+    w: Workspace = Workspace(slopes, slopes.n_parameters)
     size: cython.Py_ssize_t = slopes.values.shape[1]
     count: cython.Py_ssize_t = slopes.values.shape[0]
     step: cython.Py_ssize_t
@@ -353,7 +353,7 @@ def forwards(slopes, c, s, first, predictor, changes):
         prepare(w, cs[step, 0])
         for i in range(w.n * w.lines):
             w.past[i] = 0.0
-        take_out_past(w, tangents, first + step, cs, step)
+        subtract_past(w, tangents, first + step, cs, step)
         if cython.compiled:
             new = cython.address(tangents[first + step, 0, 0])
             old = cython.address(tangents[first + step - 1, 0, 0])
@@ -365,13 +365,13 @@ def forwards(slopes, c, s, first, predictor, changes):
             continue
         for i in range(w.n * w.lines):
             w.past[i] = new[i]
-        take_out_past(w, tangents, first + step, foreseen, step)
+        subtract_past(w, tangents, first + step, foreseen, step)
         for i in range(w.n):
             for k in range(w.lines):
                 made[step, i, k] = w.past[i * w.lines + k]
 
 
-def take_out_past(w, tangents, row, shares, step):
+def subtract_past(w, tangents, row, shares, step):
     """Subtract the weighted points before a row from `w.past`."""
     i: cython.int
     k: cython.int
@@ -462,7 +462,7 @@ def backwards(slopes, c, s, first, gradient, pull):
     weights: cython.double[:, :, ::1] = s
     total: cython.double[:, ::1] = gradient
     pulls: cython.double[:, :, ::1] = pull
-    w: Workplace = Workplace(slopes, 1)
+    w: Workspace = Workspace(slopes, 1)
     n: cython.int = w.n
     m: cython.int = w.m
     size: cython.Py_ssize_t = slopes.values.shape[1]
@@ -486,7 +486,7 @@ def backwards(slopes, c, s, first, gradient, pull):
         for line in range(weights.shape[1]):
             b = cython.address(weights[row, line, 0]) if cython.compiled else weights[row, line]
             if m > 0:
-                take_back_projection(w, b)
+                apply_transposed_projection(w, b)
                 for k in range(m):
                     pulls[step, line, k] = w.left[k]
                 for e in range(w.begin[4], w.begin[5]):
@@ -528,7 +528,7 @@ def solve_well_transposed(w, b, c):
         b[i] += w.past[i]
 
 
-def take_back_projection(w, b):
+def apply_transposed_projection(w, b):
     """Apply the transposed projection to `b`; leave the part due to the constraints in `w.left`."""
     e: cython.int
     j: cython.int

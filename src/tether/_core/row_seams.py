@@ -8,7 +8,7 @@ from tether._core.runner import check_fit
 if not cython.compiled:
     from tether._core.arrays import address
     from tether._core.codes import OK
-    from tether._core.machine import finite_or_not
+    from tether._core.machine import check_finite
     from tether._core.rows import Rows, row_changing, row_constants, row_entries, row_values
     from tether._core.state import State
 
@@ -21,11 +21,11 @@ def rows_residual(s, t, y, yp, out):
 
 def rows_jacobian(s, t, y, yp):
     """F_y and F_y' by the templates in `s.jacobian_adapter`."""
-    at_jacobian(cython.cast(Rows, s.jacobian_adapter), s, t, y, yp)
+    write_jacobian(cython.cast(Rows, s.jacobian_adapter), s, t, y, yp)
     return OK
 
 
-def at_jacobian(m, s, t, y, yp):
+def write_jacobian(m, s, t, y, yp):
     """Write the entries into the matrices of a state; those that never change only once."""
     if m.constants_due:
         row_constants(m, s.matrix.fy, s.matrix.fyp)
@@ -36,7 +36,7 @@ def at_jacobian(m, s, t, y, yp):
 def rows_events(s, t, y, yp, g):
     """Event functions by the templates in `s.events_adapter`."""
     row_values(cython.cast(Rows, s.events_adapter), t, y, yp, g)
-    return finite_or_not(g, s.n_events)
+    return check_finite(g, s.n_events)
 
 
 def use_rows(s: State, rows: Rows):

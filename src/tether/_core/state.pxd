@@ -27,8 +27,8 @@ cdef class State:
     cdef public object error          # the exception a user's function raised
     cdef public object given          # the point that the user gave: t, y, y'; or None
     cdef public bint retries          # a failed step is tried again with a smaller one
-    cdef public object outside        # the last exception at a trial point, and its traceback
-    cdef public long long outside_step  # ... in this step
+    cdef public object trial_error    # the last exception at a trial point, and its traceback
+    cdef public long long trial_error_step  # ... in this step
     cdef void* c_function
     cdef void* c_data
 

@@ -153,8 +153,8 @@ class State:
         self.round_off_step = self.shorter_at_jump = 0
         self.jump_step = self.jump_size = 0.0
         self.column_values = take(self, "column_values", n)
-        self.error = self.given = self.outside = None
-        self.retries, self.outside_step = True, -1
+        self.error = self.given = self.trial_error = None
+        self.retries, self.trial_error_step = True, -1
         self.residual_adapter = self.jacobian_adapter = self.events_adapter = None
         self.slopes_adapter = None
         self.t_end, self.t_new = NEVER, 0.0

@@ -18,8 +18,8 @@ class State:
     error: Any
     given: Any
     retries: bool
-    outside: Any
-    outside_step: int
+    trial_error: Any
+    trial_error_step: int
     max_order: int
     lowest_order: int
     keeps_order: bool

@@ -2,7 +2,7 @@ from tether._core.between cimport (begin_behind_jump, follow_projection, look_be
                                    note_corrections)
 from tether._core.branches cimport on_new_branch
 from tether._core.codes cimport (BLOCK, EVENT_FOUND, OK, PAUSED, REACHED_END, STORE_FULL,
-                                 TO_COMPARE, TOO_ACCURATE, UNCLEAR, USER_EXCEPTION)
+                                 TO_COMPARE, TOO_ACCURATE, NO_EVENT_VALUE, USER_EXCEPTION)
 from tether._core.coefficients cimport set_coefficients
 from tether._core.controller cimport fit_to_end, next_step, recover
 from tether._core.error cimport test_error

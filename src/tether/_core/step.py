@@ -13,13 +13,13 @@ if not cython.compiled:
     from tether._core.codes import (
         BLOCK,
         EVENT_FOUND,
+        NO_EVENT_VALUE,
         OK,
         PAUSED,
         REACHED_END,
         STORE_FULL,
         TO_COMPARE,
         TOO_ACCURATE,
-        UNCLEAR,
         USER_EXCEPTION,
     )
     from tether._core.coefficients import set_coefficients
@@ -73,7 +73,7 @@ def step(s):
             status = look_between(s)
         if status == OK and s.n_events > 0:
             status = try_events(s)
-            if status == UNCLEAR:
+            if status == NO_EVENT_VALUE:
                 s.jumped = False
                 return status
         if s.matrix.failed:

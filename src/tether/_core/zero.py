@@ -10,10 +10,10 @@ from cython.cimports.libc.math import fabs
 # Stages of the search.
 AT_OLD = cython.declare(cython.int, 0)
 AT_NEW = cython.declare(cython.int, 1)
-LOOKING = cython.declare(cython.int, 2)
+SCANNING = cython.declare(cython.int, 2)
 NARROWING = cython.declare(cython.int, 3)
 # Points inside a step in which an event leaves zero and returns.
-LOOKS = cython.declare(cython.int, 16)
+POINTS_INSIDE = cython.declare(cython.int, 16)
 EPS = cython.declare(cython.double, 2.0**-52)
 
 
@@ -69,20 +69,20 @@ class ZeroSearch:
         if self.stage == AT_NEW:
             self.gb = value
             if not (self.gb * self.side < 0.0 and not self.ga * self.side > 0.0):
-                return self.settle()
-            self.stage = LOOKING               # it has left zero within the step
-            self.looks = 0
+                return self.bracket()
+            self.stage = SCANNING              # it has left zero within the step
+            self.points = 0
         elif value * self.side > 0.0:
             self.a = self.t
             self.ga = value
-            return self.settle()
-        self.looks += 1
-        if self.looks == LOOKS:
-            return self.settle()
-        self.t = self.a + (self.b - self.a) * self.looks / LOOKS
+            return self.bracket()
+        self.points += 1
+        if self.points == POINTS_INSIDE:
+            return self.bracket()
+        self.t = self.a + (self.b - self.a) * self.points / POINTS_INSIDE
         return False
 
-    def settle(self):
+    def bracket(self):
         """Narrow the interval if the sign changes in it; else take one of its ends."""
         if self.ga == 0.0 or self.gb == 0.0 or (self.ga > 0.0) == (self.gb > 0.0):
             self.t = self.a if fabs(self.ga) <= fabs(self.gb) else self.b

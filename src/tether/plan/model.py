@@ -345,8 +345,12 @@ class AsWritten(Model):
             )
         else:
             # a linear model without entries costs as many residuals as it saves
-            is_dear = not (state.matrix.has_no_entries or (self.n >= CHEAP_FROM and self.is_cheap))
-            adapters.use_python_residual(state, problem.fun, problem.args, problem.fills, is_dear)
+            is_expensive = not (
+                state.matrix.has_no_entries or (self.n >= CHEAP_FROM and self.is_cheap)
+            )
+            adapters.use_python_residual(
+                state, problem.fun, problem.args, problem.fills, is_expensive
+            )
         if state.matrix.has_no_entries:
             from tether._core.matrix_free import use_directions  # late, to save time
 

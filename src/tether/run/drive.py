@@ -130,7 +130,7 @@ class Driver:
                 self.t_reached = self.integration.t
             if self.integration.status == Status.TRACE_DIFFERS:
                 return
-            if code == codes.UNCLEAR:
+            if code == codes.NO_EVENT_VALUE:
                 assert self.functions is not None
                 self.functions.call_instead()
                 continue
@@ -339,7 +339,7 @@ class Driver:
         if cut is None:
             store.store_step(self.state)
             if self.watched:
-                core_events.look_on(self.state)
+                core_events.keep_event_values(self.state)
             g_old[[number for number in reported if g_new[number] == 0.0]] = np.nan
             if self.state.t == self.state.t_end:
                 self.integration.status = Status.REACHED_END
