@@ -94,7 +94,7 @@ def bare_core(study: Study, count: int) -> float:
             t_bound=study.t_end, dense_output=False,
         )
         began = time.process_time()
-        while step.advance(run.state, 10**9) == codes.TO_COMPARE:
+        while step.advance(run.state, 10**9) == codes.COMPARISON_DUE:
             run.state.to_compare = False       # with the function, which is not the core's work
         spent += time.process_time() - began
         steps += run.state.steps

@@ -83,8 +83,8 @@ def test_the_residual_at_a_point(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_change_that_is_left(name):
     run = midway(name)
-    assert asked(run, lambda: probe.change_left(run.state)) == set()
-    assert np.all(np.abs(probe.change_left(run.state)[1]) < 1e-4)
+    assert asked(run, lambda: probe.next_change(run.state)) == set()
+    assert np.all(np.abs(probe.next_change(run.state)[1]) < 1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)

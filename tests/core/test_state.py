@@ -35,5 +35,5 @@ def test_views_are_the_memory_itself():
 def test_a_run_goes_on_in_another_memory():
     old, new = State(Dense(3), 1e-3, 1e-6), State(Dense(2), 1e-3, 1e-6)
     old.steps, old.t_end, old.worst_drift = 17, 4.0, 1e-9
-    new.go_on_from(old)
+    new.take_over_from(old)
     assert (new.steps, new.t_end, new.worst_drift, new.n) == (17, 4.0, 1e-9, 2)

@@ -172,7 +172,7 @@ def test_bad_arguments_are_named():
 
 def test_the_code_of_the_core_comes_back():
     run = Integration(decay, 0.0, [1.0], t_bound=1.0)
-    assert run.advance(1) in (codes.PAUSED, codes.TO_COMPARE)
+    assert run.advance(1) in (codes.PAUSED, codes.COMPARISON_DUE)
     code = codes.PAUSED
     while run.status == Status.RUNNING:
         code = run.advance(1000)

@@ -46,7 +46,7 @@ def begin_at(s, t, y, yp, first_step):
     s.last_k = 1
     s.last_h = s.h
     s.steps_at_order = 0
-    s.shaken = 0
+    s.untestable = 0
     s.t_began = t
     s.starting = True
     s.jumped = False

@@ -15,9 +15,9 @@ cdef bint passes_jump(State s, double size) noexcept nogil
 cdef void note_corrections(State s) noexcept nogil
 cdef void follow_projection(State s) noexcept nogil
 cdef void determine(State s) noexcept nogil
-cdef void begin_behind_jump(State s) noexcept nogil
-cdef int look_between(State s) noexcept nogil
-cdef double next_place(State s) noexcept nogil
+cdef void begin_after_jump(State s) noexcept nogil
+cdef int check_between(State s) noexcept nogil
+cdef double next_fraction(State s) noexcept nogil
 cdef bint is_due(State s) noexcept nogil
-cdef double found_between(State s) noexcept nogil
+cdef double relative_difference(State s) noexcept nogil
 cdef void evaluate_new_polynomial(State s, double delta, double* y, double* yp) noexcept nogil

@@ -19,38 +19,38 @@ if not cython.compiled:
 # the difference of order k + 1 at most.
 QUARTER = cython.declare(cython.double, 0.25)
 # Factor by which differences of high order amplify the round-off of a value.
-NOISE = cython.declare(cython.double, 100.0)
+ROUND_OFF_GAIN = cython.declare(cython.double, 100.0)
 # Perturbations that reveal round-off, relative to a value and to its tolerance.
 LAST_DIGIT = cython.declare(cython.double, 2.0 * 2.220446049250313e-16)
-FAR_BELOW = cython.declare(cython.double, 1e-3)
+FAR_BELOW_TOLERANCE = cython.declare(cython.double, 1e-3)
 SAMPLES = cython.declare(cython.int, 3)
-NO_MATTER = cython.declare(cython.double, 1e-3)
+NEGLIGIBLE = cython.declare(cython.double, 1e-3)
 # Steps from one measurement to the next, and after which a large round-off is measured again.
 MEASURE_EVERY = cython.declare(cython.longlong, 20)
-OLD = cython.declare(cython.longlong, 50)
+MEASURE_AGAIN_AFTER = cython.declare(cython.longlong, 50)
 # Largest difference accepted at a point inside the step, in tolerances: for unknowns that are exact
 # at the steps, for those that follow from slopes, and for those in the error test anyway.
-FOUND = cython.declare(cython.double, 2.0)
-FOUND_BY_SLOPES = cython.declare(cython.double, 100.0)
-FOUND_OF_TESTED = cython.declare(cython.double, 10.0)
+LIMIT_AT_STEPS = cython.declare(cython.double, 2.0)
+LIMIT_BY_SLOPES = cython.declare(cython.double, 100.0)
+LIMIT_OF_TESTED = cython.declare(cython.double, 10.0)
 # Points inside the step are placed by the golden section, which shares no period with anything, in
 # this middle part of it.
 GOLDEN = cython.declare(cython.double, 0.6180339887498949)
-NARROWED = cython.declare(cython.double, 0.7)
+MIDDLE_PART = cython.declare(cython.double, 0.7)
 # Steps no longer than those checked before are checked only this often.
-LOOK_EVERY = cython.declare(cython.longlong, 4)
+CHECK_EVERY = cython.declare(cython.longlong, 4)
 # A jump is assumed when a difference keeps more than this share of itself, and that so many times
 # in a row, though the step gets shorter.
-STAYS = cython.declare(cython.double, 0.15)
-SHORTER_AT_JUMP = cython.declare(cython.int, 10)
+REMAINING_SHARE = cython.declare(cython.double, 0.15)
+REDUCTIONS_AT_JUMP = cython.declare(cython.int, 10)
 # In tolerances: unknowns have followed a projection when their last change is below this.
-FOLLOWED = cython.declare(cython.double, 0.1)
+FOLLOW_TOLERANCE = cython.declare(cython.double, 0.1)
 MAX_TURNS = cython.declare(cython.int, 4)
 
 
 def allowed_between(s, i):
     """Tolerance of unknown i between the steps."""
-    return s.tolerance[i] + max(s.round_off[i], NOISE * s.own_noise[i])
+    return s.tolerance[i] + max(s.round_off[i], ROUND_OFF_GAIN * s.own_noise[i])
 
 
 def weight_between(s, i):
@@ -91,7 +91,7 @@ def measure_round_off(s):
         s.r[i] -= s.increment[i]
     note_round_off(s)
     for sample in range(SAMPLES):
-        far = FAR_BELOW * (1.0 + next_place(s))
+        far = FAR_BELOW_TOLERANCE * (1.0 + next_fraction(s))
         if evaluate_beside(s, 0.0, far) != OK:
             return False
         for i in range(s.n):
@@ -110,10 +110,10 @@ def measure_round_off(s):
 def measure_again(s):
     """Measure round-off again if it mattered and the last measurement is old."""
     i: cython.int
-    if s.round_off_step == 0 or s.steps - s.round_off_step < OLD:
+    if s.round_off_step == 0 or s.steps - s.round_off_step < MEASURE_AGAIN_AFTER:
         return
     for i in range(s.n):
-        if s.kind[i] == 2 and s.round_off[i] > NO_MATTER * s.tolerance[i]:
+        if s.kind[i] == 2 and s.round_off[i] > NEGLIGIBLE * s.tolerance[i]:
             measure_round_off(s)
             return
 
@@ -133,7 +133,7 @@ def note_round_off(s):
     solve_scaled(s, s.r)
     for i in range(s.n):
         if s.kind[i] == 2:
-            s.round_off[i] = max(s.round_off[i], NOISE * fabs(s.r[i]))
+            s.round_off[i] = max(s.round_off[i], ROUND_OFF_GAIN * fabs(s.r[i]))
 
 
 def largest_difference(s):
@@ -152,13 +152,13 @@ def passes_jump(s, size):
     Shorter steps do not reduce its `size`, and the values at both ends of a step that is short
     enough describe the jump.
     """
-    if fabs(s.h) < s.jump_step and size > STAYS * s.jump_size:
+    if fabs(s.h) < s.jump_step and size > REMAINING_SHARE * s.jump_size:
         s.shorter_at_jump += 1
     else:
         s.shorter_at_jump = 0
     s.jump_step = fabs(s.h)
     s.jump_size = size
-    s.jumped = s.shorter_at_jump >= SHORTER_AT_JUMP
+    s.jumped = s.shorter_at_jump >= REDUCTIONS_AT_JUMP
     if s.jumped:
         s.jump_step = 0.0
     return s.jumped
@@ -198,7 +198,7 @@ def follow_projection(s):
                 s.y[i] += s.r[i]
                 s.yp[i] += s.cj * s.r[i]
                 size = max(size, fabs(s.r[i]) / allowed_between(s, i))
-        if not size > FOLLOWED:
+        if not size > FOLLOW_TOLERANCE:
             return
 
 
@@ -221,7 +221,7 @@ def determine(s):
         solve_scaled(s, s.r)
 
 
-def begin_behind_jump(s):
+def begin_after_jump(s):
     """After a step with a jump: begin at order 1, and forget the history of what has jumped."""
     i: cython.int
     j: cython.int
@@ -236,7 +236,7 @@ def begin_behind_jump(s):
     s.last_control = 0.0
 
 
-def look_between(s):
+def check_between(s):
     """Compare the polynomial with the equations at one point inside the step.
 
     One Newton iteration from the polynomial and its slope, with the stored factors, gives the
@@ -251,7 +251,7 @@ def look_between(s):
         return OK
     if s.exact_at_steps:
         measure_again(s)
-    delta = -(0.5 + NARROWED * (next_place(s) - 0.5)) * s.h
+    delta = -(0.5 + MIDDLE_PART * (next_fraction(s) - 0.5)) * s.h
     evaluate_new_polynomial(s, delta, s.y_predicted, s.yp_predicted)
     status = evaluate(s, s.t_new + delta, s.y_predicted, s.yp_predicted, s.r)
     if status != OK:
@@ -259,19 +259,19 @@ def look_between(s):
     solve_scaled(s, s.r)
     for i in range(s.n):
         s.r[i] *= 2.0 / (1.0 + s.cj / s.cj_factored)
-    error = found_between(s)
+    error = relative_difference(s)
     if error <= 1.0:
-        s.looked_at = max(s.looked_at, fabs(s.h))
+        s.checked_step = max(s.checked_step, fabs(s.h))
         return OK
     if s.exact_at_steps and passes_jump(s, error):
         return OK
-    s.looked_at = 0.0
+    s.checked_step = 0.0
     for i in range(1, COLUMNS):
         s.order_error[i] = error
     return ERROR_TEST
 
 
-def next_place(s):
+def next_fraction(s):
     """Go on to the next fraction of the step."""
     s.place += GOLDEN
     if s.place >= 1.0:
@@ -281,10 +281,10 @@ def next_place(s):
 
 def is_due(s):
     """Tell whether to check this step: it is longer than those checked, or its turn has come."""
-    return s.starting or fabs(s.h) > s.looked_at or s.steps % LOOK_EVERY == 0
+    return s.starting or fabs(s.h) > s.checked_step or s.steps % CHECK_EVERY == 0
 
 
-def found_between(s):
+def relative_difference(s):
     """Size of the differences in `s.r`, relative to what is accepted."""
     i: cython.int
     x: cython.double
@@ -293,11 +293,11 @@ def found_between(s):
         if not s.wanted[i] or (s.kind[i] < 2 and s.wanted[i] < 2):
             continue
         if s.kind[i] < 2:
-            x = 1.0 / (FOUND_OF_TESTED * s.tolerance[i])
+            x = 1.0 / (LIMIT_OF_TESTED * s.tolerance[i])
         elif s.exact_at_steps:
-            x = 1.0 / (FOUND * allowed_between(s, i))
+            x = 1.0 / (LIMIT_AT_STEPS * allowed_between(s, i))
         else:
-            x = s.filtered_weight[i] / FOUND_BY_SLOPES
+            x = s.filtered_weight[i] / LIMIT_BY_SLOPES
             if not s.reaction[i]:      # the weights of reactions include it
                 x *= s.share
         error = max(error, fabs(s.r[i]) * x)

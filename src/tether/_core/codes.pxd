@@ -19,9 +19,9 @@ cdef enum:
     PAUSED = 21
     STORE_FULL = 22
     EVENT_FOUND = 23
-    PUZZLED = 24                # the error test keeps failing, or the constraints' rank changed
+    STRUCTURE_IN_DOUBT = 24     # the error test keeps failing, or the constraints' rank changed
     NO_EVENT_VALUE = 25         # a program of events gives NaN: call the functions, which may raise
-    TO_COMPARE = 26             # time to compare the program with the function it was traced from
+    COMPARISON_DUE = 26         # time to compare the program with the function it was traced from
     # A start that needs no correction.
     AS_GIVEN = 30
 

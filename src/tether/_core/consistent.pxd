@@ -8,7 +8,7 @@ from tether._core.jacobian cimport largest
 from tether._core.norms cimport all_finite, set_weights, weighted_norm
 from tether._core.state cimport State
 
-cdef class Completion:
+cdef class ConsistentSearch:
     cdef State s
     cdef public object arrays
     cdef int n
@@ -36,18 +36,18 @@ cdef class Completion:
     cdef double* dual
     cdef int* algebraic
 
-cdef void begin_search(Completion c, double* y, double* yp) noexcept nogil
-cdef int complete(Completion c, State s, bint slopes_given) noexcept nogil
-cdef int split(Completion c, State s) noexcept nogil
-cdef bint renew_jacobian(Completion c, State s) noexcept nogil
-cdef void tell_apart(Completion c, State s) noexcept nogil
-cdef double equilibrate(Completion c, State s) noexcept nogil
-cdef double unit_of(Completion c, State s, int j) noexcept nogil
-cdef double largest_response(Completion c, State s) noexcept nogil
-cdef void solve_split(Completion c, State s) noexcept nogil
-cdef void expand(Completion c, double* v) noexcept nogil
-cdef bint take_damped(Completion c, State s) noexcept nogil
-cdef bint is_negligible(Completion c, State s) noexcept nogil
-cdef bint is_small(Completion c, State s) noexcept nogil
-cdef void find_slopes(Completion c, State s) noexcept nogil
-cdef void forget_algebraic_slopes(Completion c) noexcept nogil
+cdef void begin_search(ConsistentSearch c, double* y, double* yp) noexcept nogil
+cdef int find_consistent(ConsistentSearch c, State s, bint slopes_given) noexcept nogil
+cdef int split(ConsistentSearch c, State s) noexcept nogil
+cdef bint renew_jacobian(ConsistentSearch c, State s) noexcept nogil
+cdef void mark_algebraic(ConsistentSearch c, State s) noexcept nogil
+cdef double equilibrate(ConsistentSearch c, State s) noexcept nogil
+cdef double unit_of(ConsistentSearch c, State s, int j) noexcept nogil
+cdef double largest_response(ConsistentSearch c, State s) noexcept nogil
+cdef void solve_split(ConsistentSearch c, State s) noexcept nogil
+cdef void expand(ConsistentSearch c, double* v) noexcept nogil
+cdef bint take_damped(ConsistentSearch c, State s) noexcept nogil
+cdef bint is_negligible(ConsistentSearch c, State s) noexcept nogil
+cdef bint is_small(ConsistentSearch c, State s) noexcept nogil
+cdef void find_slopes(ConsistentSearch c, State s) noexcept nogil
+cdef void forget_algebraic_slopes(ConsistentSearch c) noexcept nogil

@@ -52,7 +52,7 @@ SETTLED = cython.declare(cython.int, 8)
 UNKNOWN = cython.declare(cython.double, float("nan"))
 
 
-class Completion:
+class ConsistentSearch:
     """The search for consistent values near a point, and the memory it takes.
 
     Parameters
@@ -118,7 +118,7 @@ class Completion:
 
         SINGULAR means that B is singular; with the right R and N the index is then above 1.
         """
-        return complete(self, self.s, slopes_given)
+        return find_consistent(self, self.s, slopes_given)
 
     def renew(self):
         """Evaluate the Jacobian at the current values, unless it is known; tell if it is finite.
@@ -173,7 +173,7 @@ def begin_search(c, y, yp):
         c.algebraic[i] = 0
 
 
-def complete(c, s, slopes_given):
+def find_consistent(c, s, slopes_given):
     """Find consistent values; keep the given ones untouched if they already are."""
     i: cython.int
     iteration: cython.int
@@ -223,7 +223,7 @@ def split(c, s):
     if not c.fresh and not renew_jacobian(c, s):
         return SINGULAR
     if not c.with_basis:
-        tell_apart(c, s)
+        mark_algebraic(c, s)
     if c.with_basis:
         s.matrix.assemble_split(c.algebraic, c.basis_start, c.basis_row, c.basis)
     else:
@@ -251,7 +251,7 @@ def renew_jacobian(c, s):
     return c.fresh
 
 
-def tell_apart(c, s):
+def mark_algebraic(c, s):
     """Mark unknowns as algebraic whose derivative appears in no equation.
 
     A derivative is judged by its share in each equation, so the units of equations do not matter.

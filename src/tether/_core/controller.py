@@ -10,10 +10,10 @@ if not cython.compiled:
         H211B,
         NO_CONVERGENCE,
         OK,
-        PUZZLED,
         SMALLER_IS_WORSE,
+        STRUCTURE_IN_DOUBT,
     )
-    from tether._core.order import lower_order, promised
+    from tether._core.order import lower_order, possible_growth
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_GROWTH = cython.declare(cython.double, 2.0)
@@ -24,9 +24,9 @@ BAND_HIGH = cython.declare(cython.double, 1.2)
 MAX_ERROR_FAILURES = cython.declare(cython.int, 20)
 MAX_NEWTON_FAILURES = cython.declare(cython.int, 20)
 # A quarter of the step should reduce the first increment to less than this share ...
-CLOSER = cython.declare(cython.double, 0.5)
+INCREMENT_RATIO = cython.declare(cython.double, 0.5)
 # ... and the error, to which at high order the longer earlier steps contribute, to this.
-SHRUNK = cython.declare(cython.double, 0.8)
+ERROR_RATIO = cython.declare(cython.double, 0.8)
 # Before giving up, try about the smallest possible step, if it is below this share of the last.
 LAST_CHANCE = cython.declare(cython.double, 0.75)
 MAX_IN_VAIN = cython.declare(cython.int, 4)
@@ -35,7 +35,7 @@ MAX_IN_VAIN = cython.declare(cython.int, 4)
 def next_step(s):
     """Size of the next step after a success at the order chosen in `s.new_order`."""
     ratio: cython.double
-    control: cython.double = promised(s, s.new_order)
+    control: cython.double = possible_growth(s, s.new_order)
     if s.controller == H211B:
         ratio = h211b_ratio(s, control)
     else:
@@ -76,8 +76,8 @@ def dassl_ratio(control):
 def recover(s, status):
     """Reduce step and order after a failed attempt; return the failure if that cannot help.
 
-    PUZZLED asks for the equations to be examined before the next attempt: an error that does not
-    shrink with the step is a sign that the index is too high (P82 section 5).
+    STRUCTURE_IN_DOUBT asks for the equations to be examined before the next attempt: an error that
+    does not shrink with the step is a sign that the index is too high (P82 section 5).
 
     After the first failure of the error test the estimate is trusted; after the second it is in
     doubt; after the third so is the history, and the order is built up again as at a start: from 1,
@@ -85,7 +85,7 @@ def recover(s, status):
     """
     ratio: cython.double
     attempted: cython.int = s.k
-    puzzled: cython.bint = False
+    in_doubt: cython.bint = False
     s.starting = False
     s.last_control = 0.0
     if status == ERROR_TEST:
@@ -93,7 +93,7 @@ def recover(s, status):
         s.error_test_failures += 1
         if s.error_failures == 1:
             s.k = max(lower_order(s), s.lowest_order)
-            ratio = 0.9 * promised(s, s.k)
+            ratio = 0.9 * possible_growth(s, s.k)
             ratio = 0.9 if ratio > 0.9 else (0.25 if ratio < 0.25 else ratio)
         else:
             s.k = max(lower_order(s) if s.error_failures == 2 else 1, s.lowest_order)
@@ -101,10 +101,10 @@ def recover(s, status):
             if s.error_failures >= 3:
                 s.past = 0
             ratio = 0.25
-            puzzled = (
+            in_doubt = (
                 s.error_failures >= 3
-                and s.order_error[attempted] > SHRUNK * s.failed_error
-                and s.steps >= s.look_after
+                and s.order_error[attempted] > ERROR_RATIO * s.failed_error
+                and s.steps >= s.review_after
                 and not s.exact_at_steps   # its index is 1
             )
         s.failed_error = s.order_error[attempted] if s.k == attempted else 1e300
@@ -115,7 +115,7 @@ def recover(s, status):
         s.convergence_failures += 1
         forget_jacobian(s)                 # from a bad prediction: useless at a better one
         ratio = 0.25
-        puzzled = s.rank_changed
+        in_doubt = s.rank_changed
         if status == NO_CONVERGENCE and smaller_is_worse(s):
             return -SMALLER_IS_WORSE
     s.steps_at_order = 0
@@ -125,13 +125,13 @@ def recover(s, status):
     if s.error_failures >= 3 and s.lowest_order > 1:
         find_curvature(s, attempted)
         follow_parabola(s)
-        puzzled = puzzled or s.t != s.t_began
+        in_doubt = in_doubt or s.t != s.t_began
     if (
         fabs(s.h) >= smallest_step(s)
         and s.error_failures < MAX_ERROR_FAILURES
         and s.newton_failures < MAX_NEWTON_FAILURES
     ):
-        return PUZZLED if puzzled else OK
+        return STRUCTURE_IN_DOUBT if in_doubt else OK
     return -status
 
 
@@ -142,7 +142,7 @@ def smaller_is_worse(s):
     away than the last, mean that the matrix is too ill-conditioned (P82 section 5).
     """
     farther: cython.bint = s.first_increment > s.failed_increment
-    no_closer: cython.bint = s.first_increment > CLOSER * s.failed_increment
+    no_closer: cython.bint = s.first_increment > INCREMENT_RATIO * s.failed_increment
     if s.newton_failures == 1:
         s.in_vain = 0
     elif s.in_vain > 0:

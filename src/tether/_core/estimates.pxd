@@ -9,8 +9,8 @@ cdef void apply_estimate(State s) noexcept nogil
 cdef void raise_error(State s, double error) noexcept nogil
 cdef void replace_error(State s) noexcept nogil
 cdef void set_test_weights(State s) noexcept nogil
-cdef bint is_shaken(State s) noexcept nogil
-cdef bint drowns(State s) noexcept nogil
+cdef bint is_untestable(State s) noexcept nogil
+cdef bint round_off_dominates(State s) noexcept nogil
 cdef void note_reactions(State s) noexcept nogil
 cdef void note_untested(State s) noexcept nogil
 cdef void set_weights_of_determined(State s, double iteration) noexcept nogil
@@ -19,5 +19,5 @@ cdef void find_own_noise(State s) noexcept nogil
 cdef void find_noise_of_kind(State s, int v, double h) noexcept nogil
 cdef double change_of_step(State s) noexcept nogil
 cdef void filter_error(State s) noexcept nogil
-cdef void spread(State s, double* d) noexcept nogil
+cdef void propagate(State s, double* d) noexcept nogil
 cdef double interpolation_error(State s) noexcept nogil

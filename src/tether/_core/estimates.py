@@ -27,14 +27,14 @@ EPS = cython.declare(cython.double, 2.220446049250313e-16)
 NOISE_OF_ERROR = cython.declare(cython.double, 100.0)
 NOISE_OF_ITERATION = cython.declare(cython.double, 10.0)
 # In tolerances: round-off above this is more than the test may be loosened by.
-DROWNED = cython.declare(cython.double, 1e4)
+MAX_ROUND_OFF = cython.declare(cython.double, 1e4)
 # Lower bound of h / time scale: no unknown is ever left out of the convergence test (PL2 section
 # 4).
 LEAST_CHANGE = cython.declare(cython.double, 1e-2)
 # Steps after a start or a jump in which unknowns that follow from slopes cannot be tested.
-SETTLED = cython.declare(cython.int, 2)
+UNTESTABLE_STEPS = cython.declare(cython.int, 2)
 # After so many failures a step contains a jump, and shorter steps do not reduce the error.
-AT_JUMP = cython.declare(cython.int, 6)
+FAILURES_AT_JUMP = cython.declare(cython.int, 6)
 
 
 def filters(s):
@@ -93,7 +93,7 @@ def set_test_weights(s):
     change: cython.double
     h: cython.double = fabs(s.h)
     iteration: cython.double = NOISE_OF_ITERATION / s.newton_tolerance
-    shaken: cython.bint
+    untestable: cython.bint
     if s.newton_by_step:            # the iteration is held to y'
         iteration /= h
     find_noise(s)
@@ -101,9 +101,9 @@ def set_test_weights(s):
         set_weights_of_determined(s, iteration)
         return
     change = change_of_step(s)
-    if s.highest_kind > 2 and s.shaken == 0 and drowns(s):
-        s.shaken = 1
-    shaken = is_shaken(s)
+    if s.highest_kind > 2 and s.untestable == 0 and round_off_dominates(s):
+        s.untestable = 1
+    untestable = is_untestable(s)
     for i in range(s.n):
         s.error_weight[i] = s.filtered_weight[i] = s.newton_weight[i] = s.weight[i]
         if s.kind[i] < 2:
@@ -125,7 +125,7 @@ def set_test_weights(s):
             s.error_weight[i] *= power
         elif s.estimate != CLASSICAL:
             s.error_weight[i] = 0.0
-        if shaken:
+        if untestable:
             s.filtered_weight[i] = 0.0
 
 
@@ -141,19 +141,19 @@ def set_weights_of_determined(s, iteration):
             s.newton_weight[i] = 1.0 / (s.tolerance[i] + iteration * s.scratch[i])
 
 
-def is_shaken(s):
+def is_untestable(s):
     """Tell whether errors of velocities and reactions of index 3 do not shrink with this step.
 
     They do not at order 1 just after a change of the step (P82 eq. 3.12), nor after a jump.
     """
     if s.highest_kind < 3:
         return False
-    if s.starting or s.shaken > 0 or s.error_failures >= AT_JUMP:
+    if s.starting or s.untestable > 0 or s.error_failures >= FAILURES_AT_JUMP:
         return True
-    return s.k == 1 and s.steps_at_order <= SETTLED
+    return s.k == 1 and s.steps_at_order <= UNTESTABLE_STEPS
 
 
-def drowns(s):
+def round_off_dominates(s):
     """Tell whether the step is so short that velocities or reactions are only round-off.
 
     Their sizes are those of the largest of the same kind, or of the change of velocities in the
@@ -172,7 +172,7 @@ def drowns(s):
                 size = max(size, fabs(s.phi[i]) / s.unit[i])
         for i in range(s.n):
             if s.kind[i] == kind and NOISE_OF_ITERATION * s.scratch[i] > max(
-                DROWNED * s.tolerance[i], size * s.unit[i]
+                MAX_ROUND_OFF * s.tolerance[i], size * s.unit[i]
             ):
                 return True
     return False
@@ -200,10 +200,10 @@ def note_reactions(s):
 
 def note_untested(s):
     """Note an accepted step in which unknowns that follow from slopes could not be tested."""
-    if s.shaken > 0:
-        s.shaken -= 1
-    elif s.error_failures >= AT_JUMP:
-        s.shaken = SETTLED
+    if s.untestable > 0:
+        s.untestable -= 1
+    elif s.error_failures >= FAILURES_AT_JUMP:
+        s.untestable = UNTESTABLE_STEPS
     if s.untested == 0:
         s.t_untested = s.t_new
     s.untested += 1
@@ -311,7 +311,7 @@ def filter_error(s):
     (21) (PL2 eq. 5.2-5.5).
     """
     i: cython.int
-    spread(s, s.filtered)
+    propagate(s, s.filtered)
     if s.estimate == MECHANICAL:
         for i in range(s.n):
             if s.kind[i] == 1:          # exact at the steps: what counts is between them
@@ -319,13 +319,13 @@ def filter_error(s):
     if s.estimate == MECHANICAL and s.highest_kind > 2:
         for i in range(s.n):
             s.scratch[i] = s.filtered[i]
-        spread(s, s.scratch)
+        propagate(s, s.scratch)
         for i in range(s.n):
             if s.kind[i] == 2 and not s.reaction[i]:
                 s.filtered[i] = s.scratch[i]
 
 
-def spread(s, d):
+def propagate(s, d):
     """Replace d by T d, with the factors of the iteration matrix, math (20)."""
     n: cython.int = s.n
     i: cython.int

@@ -27,9 +27,9 @@ def use_guesses(s):
     s.beside_y = take(s, "beside_y", s.n)
     s.beside_yp = take(s, "beside_yp", s.n)
     s.sizes = take(s, "sizes", s.n)
-    s.wild = take(s, "wild", s.n)
+    s.changed_much = take(s, "changed_much", s.n)
     s.alarms = take(s, "alarms", s.n)
-    s.listen_from = take(s, "listen_from", s.n)
+    s.ignored_until = take(s, "ignored_until", s.n)
     s.past = 0
     s.extra = s.trial = 1
     s.guesses = True

@@ -4,7 +4,7 @@ from tether._core.adapters cimport evaluate
 from tether._core.arrays cimport address
 from tether._core.begin cimport begin_at
 from tether._core.codes cimport AS_GIVEN, EVENT_FOUND, MAX_NORM, OF_YP, OK, PAUSED, REACHED_END
-from tether._core.consistent cimport Completion, begin_search, complete
+from tether._core.consistent cimport ConsistentSearch, begin_search, find_consistent
 from tether._core.constraints cimport evaluate_constraints
 from tether._core.dense cimport Dense
 from tether._core.event_log cimport (
@@ -34,7 +34,7 @@ cdef enum:
 
 cdef class Lane:
     cdef State s
-    cdef Completion c
+    cdef ConsistentSearch c
     cdef object runner
     cdef EventLog log
     cdef bint in_c

@@ -49,7 +49,7 @@ class Lane:
         Ready for a run, before its start; belongs to this lane alone.
     runner : Machine or Native
         Runs the equations.
-    search : Completion
+    search : ConsistentSearch
         Finds consistent values in this state.
     n_user : int
         Number of the user's unknowns.
@@ -355,7 +355,7 @@ def begin_member(lane, s, y0, yp0, moved):
     if s.n_constraints > 0 and not go_onto_constraints(lane, s):
         return False
     begin_search(lane.c, lane.y_start, lane.yp_start)
-    code = complete(lane.c, s, known)
+    code = find_consistent(lane.c, s, known)
     if code == OK:
         if moves_what_evolves(lane, s):
             return False
@@ -469,7 +469,7 @@ def want_between(lane, s):
                 s.wanted[j] *= 2
         if s.wanted[j] > 1 or (s.kind[j] > 1 and s.wanted[j] > 0):
             s.interpolated = True
-    s.looked_at = 0.0
+    s.checked_step = 0.0
 
 
 def choose_first_step(lane, s):

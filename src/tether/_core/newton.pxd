@@ -7,10 +7,10 @@ from tether._core.outdated cimport (
     confirm,
     is_suspicious,
     keep_residual,
-    last_step_tells,
-    leave_lost,
+    step_shows_outdated,
+    keep_most_lost,
     note_changes,
-    stays_behind,
+    error_persists,
 )
 from tether._core.predict cimport start_from_prediction
 from tether._core.state cimport State
@@ -39,4 +39,4 @@ cdef double find_increment(State s, double damping) noexcept nogil
 cdef void take_increment(State s, double length) noexcept nogil
 cdef bint stagnated(State s, double size) noexcept nogil
 cdef int correct_damped(State s) noexcept nogil
-cdef double paying_length(State s, double size) noexcept nogil
+cdef double damped_length(State s, double size) noexcept nogil

@@ -11,12 +11,12 @@ if not cython.compiled:
     from tether._core.norms import measure
     from tether._core.outdated import (
         confirm,
+        error_persists,
         is_suspicious,
+        keep_most_lost,
         keep_residual,
-        last_step_tells,
-        leave_lost,
         note_changes,
-        stays_behind,
+        step_shows_outdated,
     )
     from tether._core.predict import start_from_prediction
 
@@ -26,9 +26,9 @@ MAX_ITERATIONS = cython.declare(cython.int, 4)
 # are so expensive, and unknowns so few, that new factors cost less than another residual.
 CJ_DRIFT = cython.declare(cython.double, 0.25)
 CJ_DRIFT_OF_GUESSES = cython.declare(cython.double, 0.005)
-FEW = cython.declare(cython.int, 100)
+FEW_UNKNOWNS = cython.declare(cython.int, 100)
 # A Jacobian older than this many steps is renewed when the matrix is factored again anyway.
-OLD = cython.declare(cython.int, 50)
+OLD_JACOBIAN = cython.declare(cython.int, 50)
 # Rates of convergence that are too slow: with an old Jacobian, slow enough to pay for a new one.
 TOO_SLOW = cython.declare(cython.double, 0.3)
 DIVERGING = cython.declare(cython.double, 0.9)
@@ -38,9 +38,9 @@ UNKNOWN_RATE = cython.declare(cython.double, 100.0)
 # An iteration that stops converging this far below the tolerance has only round-off left.
 STAGNATED = cython.declare(cython.double, 10.0)
 # A Jacobian with which the iteration converges this fast is not renewed because of its age.
-FAST = cython.declare(cython.double, 0.02)
+FAST_RATE = cython.declare(cython.double, 0.02)
 # In tolerances: a guess must be this close to the solution for one increment to be enough.
-NEAR = cython.declare(cython.double, 2.0)
+CLOSE_GUESS = cython.declare(cython.double, 2.0)
 # Once in so many steps a second increment is always made: it shows how good the matrix is.
 CHECK_EVERY = cython.declare(cython.longlong, 5)
 # Renewals of the matrix within one iteration.
@@ -52,18 +52,18 @@ ROUGHNESS = cython.declare(cython.double, 0.005)
 # At index 2 and 3: the highest rate that the second increment can show.
 EARLY_RATE = cython.declare(cython.double, 0.5)
 # Once in so many steps guesses from more and fewer points are compared.
-TRIAL = cython.declare(cython.int, 2)
+COMPARE_EVERY = cython.declare(cython.int, 2)
 MOST_MISSES = cython.declare(cython.int, 24)
 # Guesses continue while they save residuals, on average over about so many steps; the average
 # begins with this expected saving.
-LOOKED_BACK = cython.declare(cython.double, 10.0)
-HOPED_FOR = cython.declare(cython.double, 0.5)
+AVERAGED_STEPS = cython.declare(cython.double, 10.0)
+EXPECTED_SAVING = cython.declare(cython.double, 0.5)
 # Otherwise they pause for 16 steps, then 32, 64, ... up to 1024.
-PAUSE = cython.declare(cython.int, 8)
+PAUSE_UNIT = cython.declare(cython.int, 8)
 MOST_PAUSES = cython.declare(cython.int, 7)
 # The damped iteration: most iterations, shortest step, and the size of its last increment.
 MAX_DAMPED = cython.declare(cython.int, 20)
-SHORTEST = cython.declare(cython.double, 1e-3)
+SHORTEST_DAMPED = cython.declare(cython.double, 1e-3)
 DAMPED_ENOUGH = cython.declare(cython.double, 0.1)
 
 
@@ -127,9 +127,9 @@ def correct_guess(s):
     if status == OK:
         status = iterate(s)
     note_success(s, status)
-    if status == OK and s.renewals == 0 and s.n > FEW:
+    if status == OK and s.renewals == 0 and s.n > FEW_UNKNOWNS:
         note_saving(s, s.iterations - before)
-    if status == OK and s.steps % TRIAL == 0:
+    if status == OK and s.steps % COMPARE_EVERY == 0:
         compare_guesses(s)
     return status
 
@@ -149,13 +149,13 @@ def note_saving(s, taken):
 
     With many unknowns a guess can cost as much as a residual.
     """
-    s.saving += (saved_by_guess(s, taken) - s.saving) / LOOKED_BACK
-    if s.saving > HOPED_FOR:
+    s.saving += (saved_by_guess(s, taken) - s.saving) / AVERAGED_STEPS
+    if s.saving > EXPECTED_SAVING:
         s.pauses = 0
     if s.saving < 0.0:
         s.pauses = min(s.pauses + 1, MOST_PAUSES)
-        s.guess_from = max(s.guess_from, s.steps + PAUSE * (1 << s.pauses))
-        s.saving = HOPED_FOR
+        s.guess_from = max(s.guess_from, s.steps + PAUSE_UNIT * (1 << s.pauses))
+        s.saving = EXPECTED_SAVING
 
 
 def saved_by_guess(s, taken):
@@ -192,12 +192,12 @@ def is_old(s):
 
     If it costs residuals, an old one is kept as long as the iteration converges fast.
     """
-    return s.steps - s.jacobian_step > OLD and not (s.guesses and seen_rate(s) < FAST)
+    return s.steps - s.jacobian_step > OLD_JACOBIAN and not (s.guesses and seen_rate(s) < FAST_RATE)
 
 
 def needs_factor(s):
     """Tell whether the stored factors are too far from this step's matrix."""
-    drift: cython.double = CJ_DRIFT_OF_GUESSES if s.guesses and s.n <= FEW else CJ_DRIFT
+    drift: cython.double = CJ_DRIFT_OF_GUESSES if s.guesses and s.n <= FEW_UNKNOWNS else CJ_DRIFT
     return s.cj_factored == 0.0 or fabs(s.cj / s.cj_factored - 1.0) > drift
 
 
@@ -253,13 +253,13 @@ def iterate(s):
             return NON_FINITE if s.linear_error == 0.0 else NO_CONVERGENCE
         take_increment(s, 1.0)
         if m == 1 and suspicious:
-            outdated = (s.guesses or leave_lost(s, size)) and stays_behind(s)
+            outdated = (s.guesses or keep_most_lost(s, size)) and error_persists(s)
         if m == 0:
             first = size
             s.first_increment = measure(s, s.correction) if s.guessed else size
             s.rate = 0.0
             if s.guesses and judges:
-                judges = checks = last_step_tells(s)
+                judges = checks = step_shows_outdated(s)
             if is_close(s, size) and not (s.guesses and changes_sign(s)) and not checks:
                 return OK
         else:
@@ -324,7 +324,7 @@ def is_close(s, size):
     rate: cython.double
     if UNKNOWN_RATE * size <= s.newton_tolerance:
         return True
-    if not s.guessed or size > NEAR * s.newton_tolerance:
+    if not s.guessed or size > CLOSE_GUESS * s.newton_tolerance:
         return False
     rate = SAFETY * seen_rate(s) + fabs((s.cj - s.cj_factored) / (s.cj + s.cj_factored))
     return rate < DIVERGING and is_enough(s, size * rate / (1.0 - rate))
@@ -431,13 +431,13 @@ def correct_damped(s):
         if size <= DAMPED_ENOUGH * s.newton_tolerance:
             take_increment(s, 1.0)
             return OK
-        length = paying_length(s, size)
+        length = damped_length(s, size)
         if length == 0.0:
             return OK if stagnated(s, size) else NO_CONVERGENCE
     return NO_CONVERGENCE
 
 
-def paying_length(s, size):
+def damped_length(s, size):
     """Damp the increment in `s.r` until the next one is smaller; return the length, or zero."""
     i: cython.int
     status: cython.int
@@ -445,7 +445,7 @@ def paying_length(s, size):
     next_size: cython.double
     for i in range(s.n):
         s.increment[i] = s.r[i]
-    while length > SHORTEST:
+    while length > SHORTEST_DAMPED:
         for i in range(s.n):
             s.r[i] = s.increment[i]
         take_increment(s, length)

@@ -14,11 +14,11 @@ if not cython.compiled:
 # In tolerances: steps grow with errors below the first and shrink beyond the second, which is the
 # limit for both in DASSL (2 err + 1e-4).
 TARGET = cython.declare(cython.double, 0.1)
-KEPT = cython.declare(cython.double, 0.5)
+KEEP_BELOW = cython.declare(cython.double, 0.5)
 LOW_ORDER = cython.declare(cython.int, 3)
 TINY_ERROR = cython.declare(cython.double, 1e-4)
 # Steps longer than this share of the longest count as longest.
-NEARLY = cython.declare(cython.double, 0.99)
+LONGEST_SHARE = cython.declare(cython.double, 0.99)
 
 
 def lower_order(s):
@@ -35,7 +35,9 @@ def decreasing(s):
     but not while its steps grow: at high order that would amplify the round-off.
     """
     k: cython.int = s.k
-    if k == 1 or (s.keeps_order and s.order_term[k] == 0.0 and fabs(s.h) > NEARLY * s.max_step):
+    if k == 1 or (
+        s.keeps_order and s.order_term[k] == 0.0 and fabs(s.h) > LONGEST_SHARE * s.max_step
+    ):
         return True
     if k == 2:
         return s.order_term[1] > 0.5 * s.order_term[2]
@@ -55,7 +57,7 @@ def next_order(s):
         return k - 1
     if s.steps_at_order <= k:
         return k
-    if k == MAX_ORDER and is_in_vain(s):
+    if k == MAX_ORDER and gains_nothing(s):
         return k - 1
     if k == s.max_order:
         return k
@@ -66,7 +68,7 @@ def next_order(s):
     return best
 
 
-def is_in_vain(s):
+def gains_nothing(s):
     """Tell whether order 6 gains nothing, math (9b).
 
     If the differences of the next higher order grow, they are errors: of the iteration, or of a
@@ -74,10 +76,13 @@ def is_in_vain(s):
     below.
     """
     k: cython.int = s.k
-    return s.order_term[k + 1] > s.order_term[k] and promised(s, k - 1) > promised(s, k)
+    return (
+        s.order_term[k + 1] > s.order_term[k]
+        and possible_growth(s, k - 1) > possible_growth(s, k)
+    )
 
 
-def promised(s, q):
+def possible_growth(s, q):
     """How many times longer than this one the next step could be at order q, math (11).
 
     Some tenths of the tolerance may be errors that no shorter step reduces: round-off, or those of
@@ -86,9 +91,9 @@ def promised(s, q):
     """
     error: cython.double = s.order_error[q]
     share: cython.double = error / TARGET
-    if s.controller != H211B or (error > KEPT and q <= LOW_ORDER):
-        share = error / KEPT
-    elif TARGET < error <= KEPT:
+    if s.controller != H211B or (error > KEEP_BELOW and q <= LOW_ORDER):
+        share = error / KEEP_BELOW
+    elif TARGET < error <= KEEP_BELOW:
         share = 1.0
     return pow(share + TINY_ERROR, -1.0 / (q + 1))
 

@@ -16,27 +16,27 @@ if not cython.compiled:
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 # The remainder of an equation's change, relative to what the matrix predicts, must lie between
 # these for the equation to be a suspect.
-LEAST = cython.declare(cython.double, 0.5)
-MOST = cython.declare(cython.double, 1.1)
+LEAST_SHARE = cython.declare(cython.double, 0.5)
+MOST_SHARE = cython.declare(cython.double, 1.1)
 # An iteration that reduces its increments by less than this is stuck.
-STUCK = cython.declare(cython.double, 0.5)
+STUCK_RATE = cython.declare(cython.double, 0.5)
 # Closer to one than this, the sum of all further increments is unknown.
-SURE = cython.declare(cython.double, 0.9)
+NEAR_ONE = cython.declare(cython.double, 0.9)
 # Number of increments looked ahead: others may hide the remainder until they have become smaller.
-FORESEEN = cython.declare(cython.int, 8)
+INCREMENTS_AHEAD = cython.declare(cython.int, 8)
 # The effect of a step on the changing terms of an equation counts if it is this share of their
 # sizes.
-PLAIN = cython.declare(cython.double, 0.1)
+VISIBLE_EFFECT = cython.declare(cython.double, 0.1)
 # The terms of an equation have changed much if their sizes have changed by this factor.
-WILD = cython.declare(cython.double, 2.0)
+MUCH_CHANGED = cython.declare(cython.double, 2.0)
 # After k false alarms from the steps of an equation the next 2^k steps are ignored; k is at most
 # this, and at most the second number until it is known which entries change.
-MOST_ALARMS = cython.declare(cython.int, 3)
-MOST_BEFORE = cython.declare(cython.int, 6)
+LARGEST_EXPONENT = cython.declare(cython.int, 3)
+LARGEST_EXPONENT_BEFORE = cython.declare(cython.int, 6)
 # Terms below this share of their equation cannot be differenced.
-DROWNED = cython.declare(cython.double, 1e-6)
+TOO_SMALL = cython.declare(cython.double, 1e-6)
 # Round-off of an equation, in units of its terms times EPS.
-NOISE = cython.declare(cython.double, 100.0)
+NOISE_UNITS = cython.declare(cython.double, 100.0)
 
 
 def note_changes(s):
@@ -56,9 +56,11 @@ def note_changes(s):
         s.matrix.add_sizes(OF_Y, s.increment, s.scratch)
         for i in range(s.n):
             size = s.scratch[i] + fabs(s.r[i])
-            s.scratch[i] = DROWNED * max(size, s.sizes[i])
-            if s.compared > 0 and not is_between(size, s.sizes[i] / WILD, s.sizes[i] * WILD):
-                s.wild[i] = 1.0
+            s.scratch[i] = TOO_SMALL * max(size, s.sizes[i])
+            if s.compared > 0 and not is_between(
+                size, s.sizes[i] / MUCH_CHANGED, s.sizes[i] * MUCH_CHANGED
+            ):
+                s.changed_much[i] = 1.0
             s.sizes[i] = size
     if s.compared > 0:
         s.matrix.note_changes(s.compared == 1, s.increment, s.scratch)
@@ -84,10 +86,10 @@ def is_suspicious(s, damping):
     for i in range(s.n):        # the remainder of the equation that the matrix did not predict
         s.before[i] = s.r[i] - (1.0 - damping) * s.before[i]
         s.before[i] -= (s.cj - s.cj_factored) * s.scratch[i]
-    return something_is_missing(s, s.increment)
+    return find_suspects(s, s.increment)
 
 
-def last_step_tells(s):
+def step_shows_outdated(s):
     """Tell whether the step itself is a reason to check the matrix, by a second residual.
 
     The equations held before the step and hold after it, math (7f). If the matrix predicts that
@@ -105,16 +107,16 @@ def last_step_tells(s):
     s.matrix.add_linear(s.increment, s.gap, s.before)
     for i in range(s.n):
         s.before[i] = -s.before[i]
-    found = something_is_missing(s, s.increment) and leave_plain(s) and stays_behind(s)
+    found = find_suspects(s, s.increment) and keep_uncancelled(s) and error_persists(s)
     if found:
-        doubt(s)
+        ignore_for_longer(s)
     for i in range(s.n):
         s.before[i] = s.beside_y[i]
         s.r[i] = s.beside_yp[i]
     return found
 
 
-def leave_plain(s):
+def keep_uncancelled(s):
     """Keep suspects whose changing terms do not cancel in the step, or have changed much before.
 
     If they cancel, the matrix is right for terms that have kept their sizes. They also cancel if
@@ -131,25 +133,25 @@ def leave_plain(s):
         size = s.matrix.size_of_row(i, s.increment, s.gap, 0.0)
         size -= s.matrix.size_of_row(i, s.increment, s.gap, 1.0)     # size of the other terms
         if (
-            s.wild[i] or s.compared <= 1
-            or fabs(s.matrix.changing_in_row(i, s.increment)) > PLAIN * size
+            s.changed_much[i] or s.compared <= 1
+            or fabs(s.matrix.changing_in_row(i, s.increment)) > VISIBLE_EFFECT * size
         ):
             s.column_rows[found] = i
             found += 1
     s.suspects = found
-    return is_news(s)
+    return any_alarm_counts(s)
 
 
-def is_news(s):
+def any_alarm_counts(s):
     """Tell whether the alarm of some suspect is not to be ignored at this step."""
     k: cython.int
     for k in range(s.suspects):
-        if s.listen_from[s.column_rows[k]] <= s.steps:
+        if s.ignored_until[s.column_rows[k]] <= s.steps:
             return True
     return False
 
 
-def doubt(s):
+def ignore_for_longer(s):
     """Ignore the alarms of the suspects for longer, until a residual has confirmed them.
 
     A force that depends on time, in an equation with entries that change, looks like an entry that
@@ -157,19 +159,19 @@ def doubt(s):
     """
     i: cython.int
     k: cython.int
-    most: cython.int = MOST_ALARMS if s.compared > 1 else MOST_BEFORE
+    most: cython.int = LARGEST_EXPONENT if s.compared > 1 else LARGEST_EXPONENT_BEFORE
     for k in range(s.suspects):
         i = s.column_rows[k]
-        if s.listen_from[i] <= s.steps:
+        if s.ignored_until[i] <= s.steps:
             s.alarms[i] = min(s.alarms[i] + 1.0, most)
-            s.listen_from[i] = s.steps + pow(2.0, s.alarms[i])
+            s.ignored_until[i] = s.steps + pow(2.0, s.alarms[i])
 
 
 def confirm(s):
     """Ignore no more alarms of the suspects, which two residuals have confirmed."""
     k: cython.int
     for k in range(s.suspects):
-        s.alarms[s.column_rows[k]] = s.listen_from[s.column_rows[k]] = 0.0
+        s.alarms[s.column_rows[k]] = s.ignored_until[s.column_rows[k]] = 0.0
 
 
 def forget_alarms(s):
@@ -177,10 +179,10 @@ def forget_alarms(s):
     i: cython.int
     if s.guesses:
         for i in range(s.n):
-            s.alarms[i] = s.listen_from[i] = s.wild[i] = 0.0
+            s.alarms[i] = s.ignored_until[i] = s.changed_much[i] = 0.0
 
 
-def something_is_missing(s, change):
+def find_suspects(s, change):
     """Find suspects: equations in which a share of what a change of y should do is missing.
 
     The remainders that were not predicted, in `s.before`, are turned into these shares.
@@ -193,11 +195,11 @@ def something_is_missing(s, change):
     s.matrix.add_changing(change, s.scratch)
     for i in range(s.n):
         expected = -s.scratch[i]
-        if is_between(s.before[i], LEAST * expected, MOST * expected):
+        if is_between(s.before[i], LEAST_SHARE * expected, MOST_SHARE * expected):
             s.before[i] /= expected
             s.column_rows[s.suspects] = i
             s.suspects += 1
-    return stands_out(s)
+    return keep_significant(s)
 
 
 def is_between(x, low, high):
@@ -205,7 +207,7 @@ def is_between(x, low, high):
     return low < x < high if low > 0.0 else high < x < low
 
 
-def stands_out(s):
+def keep_significant(s):
     """Keep suspects, in `s.column_rows`, in which the missing share is more than round-off.
 
     The round-off of an equation is that of its terms, and changing terms are not as large as they
@@ -217,7 +219,7 @@ def stands_out(s):
     noise: cython.double
     for k in range(s.suspects):
         i = s.column_rows[k]
-        noise = NOISE * EPS * s.matrix.size_of_row(i, s.y, s.yp, s.before[i])
+        noise = NOISE_UNITS * EPS * s.matrix.size_of_row(i, s.y, s.yp, s.before[i])
         if fabs(s.scratch[i]) > noise:
             s.column_rows[found] = i
             found += 1
@@ -226,7 +228,7 @@ def stands_out(s):
     return found > 0
 
 
-def stays_behind(s):
+def error_persists(s):
     """Tell whether increments after the one in `s.r` would continue for long, and matter.
 
     The remainders of the suspects follow from the missing shares, without another residual. They
@@ -237,32 +239,32 @@ def stays_behind(s):
     last: cython.double
     total: cython.double = 0.0
     kept: cython.double = 0.0
-    if not leaves_something(s):
+    if not set_remainders(s):
         return False
     if s.suspects <= 2:
-        return stays_in_two(s)
+        return persists_in_two(s)
     size = next_increment(s)
-    for k in range(FORESEEN):
+    for k in range(INCREMENTS_AHEAD):
         total += size
         last = size
-        if not leaves_something(s):
+        if not set_remainders(s):
             return False
         size = next_increment(s)
         kept = size / last
     return matters(s, total + size, kept)
 
 
-def leave_lost(s, size):
+def keep_most_lost(s, size):
     """If the increment is small keep only suspects in which nearly all is missing, math (7e).
 
     That saves looking ahead where further iterations would make up for it anyway.
     """
     k: cython.int
     found: cython.int = 0
-    if size > (1.0 - SURE) * s.newton_tolerance:
+    if size > (1.0 - NEAR_ONE) * s.newton_tolerance:
         return True
     for k in range(s.suspects):
-        if s.before[s.column_rows[k]] > SURE:
+        if s.before[s.column_rows[k]] > NEAR_ONE:
             s.column_rows[found] = s.column_rows[k]
             found += 1
     s.suspects = found
@@ -274,10 +276,10 @@ def matters(s, size, kept):
 
     Their sum is size / (1 - kept), as in Newton's own test. Close to one it is unknown.
     """
-    return kept > SURE or (kept > STUCK and size > (1.0 - kept) * s.newton_tolerance)
+    return kept > NEAR_ONE or (kept > STUCK_RATE and size > (1.0 - kept) * s.newton_tolerance)
 
 
-def stays_in_two(s):
+def persists_in_two(s):
     """Tell whether the remainders of one or two equations, in `s.r`, would persist for long.
 
     What follows is described by a matrix of that size, Q V M^-1 of math (7d) in these rows: its
@@ -294,11 +296,11 @@ def stays_in_two(s):
     size: cython.double
     half: cython.double
     root: cython.double
-    size = fabs(left) * respond(s, i)
+    size = fabs(left) * set_response(s, i)
     ii = s.before[i] * s.matrix.changing_in_row(i, s.r)
     if j != i:
         ji = s.before[j] * s.matrix.changing_in_row(j, s.r)
-        size += fabs(other) * respond(s, j)
+        size += fabs(other) * set_response(s, j)
         ij = s.before[i] * s.matrix.changing_in_row(i, s.r)
         jj = s.before[j] * s.matrix.changing_in_row(j, s.r)
     if not (
@@ -312,7 +314,7 @@ def stays_in_two(s):
     return matters(s, size, fabs(half) + sqrt(root))
 
 
-def respond(s, i):
+def set_response(s, i):
     """Set `s.r` to the increment for a residual of one in equation i; return its size."""
     k: cython.int
     for k in range(s.n):
@@ -321,7 +323,7 @@ def respond(s, i):
     return next_increment(s)
 
 
-def leaves_something(s):
+def set_remainders(s):
     """Turn the increment in `s.r` into remainders of the suspects; tell if one is significant."""
     i: cython.int
     k: cython.int

@@ -1,6 +1,6 @@
 """Residual and Jacobian at any point, computed by the functions of a state.
 
-`residual_at`, `change_left` and `weighted_size` are queries: they count what they evaluate and
+`residual_at`, `next_change` and `weighted_size` are queries: they count what they evaluate and
 otherwise leave the state unchanged. `move_to` and `jacobian_at` write into it; they are for a state
 that is about to begin, or one made for the purpose.
 """
@@ -55,7 +55,7 @@ def jacobian_at(s: State, t, y, yp, r=None):
     return status, full(fy), full(fyp)
 
 
-def forget_slopes(s: State):
+def forget_fyp(s: State):
     """Determine the next F_y' from scratch, even if all earlier ones were equal.
 
     In a run, failed steps show that F_y' has changed; a query has no steps. An F_y' that is known
@@ -87,7 +87,7 @@ def full(matrix):
     return matrix.toarray() if hasattr(matrix, "toarray") else np.array(matrix)
 
 
-def change_left(s: State):
+def next_change(s: State):
     """Return a status and Newton's next change of y at the current point, with the last factors."""
     i: cython.int
     n: cython.int = s.n

@@ -30,21 +30,21 @@ DEPENDENT = cython.declare(cython.double, 1e-7)
 DOUBTFUL = cython.declare(cython.double, 0.25)
 # The Jacobian is renewed within the iteration when the residual is not reduced to less than this
 # share.
-STILL_GOOD = cython.declare(cython.double, 1e-3)
+RENEWAL_RATIO = cython.declare(cython.double, 1e-3)
 NO_PROGRESS = cython.declare(cython.double, 0.5)
 # In tolerances: a projection up to this is allowed whatever the corrector did, whose change may
 # pass through zero where the error does not.
 ALWAYS_ALLOWED = cython.declare(cython.double, 1.0)
 # A projection of this share of the corrector's change undoes it; so many in a row, where those
 # beyond the tolerance count ten times, are no accident.
-UNDOES = cython.declare(cython.double, 0.75)
+UNDOING_SHARE = cython.declare(cython.double, 0.75)
 NOT_ROUND_OFF = cython.declare(cython.double, 1e-3)
 # Not on the constraints: hardly better than before, with steps that are not round-off.
 HARDLY_BETTER = cython.declare(cython.double, 1e-3)
 FAR_FROM_ROUND_OFF = cython.declare(cython.double, 1e6)
 CONTRADICTIONS = cython.declare(cython.int, 50)
 GROUPS = cython.declare(cython.int, 62)
-MANY = cython.declare(cython.int, 8)
+FEWEST_MASKED = cython.declare(cython.int, 8)
 
 
 def project(s):
@@ -64,7 +64,7 @@ def project(s):
         return NOT_ON_CONSTRAINTS
     for i in range(s.n):
         s.yp[i] = s.yp_predicted[i] + s.cj * s.correction[i]
-    if s.projection_size > UNDOES * change and s.projection_size > NOT_ROUND_OFF:
+    if s.projection_size > UNDOING_SHARE * change and s.projection_size > NOT_ROUND_OFF:
         s.contradictions += 10 if s.projection_size > 1.0 else 1
         if s.contradictions > CONTRADICTIONS:
             return -CONTRADICTION
@@ -117,7 +117,7 @@ def move_onto(s, limit):
             break
         if size > NO_PROGRESS * last:
             break
-        if size > STILL_GOOD * last:
+        if size > RENEWAL_RATIO * last:
             status = linearise(s)
             if status != OK:
                 return status
@@ -190,7 +190,7 @@ def find_masks(s):
     width: cython.int = (n + GROUPS - 1) // GROUPS
     mask: cython.longlong
     bit: cython.longlong
-    if s.n_constraints < MANY:
+    if s.n_constraints < FEWEST_MASKED:
         s.reach = n
         for i in range(s.n_constraints):
             s.row_mask[i] = 1
@@ -429,7 +429,7 @@ def use_sparse(s: State, adapter):
 
 
 # Arrays that a projection outside a step must restore: those of the step tried last.
-OF_THE_STEP = ("y", "correction", "g")
+STEP_ARRAYS = ("y", "correction", "g")
 
 
 def projected(s: State, t, y):
@@ -440,14 +440,14 @@ def projected(s: State, t, y):
     """
     status: cython.int
     t_new: cython.double = s.t_new
-    kept = [s.array(name).copy() for name in OF_THE_STEP]
+    kept = [s.array(name).copy() for name in STEP_ARRAYS]
     s.array("y")[:] = y
     s.array("correction")[:] = 0.0
     s.t_new = t
     s.contradictions = 0
     status = move_onto(s, 1e300)
     found = s.array("y").copy()
-    for name, values in zip(OF_THE_STEP, kept):
+    for name, values in zip(STEP_ARRAYS, kept):
         s.array(name)[:] = values
     s.t_new = t_new
     return status, found

@@ -61,7 +61,7 @@ cdef class State:
     cdef public bint starting         # raise order and step until the first failure
     cdef public int steps_at_order
     cdef public double t_began        # where the history begins
-    cdef public int shaken            # further steps in which velocities and reactions go untested
+    cdef public int untestable        # further steps in which velocities and reactions go untested
 
     # --- the step being tried
     cdef public double t_new
@@ -124,9 +124,9 @@ cdef class State:
     cdef double* beside_y             # the prediction, less what is extrapolated from these points
     cdef double* beside_yp
     cdef double* sizes                # of the terms of each equation, at the last Jacobian
-    cdef double* wild                 # nonzero if the sizes have changed much between Jacobians
+    cdef double* changed_much         # nonzero if the sizes have changed much between Jacobians
     cdef double* alarms               # false alarms from steps of the equation ...
-    cdef double* listen_from          # ... and the step until which they are ignored
+    cdef double* ignored_until        # ... and the step until which they are ignored
     cdef double* guess                # of the correction
     cdef double* gap                  # the residual of the linear model
     cdef public double seen_rate      # of convergence, last measured ...
@@ -164,7 +164,7 @@ cdef class State:
     cdef public long long noise_jacobian    # ... at the Jacobian with this number
     cdef public long long round_off_step    # ... measured last at this step; 0: never
     cdef public double place          # fraction of the step at which it was checked last
-    cdef public double looked_at      # longest step that passed the check since a failure
+    cdef public double checked_step   # longest step that passed the check since a failure
     cdef public bint jumped           # accepted though unknowns jump in this step
     cdef public double jump_step      # the last step that failed only because of them ...
     cdef public double jump_size      # ... with this difference ...
@@ -232,7 +232,7 @@ cdef class State:
     cdef public double failed_error   # of this step's last failed attempt, at the same order
     cdef public int in_vain           # failures in a row that a smaller step did not help
     cdef public int damped_steps
-    cdef public long long look_after  # step from which the kinds may be examined again
+    cdef public long long review_after  # step from which the kinds may be examined again
 
     # --- the last attempts, for a diagnosis
     cdef double* ring

@@ -13,7 +13,7 @@ VECTORS = cython.declare(cython.int, 17)   # of length n in the block
 # Attempts that are kept, each with its y': fewer above so many unknowns.
 FEWER_ATTEMPTS = ((50_000, 8), (4_000, 16))
 UNKNOWN = cython.declare(cython.double, float("nan"))
-NEVER = cython.declare(cython.double, float("inf"))
+INFINITE = cython.declare(cython.double, float("inf"))
 
 # Counts and memories of a run that survive a change of its State.
 CARRIED = (
@@ -21,7 +21,7 @@ CARRIED = (
     "error_test_failures", "convergence_failures", "untested", "t_untested", "t_last_untested",
     "largest_reaction", "reaction_error", "t_reaction_error",
     "projections", "worst_drift", "attempts",
-    "look_after",
+    "review_after",
 )
 
 
@@ -145,11 +145,11 @@ class State:
         else:
             self.kind, self.wanted, self.column_rows = np.split(marks, 3)
         self.highest_kind = self.estimate = self.scaling_mode = 0
-        self.lowest_order, self.shaken, self.t_began = 1, 0, UNKNOWN
+        self.lowest_order, self.untestable, self.t_began = 1, 0, UNKNOWN
         self.keeps_order = False
         self.share = 1.0
         self.interpolated = self.exact_at_steps = self.jumped = False
-        self.place = self.looked_at = 0.0
+        self.place = self.checked_step = 0.0
         self.round_off_step = self.shorter_at_jump = 0
         self.jump_step = self.jump_size = 0.0
         self.column_values = take(self, "column_values", n)
@@ -157,9 +157,9 @@ class State:
         self.retries, self.trial_error_step = True, -1
         self.residual_adapter = self.jacobian_adapter = self.events_adapter = None
         self.slopes_adapter = None
-        self.t_end, self.t_new = NEVER, 0.0
+        self.t_end, self.t_new = INFINITE, 0.0
         self.direction = 1.0
-        self.max_step = NEVER
+        self.max_step = INFINITE
         self.n_ceilings = self.ceiling = 0
         self.fyp_known = False
         self.steps = self.nfev = self.njev = self.nlu = self.iterations = 0
@@ -175,7 +175,7 @@ class State:
         self.n_surfaces = 0
         self.error_failures = self.newton_failures = 0
         self.jacobian_step = 0
-        self.in_vain = self.damped_steps = self.look_after = 0
+        self.in_vain = self.damped_steps = self.review_after = 0
         self.first_increment = self.failed_increment = self.failed_error = 0.0
         self.ring = take(self, "ring", ring)
         self.attempts = 0
@@ -317,7 +317,7 @@ class State:
         """Rows of the last attempts; see `tether.run.attempts`."""
         return self.array("ring").reshape(self.ring_size, -1)
 
-    def go_on_from(self, old):
+    def take_over_from(self, old):
         """Take over the counts and memories of a run from its old state."""
         for name in CARRIED:
             setattr(self, name, getattr(old, name))
@@ -359,7 +359,7 @@ class State:
         """
         i: cython.int
         self.array("wanted")[:] = wanted
-        self.interpolated, self.looked_at = False, 0.0
+        self.interpolated, self.checked_step = False, 0.0
         for i in range(self.n):
             if self.wanted[i] > 1 or (self.kind[i] > 1 and self.wanted[i] > 0):
                 self.interpolated = True
@@ -388,7 +388,7 @@ class State:
         self.eval_yp = doubles(self, "eval_yp", yp)
         self.n_eval = len(t)
 
-    def hold_steps(self, t, h):
+    def limit_steps(self, t, h):
         """Limit steps to `h` from the times `t` on, in the order of the run."""
         self.ceiling_t = doubles(self, "ceiling_t", t)
         self.ceiling_h = doubles(self, "ceiling_h", h)

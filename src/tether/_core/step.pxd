@@ -1,12 +1,12 @@
-from tether._core.between cimport (begin_behind_jump, follow_projection, look_between,
+from tether._core.between cimport (begin_after_jump, follow_projection, check_between,
                                    note_corrections)
 from tether._core.branches cimport on_new_branch
 from tether._core.codes cimport (BLOCK, EVENT_FOUND, OK, PAUSED, REACHED_END, STORE_FULL,
-                                 TO_COMPARE, TOO_ACCURATE, NO_EVENT_VALUE, USER_EXCEPTION)
+                                 COMPARISON_DUE, TOO_ACCURATE, NO_EVENT_VALUE, USER_EXCEPTION)
 from tether._core.coefficients cimport set_coefficients
 from tether._core.controller cimport fit_to_end, next_step, recover
 from tether._core.error cimport test_error
-from tether._core.estimates cimport is_shaken, note_reactions, note_untested, set_test_weights
+from tether._core.estimates cimport is_untestable, note_reactions, note_untested, set_test_weights
 from tether._core.events cimport one_happened, try_events
 from tether._core.newton cimport correct
 from tether._core.norms cimport set_weights

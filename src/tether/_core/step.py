@@ -4,28 +4,33 @@ import cython
 
 if not cython.compiled:
     from tether._core.between import (
-        begin_behind_jump,
+        begin_after_jump,
+        check_between,
         follow_projection,
-        look_between,
         note_corrections,
     )
     from tether._core.branches import on_new_branch
     from tether._core.codes import (
         BLOCK,
+        COMPARISON_DUE,
         EVENT_FOUND,
         NO_EVENT_VALUE,
         OK,
         PAUSED,
         REACHED_END,
         STORE_FULL,
-        TO_COMPARE,
         TOO_ACCURATE,
         USER_EXCEPTION,
     )
     from tether._core.coefficients import set_coefficients
     from tether._core.controller import fit_to_end, next_step, recover
     from tether._core.error import test_error
-    from tether._core.estimates import is_shaken, note_reactions, note_untested, set_test_weights
+    from tether._core.estimates import (
+        is_untestable,
+        note_reactions,
+        note_untested,
+        set_test_weights,
+    )
     from tether._core.events import one_happened, try_events
     from tether._core.newton import correct
     from tether._core.norms import set_weights
@@ -48,7 +53,7 @@ def step(s):
     s.newton_failures = 0
     s.in_vain = 0
     if s.jumped:
-        begin_behind_jump(s)
+        begin_after_jump(s)
     s.jacobian_current = False
     status = set_weights(s)
     if status != OK:
@@ -70,7 +75,7 @@ def step(s):
         if status == OK and not s.project_before_test:
             status = project_all(s)
         if status == OK and s.interpolated:
-            status = look_between(s)
+            status = check_between(s)
         if status == OK and s.n_events > 0:
             status = try_events(s)
             if status == NO_EVENT_VALUE:
@@ -119,7 +124,7 @@ def complete(s):
         s.lowest_rank = s.rank
         s.t_lowest_rank = s.t_new
     if s.highest_kind > 2:
-        if k == 1 or is_shaken(s):
+        if k == 1 or is_untestable(s):
             note_untested(s)
         else:
             note_reactions(s)
@@ -188,7 +193,7 @@ def run(s, count):
         if s.keep_steps and s.stored == s.capacity:
             return STORE_FULL
         if s.to_compare:
-            return TO_COMPARE
+            return COMPARISON_DUE
         count -= 1
     return PAUSED
 

@@ -1,4 +1,4 @@
-from tether._core.estimates cimport spread
+from tether._core.estimates cimport propagate
 from tether._core.norms cimport weighted_norm
 from tether._core.state cimport State
 

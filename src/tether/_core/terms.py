@@ -9,7 +9,7 @@ disturbs it, and for k steps the terms seem to grow. The effect of the errors on
 import cython
 
 if not cython.compiled:
-    from tether._core.estimates import spread
+    from tether._core.estimates import propagate
     from tether._core.norms import weighted_norm
 
 
@@ -38,7 +38,7 @@ def filter_terms(s, lowest):
             add_difference(s, k + 1, -s.beta[k + 1])
         for j in range(q + 1, k + 1):
             add_difference(s, j, s.beta[j])
-        spread(s, s.increment)
+        propagate(s, s.increment)
         s.difference_norm[q] = weighted_norm(s, s.increment, s.error_weight, s.error_norm)
     set_terms(s)
     s.terms_filtered = True

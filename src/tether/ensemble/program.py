@@ -15,7 +15,7 @@ import numpy as np
 
 from tether._core import lane as core
 from tether._core.branches import watch_branches
-from tether._core.consistent import Completion
+from tether._core.consistent import ConsistentSearch
 from tether._core.dense import Dense
 from tether._core.machine import Machine
 from tether._core.state import State
@@ -169,7 +169,7 @@ class MembersInCore:
         """Make a memory for one thread."""
         model, state = self._new_memory()
         options, t0 = self.task.options, self.task.t0
-        search = Completion(
+        search = ConsistentSearch(
             state, t0, self.y0, np.zeros_like(self.y0), time_scale(state, t0)
         )
         reduced = model.reduced is not None

@@ -160,12 +160,12 @@ def _residual(driver: Driver) -> str:
         return ""
     if s.python_residual and driver.callback is not None:
         return ""                      # the callback may have changed what the function reads
-    status, change = probe.change_left(s)
+    status, change = probe.next_change(s)
     raise_users(s)
     if status != 0:
         return "the residual is not finite at the end"
     called = driver.integration.model.plan is None
-    if called and not np.array_equal(change, probe.change_left(s)[1]):
+    if called and not np.array_equal(change, probe.next_change(s)[1]):
         return _noise(driver)
     allowed = LARGEST_CHANGE * (1.0 + s.projection_size)
     if s.highest_kind <= 1 and probe.weighted_size(s, change) <= allowed:

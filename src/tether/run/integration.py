@@ -58,7 +58,7 @@ PLAN_MAY_DIFFER = (
     Status.CONTRADICTION,
 )
 # Codes returned by the core when all is well.
-GOING_ON = (codes.PAUSED, codes.TO_COMPARE)
+GOING_ON = (codes.PAUSED, codes.COMPARISON_DUE)
 # Steps between checks of the rows chosen from a derivative array.
 LOOK_EVERY = 10
 
@@ -418,14 +418,14 @@ class Integration:
             return codes.PAUSED
         if code in GOING_ON and self._is_worn() and replan.choose_again(self):
             return codes.PAUSED
-        if code == codes.PUZZLED and s.rank_changed:
+        if code == codes.STRUCTURE_IN_DOUBT and s.rank_changed:
             replan.look_at_rank(self)
             return codes.PAUSED
-        if code == codes.PUZZLED and s.lowest_order > 1 and recover.begin_here(self):
+        if code == codes.STRUCTURE_IN_DOUBT and s.lowest_order > 1 and recover.begin_here(self):
             return codes.PAUSED
-        if code == codes.PUZZLED or code in INDEX_MAY_DIFFER:
+        if code == codes.STRUCTURE_IN_DOUBT or code in INDEX_MAY_DIFFER:
             changed = recover.look_again(self)
-            if changed or code == codes.PUZZLED:
+            if changed or code == codes.STRUCTURE_IN_DOUBT:
                 return codes.PAUSED
         if code in MAY_BE_OPEN and recover.add_leaks(self):
             return codes.PAUSED

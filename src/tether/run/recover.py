@@ -36,7 +36,7 @@ def look_again(run: Integration) -> bool:
     if run.model.is_index_1:
         return False                       # the kinds follow from the reduction
     t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
-    s.look_after = 2 * s.steps + 100
+    s.review_after = 2 * s.steps + 100
     from tether.start.high_index import refuse_pencil  # late, to save time
 
     pencil = kinds_here(run)

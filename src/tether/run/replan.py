@@ -245,7 +245,7 @@ def _move(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
 
 def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
     """Carry a run over to another state; `owner` has the owners of old unknowns or -1."""
-    new.go_on_from(old)
+    new.take_over_from(old)
     rows, kept = (s.ring_rows for s in (new, old))
     shared = codes.RING_COLUMNS + min(new.n, old.n)       # y' begins with the user's unknowns
     last = np.arange(max(0, new.attempts - min(len(rows), len(kept))), new.attempts)

@@ -199,7 +199,7 @@ class Linearised:
 
         for k in range(count):
             probe.move_to(self.state, t[k], y[k], yp[k])
-            probe.forget_slopes(self.state)
+            probe.forget_fyp(self.state)
             status, r = probe.residual_at(self.state, t[k], y[k], yp[k])
             raise_users(self.state)
             if status == 0:

@@ -260,4 +260,4 @@ class TapedBdf(Bdf):
 
     def _hold_steps(self, state: State) -> None:
         if self._tape.ceilings is not None:
-            state.hold_steps(*self._tape.ceilings)
+            state.limit_steps(*self._tape.ceilings)

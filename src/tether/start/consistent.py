@@ -9,7 +9,7 @@ import numpy as np
 
 from tether._core import codes, probe
 from tether._core.adapters import raise_users
-from tether._core.consistent import Completion
+from tether._core.consistent import ConsistentSearch
 from tether._core.state import State
 from tether.base.frozen import make_frozen
 from tether.base.reason import Kind, Reason, Row
@@ -74,14 +74,14 @@ def make_consistent(
 
         return consistent_by_steps(state, t, y, yp, time_scale(state, t), known)
     yp = np.zeros(len(y)) if yp is None else yp
-    search = Completion(state, t, y, yp, time_scale(state, t))
+    search = ConsistentSearch(state, t, y, yp, time_scale(state, t))
     code, before = search.run(known), search.before
     raise_users(state)
     if code in (codes.SINGULAR, codes.NO_CONVERGENCE):
         # a singular F_y' from differences is regular because of their errors alone
         other = search
         if search.moved:
-            other = Completion(state, t, y, yp, time_scale(state, t))
+            other = ConsistentSearch(state, t, y, yp, time_scale(state, t))
         found = _by_singular_vectors(other, state, t, known)
         if code == codes.SINGULAR or (found == codes.OK and _is_exact(other, state)):
             search, code = other, found
@@ -111,7 +111,7 @@ def make_consistent(
                 residual=residual, ypp=ypp, fixed=search.differential())
 
 
-def _is_exact(search: Completion, state: State) -> bool:
+def _is_exact(search: ConsistentSearch, state: State) -> bool:
     """Whether the equations hold up to round-off."""
     y, yp, _, r = search.values()
     fy, fyp = (abs(state.matrix.get(which)) for which in (codes.OF_Y, codes.OF_YP))
@@ -130,7 +130,7 @@ def _has_moved_differential(state: State, change: np.ndarray) -> bool:
     return bool(np.any(np.abs(fyp @ change) > NOT_CANCELLED * (abs(fyp) @ size)))
 
 
-def _by_singular_vectors(search: Completion, state: State, t: float, known: bool) -> int:
+def _by_singular_vectors(search: ConsistentSearch, state: State, t: float, known: bool) -> int:
     """Split by directions of y' that leave F unchanged and are not single unknowns.
 
     At the values found they may differ: then the search goes on with those, for the slopes.
