@@ -267,7 +267,7 @@ def solve_dae(
             tape.record = record
         if quadratures is not None:
             for event in watched:
-                event.see_first(np.size(y0))
+                event.restrict_to(np.size(y0))
         drivers.append(Driver(integration, record, watched, given.callback, bar, breaks))
         return drivers[-1].run()
 

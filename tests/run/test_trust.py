@@ -503,7 +503,7 @@ def always(monkeypatch):
     """Compare at every opportunity."""
     monkeypatch.setattr(Ledger, "can_pay", True)
     shelf.empty()
-    monkeypatch.setattr("tether.run.drive.FIRST_LEG", 1)
+    monkeypatch.setattr("tether.run.drive.FIRST_BATCH", 1)
 
 
 @pytest.mark.parametrize("name", ["robertson", "akzo", "transamp", "pend-i3", "caraxis-i3",

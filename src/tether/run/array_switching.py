@@ -32,10 +32,10 @@ __all__ = ["ArraySwitching"]
 
 # As a share of the height that corresponds to the absolute tolerances: so near its surface a
 # condition is left free, since it is uncertain on which side the solution is.
-NEAR = 0.05
+NEAR_SURFACE = 0.05
 # As a share of the change of a height in the step: surfaces that are passed this soon after the
 # first one are passed together.
-TOGETHER = 1e-9
+PASSED_TOGETHER = 1e-9
 # As a share of the change of the equations between the sides at the end of the step: a smaller
 # change on the surface is a kink.
 KINK = 0.01
@@ -125,7 +125,7 @@ class ArraySwitching(Switching):
             self._when = np.full(count, np.inf)
             self._kinks, self._first_step = np.zeros(operations), np.zeros(operations)
             self._wanted = None
-            run.ask(rows.unknowns)
+            run.want_between(rows.unknowns)
         if rows is not self._rows or run.model is not self._model:
             free = np.append(run.model.inputs, np.zeros(len(rows.groups)))
             self._heights, self._operands = rows.heights.new(free), rows.operands.new(free)
@@ -140,7 +140,7 @@ class ArraySwitching(Switching):
         rows, columns = self._rows.heights.fy
         entries = np.zeros((2, max(len(rows), len(self._rows.heights.fyp[0]))))
         self._heights.entries_into(t, y, yp, *entries)
-        allowed = NEAR * np.abs(entries[0, : len(rows)]) * self.run.state.atols[columns]
+        allowed = NEAR_SURFACE * np.abs(entries[0, : len(rows)]) * self.run.state.atols[columns]
         self._near = np.fmax(self._bands, np.bincount(rows, allowed, len(self._bands)))
         return self._beside(above - below)
 
@@ -183,7 +183,7 @@ class ArraySwitching(Switching):
         t, here = self._first_of(beyond, heights, polynomial)
         begun = self._heights.values(polynomial.t_old, *polynomial(polynomial.t_old))
         left_over = here * self._sides
-        soon = np.fmax(TOGETHER * np.abs(heights - begun), np.min(left_over[beyond]))
+        soon = np.fmax(PASSED_TOGETHER * np.abs(heights - begun), np.min(left_over[beyond]))
         self._passing = beyond & (left_over <= soon)
         later = np.flatnonzero(beyond & ~self._passing)
         share = begun[later] / (begun[later] - heights[later])

@@ -23,7 +23,7 @@ __all__ = ["begin"]
 
 # Equations that switch with time are evaluated at least so many times: whatever lasts for a
 # fiftieth of the interval is not stepped over.
-LOOKS = 100
+LEAST_STEPS = 100
 
 
 def begin(
@@ -31,12 +31,12 @@ def begin(
 ) -> None:
     """Choose what `run` integrates from (t, y) on, and begin there."""
     _begin_timed(run, t, y, yp, t_bound)
-    if not run.start.success and run.trust.starts_wrong(t, y, yp):
+    if not run.start.success and run.trust.differs_at_start(t, y, yp):
         _begin_timed(run, t, y, yp, t_bound)
     if not run.start.success and (error := run.model.exception_at(t, y, yp)) is not None:
         raise error                        # as if the function had been called
     run.plans = 1
-    run.settle()
+    run.record_jumps()
     if run.state.highest_kind > 2 and run.state.n_constraints and run.start.success:
         _refuse_constraints(run, t)
 
@@ -47,7 +47,7 @@ def _begin_timed(
     began = time.perf_counter()
     _begin_near(run, t, y, yp, t_bound)
     replan.follow_surfaces(run)
-    run.trust.spent(time.perf_counter() - began)
+    run.trust.add_seconds(time.perf_counter() - began)
 
 
 def _begin_near(
@@ -67,7 +67,7 @@ def _begin_near(
         if guess is None or not _begin_from(run, guess, t, y, t_bound):
             replan.try_another_plan(run, t, y, yp)
         if not run.start.success and yp is None:
-            _ask_for_slopes(run, t, y)
+            _blame_slopes(run, t, y)
         return
     if yp is None:
         replan.choose_by_slopes(run, t, y)
@@ -107,7 +107,7 @@ def _begin_at(
     run.state.t_end = t_bound
     run.state.direction = math.copysign(1.0, t_bound - t)
     if run.model.is_switched_by_time:
-        longest = abs(t_bound - t) / LOOKS
+        longest = abs(t_bound - t) / LEAST_STEPS
         run.state.max_step = min(run.options.max_step, longest)
     _attach_constraints(run, t, y)
     run.read_constraints()
@@ -139,7 +139,7 @@ def _attach_constraints(run: Integration, t: float, y: np.ndarray) -> None:
         constraints.attach(run.state, t, y, args, run.options)
 
 
-def _ask_for_slopes(run: Integration, t: float, y: np.ndarray) -> None:
+def _blame_slopes(run: Integration, t: float, y: np.ndarray) -> None:
     """Find out whether a start failed only because it is not clear which y' is meant."""
     from tether.start.nonlinear_slopes import nonlinear_slopes  # late, to save time
 

@@ -16,7 +16,7 @@ import numpy as np
 from tether.base.reason import Kind
 from tether.base.status import Status
 from tether.run.part import Part
-from tether.run.replan import begin_anew, keep_history
+from tether.run.replan import keep_history, restart_at
 from tether.structure.switch_times import SwitchTimes, Timetable
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ EPS = float(np.finfo(float).eps)
 # Breaks closer together than this many times `Breaks.beside` count as one.
 SAME_BREAK = 8.0
 # Events are searched for beyond the end of the interval, by this share of it.
-BEYOND = 1e-6
+EVENT_MARGIN = 1e-6
 # A run without an end looks ahead by this many times its first step.
 LOOK_AHEAD = 1000.0
 
@@ -55,7 +55,7 @@ class Breaks(Part):
         self._given = list(given)
         self.t_start, self.t_final = run.t, run.state.t_end
         self._next: float | None = None
-        self._equations, self._events = _Turns(), _Turns()
+        self._equations, self._events = _Lookahead(), _Lookahead()
         self.events: EventFunctions | None = None
 
     def beside(self, t: float) -> float:
@@ -88,9 +88,9 @@ class Breaks(Part):
         while self._given and s.direction * (self._given[0] - t) <= passed:
             self._given.pop(0)
         ahead = [*self._given[:1]]
-        turn = self._turn_after(t + s.direction * passed)
-        if turn is not None:
-            ahead.append(turn)
+        switch = self._switch_after(t + s.direction * passed)
+        if switch is not None:
+            ahead.append(switch)
         ahead = [t for t in ahead if s.direction * (self.t_final - t) >= 0.0]
         self._next = min(ahead, key=lambda t: s.direction * t, default=None)
         s.t_end, known = self.t_final, self._equations.t_end
@@ -106,9 +106,9 @@ class Breaks(Part):
         """Let a step end between the next two events that depend on time alone, to see both."""
         s = self.run.state
         assert self.events is not None
-        what, values = self.events.turns
+        what, values = self.events.switch_times
         until = self._look_ahead()
-        until += BEYOND * (until - self.t_start)  # to see what happens right at the end as well
+        until += EVENT_MARGIN * (until - self.t_start)  # to see events right at the end as well
         place = first = self._events.after(t, what, values, self.run.t, until)
         if first is not None:
             behind = first + s.direction * SAME_BREAK * self.beside(first)
@@ -119,7 +119,7 @@ class Breaks(Part):
         if place is not None and s.direction * (s.t_end - place) > 0.0:
             self._next, s.t_end = None, place
 
-    def _turn_after(self, t: float) -> float | None:
+    def _switch_after(self, t: float) -> float | None:
         """Return when the function switches next; None if it does not."""
         run = self.run
         what = run.model.switch_times
@@ -137,10 +137,10 @@ class Breaks(Part):
     def pass_at_once(self) -> None:
         """If something switches at the start, restart right after it."""
         s = self.run.state
-        turn = self._turn_after(s.t)
-        if turn is not None and self.same(s.t, turn):
-            behind = turn + s.direction * self.beside(turn)
-            begin_anew(self.run, behind, self.run.y, self.run.yp)
+        switch = self._switch_after(s.t)
+        if switch is not None and self.same(s.t, switch):
+            behind = switch + s.direction * self.beside(switch)
+            restart_at(self.run, behind, self.run.y, self.run.yp)
 
     @property
     def time(self) -> float | None:
@@ -163,7 +163,7 @@ class Breaks(Part):
             while self._given and s.direction * (self._given[0] - last) <= 0.0:
                 self._given.pop(0)
                 is_given = True
-            ahead = (*self._given[:1], self._turn_after(behind))
+            ahead = (*self._given[:1], self._switch_after(behind))
             near = [t for t in ahead if t is not None and self.same(last, t)]
             if not near:
                 break
@@ -171,7 +171,7 @@ class Breaks(Part):
         y, yp, before, last_step = run.y, run.yp, run.model, run.polynomial()
         pace = s.h, s.steps_at_order
         self._aim_from(behind)                 # the first step depends on the distance to it
-        begin_anew(run, behind, y, yp)
+        restart_at(run, behind, y, yp)
         if not run.start.success and run.start.reason.kind is Kind.NOT_FINITE:
             run.status = Status.NON_FINITE
         if run.model is not before or is_given:
@@ -182,7 +182,7 @@ class Breaks(Part):
         return behind, goes_on
 
 
-class _Turns:
+class _Lookahead:
     """Times at which something switches, known some way ahead."""
 
     _what: SwitchTimes | None = None

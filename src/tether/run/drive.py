@@ -31,26 +31,26 @@ from tether.run.integration import Integration
 from tether.run.method import Polynomial
 from tether.run.pace import Pace, Storm
 from tether.run.record import Record
-from tether.run.replan import begin_anew, keep_history, switches
+from tether.run.replan import keep_history, restart_at, switches
 from tether.run.watch import EPS, Event, EventFunctions, Switch
 
 if TYPE_CHECKING:
     from tether.run.progress import ProgressBar
 
 # Seconds the core may run before Python checks for Ctrl-C, limits and progress.
-PATIENCE = 5e-3
+BATCH_SECONDS = 5e-3
 # A value this many times the one where the event was located is more than round-off.
 ABOVE_ROUND_OFF = 100.0
 # A start may change an event's value by this share of its value one step before.
 NEGLIGIBLE_CHANGE = 1e-6
 # A function that rests at zero is at rest within this many times its round-off.
-ROOM = 4.0
+REST_MARGIN = 4.0
 # Deviation, in tolerances, of unknowns that are not projected onto a constraint.
 HELD_WITHIN = 10.0
 # Limit on how many times one event may happen at one time.
 MOST_AT_ONCE = 100
 # Unknowns times steps of the first batch, for which a program needs hardly any time.
-FIRST_LEG = 1280
+FIRST_BATCH = 1280
 
 
 class Driver:
@@ -85,7 +85,7 @@ class Driver:
         self.watched: list[Event] = events                 # with surfaces on which the plan depends
         self.breaks.events = self.functions
         self.breaks.pass_at_once()
-        self._follow()
+        self._follow_plan()
         self.start = integration.start             # a condition may change right at the start
 
     @cached_property
@@ -119,7 +119,7 @@ class Driver:
 
     def _run(self) -> None:
         python = self.state.python_residual or self.callback is not None
-        count = 1 if python else max(1, FIRST_LEG // self.state.n)
+        count = 1 if python else max(1, FIRST_BATCH // self.state.n)
         while self.integration.status == Status.RUNNING:
             self.record.reserve(1)     # this also deals with STORE_FULL
             before, since = self.state.steps, time.perf_counter()
@@ -132,7 +132,7 @@ class Driver:
                 return
             if code == codes.NO_EVENT_VALUE:
                 assert self.functions is not None
-                self.functions.call_instead()
+                self.functions.call_functions()
                 continue
             if self.integration.state is not self.state:
                 self._note_restart()
@@ -148,7 +148,7 @@ class Driver:
             self._show_progress()
             if self.callback is None and allowed == count:
                 spent = time.perf_counter() - since
-                if spent >= PATIENCE / 2:
+                if spent >= BATCH_SECONDS / 2:
                     count = max(1, count // 2)
                 elif code == codes.PAUSED:     # the whole batch; an early return tells nothing
                     count *= 2
@@ -205,7 +205,7 @@ class Driver:
         if run.tape is not None:
             run.tape.note(Happening(t, y, yp, is_break=True))
         behind, goes_on = self.breaks.cross()
-        self._follow()
+        self._follow_plan()
         self.record.begin_part(t, run.start.y, run.start.yp, smooth=goes_on)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events()
@@ -230,7 +230,7 @@ class Driver:
 
     # --- another plan -----------------------------------------------------------------------
 
-    def _follow(self) -> None:
+    def _follow_plan(self) -> None:
         """Update everything that depends on the state if the run has changed its plan."""
         integration = self.integration
         changed = integration.state is not self.state
@@ -255,11 +255,11 @@ class Driver:
     def _note_restart(self) -> None:
         """Record the point at which the run has restarted by itself."""
         run, sides = self.integration, self._sides()
-        self._follow()
+        self._follow_plan()
         self.record.begin_part(run.t, run.start.y, run.start.yp)
         self.segment_t, self.segment_step = self.state.t, self.state.steps
         self._arm_events()
-        set_off = self._look_back(None, sides, sides, [])
+        set_off = self._compare_events(None, sides, sides, [])
         y, yp = run.start.y.copy(), run.start.yp.copy()
         if acting := self._report_all(set_off, run.t, y, yp):
             self._act(run.t, acting, y, yp, run.t, located=False)
@@ -382,7 +382,7 @@ class Driver:
         loose = hold.slack * s.tolerances[: self.integration.n] if hold else None
         at_zero = round_off(event, now, then, new, self.args, loose)
         if abs(new) <= at_zero:                # round-off grows with the unknowns
-            s.event_rest[number] = ROOM * at_zero
+            s.event_rest[number] = REST_MARGIN * at_zero
             if abs(old) <= at_zero:
                 s.event_values[number] = np.nan
             return False
@@ -418,7 +418,7 @@ class Driver:
         store.store_outputs_until(self.state, t)
         y = self.integration.project(t, y)
         if t == polynomial.t_old:              # nothing is left of the step
-            self.integration.take_back_step()
+            self.integration.uncount_step()
         else:
             self.record.end_step(t, y, yp)
         self.t_reached = t
@@ -502,23 +502,23 @@ class Driver:
             run.tape.note(Happening(
                 t, point.y, point.yp, tuple(acted), tuple(turned), tuple(passing), located
             ))
-        begin_anew(run, resume, changed.copy(), point.yp.copy(), turned, before, passing)
+        restart_at(run, resume, changed.copy(), point.yp.copy(), turned, before, passing)
         if run.status == Status.EQUATIONS_CHANGED:
             return []
-        self._follow()
+        self._follow_plan()
         self._refresh_events()
         self.record.begin_part(t, run.start.y, run.start.yp)
         self.segment_t, self.segment_step = resume, self.state.steps
         self._arm_events()
         floor = {number: abs(values[number]) if located else 0.0 for number in acting}
-        self._blur(floor, ahead, Moment(t, changed, point.yp))
-        return self._look_back(point, values, sides, acting, happened, floor)
+        self._widen_floor(floor, ahead, Moment(t, changed, point.yp))
+        return self._compare_events(point, values, sides, acting, happened, floor)
 
     def _sides(self) -> np.ndarray:
         """Values of the user's events with which signs are compared."""
         return self.state.event_values[: len(self.events)].copy() if self.events else np.empty(0)
 
-    def _look_back(
+    def _compare_events(
         self, before: Moment | None, values: np.ndarray, sides: np.ndarray, acting: list[int],
         happened: Collection[int] = (), floor: Mapping[int, float] = MappingProxyType({}),
     ) -> list[int]:
@@ -550,7 +550,7 @@ class Driver:
         return found.set_off
 
     @np.errstate(all="ignore")
-    def _blur(self, floor: dict[int, float], ahead: np.ndarray, changed: Moment) -> None:
+    def _widen_floor(self, floor: dict[int, float], ahead: np.ndarray, changed: Moment) -> None:
         """Add to the round-off of events at zero what negligible changes by the start make of them.
 
         A change is negligible compared with the value `ahead`, one step before the event.
@@ -579,5 +579,5 @@ class Driver:
         g = self.state.event_values
         missed = any(g[number] * side > 0.0 for number, side in self.far_side.items())
         self.far_side = {}
-        if missed and self.integration.status == Status.RUNNING and self.storm.would_go_on():
+        if missed and self.integration.status == Status.RUNNING and self.storm.converges():
             self.integration.status = Status.EVENT_STORM

@@ -60,7 +60,7 @@ PLAN_MAY_DIFFER = (
 # Codes returned by the core when all is well.
 GOING_ON = (codes.PAUSED, codes.COMPARISON_DUE)
 # Steps between checks of the rows chosen from a derivative array.
-LOOK_EVERY = 10
+CHECK_EVERY = 10
 
 
 Kept = tuple[
@@ -128,8 +128,8 @@ class Integration:
         self.problem = prepared(as_problem(problem), t0, y)
         self.n, self.note = len(y), ""
         # unknowns that are wanted between the steps
-        self.asked = np.ones(self.n, bool) if dense_output else np.zeros(self.n, bool)
-        self._is_asked = dense_output                  # whether any is
+        self.wanted = np.ones(self.n, bool) if dense_output else np.zeros(self.n, bool)
+        self._any_wanted = dense_output        # whether any is
         self._names_given = (
             check_names("names", names, self.n),
             check_names("equation_names", equation_names, self.n),
@@ -227,7 +227,7 @@ class Integration:
         self.exception = None if self.start.success else refusal
         if use_kinds(s, self.model, self.options, self.start.pencil):
             probe.move_to(s, t, self.start.y, self.start.yp)  # set the weights for these tolerances
-        self.ask()
+        self.want_between()
         h = first_step or choose_first_step(s, self.start, self.between_breaks)
         code = self.method.begin(s, t, self.start, h)
         self._expect_rank()
@@ -263,17 +263,17 @@ class Integration:
         """Begin again at the point where the run has just begun, with a shorter step."""
         self.method.begin(self.state, self.state.t, self.start, h)
 
-    def ask(self, unknowns: np.ndarray | None = None) -> None:
+    def want_between(self, unknowns: np.ndarray | None = None) -> None:
         """Control, between the steps, the unknowns that are wanted there, including `unknowns`."""
         if unknowns is not None:
-            self.asked |= unknowns
-            self._is_asked |= bool(unknowns.any())
+            self.wanted |= unknowns
+            self._any_wanted |= bool(unknowns.any())
         shares = self.model.shares             # they show where a solution leaves its surfaces
-        if not self._is_asked and not shares:
+        if not self._any_wanted and not shares:
             return
         s = self.state
         marks = np.zeros(s.n, np.intc)
-        marks[: self.n], marks[self.n : self.n + shares] = self.asked, 1
+        marks[: self.n], marks[self.n : self.n + shares] = self.wanted, 1
         if s.jacobian_exists:
             marks[~s.with_slopes] *= 2
         s.want(marks)
@@ -299,7 +299,7 @@ class Integration:
             self.model, self.state, self.options, self.references, self.slopes_are_old
         )
 
-    def settle(self, before: np.ndarray | None = None, on_purpose: bool = False) -> None:
+    def record_jumps(self, before: np.ndarray | None = None, on_purpose: bool = False) -> None:
         """Record what jumped at the last start, and update the values that invariants keep.
 
         `before` are the values before the jump, if not those from which the start was found; they
@@ -316,7 +316,7 @@ class Integration:
             self.references.keep(self.model.constraints.references(self.state))
         self.references.settle()
 
-    def take_back_step(self) -> None:
+    def uncount_step(self) -> None:
         """Do not count a step of which nothing is left, since an event ends it where it began."""
         self.state.steps -= 1
 
@@ -343,7 +343,7 @@ class Integration:
         else:
             self.switching.go_on()
             self.finder.set_references(t, self.state.y_now.copy())
-        self.settle()
+        self.record_jumps()
         return True
 
     def project(self, t: float, y: np.ndarray) -> np.ndarray:
@@ -366,7 +366,7 @@ class Integration:
     def _step(self) -> None:
         """Try to take one step; nothing is left of one that surfaces turn back where it began."""
         taken = self.state.steps
-        self._look_for_breaks()
+        self._serve_breaks()
         if self.model.modes is not None and self.watched is None:
             self.watched = replan.switches(self, timed=False)
         while self.status == Status.RUNNING and self.state.steps == taken:
@@ -394,7 +394,7 @@ class Integration:
         if self.status == Status.REACHED_END:
             self.status = Status.RUNNING
 
-    def _look_for_breaks(self) -> None:
+    def _serve_breaks(self) -> None:
         """Before a step: restart where the equations switch, or let the step end there."""
         if self.status != Status.RUNNING:
             return
@@ -410,26 +410,28 @@ class Integration:
         s = self.state
         self.t_old = s.t if count == 1 else None
         began = time.perf_counter()
-        code = self.method.advance(s, self._before_next_look(count))
+        code = self.method.advance(s, self._before_next_check(count))
         raise_users(s)
         self.exception = take_refusal(s)
-        if self.trust.objects(code, time.perf_counter() - began):
+        if self.trust.finds_difference(code, time.perf_counter() - began):
             self.status = Status.TRACE_DIFFERS
             return codes.PAUSED
-        if code in GOING_ON and self._is_worn() and replan.choose_again(self):
+        if code in GOING_ON and self._is_worn() and replan.reduce_again(self):
             return codes.PAUSED
         if code == codes.STRUCTURE_IN_DOUBT and s.rank_changed:
-            replan.look_at_rank(self)
+            replan.judge_rank(self)
             return codes.PAUSED
-        if code == codes.STRUCTURE_IN_DOUBT and s.lowest_order > 1 and recover.begin_here(self):
+        if code == codes.STRUCTURE_IN_DOUBT and s.lowest_order > 1 and (
+            recover.restart_consistently(self)
+        ):
             return codes.PAUSED
         if code == codes.STRUCTURE_IN_DOUBT or code in INDEX_MAY_DIFFER:
-            changed = recover.look_again(self)
+            changed = recover.update_kinds(self)
             if changed or code == codes.STRUCTURE_IN_DOUBT:
                 return codes.PAUSED
         if code in MAY_BE_OPEN and recover.add_leaks(self):
             return codes.PAUSED
-        if code in PLAN_MAY_DIFFER and (recover.begin_free(self) or replan.rescue(self)):
+        if code in PLAN_MAY_DIFFER and (recover.restart_unfrozen(self) or replan.rescue(self)):
             return codes.PAUSED
         if code < 0:
             self.status = Status(code)
@@ -443,14 +445,14 @@ class Integration:
             self.status = Status.REACHED_END
         return code
 
-    def _before_next_look(self, count: int) -> int:
+    def _before_next_check(self, count: int) -> int:
         """Limit the number of steps so that a choice of reduction is checked in time."""
         if not self.model.rows_were_chosen:
             return count
-        return min(count, LOOK_EVERY - self.state.steps % LOOK_EVERY)
+        return min(count, CHECK_EVERY - self.state.steps % CHECK_EVERY)
 
     def _is_worn(self) -> bool:
-        if not self.model.rows_were_chosen or self.state.steps % LOOK_EVERY:
+        if not self.model.rows_were_chosen or self.state.steps % CHECK_EVERY:
             return False
         s = self.state
         return self.model.is_worn(s.t, s.y_now.copy(), s.yp_now.copy())

@@ -145,7 +145,7 @@ class Storm:
             self._extrapolate()
         return self.t is not None
 
-    def would_go_on(self) -> bool:
+    def converges(self) -> bool:
         """Tell whether the last changes belong to a series that converges."""
         gaps = self.gaps
         if len(gaps) < FEWEST_GAPS:

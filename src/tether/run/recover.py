@@ -22,7 +22,7 @@ from tether.structure.start import Start
 if TYPE_CHECKING:
     from tether.run.integration import Integration
 
-__all__ = ["add_leaks", "begin_free", "begin_here", "kinds_here", "look_again"]
+__all__ = ["add_leaks", "kinds_here", "restart_consistently", "restart_unfrozen", "update_kinds"]
 
 # Largest change of y when a run restarts from consistent values: in tolerances, which can be tiny
 # where an unknown crosses zero, plus this share of the change in a step.
@@ -30,7 +30,7 @@ LARGEST_IN_TOLERANCES = 100.0
 LARGEST_IN_STEPS = 0.01
 
 
-def look_again(run: Integration) -> bool:
+def update_kinds(run: Integration) -> bool:
     """Continue from here if the unknowns turn out to have other kinds."""
     s = run.state
     if run.model.is_index_1:
@@ -61,7 +61,7 @@ def kinds_here(run: Integration) -> Pencil | None:
     return pencil
 
 
-def begin_here(run: Integration) -> bool:
+def restart_consistently(run: Integration) -> bool:
     """At index 3 as written: restart from consistent values next to the current ones.
 
     The current velocities deviate from their hidden constraints by errors within the tolerance. A
@@ -82,7 +82,7 @@ def begin_here(run: Integration) -> bool:
     return run.method.begin(s, t, found, first_step) == codes.OK
 
 
-def begin_free(run: Integration) -> bool:
+def restart_unfrozen(run: Integration) -> bool:
     """Continue from here with all frozen conditions left free."""
     if not run.switching.free_all():
         return False
@@ -119,7 +119,7 @@ def add_leaks(run: Integration) -> bool:
     run.restart(t, y, None)
     if run.start.success and run.status == Status.RUNNING:
         run.t_leaks = t
-        run.settle()
+        run.record_jumps()
         return True
     run.leaks = ()
     replan.replan(run, point, model.sides or None)

@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from tether.run.integration import Integration, Way
 
 __all__ = [
-    "begin_anew",
-    "choose_again",
     "choose_by_slopes",
     "follow_surfaces",
+    "judge_rank",
     "keep_history",
-    "look_at_rank",
     "pass_surfaces",
+    "reduce_again",
     "replan",
     "rescue",
+    "restart_at",
     "switches",
     "try_another_plan",
 ]
 
 # A run that cannot get past a time restarts this share of the time after it. By then its steps were
 # a few units of round-off.
-BEHIND = 64 * float(np.finfo(float).eps)
+RESTART_DISTANCE = 64 * float(np.finfo(float).eps)
 # Before the next such rescue a run must have covered this share of what was left.
 PROGRESS = 1e-6
 # Limit on how many times values that were made consistent may lie in another mode.
@@ -69,7 +69,7 @@ SAME_CURVATURE = 0.1
 CURVATURE_SHARE = 1e-3
 
 
-def begin_anew(
+def restart_at(
     run: Integration,
     t: float,
     y: np.ndarray,
@@ -92,14 +92,14 @@ def begin_anew(
     elif passing:
         run.switching.turn(t, passing)
     run.slopes_are_old = True
-    _begin_anew(run, t, y, yp, turned, current)
+    _restart_at(run, t, y, yp, turned, current)
     follow_surfaces(run)
     run.slopes_are_old = False
     changed = before is not None and not np.array_equal(before, y)
-    run.settle(y if before is None else before, changed)
+    run.record_jumps(y if before is None else before, changed)
 
 
-def _begin_anew(
+def _restart_at(
     run: Integration, t: float, y: np.ndarray, yp: np.ndarray, turned: Sequence[int], current: bool
 ) -> None:
     before, model = run.state, run.model
@@ -121,12 +121,12 @@ def _begin_anew(
     run.restart(t, y, yp, mode="assume" if smooth else "auto")
     if run.start.success:
         entered = run.model.sides
-        _settle(run)
+        _follow_start(run)
         if _avoid_jump(run, (t, y, yp), turned, entered):
             run.ways_without_jump[way] = run.model.sides
     elif _take_mode_with_start(run, (t, y, yp), turned):
         run.ways_without_jump[way] = run.model.sides
-    elif run.state is not before or run.model is not model or not _go_through(run, t, y, yp):
+    elif run.state is not before or run.model is not model or not _restart_as_is(run, t, y, yp):
         try_another_plan(run, t, y, yp)
 
 
@@ -145,7 +145,7 @@ def follow_surfaces(run: Integration) -> None:
             switching.give_up_sliding()
         elif not (switching.leave_without_mixture() or switching.decide_on_surfaces()):
             return
-        _begin_along(run)
+        _restart_on_surfaces(run)
 
 
 def _choose_ways(run: Integration, met: list[int]) -> bool:
@@ -164,7 +164,7 @@ def _choose_ways(run: Integration, met: list[int]) -> bool:
     while ways is not None and ways not in tried:      # back and forth until nothing contradicts
         tried.append(ways)
         switching.assume(ways)
-        _begin_along(run)
+        _restart_on_surfaces(run)
         better = switching.better_ways(ways)
         if better == ways:
             return True
@@ -173,15 +173,15 @@ def _choose_ways(run: Integration, met: list[int]) -> bool:
     for way in all_ways if len(met) <= MOST_MET else ():
         ways = dict(zip(met, way, strict=True))
         switching.assume(ways)
-        _begin_along(run)
+        _restart_on_surfaces(run)
         if switching.better_ways(ways) == ways:
             return True
     switching.stand_on(met)
-    _begin_along(run)
+    _restart_on_surfaces(run)
     return False
 
 
-def _begin_along(run: Integration) -> None:
+def _restart_on_surfaces(run: Integration) -> None:
     """Restart on the surfaces on which the solution is to stay."""
     point = run.given
     if run.switching.slides != run.model.slides:
@@ -197,10 +197,10 @@ def replan(run: Integration, point: Given, sides: Sides | None = None) -> None:
         return
     n_constraints = run.state.n_constraints
     if model.has_structure_of(run.model):
-        _stay(run, model, *point[:2])
+        _replace_equations(run, model, *point[:2])
         if run.state.n_constraints == n_constraints:
             return
-    _move(run, model, *point[:2])
+    _replace_model(run, model, *point[:2])
 
 
 def _find_another(
@@ -223,7 +223,7 @@ def _find_another(
     return model
 
 
-def _stay(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
+def _replace_equations(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
     """Continue with other equations for the same unknowns."""
     s = run.state
     run.adopt(model)
@@ -233,7 +233,7 @@ def _stay(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
     model.constraints.attach(s, t, y, run.problem.args, run.options)
 
 
-def _move(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
+def _replace_model(run: Integration, model: Model, t: float, y: np.ndarray) -> None:
     """Continue with a model that has other unknowns or constraints, in a new state."""
     old, owner = run.state, run.model.owner
     run.adopt(model)
@@ -260,10 +260,10 @@ def _carry_over(old: State, owner: np.ndarray, new: State) -> None:
 
 def rescue(run: Integration) -> bool:
     """Find a way for a failed run to continue; tell whether there is one."""
-    return choose_again(run, failed=True) or _go_on_behind(run)
+    return reduce_again(run, failed=True) or _restart_beyond(run)
 
 
-def choose_again(run: Integration, failed: bool = False) -> bool:
+def reduce_again(run: Integration, failed: bool = False) -> bool:
     """Reduce the same system again if the reduction was made with the values at the start.
 
     Combinations with varying factors, and the rows chosen from a derivative array, may stop being
@@ -278,24 +278,24 @@ def choose_again(run: Integration, failed: bool = False) -> bool:
     other = _find_another(run, point, model.sides or None)
     if other is None or not other.has_freedom_of(model):
         return False
-    go_on = _stay if other.has_structure_of(model) else _move
+    go_on = _replace_equations if other.has_structure_of(model) else _replace_model
     go_on(run, other, *point[:2])
     run.restart(*point)
-    run.settle()
+    run.record_jumps()
     return run.status == Status.RUNNING
 
 
-def _go_on_behind(run: Integration) -> bool:
+def _restart_beyond(run: Integration) -> bool:
     """Restart with another plan just after a time that no step has passed, if there is one."""
     s, before = run.state, run.tried_at
-    t = s.t + s.direction * BEHIND * abs(s.t)
+    t = s.t + s.direction * RESTART_DISTANCE * abs(s.t)
     left = (s.t_end - t) * s.direction
     if left <= 0.0 or (before is not None and abs(t - before) < PROGRESS * left):
         return False
     return try_another_plan(run, t, run.y, run.yp)
 
 
-def look_at_rank(run: Integration) -> None:
+def judge_rank(run: Integration) -> None:
     """Judge an attempt at which the constraints had another rank than the plan expects.
 
     At a singular configuration of the same equations the run may pass. If the equations have
@@ -330,17 +330,17 @@ def try_another_plan(run: Integration, t: float, y: np.ndarray, yp: np.ndarray |
         run.note = note
         return False
     kept = run.kept()
-    _move(run, model, t, y)
+    _replace_model(run, model, t, y)
     run.restart(t, y, yp)
     if run.start.success:
-        run.settle()
+        run.record_jumps()
         return True
     run.go_back_to(kept)
     run.note = note
     return False
 
 
-def _go_through(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
+def _restart_as_is(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
     """Restart with the values as they are if the same equations have led to them.
 
     In a singular configuration, such as a linkage folded flat, these do not determine multipliers
@@ -390,7 +390,7 @@ def pass_surfaces(run: Integration) -> None:
         return
     t = min([*found, *passed])[1]
     turned, passing = ([k for _, time, k in some if time == t] for some in (found, passed))
-    begin_anew(run, t, *polynomial(t), turned, passing=passing)
+    restart_at(run, t, *polynomial(t), turned, passing=passing)
     keep_history(run, whole, t, only_without_kink=bool(passing))
 
 
@@ -437,11 +437,11 @@ def choose_by_slopes(run: Integration, t: float, y: np.ndarray) -> None:
         run.restart(t, y, None, options.first_step, options.start)
         if not run.start.success:
             break
-    _move(run, first, t, y)
+    _replace_model(run, first, t, y)
     run.restart(t, y, None, options.first_step, options.start)
 
 
-def _settle(run: Integration) -> None:
+def _follow_start(run: Integration) -> None:
     """Replan if values that were made consistent now lie on another side of a surface.
 
     The stop that a mass has hit may have thrown it back.
@@ -515,7 +515,7 @@ def _take_mode_with_start(run: Integration, point: Point, turned: Sequence[int])
             run.plans = plans
             return True
     run.go_back_to(kept)
-    _stay(run, run.model, *point[:2])          # its memory may have other equations now
+    _replace_equations(run, run.model, *point[:2])     # its memory may have other ones now
     return False
 
 

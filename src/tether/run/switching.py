@@ -50,7 +50,7 @@ KINK = 1e5
 # With up to this many surfaces at once, all combinations of sides are examined.
 MOST_TOGETHER = 4
 # A share is inside its bounds up to this much.
-SHARE_BESIDE = 1e-6
+SHARE_SLACK = 1e-6
 
 
 class Switching(Part):
@@ -184,7 +184,7 @@ class Switching(Part):
             return None
         if frozen is not self._of:
             self._bands = np.zeros(len(frozen.surfaces))
-            run.ask(frozen.unknowns[: run.n])
+            run.want_between(frozen.unknowns[: run.n])
         if frozen is not self._of or run.model is not self._model:
             self._heights = frozen.heights.new(run.model.values)
         self._of = frozen
@@ -352,7 +352,7 @@ class Switching(Part):
         n = frozen.traced.n
         better, shares = dict(ways), run.start.y[run.n : run.n + run.model.shares]
         for k, share in zip(self.slides, shares, strict=True):
-            if not -SHARE_BESIDE <= share <= 1.0 + SHARE_BESIDE:
+            if not -SHARE_SLACK <= share <= 1.0 + SHARE_SLACK:
                 better[self._functions[k]] = -1.0 if share > 0.5 else 1.0
         rates, known = frozen.rates
         runner = rates.new(run.model.values)
@@ -409,7 +409,7 @@ class Switching(Part):
         """Leave surfaces on which no mixture of sides holds the start; tell if there were any."""
         run = self.run
         shares = run.start.y[run.n : run.n + run.model.shares]
-        held = (shares >= -SHARE_BESIDE) & (shares <= 1.0 + SHARE_BESIDE)
+        held = (shares >= -SHARE_SLACK) & (shares <= 1.0 + SHARE_SLACK)
         if np.all(held):
             return False
         self.slides = tuple(k for k, is_held in zip(self.slides, held, strict=True) if is_held)

@@ -214,13 +214,13 @@ class Trust(Part):
             plan.ledger.begin_run()
         return plan.ledger.runs > 1
 
-    def starts_wrong(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
+    def differs_at_start(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> bool:
         """Compare where no start was found, at any cost."""
         return self._ledger is not None and self._differs_at(t, y, yp)
 
     # --- along the run ------------------------------------------------------------------------
 
-    def objects(self, code: int, seconds: float) -> bool:
+    def finds_difference(self, code: int, seconds: float) -> bool:
         """Compare after steps that took so long, if it is time; tell if there is a difference."""
         ledger = self._ledger
         if ledger is None:
@@ -230,14 +230,14 @@ class Trust(Part):
         ledger.steps = s.steps
         if code < 0:
             return self._differs_here(s) or self._differs_where_tried(s)
-        return self._is_time(s, code, ledger) and self._differs_here(s)
+        return self._should_compare(s, code, ledger) and self._differs_here(s)
 
-    def spent(self, seconds: float) -> None:
+    def add_seconds(self, seconds: float) -> None:
         """Note the time that finding a start took."""
         if self._ledger is not None:
             self._ledger.run_seconds += seconds
 
-    def _is_time(self, s: State, code: int, ledger: Ledger) -> bool:
+    def _should_compare(self, s: State, code: int, ledger: Ledger) -> bool:
         """Tell whether to compare now: always for some reasons, otherwise if the time allows."""
         wanted = code == codes.REACHED_END and self._due
         if s.to_compare or (code == codes.EVENT_FOUND and self._due):

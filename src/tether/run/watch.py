@@ -59,7 +59,7 @@ class Event:
         """Whether it has happened often enough to end the run."""
         return self.counted >= self.stops_after
 
-    def see_first(self, n: int) -> None:
+    def restrict_to(self, n: int) -> None:
         """Pass only the first n unknowns to the functions: the others are integrals."""
         fun, apply, number = self.fun, self.apply, self.number
         self.fun = lambda t, y, yp, *args: fun(t, y[:n], yp[:n], *args)
@@ -151,13 +151,13 @@ def _check_event(number: int, fun: Any, args: tuple) -> Event:
         raise TypeError(f"{name}.direction must be a number, got {direction!r}") from None
     apply = getattr(fun, "apply", None)
     if apply is not None and not takes_slopes(f"{name}.apply", apply, args):
-        apply = _of_three(apply)
+        apply = _ignoring_slopes(apply)
     return Event(
-        fun if has_slopes else _of_three(fun), sign, stops_after, apply, number=number
+        fun if has_slopes else _ignoring_slopes(fun), sign, stops_after, apply, number=number
     )
 
 
-def _of_three(fun: Callable[..., Any]) -> Callable[..., Any]:
+def _ignoring_slopes(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Give a function of (t, y, *args) the arguments of an event."""
     return lambda t, y, yp, *args: fun(t, y, *args)
 
@@ -183,8 +183,8 @@ class EventFunctions:
         self.events, self.functions = events, [event.fun for event in events]
         self.program: TracedEvents | None = None
         self.keys: set[Hashable] = set()       # of the programs so far
-        self._turns: SwitchTimes | None = None
-        self._turns_of: TracedEvents | None = None
+        self._switch_times: SwitchTimes | None = None
+        self._switch_times_of: TracedEvents | None = None
         self.state.watch_events([event.direction for event in events])
         self._attach()
 
@@ -223,7 +223,7 @@ class EventFunctions:
         else:
             self.keys.add(self.program.reading.key)
             self.program.attach(s, self.run.options.backend)
-        self.run.ask(self._unknowns(self.program))
+        self.run.want_between(self._unknowns(self.program))
 
     def refresh(self) -> None:
         """Check whether the user's code has changed what the functions read."""
@@ -239,18 +239,18 @@ class EventFunctions:
             self._attach()
 
     @property
-    def turns(self) -> tuple[SwitchTimes | None, np.ndarray]:
+    def switch_times(self) -> tuple[SwitchTimes | None, np.ndarray]:
         """Times of events that depend on time alone, and the inputs for which they hold."""
         if self.program is None:
             return None, np.zeros(0)
-        if self._turns_of is not self.program:
-            self._turns_of, self._turns = self.program, self.program.times_of_signs()
-        return self._turns, self.program.values
+        if self._switch_times_of is not self.program:
+            self._switch_times_of, self._switch_times = self.program, self.program.times_of_signs()
+        return self._switch_times, self.program.values
 
     @property
     def may_be_clocks(self) -> bool:
         """Whether some of the events may depend on time alone."""
-        return self.program is None or self.turns[0] is not None
+        return self.program is None or self.switch_times[0] is not None
 
     def evaluate(self) -> None:
         """Compare signs with the values at the current point from now on."""
@@ -258,7 +258,7 @@ class EventFunctions:
             self._call("g_old")
         adapters.raise_users(self.state)
 
-    def call_instead(self) -> None:
+    def call_functions(self) -> None:
         """Call the functions from now on, since their program returns NaN."""
         self.run.trust.forget_events()
         self.program = None

@@ -47,7 +47,7 @@ def test_an_entry_missing_in_a_sparse_jacobian_is_named():
 
 def test_a_first_step_too_long_is_no_reason_to_look_at_the_equations(monkeypatch):
     looks = []
-    monkeypatch.setattr(recover, "look_again", lambda run: looks.append(run.t))
+    monkeypatch.setattr(recover, "update_kinds", lambda run: looks.append(run.t))
     problem = gallery.get("trivial")
     sol = solve_dae(problem.fun, problem.t_span, problem.y0, problem.yp0)
     assert sol.stats.error_test_failures >= 3
