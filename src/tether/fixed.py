@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.base.capacity import OF_FIXED_STEPS, require_matrices
 from tether.base.checks import as_numbers, check_time, check_vector
@@ -298,7 +298,7 @@ class _Run:
             s.fyp_constant = False                # every Jacobian anew
             probe.move_to(s, times[i], Y[:, i], slopes[:, i])
             status, fy, fyp = probe.jacobian_at(s, times[i], Y[:, i], slopes[:, i])
-            raise_users(s)
+            raise_user_error(s)
             if status != 0:
                 raise _StepError(Status.NON_FINITE)
             r[rows] = s.array("r")

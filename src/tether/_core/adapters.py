@@ -377,7 +377,7 @@ def use_python_events(s: State, events, args):
     s.events = python_events
 
 
-def raise_users(s: State):
+def raise_user_error(s: State):
     """Raise the exception of a user's function or linear solver, if there was one."""
     if s.matrix.failed:
         error = s.matrix.error

@@ -6,7 +6,7 @@ diagnosis or of a start; and other runs may use the same object, in other thread
 records for every object who has factored last; all others factor again before they solve.
 
 A solver reports a singular matrix by numpy.linalg.LinAlgError, or as SciPy's SuperLU does. Any
-other exception is kept, to be raised again unchanged (`adapters.raise_users`).
+other exception is kept, to be raised again unchanged (`adapters.raise_user_error`).
 """
 
 import threading

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.ensemble.members import Members, Shared
 from tether.ensemble.task import Task
@@ -111,7 +111,7 @@ def _search(
     state.t_end, state.direction = task.t_end, math.copysign(1.0, task.t_end - t0)
     model.constraints.attach(state, t0, y0, problem.args, options)
     start = StartFinder(model, state, options, References()).find(t0, y0, yp0, "quiet")
-    raise_users(state)
+    raise_user_error(state)
     return _read(start, model, state, n)
 
 

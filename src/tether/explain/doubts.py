@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tether._core import codes, probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.constraints import constraints_at
 from tether._core.dense import Dense
 from tether.problem.names import listed
@@ -134,7 +134,7 @@ def _start(driver: Driver) -> str:
     if s.steps == 0 or run.plans > 1:
         return ""
     status, r = probe.residual_at(s, driver.t_start, start.y, start.yp)
-    raise_users(s)
+    raise_user_error(s)
     if status != 0:
         return "the residual is not finite at the start that was assumed to be consistent"
     if s.matrix.has_no_entries:
@@ -161,7 +161,7 @@ def _residual(driver: Driver) -> str:
     if s.python_residual and driver.callback is not None:
         return ""                      # the callback may have changed what the function reads
     status, change = probe.next_change(s)
-    raise_users(s)
+    raise_user_error(s)
     if status != 0:
         return "the residual is not finite at the end"
     called = driver.integration.model.plan is None
@@ -212,7 +212,7 @@ def _drift(driver: Driver) -> str:
     if s.worst_drift <= LARGEST_DRIFT * allowed.max():
         return ""
     _, left = constraints_at(s, s.t, s.y_now)
-    raise_users(s)
+    raise_user_error(s)
     worst = int(np.argmax(np.abs(left)))
     name = driver.integration.model.constraints.name_of(s, worst)
     text = (

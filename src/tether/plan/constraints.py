@@ -11,7 +11,7 @@ import numpy as np
 
 from tether._core import constraints as core
 from tether._core import project
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.plan.functions import TracedValues, traced_values
 from tether.plan.plan import MANY_ROWS
@@ -140,7 +140,7 @@ class Constraints:
         first = self.first_invariant(state)
         if kept is None:
             status, values = core.constraints_at(state, t, y)
-            raise_users(state)
+            raise_user_error(state)
             kept = values[first:] if status == 0 else np.full(len(values) - first, np.nan)
         reference[first:] = kept
 
@@ -179,7 +179,7 @@ class Constraints:
         """
         beside = y + GENERAL_SHIFT * (np.abs(y) + 1.0)
         status, slopes = core.jacobian_of_constraints_at(state, t, beside)
-        raise_users(state)
+        raise_user_error(state)
         if status != 0:
             return None
         rows, columns = slopes.nonzero()
@@ -225,13 +225,13 @@ class GivenRows:
     def values(self, y: np.ndarray) -> np.ndarray:
         """Return what is left of them; NaN where that cannot be found."""
         status, g = core.constraints_at(self.state, self.t, y)
-        raise_users(self.state)
+        raise_user_error(self.state)
         return g[self.rows] if status == 0 else np.full(len(self.rows), np.nan)
 
     def slopes(self, y: np.ndarray) -> np.ndarray:
         """Return their derivatives by the unknowns."""
         _, gy = core.jacobian_of_constraints_at(self.state, self.t, y)
-        raise_users(self.state)
+        raise_user_error(self.state)
         part = gy[self.rows]
         return part.toarray() if hasattr(part, "toarray") else part
 

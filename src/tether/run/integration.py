@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from tether._core import codes, probe
 from tether._core import project as project_core
-from tether._core.adapters import DOMAIN_ERRORS, raise_users, take_refusal
+from tether._core.adapters import DOMAIN_ERRORS, raise_user_error, take_refusal
 from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.checks import check_time, check_vector
@@ -352,7 +352,7 @@ class Integration:
         if s.n_constraints == 0:
             return y
         status, found = project_core.projected(s, t, y)
-        raise_users(s)
+        raise_user_error(s)
         return found if status == codes.OK else y
 
     def step(self) -> Status:
@@ -411,7 +411,7 @@ class Integration:
         self.t_old = s.t if count == 1 else None
         began = time.perf_counter()
         code = self.method.advance(s, self._before_next_check(count))
-        raise_users(s)
+        raise_user_error(s)
         self.exception = take_refusal(s)
         if self.trust.finds_difference(code, time.perf_counter() - began):
             self.status = Status.TRACE_DIFFERS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tether._core import codes, probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether.base.reason import Kind, Reason
 from tether.base.status import Status
 from tether.plan.memory import new_state
@@ -101,7 +101,7 @@ def add_leaks(run: Integration) -> bool:
         return False
     t, y, yp = s.t, s.y_now.copy(), s.yp_now.copy()
     status, fy, fyp = probe.jacobian_at(s, t, y, yp)
-    raise_users(s)
+    raise_user_error(s)
     probe.move_to(s, t, y, yp)
     traced = model.plan.traced
     assert traced is not None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tether._core import codes, probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.constraints import constraints_at, jacobian_of_constraints_at
 from tether.base.status import Status
 from tether.plan.choose import find_model
@@ -350,10 +350,10 @@ def _restart_as_is(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) ->
     if run.model.reduced is None or s.n != run.n or not s.n_constraints:
         return False
     status, g = constraints_at(s, t, y)
-    raise_users(s)
+    raise_user_error(s)
     if status == 0:
         status, slopes = jacobian_of_constraints_at(s, t, y)
-        raise_users(s)
+        raise_user_error(s)
     if status != 0 or not np.all(np.abs(g) <= abs(slopes) @ s.tolerances):
         return False
     run.restart(t, y, yp, mode="assume")
@@ -413,10 +413,10 @@ def _holds(run: Integration, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
     if probe.move_to(s, t, y, yp) != 0:
         return False
     status, r = probe.residual_at(s, t, y, yp)
-    raise_users(s)
+    raise_user_error(s)
     if status == 0:
         status, fy, fyp = probe.jacobian_at(s, t, y, yp, r)
-        raise_users(s)
+        raise_user_error(s)
     if status != 0:
         return False
     slopes = s.tolerances / abs(s.h)

@@ -256,7 +256,7 @@ class EventFunctions:
         """Compare signs with the values at the current point from now on."""
         if core_events.evaluate_events(self.state) > 0:
             self._call("g_old")
-        adapters.raise_users(self.state)
+        adapters.raise_user_error(self.state)
 
     def call_functions(self) -> None:
         """Call the functions from now on, since their program returns NaN."""

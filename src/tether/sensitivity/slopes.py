@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.constraints import jacobian_of_constraints_at
 from tether._core.state import State
 from tether.plan.model import Model
@@ -201,10 +201,10 @@ class Linearised:
             probe.move_to(self.state, t[k], y[k], yp[k])
             probe.forget_fyp(self.state)
             status, r = probe.residual_at(self.state, t[k], y[k], yp[k])
-            raise_users(self.state)
+            raise_user_error(self.state)
             if status == 0:
                 _, *pair = probe.jacobian_at(self.state, t[k], y[k], yp[k], r)
-                raise_users(self.state)
+                raise_user_error(self.state)
                 for matrix, part in zip((fy, fyp), pair, strict=True):
                     matrix[k] = part.toarray() if hasattr(part, "toarray") else part
             if status == 0 and problem.jac is not None and k % EVERY == 0:
@@ -237,7 +237,7 @@ class Linearised:
 
         for k in range(count):
             _, whole = jacobian_of_constraints_at(s, t[k], y[k])
-            raise_users(s)
+            raise_user_error(s)
             whole = whole.toarray() if hasattr(whole, "toarray") else whole
             gy[k] = whole[self.found :]
             if is_given and k % EVERY == 0:

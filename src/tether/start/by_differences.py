@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.start.consistent import residual_at, time_scale
 from tether.start.law_of_values import law_of_values
@@ -303,7 +303,7 @@ class _Search:
         else:
             status, *found = probe.jacobian_at(self.state, t, y, yp)
             self.state.jacobian_exists = False     # it may be that of another point
-            raise_users(self.state)
+            raise_user_error(self.state)
             if status != 0:
                 return None
         if found is None or not all(np.isfinite(part).all() for part in found):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.matrix_free import increment_at, sizes_of_equations
 from tether._core.state import State
 from tether.base.reason import Kind, Reason, Row
@@ -81,14 +81,14 @@ class _Steps:
 
     def residual(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
         status, r = probe.residual_at(self.state, t, y, yp)
-        raise_users(self.state)
+        raise_user_error(self.state)
         return r if status == 0 else None
 
     def increment(
         self, t: float, y: np.ndarray, yp: np.ndarray, r: np.ndarray, c: float, fresh: bool = False
     ) -> np.ndarray | None:
         found = increment_at(self.state, t, y, yp, r, c, fresh)
-        raise_users(self.state)
+        raise_user_error(self.state)
         return found
 
     def size(self, change: np.ndarray) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tether._core import codes, probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.consistent import ConsistentSearch
 from tether._core.state import State
 from tether.base.frozen import make_frozen
@@ -76,7 +76,7 @@ def make_consistent(
     yp = np.zeros(len(y)) if yp is None else yp
     search = ConsistentSearch(state, t, y, yp, time_scale(state, t))
     code, before = search.run(known), search.before
-    raise_users(state)
+    raise_user_error(state)
     if code in (codes.SINGULAR, codes.NO_CONVERGENCE):
         # a singular F_y' from differences is regular because of their errors alone
         other = search
@@ -137,7 +137,7 @@ def _by_singular_vectors(search: ConsistentSearch, state: State, t: float, known
     """
     for attempt in range(MAX_SPLITS):
         if not search.renew():
-            raise_users(state)
+            raise_user_error(state)
             return codes.SINGULAR
         fy, fyp = search.jacobian
         scale = time_scale(state, t)
@@ -151,7 +151,7 @@ def _by_singular_vectors(search: ConsistentSearch, state: State, t: float, known
             return codes.SINGULAR
         search.split_by(*found)
         code = search.run(known or attempt > 0)
-        raise_users(state)
+        raise_user_error(state)
         if code != codes.OK:
             return codes.OK if code == codes.AS_GIVEN and attempt > 0 else code
     return codes.OK
@@ -170,7 +170,7 @@ def largest(v: np.ndarray) -> float:
 def residual_at(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
     """Residual at a point, or None where it is not finite."""
     status, r = probe.residual_at(state, t, y, yp)
-    raise_users(state)
+    raise_user_error(state)
     return r if status == 0 else None
 
 

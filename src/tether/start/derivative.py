@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.base.checks import as_numbers
 from tether.base.reason import Kind, Reason, Row
@@ -138,7 +138,7 @@ class StateSystem(System):
     def residual(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
         """Return F, or NaN where the core calls it not finite."""
         status, r = probe.residual_at(self.state, t, y, yp)
-        raise_users(self.state)
+        raise_user_error(self.state)
         return r if status == 0 else np.full_like(y, np.nan)
 
     def jacobian(self, t: float, y: np.ndarray, yp: np.ndarray) -> tuple[Matrix, Matrix]:
@@ -147,7 +147,7 @@ class StateSystem(System):
         if not self.has_weights:       # a tolerance of zero: no increments
             return undefined, undefined
         status, fy, fyp = probe.jacobian_at(self.state, t, y, yp)
-        raise_users(self.state)
+        raise_user_error(self.state)
         return (fy, fyp) if status == 0 else (undefined, undefined)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 
 __all__ = ["Blocks", "check_blocks", "correct_velocities", "recognise"]
@@ -134,7 +134,7 @@ def correct_velocities(
     slope = (y1 - y0) / h
     probe.move_to(state, t1, y1, slope)
     status, fy, fyp = probe.jacobian_at(state, t1, y1, slope)
-    raise_users(state)
+    raise_user_error(state)
     ft = _time_derivative(state, t1, h, y1, slope)
     if status != 0 or ft is None or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
         return None
@@ -233,7 +233,7 @@ def _time_derivative(
     values = []
     for back in range(3):
         status, r = probe.residual_at(state, t - back * d, y, yp)
-        raise_users(state)
+        raise_user_error(state)
         if status != 0:
             return None
         values.append(r)

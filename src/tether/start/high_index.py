@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.sparse import Sparse
 from tether._core.state import State
 from tether.base.reason import Kind, Reason, Row
@@ -66,7 +66,7 @@ class _Linearised:
         if r is None:
             return None
         status, fy, fyp = probe.jacobian_at(state, t, y, yp, r)
-        raise_users(state)
+        raise_user_error(state)
         if status != 0 or not (np.isfinite(fy).all() and np.isfinite(fyp).all()):
             return None
         # the ranks must not depend on the units of equations and unknowns

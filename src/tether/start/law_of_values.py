@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.start.consistent import residual_at
 from tether.structure.jump import Matrices
@@ -41,7 +41,7 @@ def law_of_values(
     def called(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         status, fy, fyp = probe.jacobian_at(state, t, y, yp)
         state.jacobian_exists = False          # it may be that of another point
-        raise_users(state)
+        raise_user_error(state)
         return (fyp, fy) if status == 0 else (np.full_like(fyp, np.nan), fy)
 
     def by_differences(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

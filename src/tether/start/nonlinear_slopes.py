@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.plan.model import Model
 from tether.structure.scaling import Units
@@ -48,5 +48,5 @@ def _of_slopes(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndar
         state.fyp_exists = state.fyp_constant = False
     status, _, fyp = probe.jacobian_at(state, t, y, yp)
     state.jacobian_exists = False              # it is that of another point
-    raise_users(state)
+    raise_user_error(state)
     return fyp if status == 0 else np.full_like(fyp, np.nan)

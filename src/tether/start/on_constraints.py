@@ -8,7 +8,7 @@ import numpy as np
 
 from tether._core import constraints as core
 from tether._core import probe, project
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.base.reason import Kind, Reason, Row
 from tether.structure.start import Start, changed_values
@@ -35,11 +35,11 @@ def start_on_constraints(
     if probe.move_to(state, t, y, nowhere) != 0:
         return Start(y, nowhere, True, NOTHING)
     status, before = core.constraints_at(state, t, y)
-    raise_users(state)
+    raise_user_error(state)
     if status != 0:
         return _refusal(y, Reason(Kind.CONSTRAINT_NOT_FINITE))
     status, projected = project.projected(state, t, y)
-    raise_users(state)
+    raise_user_error(state)
     worst = int(abs(before).argmax())
     if status != 0 or _is_stuck(state, t, before, projected):
         row = Row(constraint=constraints.name_of(state, worst))
@@ -63,7 +63,7 @@ def start_on_constraints(
 def _is_stuck(state: State, t: float, before: np.ndarray, projected: np.ndarray) -> bool:
     """Whether a constraint is hardly smaller than before and still larger than round-off."""
     _, after = core.constraints_at(state, t, projected)
-    raise_users(state)
+    raise_user_error(state)
     slopes = abs(state.constraint_slopes)
     round_off = LEFT_OVER * slopes @ (np.abs(projected) + state.tolerances)
     return bool(np.any(np.abs(after) > np.maximum(STILL_THERE * np.abs(before), round_off)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.constraints import constraints_at, jacobian_of_constraints_at
 from tether._core.state import State
 from tether.structure.jump import Jump
@@ -63,7 +63,7 @@ def jump_on_rows(
     for _ in range(MOST_ITERATIONS):
         there = y + change
         status, g = constraints_at(state, t, there)
-        raise_users(state)
+        raise_user_error(state)
         if status != 0:
             return None
         here = leading.at(t, there, rest)
@@ -106,7 +106,7 @@ def _move_positions(
         status, g = constraints_at(state, t, there)
         if status == 0:
             status, slopes = jacobian_of_constraints_at(state, t, there)
-        raise_users(state)
+        raise_user_error(state)
         if status != 0:
             return None
         scaled = csr_array(slopes)[twice] @ diags_array(scale)

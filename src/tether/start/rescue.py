@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.plain import Plain
 from tether._core.state import State
 from tether.plan.model import Model
@@ -284,7 +284,7 @@ def _called_matrices(state: State, t: float) -> Callable[..., tuple[np.ndarray, 
             state.fyp_exists = state.fyp_constant = False
         status, fy, fyp = probe.jacobian_at(state, t, y, yp)
         state.jacobian_exists = False          # it is that of another point
-        raise_users(state)
+        raise_user_error(state)
         return (fy, fyp) if status == 0 else (np.full_like(fy, np.nan), fyp)
 
     return matrices

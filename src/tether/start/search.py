@@ -21,7 +21,7 @@ import numpy as np
 
 from tether._core import constraints as core_constraints
 from tether._core import probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.base.reason import Kind, Reason, Row
 from tether.plan.model import Model
@@ -233,25 +233,25 @@ class Search:
     def _equations(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
         """F and G stacked, or None where they are not finite."""
         status, r = probe.residual_at(self.state, self.t, y, yp)
-        raise_users(self.state)
+        raise_user_error(self.state)
         if status != 0:
             return None
         if self.m == 0:
             return r
         status, g = core_constraints.constraints_at(self.state, self.t, y)
-        raise_users(self.state)
+        raise_user_error(self.state)
         return None if status != 0 else np.concatenate([r, g])
 
     def _linearise(
         self, y: np.ndarray, yp: np.ndarray, with_fixed: bool = True
     ) -> _Point | None:
         status, fy, fyp = probe.jacobian_at(self.state, self.t, y, yp)
-        raise_users(self.state)
+        raise_user_error(self.state)
         gy = np.zeros((0, self.n))
         if status == 0 and self.m:
             status, gy = core_constraints.jacobian_of_constraints_at(self.state, self.t, y)
             gy = probe.full(gy)
-            raise_users(self.state)
+            raise_user_error(self.state)
         if status != 0 or not all(np.isfinite(part).all() for part in (fy, fyp, gy)):
             return None
         movable = fyp

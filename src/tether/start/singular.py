@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tether._core import codes, probe
-from tether._core.adapters import raise_users
+from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.base.reason import Kind, Reason, Row
 from tether.base.status import Status
@@ -45,7 +45,7 @@ def start_of_high_index(state: State, t: float, y: np.ndarray, yp: np.ndarray) -
     """
     nothing = Start(y, yp, False, Reason(Kind.TOO_MANY_UNKNOWNS))
     if probe.matrices_at(state, t, y, yp) != codes.OK:
-        raise_users(state)
+        raise_user_error(state)
         return nothing
     orders: list[dict[int, int]] = [{} for _ in range(state.n)]
     for order, which in enumerate((codes.OF_Y, codes.OF_YP)):
@@ -79,7 +79,7 @@ def singular_beside(state: State, t: float, y: np.ndarray, yp: np.ndarray) -> Pe
         later = t + state.direction * 10.0 * shift * time_scale(state, t)
         with np.errstate(all="ignore"):
             status = probe.matrices_at(state, later, moved, yp)
-        raise_users(state)
+        raise_user_error(state)
         state.jacobian_exists = False              # it is that of another point
         fy, fyp = state.matrix.get(codes.OF_Y), state.matrix.get(codes.OF_YP)
         if not hasattr(fy, "tocsc"):
