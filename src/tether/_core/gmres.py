@@ -297,7 +297,7 @@ def weight_of(f, i, transposed):
 
 
 def dot(a, b, n):
-    """Dot product, as four sums that do not wait for each other."""
+    """Dot product, in four independent sums."""
     i: cython.int
     whole: cython.int = n - n % 4
     s0: cython.double = 0.0

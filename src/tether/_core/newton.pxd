@@ -22,7 +22,7 @@ cdef int correct_guess(State s) noexcept nogil
 cdef void note_success(State s, int status) noexcept nogil
 cdef void note_saving(State s, long long taken) noexcept nogil
 cdef long long saved_by_guess(State s, long long taken) noexcept nogil
-cdef int correct_anew(State s, int status) noexcept nogil
+cdef int correct_with_new_jacobian(State s, int status) noexcept nogil
 cdef bint is_old(State s) noexcept nogil
 cdef int set_up(State s, bint fresh) noexcept nogil
 cdef int iterate(State s) noexcept nogil

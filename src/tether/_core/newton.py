@@ -101,7 +101,7 @@ def correct_with_factors(s):
             status = iterate(s)
     if status == OK or status == USER_EXCEPTION or s.jacobian_current:
         return status
-    return correct_anew(s, status)
+    return correct_with_new_jacobian(s, status)
 
 
 def may_guess(s):
@@ -173,7 +173,7 @@ def saved_by_guess(s, taken):
     return m - taken
 
 
-def correct_anew(s, status):
+def correct_with_new_jacobian(s, status):
     """Iterate with a new Jacobian, from where a guess has led or from the prediction."""
     if status != NO_CONVERGENCE or s.rate > DIVERGING:
         s.guessed = False

@@ -46,7 +46,7 @@ def measure(s, v):
 
 
 def largest_product(v, weight, n):
-    """Largest |v weight|, as four maxima that do not wait for each other."""
+    """Largest |v weight|, by four independent maxima."""
     i: cython.int
     whole: cython.int = n - n % 4
     x0: cython.double = 0.0
@@ -70,7 +70,7 @@ def larger(size, x):
 
 
 def all_finite(v, n):
-    """Tell whether n entries are all finite, by four sums that do not wait for each other."""
+    """Tell whether n entries are all finite, by four independent sums."""
     i: cython.longlong
     whole: cython.longlong = n - n % 4
     x0: cython.double = 0.0

@@ -36,7 +36,7 @@ __all__ = ["DaeResult"]
 class DaeResult:
     """Solution of a DAE, with SciPy's names and shapes.
 
-    Unknowns can be asked for by name or by number: ``sol["voltage"]`` and ``sol[0]`` are rows of
+    Unknowns can be accessed by name or by number: ``sol["voltage"]`` and ``sol[0]`` are rows of
     ``sol.y``, and ``sol["voltage'"]`` is the row of ``sol.yp``. The names are those passed as
     ``names=``, or read off the function where it unpacks its unknowns, as in
     ``voltage, current = y``; otherwise they are ``y[0]``, ``y[1]`` and so on. Units, given as
