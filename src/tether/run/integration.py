@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,54 +19,44 @@ from tether._core import codes, probe
 from tether._core import project as project_core
 from tether._core.adapters import DOMAIN_ERRORS, raise_user_error, take_refusal
 from tether._core.sparse import Sparse
-from tether._core.state import State
-from tether.base.checks import check_time, check_vector
 from tether.base.status import Status
-from tether.plan.model import Model
-from tether.problem.names import Names, check_names
-from tether.problem.options import Options, merge
-from tether.problem.problem import Problem, as_problem, prepared
-from tether.problem.units import check_units
 from tether.run import recover, replan
 from tether.run.bdf import BDF
 from tether.run.beginning import begin
 from tether.run.breaks import Breaks
 from tether.run.jumps import Jumped, jumped
 from tether.run.kinds import use_kinds
-from tether.run.method import Method, Polynomial
 from tether.run.switching import Switching
+from tether.run.task import Task
 from tether.run.trust import Trust
-from tether.run.watch import Switch
 from tether.start.find import StartFinder
 from tether.start.first_step import first_step as choose_first_step
 from tether.start.references import References
-from tether.structure.leaks import Leak
-from tether.structure.modes import Sides
-from tether.structure.scaling import Units
-from tether.structure.start import Start
+
+if TYPE_CHECKING:
+    from tether._core.state import State
+    from tether.plan.model import Model
+    from tether.problem.names import Names
+    from tether.problem.options import Options
+    from tether.problem.problem import Problem
+    from tether.run.method import Method, Polynomial
+    from tether.run.watch import Switch
+    from tether.structure.leaks import Leak
+    from tether.structure.modes import Sides
+    from tether.structure.start import Start
 
 __all__ = ["Integration"]
 
-# Failures that may mean that the index of the equations has changed ...
-INDEX_MAY_DIFFER = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
-# ... or that they leave something undetermined ...
-MAY_BE_OPEN = (*INDEX_MAY_DIFFER, Status.SMALLER_IS_WORSE)
-# ... or that hidden constraints have changed, or must be chosen again.
-PLAN_MAY_DIFFER = (
-    *INDEX_MAY_DIFFER, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
-    Status.CONTRADICTION,
-)
 # Codes returned by the core when all is well.
 GOING_ON = (codes.PAUSED, codes.COMPARISON_DUE)
 # Steps between checks of the rows chosen from a derivative array.
 CHECK_EVERY = 10
 
-
-Kept = tuple[
-    Model, State, Start, Status, tuple[float, np.ndarray, np.ndarray | None], int
-]
+Kept: TypeAlias = (
+    "tuple[Model, State, Start, Status, tuple[float, np.ndarray, np.ndarray | None], int]"
+)
 # Sides of surfaces before one is passed and after it, and which ones the solution passes.
-Way = tuple[Sides, Sides, tuple[int, ...]]
+Way: TypeAlias = "tuple[Sides, Sides, tuple[int, ...]]"
 
 
 class Integration:
@@ -119,29 +108,15 @@ class Integration:
         self.tape = tape                       # records a run whose derivatives are wanted
         if tape is not None:
             self.method = tape.method(self)
-        self.options = merge(options)
-        t0, t_bound = check_time("t0", t0), check_time("t_bound", t_bound, finite=False)
-        if t_bound == t0:
-            raise ValueError(f"t_bound must differ from t0, both are {t0}")
-        y = check_vector("y0", y0)
-        yp = None if yp0 is None else check_vector("yp0", yp0, len(y))
-        self.problem = prepared(as_problem(problem), t0, y)
-        self.n, self.note = len(y), ""
+        self.task = task = Task(
+            problem, t0, y0, yp0, options, t_bound=t_bound, names=names,
+            equation_names=equation_names, variable_units=variable_units,
+        )
+        self.problem, self.options, self.units = task.problem, task.options, task.units
+        self.n, self.note = task.n, ""
         # unknowns that are wanted between the steps
         self.wanted = np.ones(self.n, bool) if dense_output else np.zeros(self.n, bool)
         self._any_wanted = dense_output        # whether any is
-        self._names_given = (
-            check_names("names", names, self.n),
-            check_names("equation_names", equation_names, self.n),
-            check_units(variable_units, self.n),
-        )
-        if variable_units is not None and isinstance(variable_units, Mapping):
-            _ = self.names                   # raises if a unit belongs to no name
-        self.units = Units.of_options(self.options, y, abs(t_bound - t0))
-        if self.options.first_step is not None and self.options.first_step > abs(t_bound - t0):
-            raise ValueError(
-                f"first_step must not be longer than the interval, got {self.options.first_step}"
-            )
         self.t_old: float | None = None
         self.plans = 1                         # number of structures so far
         self.tried_at: float | None = None     # where a failure last led to a new analysis ...
@@ -160,7 +135,7 @@ class Integration:
         self._switching: Switching | None = None
         self.references = References()
         self.jumps: list[Jumped] = []
-        begin(self, t0, y, yp, t_bound)
+        begin(self, task.t0, task.y, task.yp, task.t_bound)
         if history is not None:
             from tether.run.history import check_history  # late, to save time
 
@@ -193,10 +168,10 @@ class Integration:
         now = self.model.constraints.read(self.n, self.problem.args)
         return self.model.is_current and now == self._constraints_read
 
-    @cached_property
+    @property
     def names(self) -> Names:
         """Names of variables and equations, given or read off the function."""
-        return Names.of(self.problem, self.n, *self._names_given)
+        return self.task.names
 
     @property
     def how(self) -> str:
@@ -418,20 +393,7 @@ class Integration:
             return codes.PAUSED
         if code in GOING_ON and self._is_worn() and replan.reduce_again(self):
             return codes.PAUSED
-        if code == codes.STRUCTURE_IN_DOUBT and s.rank_changed:
-            replan.judge_rank(self)
-            return codes.PAUSED
-        if code == codes.STRUCTURE_IN_DOUBT and s.lowest_order > 1 and (
-            recover.restart_consistently(self)
-        ):
-            return codes.PAUSED
-        if code == codes.STRUCTURE_IN_DOUBT or code in INDEX_MAY_DIFFER:
-            changed = recover.update_kinds(self)
-            if changed or code == codes.STRUCTURE_IN_DOUBT:
-                return codes.PAUSED
-        if code in MAY_BE_OPEN and recover.add_leaks(self):
-            return codes.PAUSED
-        if code in PLAN_MAY_DIFFER and (recover.restart_unfrozen(self) or replan.rescue(self)):
+        if recover.goes_on(self, code):
             return codes.PAUSED
         if code < 0:
             self.status = Status(code)

@@ -22,12 +22,45 @@ from tether.structure.start import Start
 if TYPE_CHECKING:
     from tether.run.integration import Integration
 
-__all__ = ["add_leaks", "kinds_here", "restart_consistently", "restart_unfrozen", "update_kinds"]
+__all__ = [
+    "add_leaks",
+    "goes_on",
+    "kinds_here",
+    "restart_consistently",
+    "restart_unfrozen",
+    "update_kinds",
+]
 
 # Largest change of y when a run restarts from consistent values: in tolerances, which can be tiny
 # where an unknown crosses zero, plus this share of the change in a step.
 LARGEST_IN_TOLERANCES = 100.0
 LARGEST_IN_STEPS = 0.01
+# Failures that may mean that the index of the equations has changed ...
+INDEX_MAY_DIFFER = (Status.ERROR_TEST_FAILED, Status.NO_CONVERGENCE, Status.SINGULAR_MATRIX)
+# ... or that they leave something undetermined ...
+MAY_BE_OPEN = (*INDEX_MAY_DIFFER, Status.SMALLER_IS_WORSE)
+# ... or that hidden constraints have changed, or must be chosen again.
+PLAN_MAY_DIFFER = (
+    *INDEX_MAY_DIFFER, Status.NON_FINITE, Status.SMALLER_IS_WORSE, Status.NOT_ON_CONSTRAINTS,
+    Status.CONTRADICTION,
+)
+
+
+def goes_on(run: Integration, code: int) -> bool:
+    """Try what may help after the core has returned with a code; tell whether the run goes on."""
+    s = run.state
+    if code == codes.STRUCTURE_IN_DOUBT and s.rank_changed:
+        replan.judge_rank(run)
+        return True
+    if code == codes.STRUCTURE_IN_DOUBT and s.lowest_order > 1 and restart_consistently(run):
+        return True
+    if code == codes.STRUCTURE_IN_DOUBT or code in INDEX_MAY_DIFFER:
+        changed = update_kinds(run)
+        if changed or code == codes.STRUCTURE_IN_DOUBT:
+            return True
+    if code in MAY_BE_OPEN and add_leaks(run):
+        return True
+    return code in PLAN_MAY_DIFFER and (restart_unfrozen(run) or replan.rescue(run))
 
 
 def update_kinds(run: Integration) -> bool:
