@@ -24,8 +24,9 @@ ROUND_OFF_GAIN = cython.declare(cython.double, 100.0)
 LAST_DIGIT = cython.declare(cython.double, 2.0 * 2.220446049250313e-16)
 FAR_BELOW_TOLERANCE = cython.declare(cython.double, 1e-3)
 SAMPLES = cython.declare(cython.int, 3)
+# Round-off below this share of the tolerance does not matter.
 NEGLIGIBLE = cython.declare(cython.double, 1e-3)
-# Steps from one measurement to the next, and after which a large round-off is measured again.
+# Steps between measurements, and after which round-off that mattered is measured again.
 MEASURE_EVERY = cython.declare(cython.longlong, 20)
 MEASURE_AGAIN_AFTER = cython.declare(cython.longlong, 50)
 # Largest difference accepted at a point inside the step, in tolerances: for unknowns that are exact
@@ -39,11 +40,12 @@ GOLDEN = cython.declare(cython.double, 0.6180339887498949)
 MIDDLE_PART = cython.declare(cython.double, 0.7)
 # Steps no longer than those checked before are checked only this often.
 CHECK_EVERY = cython.declare(cython.longlong, 4)
-# A jump is assumed when a difference keeps more than this share of itself, and that so many times
-# in a row, though the step gets shorter.
+# There is a jump if a difference keeps more than this share of itself when the step gets shorter,
+# and that so many times in a row.
 REMAINING_SHARE = cython.declare(cython.double, 0.15)
 REDUCTIONS_AT_JUMP = cython.declare(cython.int, 10)
-# In tolerances: unknowns have followed a projection when their last change is below this.
+# In tolerances: unknowns have followed a projection when their last change is below this; and the
+# most iterations for that.
 FOLLOW_TOLERANCE = cython.declare(cython.double, 0.1)
 MAX_TURNS = cython.declare(cython.int, 4)
 

@@ -17,7 +17,7 @@ TARGET = cython.declare(cython.double, 0.1)
 KEEP_BELOW = cython.declare(cython.double, 0.5)
 LOW_ORDER = cython.declare(cython.int, 3)
 TINY_ERROR = cython.declare(cython.double, 1e-4)
-# Steps longer than this share of the longest count as longest.
+# A step above this share of the longest allowed one counts as longest.
 LONGEST_SHARE = cython.declare(cython.double, 0.99)
 
 

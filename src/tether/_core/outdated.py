@@ -22,15 +22,15 @@ MOST_SHARE = cython.declare(cython.double, 1.1)
 STUCK_RATE = cython.declare(cython.double, 0.5)
 # Closer to one than this, the sum of all further increments is unknown.
 NEAR_ONE = cython.declare(cython.double, 0.9)
-# Number of increments looked ahead: others may hide the remainder until they have become smaller.
+# Number of increments that are predicted: large ones may hide the remainder at first.
 INCREMENTS_AHEAD = cython.declare(cython.int, 8)
 # The effect of a step on the changing terms of an equation counts if it is this share of their
 # sizes.
 VISIBLE_EFFECT = cython.declare(cython.double, 0.1)
 # The terms of an equation have changed much if their sizes have changed by this factor.
 MUCH_CHANGED = cython.declare(cython.double, 2.0)
-# After k false alarms from the steps of an equation the next 2^k steps are ignored; k is at most
-# this, and at most the second number until it is known which entries change.
+# After k false alarms from the steps of an equation its alarms are ignored for 2^k steps; k is at
+# most this, or the second number until it is known which entries change.
 LARGEST_EXPONENT = cython.declare(cython.int, 3)
 LARGEST_EXPONENT_BEFORE = cython.declare(cython.int, 6)
 # Terms below this share of their equation cannot be differenced.
