@@ -309,7 +309,7 @@ def test_wrong_results_pass_through_wherever_they_are_noticed():
 
     with pytest.raises(ValueError, match="fun must return 1 values"):
         called(late(decay, [1.0, 2.0]), (0, 1), [1.0])
-    with pytest.raises(ValueError, match="constraint or invariant that returned 1"):
+    with pytest.raises(ValueError, match="constraint or invariant returned 1"):
         called(decay, (0, 1), [1.0],
                constraints=late(lambda t, y: y[0] - math.exp(-t), [1.0, 2.0]))
     problem = Problem.mass_matrix(np.eye(1), late(lambda t, y: -y, np.ones(2)))

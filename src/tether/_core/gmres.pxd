@@ -28,7 +28,7 @@ cdef class Gmres(Factors):
 cdef void ask_user(Gmres f, double* v, double* out) noexcept nogil
 cdef void iterate(Gmres f, double* b, bint transposed) noexcept nogil
 cdef double weight_of(Gmres f, int i, bint transposed) noexcept nogil
-cdef double by_rows(Gmres f, bint transposed) noexcept nogil
+cdef double residual_size(Gmres f, bint transposed) noexcept nogil
 cdef int extend_space(Gmres f, double left, double target, bint transposed,
                       int most) noexcept nogil
 cdef void combine(Gmres f, int count, bint transposed) noexcept nogil

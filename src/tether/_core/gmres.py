@@ -173,7 +173,7 @@ def iterate(f, b, transposed):
     while True:
         for i in range(n):
             f.r[i] = f.b[i] - f.r[i]
-        rest = by_rows(f, transposed)
+        rest = residual_size(f, transposed)
         if target < 0.0:
             whole = rest
         if rest <= LEFT * whole or count >= MOST:
@@ -195,7 +195,7 @@ def iterate(f, b, transposed):
         b[i] = f.x[i] if rest <= FAILED_RESIDUAL * whole else NAN
 
 
-def by_rows(f, transposed):
+def residual_size(f, transposed):
     """Size of the residual, each equation measured by its largest term."""
     i: cython.int
     term: cython.double

@@ -28,4 +28,4 @@ cdef void difference(Directional f, double* x, double of_y, double of_yp,
 cdef int try_move(Directional f, double* x, double by_y, double by_yp, double* out) noexcept nogil
 cdef int measure_equations(Directional f) noexcept nogil
 cdef int note_point(State s, double t, double* y, double* yp) noexcept nogil
-cdef void move_to(Directional f, double t, double* y, double* yp, double* r) noexcept nogil
+cdef void set_point(Directional f, double t, double* y, double* yp, double* r) noexcept nogil

@@ -224,11 +224,11 @@ class MatrixFree(Matrix):
 
 def note_point(s, t, y, yp):
     """Let products be those at this point, whose residual is in `s.r`."""
-    move_to(cython.cast(MatrixFree, s.matrix).lu, t, y, yp, s.r)
+    set_point(cython.cast(MatrixFree, s.matrix).lu, t, y, yp, s.r)
     return OK
 
 
-def move_to(f, t, y, yp, r):
+def set_point(f, t, y, yp, r):
     """Set the point around which the residual is moved."""
     i: cython.int
     f.t = t

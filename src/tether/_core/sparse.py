@@ -61,9 +61,9 @@ class Sparse(Matrix):
         self.iterates = iterates
         self.weight = cython.NULL
         self.marks = self.split = None
-        self.take(pattern, zeros(3 * max(pattern.size, 1)).reshape(3, -1))
+        self.store_on(pattern, zeros(3 * max(pattern.size, 1)).reshape(3, -1))
 
-    def take(self, pattern, memory):
+    def store_on(self, pattern, memory):
         """Store the matrices on a pattern, with these entries."""
         self.n, self.room, self.pattern, self.memory = pattern.n, pattern.size, pattern, memory
         self.mixed = self.exactly = False
@@ -141,7 +141,7 @@ class Sparse(Matrix):
         places = new.positions(old.row, old.columns)
         entries = np.zeros((3, new.size))
         entries[:, places] = memory[:, : old.size]
-        self.take(new, entries)
+        self.store_on(new, entries)
         if marks is not None:
             self.open_patterns()
             self.marks[:, places] = marks[:, : old.size]

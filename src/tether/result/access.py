@@ -53,7 +53,7 @@ def number_of(names: Sequence[str], key: Any) -> int:
         if not -len(names) <= key < len(names):
             raise IndexError(f"there is no unknown {key}: there are {len(names)}, counted from 0")
         return int(key) % len(names)
-    raise TypeError(f"an unknown is selected by its name or number, got {key!r}")
+    raise TypeError(f"an unknown is selected by name or by number, got {key!r}")
 
 
 def is_unknown(names: Sequence[str], key: object) -> bool:
