@@ -94,7 +94,7 @@ def test_weights_that_are_not_finite():
 def test_bad_input():
     with pytest.raises(ValueError, match="on_failure must be one of"):
         make(on_failure="ignore")
-    with pytest.raises(ValueError, match="write an integral as an unknown"):
+    with pytest.raises(ValueError, match="write the integral of q as a further unknown"):
         make(quadratures=lambda t, y: y[0])
     with pytest.raises(ValueError, match="t_eval must be given"):
         make(times=None)

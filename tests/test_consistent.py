@@ -254,5 +254,5 @@ def test_components_go_by_name_and_by_number(fixed):
 
 
 def test_a_name_that_the_function_does_not_have():
-    with pytest.raises(ValueError, match=r"fixed names 'q', which is no unknown; they are \['x'"):
+    with pytest.raises(ValueError, match=r"'q', which is not an unknown; the unknowns are \['x'"):
         consistent_start(pendulum, 0.0, [0.6, -0.8, 1.0, 0.0, 0.0], fixed=["q"])

@@ -141,18 +141,18 @@ def test_bad_input():
         return tether.jax.solve(lambda t, y, yp, r: [yp[0] + r.k * y[0]], (0, 1), [1.0],
                                 (Rates(k),), t_eval=[1.0]).sum()
 
-    with pytest.raises(TypeError, match="an object of another class with arrays of JAX inside"):
+    with pytest.raises(TypeError, match="an object of another class that contains JAX arrays"):
         jax.grad(wrapped)(1.0)
 
     def times(t):
         return tether.jax.solve(lambda t, y, yp: [yp[0] + y[0]], (0, 1), [1.0], t_eval=[t]).sum()
 
-    with pytest.raises(TypeError, match="t_eval must be known numbers"):
+    with pytest.raises(TypeError, match="t_eval must be concrete numbers"):
         jax.grad(times)(1.0)
 
 
 def test_few_runs_are_kept(monkeypatch):
-    monkeypatch.setattr(tether.jax, "MOST_RUNS", 2)
+    monkeypatch.setattr(tether.jax, "MAX_RUNS", 2)
     monkeypatch.setattr(tether.jax, "_last_runs", tether.jax._LastRuns())
     made, init = [], tether.jax._Host.__init__
 

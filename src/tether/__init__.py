@@ -59,8 +59,9 @@ __all__ = [
     "vjp",
 ]
 
-# What `solve_dae` needs is imported above, and the rest when it is asked for: that saves time.
-_LATE = {
+# Only what `solve_dae` needs is imported above; these names are imported when first used, which
+# saves time.
+_LAZY = {
     "Bdf": "tether.bdf",
     "Cause": "tether.explain.causes",
     "Diagnosis": "tether.explain.diagnosis",
@@ -82,9 +83,9 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATE:
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
+    value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
     return value
 
 

@@ -1,4 +1,4 @@
-"""gradient and vjp: derivatives of numbers made of a solution, by running its steps backwards."""
+"""gradient and vjp: derivatives of scalars that depend on a solution, by a sweep backwards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Gradient:
     names : tuple of str
         The parameters.
     sol : DaeResult
-        The solution that it was made of.
+        The solution from which the loss was computed.
 
     Examples
     --------
@@ -58,18 +58,18 @@ class Gradient:
     sol: DaeResult
 
     def __getitem__(self, name: str) -> float:
-        """Return the derivative by a parameter of this name."""
+        """Return the derivative with respect to the parameter of this name."""
         return float(self.grad[self.names.index(name)])
 
     def __repr__(self) -> str:
-        """Say it in a few lines."""
+        """Show the loss and its derivatives, one per line."""
         lines = [f"loss {self.value:.10g}"]
         lines += [f"  d/d {name} = {x:.10g}" for name, x in zip(self.names, self.grad, strict=True)]
         return "\n".join(lines)
 
 
 class Pullback:
-    """What a solution depends on: turns derivatives by its values into those by parameters.
+    """Turns derivatives with respect to a solution into derivatives with respect to parameters.
 
     Attributes
     ----------
@@ -78,13 +78,13 @@ class Pullback:
     """
 
     def __init__(self, sweep: Sweep | None, sol: DaeResult) -> None:
-        self._taped, self._sol = sweep, sol    # None where the run has not begun
+        self._taped, self._sol = sweep, sol    # no sweep if the run never began
         self.names = () if sweep is None else sweep.parameters.names
 
     @property
     def _sweep(self) -> Sweep:
         if self._taped is None:
-            raise ValueError(f"the run has not begun, and has no derivatives: {self._sol.message}")
+            raise ValueError(f"the run never began, so it has no derivatives: {self._sol.message}")
         return self._taped
 
     @cached_property
@@ -97,14 +97,14 @@ class Pullback:
     def __call__(
         self, y_bar: ArrayLike, quadratures_bar: ArrayLike | None = None
     ) -> np.ndarray:
-        """Return the derivative of a scalar by the parameters.
+        """Return the derivative of a scalar with respect to the parameters.
 
         Parameters
         ----------
         y_bar : array_like, shape (n, nt) or (scalars, n, nt)
-            Its derivative by the values ``sol.y``.
+            Its derivative with respect to ``sol.y``.
         quadratures_bar : array_like, shape (m, nt) or (scalars, m, nt), optional
-            Its derivative by ``sol.quadratures``.
+            Its derivative with respect to ``sol.quadratures``.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class Pullback:
         lines = given = _weights("y_bar", y_bar, "sol.y", self._sol.y)
         if quadratures_bar is not None:
             if self._sol.quadratures is None:
-                raise ValueError("quadratures_bar, but there are no integrals: pass quadratures=")
+                raise ValueError("quadratures_bar needs integrals: pass quadratures=")
             more = _weights(
                 "quadratures_bar", quadratures_bar, "sol.quadratures", self._sol.quadratures
             )
@@ -134,7 +134,8 @@ class Pullback:
         Returns
         -------
         ndarray, shape (n, nt)
-            The change of ``sol.y``, to first order; one forward sweep, however many parameters.
+            The change of ``sol.y`` to first order. It costs one forward sweep, however many
+            parameters there are.
         """
         along = _direction(direction, len(self.names))
         found = forwards(Along(self._sweep, along), list(self._outputs))
@@ -143,8 +144,8 @@ class Pullback:
     def gauss_newton(self, direction: ArrayLike, weights: ArrayLike = 1.0) -> np.ndarray:
         """Return J^T W J v, with J = d sol.y / d parameters, the vector v and weights W.
 
-        That is the second derivative of half a weighted sum of squares, as far as it matters
-        where the squares are small.
+        This is the second derivative of half a weighted sum of squares, without the terms that
+        are small where the residuals are small.
 
         Parameters
         ----------
@@ -164,7 +165,7 @@ class Pullback:
         return seeds
 
     def of_loss(self, slopes: LossSlopes) -> np.ndarray:
-        """Return the gradient of a loss from its derivatives by what it is made of."""
+        """Return the gradient of a loss from its derivatives with respect to what it uses."""
         sweep, found = self._sweep, np.zeros((1, len(self.names)))
         seeds = self._seeds(slopes.by_y[None])
         for event, by_t, by_y in zip(
@@ -203,7 +204,7 @@ def _direction(direction: ArrayLike, count: int) -> np.ndarray:
 
 
 def _weights(name: str, bar: ArrayLike, of: str, values: np.ndarray) -> np.ndarray:
-    """Check derivatives by some values, or several sets of them."""
+    """Check derivatives with respect to `values`, one set of them or several."""
     given = np.asarray(bar, float)
     if given.shape[-2:] != values.shape or given.ndim not in (2, 3):
         raise ValueError(f"{name} must have the shape of {of}, {values.shape}, got {given.shape}")
@@ -221,10 +222,10 @@ def vjp(
     wrt: str | Sequence[str] = "args",
     **options: Any,
 ) -> tuple[DaeResult, Pullback]:
-    """Solve F(t, y, y') = 0 and return the solution with what takes derivatives back through it.
+    """Solve F(t, y, y') = 0 and return the solution with its vector-Jacobian product.
 
-    The steps that the run accepted are gone through backwards, each by its own formula, so that a
-    gradient costs about as much for a hundred parameters as for one.
+    The accepted steps are run backwards, each by its own formula, so that a gradient costs about
+    as much for a hundred parameters as for one.
 
     Parameters
     ----------
@@ -240,8 +241,8 @@ def vjp(
     sol : DaeResult
         The solution.
     pullback : Pullback
-        ``pullback(y_bar)`` is the derivative of a scalar by the parameters, if `y_bar` is that by
-        ``sol.y``.
+        If `y_bar` is the derivative of a scalar with respect to ``sol.y``, ``pullback(y_bar)`` is
+        its derivative with respect to the parameters.
 
     Examples
     --------
@@ -267,15 +268,15 @@ def gradient(
     wrt: str | Sequence[str] = "args",
     **options: Any,
 ) -> Gradient:
-    """Differentiate a number made of a solution by any number of parameters.
+    """Differentiate a scalar that depends on a solution with respect to parameters.
 
     Parameters
     ----------
     loss : callable
-        ``loss(sol)`` returns a number made of ``sol.y`` (values at ``sol.t``), ``sol["name"]``,
-        ``sol.quadratures``, ``sol.t_events`` and ``sol.y_events``. It is differentiated exactly
-        where it can be traced, otherwise by differences; or it returns a pair, the number and its
-        derivative by ``sol.y``.
+        ``loss(sol)`` returns a number computed from ``sol.y`` (values at ``sol.t``),
+        ``sol["name"]``, ``sol.quadratures``, ``sol.t_events`` and ``sol.y_events``. It is
+        differentiated exactly if it can be traced, otherwise by differences; or it returns a pair,
+        the number and its derivative with respect to ``sol.y``.
     fun, t_span, y0, yp0
         As in `solve_dae`.
     wrt : str or list of str
@@ -291,7 +292,7 @@ def gradient(
     Raises
     ------
     ValueError
-        The loss is not finite, or the run has failed: its message says why.
+        The loss is not finite, or the run failed: the message says why.
 
     Examples
     --------
@@ -308,7 +309,7 @@ def gradient(
         raise TypeError(f"loss must be callable, got {type(loss).__name__}")
     sol, pullback = vjp(fun, t_span, y0, yp0, wrt=wrt, **options)
     if not sol.success:
-        raise ValueError(f"the run failed, and there is nothing to differentiate: {sol.message}")
+        raise ValueError(f"the run failed, so there is nothing to differentiate: {sol.message}")
     slopes = slopes_of_loss(loss, sol)
     return Gradient(slopes.value, pullback.of_loss(slopes), pullback.names, sol)
 
@@ -325,10 +326,10 @@ def hessian_product(
     args: Sequence[Any] = (),
     **options: Any,
 ) -> np.ndarray:
-    """Return the second derivative of a loss times a vector, by gradients at four points.
+    """Return the second derivative of a loss times a vector, from gradients at four points.
 
-    The gradients are exact for the numbers computed, and these have errors of the size of the
-    tolerances; the product has about as many digits as a gradient less three.
+    The gradients are exact derivatives of the computed numbers, which have errors of the size of
+    the tolerances; the product has about three digits fewer than a gradient.
 
     Parameters
     ----------

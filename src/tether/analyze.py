@@ -51,13 +51,13 @@ def analyze(
     names : sequence of str, optional
         Names of the variables; read off the function when left out.
     rtol, atol : array_like, optional
-        Tolerances, as in `solve_dae`: they say in which units the variables are.
+        Tolerances, as in `solve_dae`: they set the scale of each variable.
 
     Returns
     -------
     IndexReport
-        Also for systems that have no or no unique solution: `singular` is then true, and the
-        report says why.
+        A system without a solution, or without a unique one, has a report too: `singular` is then
+        true, and the report says why.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def _examine(
     names: Sequence[str] | None,
     options: Options,
 ) -> Diagnosis:
-    """Begin a run and see what becomes of it."""
+    """Start a run and diagnose it."""
     from tether.explain.examine import diagnose  # late, to save time
 
     run = Integration(problem, t, y, yp, options, names=names)

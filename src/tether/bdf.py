@@ -25,8 +25,8 @@ from tether.structure.start import Start
 
 __all__ = ["Bdf"]
 
-# What may be known of equations that are asked for.
-ABOUT = ("constraints", "invariants", "var_index", "jac_sparsity", "lband", "uband")
+# Arguments of `Bdf.requests` that are passed on to `Problem`.
+PROBLEM_ARGUMENTS = ("constraints", "invariants", "var_index", "jac_sparsity", "lband", "uband")
 
 
 class Bdf:
@@ -48,8 +48,8 @@ class Bdf:
         Times before `t0`, oldest first, and the solution there as columns. With m of them the
         integration begins at order m (at most `max_order`) instead of 1.
     dense_output : bool
-        Whether `dense_output` will be called. Multipliers, which have no part in the error test
-        otherwise, are then controlled between the steps too.
+        Whether `dense_output` will be called. The error of multipliers, which are left out of the
+        error test, is then controlled between the steps too.
     names, equation_names : sequence of str, optional
         Names of variables and equations for messages; see `solve_dae`.
 
@@ -58,7 +58,7 @@ class Bdf:
     t, y, yp : float, ndarray, ndarray
         The current point.
     t_old : float or None
-        The point before.
+        The time before the last step.
     order, step_size : int, float
         Of the last step.
     status : Status
@@ -68,7 +68,7 @@ class Bdf:
     stats : Statistics
         Work so far.
     exception : Exception or None
-        What a function raised where the step that failed was tried.
+        What a user's function raised in the step that failed.
 
     Examples
     --------
@@ -117,16 +117,16 @@ class Bdf:
         equation_names: Any = None,
         **about: Any,
     ) -> Generator[Request, Any, Status]:
-        """Integrate without a function: a generator that asks for residuals (HK).
+        """Integrate by reverse communication: a generator that asks for residuals (HK).
 
-        For programs that own their loop, and compute residuals, Jacobians or solutions of linear
-        systems where no function of Python can be called. Every `Request` that it yields is
-        answered by ``send``, or by what is left in ``request.answer``; ``throw`` stands for a
+        For programs that keep the main loop to themselves, and compute residuals, Jacobians or
+        solutions of linear systems where a Python function cannot be called. Answer every
+        `Request` that it yields by ``send``, or by setting ``request.answer``; ``throw`` acts as a
         function that raises. After every step there is a request of the kind "step", which needs
         no answer. Nothing is traced: index 2 and 3 are integrated as written.
 
-        The run waits in a thread of its own, which ends with the generator: when the run does,
-        when the generator is closed, or when nobody refers to it any more.
+        The run waits in a thread of its own. The thread ends with the run, or earlier when the
+        generator is closed or nothing refers to it any more.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Bdf:
         jacobian : bool
             Ask for F_y and F_y', which otherwise come from differences of residuals.
         linear_algebra : bool
-            Ask for factors of the iteration matrix, and for solutions with them.
+            Ask for factorisations of the iteration matrix, and for solutions with its factors.
         **about
             `constraints`, `invariants`, `var_index`, `jac_sparsity`, `lband` and `uband` of
             `Problem`.
@@ -155,7 +155,7 @@ class Bdf:
         ...         print(request.t, round(float(request.y[0]), 4))
         1.0 0.3679
         """
-        unknown = sorted(set(about) - set(ABOUT))
+        unknown = sorted(set(about) - set(PROBLEM_ARGUMENTS))
         if unknown:
             raise TypeError(f"requests() has no argument {unknown[0]!r}")
         handover = Handover()
@@ -204,13 +204,13 @@ class Bdf:
     def condition(self) -> float:
         """Estimate the condition number (1-norm) of the iteration matrix as it was last factored.
 
-        Takes a few solutions with the factors. NaN before the first step.
+        Costs a few solutions with the factors. NaN before the first step.
         """
         return condition_number(self._integration.state)
 
     @property
     def t_bound(self) -> float:
-        """Where the run ends; it may be moved on the way, and from there the run goes on."""
+        """Where the run ends; setting it to a later time lets the run continue to there."""
         return self._integration.t_bound
 
     @t_bound.setter
@@ -229,12 +229,12 @@ class Bdf:
 
     @property
     def exception(self) -> Exception | None:
-        """What a function raised where the step that failed was tried."""
+        """What a user's function raised in the step that failed."""
         return self._integration.exception
 
     @property
     def how(self) -> str:
-        """How the equations are run, in words."""
+        """How the equations are evaluated and integrated, in words."""
         return self._integration.how
 
     @property
@@ -269,7 +269,7 @@ class Bdf:
 
     @property
     def next_step(self) -> float:
-        """Size the next step will be tried with."""
+        """Size with which the next step will be tried."""
         return self._integration.state.h
 
     @property

@@ -16,16 +16,16 @@ from tether.trace.known import is_record
 
 __all__ = ["RunError", "Solve", "TapedRun", "pairs", "replaced"]
 
-CHOICES = ("raise", "nan")
+ON_FAILURE = ("raise", "nan")
 SECOND_ORDER = (
-    "solve gives first derivatives only: a gradient through it cannot be differentiated once more. "
-    "Leave out create_graph=True, hessian and grad of grad; tether.hessian_product has the second "
-    "derivative times a vector"
+    "solve gives first derivatives only: a gradient through it cannot be differentiated again. "
+    "Do not use create_graph=True, hessian or grad of grad; tether.hessian_product computes the "
+    "second derivative times a vector"
 )
 
 
 def pairs(value: Any, other: Any, kind: type) -> Iterator[tuple[Any, Any]]:
-    """Go through what is of a kind in a structure, with what stands in its place in another.
+    """Yield the objects of a type in one structure, each with its counterpart in another.
 
     Structures are lists, tuples, named tuples and dictionaries.
 
@@ -46,7 +46,7 @@ def pairs(value: Any, other: Any, kind: type) -> Iterator[tuple[Any, Any]]:
 
 
 def replaced(value: Any, kind: type, others: Iterator[Any]) -> Any:
-    """Return a structure with other things in the places of what is of a kind.
+    """Return a structure with its objects of a type replaced by `others`, in order.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def replaced(value: Any, kind: type, others: Iterator[Any]) -> Any:
 
 
 class RunError(RuntimeError):
-    """A run that was to be differentiated has not reached its end."""
+    """A run that was to be differentiated did not reach its end."""
 
 
 class Solve:
@@ -101,12 +101,12 @@ class Solve:
         self, fun: Any, t_span: Sequence[float], t_eval: Any, on_failure: str,
         options: dict[str, Any],
     ) -> None:
-        if on_failure not in CHOICES:
-            raise ValueError(f"on_failure must be one of {CHOICES}, got {on_failure!r}")
+        if on_failure not in ON_FAILURE:
+            raise ValueError(f"on_failure must be one of {ON_FAILURE}, got {on_failure!r}")
         if "quadratures" in options:
             raise ValueError(
-                "quadratures are not returned here; write an integral as an unknown w of the "
-                "equations, with yp[k] - q for w' = q"
+                "quadratures are not supported here; write the integral of q as a further unknown "
+                "y[k], with the equation yp[k] - q = 0"
             )
         if t_eval is None:
             raise ValueError("t_eval must be given: the times at which the solution is returned")
@@ -120,9 +120,9 @@ class Solve:
         return self._checked(self._run(solve_dae, y0, args), len(y0))
 
     def taped(self, y0: np.ndarray, args: tuple, by_y0: bool = True) -> TapedRun:
-        """Return the same together with what takes derivatives back through it.
+        """Return the solution at the times, with what takes derivatives back through the run.
 
-        Those by y0 are zero if nobody wants them.
+        Derivatives with respect to y0 are zero unless `by_y0` is set.
         """
         own = ArgumentLayout(args).own if args else 0
         wanted = ("all" if by_y0 else "args") if own else "y0"
@@ -137,7 +137,7 @@ class Solve:
         )
 
     def _checked(self, sol: DaeResult, n: int) -> np.ndarray:
-        """Return the values of a run that has reached the last of the times."""
+        """Return the values of a run, which fails if it has not reached the last of the times."""
         if sol.success and len(sol.t) == len(self.times):
             return np.ascontiguousarray(sol.y)
         text = f"the run failed: {sol.message}" if not sol.success else (
@@ -150,14 +150,14 @@ class Solve:
 
 
 class TapedRun:
-    """The values of a run, and how they depend on what it was made from.
+    """The values of a run, and how they depend on its starting values and arguments.
 
     Attributes
     ----------
     y : ndarray, shape (n, times)
         The solution.
     size : int
-        Number of values that were computed on the way.
+        Number of values in all steps of the run.
     """
 
     def __init__(
@@ -168,9 +168,9 @@ class TapedRun:
         self._pullback, self._fails_with_nan = pullback, fails_with_nan
 
     def pull(self, y_bar: np.ndarray) -> tuple[np.ndarray, tuple]:
-        """Return derivatives of a scalar by y0 and by the arguments, from those by the solution.
+        """Return derivatives of a scalar with respect to y0 and args, from those w.r.t. y.
 
-        The arguments come back as they are, with derivatives in the places of floats.
+        The derivatives with respect to args are a copy of args with its floats replaced.
         """
         known = np.isfinite(self.y).all() and np.isfinite(y_bar).all()
         if known or not self._fails_with_nan:

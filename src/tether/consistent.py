@@ -48,14 +48,14 @@ def consistent_start(
 ) -> Start:
     """Find starting values y and y' that satisfy the equations and their hidden constraints.
 
-    The equations are looked at as by `solve_dae`: a function that can be traced may have any
-    index, and its hidden constraints are found; those of another one are found by differences, up
-    to index 3. With nothing fixed, free or weighted they are the values a run would begin with, if
-    it could.
+    The equations are treated as in `solve_dae`: a function that can be traced may have any index,
+    and its hidden constraints are found; those of any other function are found by differences, up
+    to index 3. With nothing fixed, free or weighted, the values are those with which a run would
+    begin.
 
-    Variables that evolve by the equations are moved where constraints ask for it, and in the way
-    that the equations have for it: velocities by impulses, voltages by charges that flow. Free
-    components and weights ask for the smallest change instead.
+    Differential unknowns are moved only where constraints require it, and in the way that the
+    equations prescribe: velocities by impulses, voltages by charges that flow. With `free` or
+    `weights` the change is the smallest one instead.
 
     Parameters
     ----------
@@ -68,24 +68,24 @@ def consistent_start(
     fixed : indices or names, optional
         Components of y that keep their value exactly.
     fixed_yp : indices or names, optional
-        Components of y' that keep their value in `yp0` exactly, such as zeros for what is to begin
-        at rest; y is moved to where that is so.
+        Components of y' that keep their value in `yp0` exactly, such as zeros for unknowns that
+        are to begin at rest; y is moved so that they do.
     free : indices or names, optional
-        Components whose value means nothing: the equations have to determine them. When left
-        out, the unknowns without a derivative in the equations are moved first. Multipliers of a
-        system that was reduced follow from the other unknowns in any case.
+        Components whose given value is ignored: the equations have to determine them. When left
+        out, the algebraic unknowns are moved first. Multipliers of a reduced system follow from
+        the other unknowns in any case.
     weights : array_like, optional
         How much a change of each guess costs; one over its absolute tolerance when left out, so
-        all alike if `atol` is one number. For velocities give the square roots of the masses to
-        correct them by an impulse.
+        the same for all if `atol` is one number. To correct velocities by an impulse, give the
+        square roots of the masses.
     constraints : optional
         Constraints G(t, y) = 0 beside those of the equations, as in `solve_dae`.
     names : sequence of str, optional
         Names of the unknowns, for `fixed`, `free` and the messages; read off the function where
         it unpacks y into names, when left out.
     args, jac, rtol, atol
-        As in `solve_dae`; the tolerances say in which units the unknowns are, and judge how far
-        a value has moved.
+        As in `solve_dae`; the tolerances set the scale of each unknown, and decide whether a value
+        counts as moved.
     form : {"dense", "sparse", "banded"}
         Linear algebra of the search for y' where all of y is fixed (HK Appendix II): orthogonal
         factors, or the regularised system of HK eq. 24 by sparse or by band LU, the latter with
@@ -94,7 +94,8 @@ def consistent_start(
     Returns
     -------
     Start
-        With ``success=False`` and a message that names equations and unknowns if there is none.
+        If there are no consistent values, with ``success=False`` and a message that names
+        equations and unknowns.
 
     Examples
     --------
@@ -131,19 +132,19 @@ def consistent_start(
     ):
         raise ValueError("form and band are for a start with all of y fixed and no constraints")
     require_matrices(n, OF_A_SEARCH)
-    called = Names(tuple(labels))
+    label_names = Names(tuple(labels))
     if roles.by_law and not roles.fixed and not roles.fixed_slopes and not problem.constraints:
         run = Integration(problem, t, y, yp, options)
         if run.start.success:
-            return with_words(_told(run, t, y), called)
+            return with_words(_with_moved(run, t, y), label_names)
         if run.start.reason.kind is Kind.SLOPES_NOT_UNIQUE:
-            return with_words(run.start.restricted(n), called)
+            return with_words(run.start.restricted(n), label_names)
     found = find_by_roles(prepared(problem, t, y), t, y, yp, roles, options, form, band)
-    return with_words(found, called)
+    return with_words(found, label_names)
 
 
-def _told(run: Integration, t: float, y: np.ndarray) -> Start:
-    """Return the start of a run; say which unknowns were moved by more than their tolerance."""
+def _with_moved(run: Integration, t: float, y: np.ndarray) -> Start:
+    """Return the start of a run, with the unknowns moved by more than their tolerance."""
     start, s, n = _with_exact_slopes(run, t).restricted(run.n), run.state, run.n
     moved = np.flatnonzero(np.abs(start.y - y) * s.weights[:n] > 1.0).tolist()
     reason = Reason(Kind.MOVED, columns=tuple(moved)) if moved else Reason(Kind.FOUND_SLOPES)
@@ -154,9 +155,9 @@ def _told(run: Integration, t: float, y: np.ndarray) -> Start:
 
 
 def _with_exact_slopes(run: Integration, t: float) -> Start:
-    """Find y' of what has none in the equations by exact derivatives, if there are any.
+    """Find y' of the algebraic unknowns by exact derivatives of the equations, if there are any.
 
-    A run, for which they are no more than a first guess, takes a difference in time.
+    A run, which needs these slopes only as a first guess, takes a difference in time.
     """
     start, model = run.start, run.model
     analysis = None if model.plan is None else model.plan.analysis
@@ -180,7 +181,7 @@ def _components(name: str, value: Any, labels: list[str]) -> list[int]:
         except (KeyError, IndexError, TypeError):
             if not isinstance(item, str) or item not in numbers:
                 raise ValueError(
-                    f"{name} names {item!r}, which is no unknown; they are {labels}"
+                    f"{name} names {item!r}, which is not an unknown; the unknowns are {labels}"
                 ) from None
             found.append(numbers[item])
     return sorted(set(found))

@@ -32,8 +32,8 @@ __all__ = ["solve_fixed"]
 
 MAX_ORDER = 6                    # from 7 on the BDF are unstable
 STARTS = ("exact", "discrete")
-WHOLE_STEPS = 1e-9               # how far a whole number of steps may end from t_end, relatively
-STILL_SHRINKING = 0.5            # increments that shrink by less have reached round-off
+STEP_COUNT_TOLERANCE = 1e-9      # the interval is a whole number of steps up to this share of it
+STAGNATION = 0.5                 # increments that shrink by less than this have reached round-off
 ROUND_OFF = 4 * np.finfo(float).eps
 LARGEST_CONDITION = 1e15
 AS_GIVEN = Reason(Kind.HISTORY_GIVEN)
@@ -114,7 +114,7 @@ def solve_fixed(
     names : sequence of str, optional
         Names of the unknowns; read off the function when left out, as in ``x, v = y``.
     newton_tolerance : float
-        The iteration goes on until its increments no longer shrink; it has converged if they are
+        The iteration continues until its increments no longer shrink; it has converged if they are
         then smaller than this, relative to the solution, in equilibrated variables.
     max_iterations : int
         Newton iterations per step.
@@ -130,7 +130,7 @@ def solve_fixed(
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong, or the system has not the form that ``start="discrete"`` needs.
+        An argument is wrong, or the system lacks the form that ``start="discrete"`` needs.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class _Run:
         self.alpha = differentiation(np.arange(self.order + 1.0))[-1]
 
     def run(self, discrete: bool, blocks: Blocks | None) -> None:
-        """Complete the starting values and go on to the end or to a failure."""
+        """Complete the starting values, then take steps to the end or to a failure."""
         try:
             if discrete:
                 self._correct_start(blocks)
@@ -236,8 +236,8 @@ class _Run:
     def _start_by_radau(self) -> None:
         """Find the starting values by collocation at the Radau points of each step.
 
-        Unknowns are the values at the points, which serves differential and algebraic
-        unknowns alike; the derivative is that of the polynomial through them and the old value.
+        The unknowns of the system are the values at the points, which works for differential and
+        algebraic unknowns; the derivative is that of the polynomial through them and the old value.
         """
         count = self.order + 1
         self.reason = Reason(Kind.HISTORY_BY_RADAU, values=(self.order - 1, count))
@@ -252,7 +252,7 @@ class _Run:
             self._accept(stages[:, -1])
 
     def _correct_start(self, blocks: Blocks | None) -> None:
-        """Try one step and move the velocities by what it tells (A08)."""
+        """Try one step and correct the velocities by its result (A08)."""
         y0, y1 = self.y[:, 0], self._bdf_step()
         corrected = correct_velocities(self.state, float(self.t[1]), self.h, y0, y1, blocks)
         if corrected is None:
@@ -277,7 +277,7 @@ class _Run:
             size = np.maximum(np.abs(Y).max(axis=1), past_size)
             dY, change = self._increment(r, A, size)
             converged = change <= self.newton_tolerance
-            if converged and change >= STILL_SHRINKING * previous:
+            if converged and change >= STAGNATION * previous:
                 return Y
             Y, previous = Y + dY, change
             if change <= ROUND_OFF:
@@ -295,7 +295,7 @@ class _Run:
         r, A = np.empty(n * count), np.empty((n * count, n * count))
         for i in range(count):
             rows = slice(i * n, (i + 1) * n)
-            s.fyp_constant = False                # every Jacobian anew
+            s.fyp_constant = False                # so that every Jacobian is computed anew
             probe.move_to(s, times[i], Y[:, i], slopes[:, i])
             status, fy, fyp = probe.jacobian_at(s, times[i], Y[:, i], slopes[:, i])
             raise_user_error(s)
@@ -314,9 +314,9 @@ class _Run:
         """Return Newton's increment and its relative size.
 
         Rows and then columns are divided by their largest entry, which takes out most of the
-        powers of 1/h that spoil the matrix in index 2 and 3 (PL2 section 3). The increment is
-        measured in the same variables (PL2 section 4), where an unknown counts by its part in the
-        equations.
+        powers of 1/h that make the matrix ill-conditioned in index 2 and 3 (PL2 section 3). The
+        increment is measured in the same scaled variables (PL2 section 4), in which an unknown
+        counts as much as it matters in the equations.
         """
         rows = np.abs(A).max(axis=1)
         scaled = A / np.where(rows == 0.0, 1.0, rows)[:, None]
@@ -404,7 +404,7 @@ def differentiation(nodes: np.ndarray) -> np.ndarray:
 
 
 def radau_nodes(stages: int) -> np.ndarray:
-    """Return the points of Radau IIA in (0, 1]: the zeros of P_s - P_{s-1}, moved.
+    """Return the points of Radau IIA in (0, 1]: the zeros of P_s - P_{s-1}, shifted and scaled.
 
     Examples
     --------
@@ -442,7 +442,7 @@ def _check_problem(problem: Problem) -> Problem:
 
 def _new_state(problem: Problem, n: int, t: np.ndarray) -> State:
     state = new_state(AsWritten(problem, n), Options())
-    state.retries = False                      # the step is what it is
+    state.retries = False                      # the step size is fixed
     state.t_end, state.h = float(t[-1]), float(t[1] - t[0])
     state.direction = float(np.sign(state.h))
     return state
@@ -458,7 +458,7 @@ def _check_count(name: str, value: Any, most: int | None = None) -> int:
 
 
 def _grid(t_span: Any, step: Any, order: int) -> np.ndarray:
-    """Return the times of all steps; refuse a span that is no whole number of them."""
+    """Return the times of all steps; refuse a span that is not a whole number of steps."""
     try:
         t0, t_end = t_span
     except (TypeError, ValueError):
@@ -471,7 +471,7 @@ def _grid(t_span: Any, step: Any, order: int) -> np.ndarray:
     count = round(ratio)
     if count < order:
         raise ValueError(f"t_span must hold at least order={order} steps, but holds {ratio:.6g}")
-    if abs(ratio - count) > WHOLE_STEPS * ratio:
+    if abs(ratio - count) > STEP_COUNT_TOLERANCE * ratio:
         raise ValueError(f"t_span must hold a whole number of steps, but holds {ratio:.12g}")
     return np.linspace(t0, t_end, count + 1)
 

@@ -15,8 +15,8 @@ from tether.bridge import SECOND_ORDER, Solve, TapedRun, pairs, replaced
 
 __all__ = ["solve"]
 
-# Runs that are kept for their gradients, and values in them; the last one is kept in any case.
-MOST_RUNS, MOST_VALUES = 100, 5_000_000
+# How many runs, and values in them, are kept for gradients; the last run is kept in any case.
+MAX_RUNS, MAX_VALUES = 100, 5_000_000
 
 
 def solve(
@@ -31,7 +31,7 @@ def solve(
 ) -> Any:
     """Solve F(t, y, y') = 0; the result can be differentiated by JAX.
 
-    It works under `jax.grad`, `jax.jit` and `jax.vmap`, which takes one member after the other.
+    It works under `jax.grad`, `jax.jit` and `jax.vmap`; the last solves one member after another.
 
     Parameters
     ----------
@@ -43,26 +43,26 @@ def solve(
         Starting values.
     args : sequence
         Further arguments of `fun`: arrays, numbers, and lists, tuples and dictionaries of them.
-        `fun` gets JAX's arrays as NumPy arrays, and those without axes as floats.
+        `fun` gets JAX's arrays as NumPy arrays, and those of zero dimensions as floats.
     t_eval : array_like
         Times at which the solution is returned.
     on_failure : {"raise", "nan"}
-        What becomes of a run that fails, or ends before the last of the times: it raises an
-        exception that says why (JAX's own around it under `jax.jit`), or warns and gives NaN, as
-        do its derivatives.
+        What happens if the run fails, or ends before the last of the times: either an exception
+        says why (wrapped in one of JAX's own under `jax.jit`), or a warning does, and the values
+        and their derivatives are NaN.
     **options
         Further arguments of `solve_dae`, such as `rtol`, `atol`, `events` and `start`.
 
     Returns
     -------
     jax.Array, shape (n, len(t_eval))
-        The solution, of the widest type of JAX's arrays passed. The run itself is always in double
-        precision; ``jax.config.update("jax_enable_x64", True)`` keeps its digits.
+        The solution, in the widest of the float types of the JAX arrays passed. The run itself is
+        always in double precision; ``jax.config.update("jax_enable_x64", True)`` keeps its digits.
 
     Notes
     -----
-    Derivatives by `y0` and all arrays of floats in `args` come from running the accepted steps
-    backwards (`tether.vjp`). There are no second derivatives, and no forward mode.
+    Derivatives with respect to `y0` and all float arrays in `args` come from running the accepted
+    steps backwards (`tether.vjp`). There are no second derivatives, and no forward mode.
 
     Examples
     --------
@@ -78,15 +78,15 @@ def solve(
     for name, value in (("t_span", t_span), ("t_eval", t_eval)):
         if _are_traced(jax, value):
             raise TypeError(
-                f"{name} must be known numbers: a solution is not differentiated by times, and "
-                "they are no arguments of functions under jax.jit"
+                f"{name} must be concrete numbers: a solution is not differentiated with respect "
+                "to times, and they cannot be arguments of a function under jax.jit"
             )
     form = y0, args
     arrays = [jax.numpy.asarray(x) for x, _ in pairs(form, form, jax.Array)]
     if len(arrays) < sum(isinstance(x, jax.Array) for x in jax.tree_util.tree_leaves(form)):
         raise TypeError(
             "y0 and args must be arrays, numbers, and lists, tuples and dictionaries of them, but "
-            "one of them is an object of another class with arrays of JAX inside"
+            "one of them is an object of another class that contains JAX arrays"
         )
     run = Solve(fun, t_span, t_eval, on_failure, options)
     return _differentiable()(_Host(jax, run, form, arrays), arrays)
@@ -94,7 +94,7 @@ def solve(
 
 @cache
 def _differentiable() -> Any:
-    """Make the function that JAX differentiates, from calls of the host."""
+    """Make the function that JAX differentiates, which calls back the host."""
     jax = load_optional("jax", "tether.jax")
 
     @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
@@ -115,7 +115,7 @@ def _differentiable() -> Any:
         return call(host.taped, host.shape, arrays), arrays
 
     def backward(host: _Host, arrays: list, y_bar: Any) -> tuple:
-        arrays = [jax.numpy.asarray(x) for x in arrays]    # a number may have been made of one
+        arrays = [jax.numpy.asarray(x) for x in arrays]    # JAX may pass numbers
         shapes = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays if _is_float(x))
         found = iter(call(host.slopes, shapes, arrays, y_bar))
         nothing = jax.dtypes.float0
@@ -134,7 +134,7 @@ class _Host:
 
     def __init__(self, jax: Any, run: Solve, form: tuple[Any, Any], arrays: list[Any]) -> None:
         self._run = run
-        # what JAX traces belongs to the one call in which it is traced
+        # arrays that JAX is tracing must not outlive the call, so placeholders are kept
         self._form = replaced(form, jax.Array, iter([_Place()] * len(arrays)))
         self._by_y0 = any(True for _ in pairs(form[0], form[0], jax.Array))
         kinds = [x.dtype for x in arrays if _is_float(x)]
@@ -157,7 +157,7 @@ class _Host:
         return self._taped(arrays).y.astype(self.shape.dtype)
 
     def slopes(self, arrays: list[Any], y_bar: Any) -> tuple[np.ndarray, ...]:
-        """Return derivatives by the arrays of floats."""
+        """Return derivatives with respect to the float arrays."""
         bars = self._taped(arrays).pull(np.asarray(y_bar, float))
         found = [bar for _, bar in pairs(self._form, bars, _Place)]
         return tuple(
@@ -174,24 +174,24 @@ class _Host:
 
 
 class _LastRuns:
-    """Runs whose gradients may be asked for; where one is missing it is made again."""
+    """Recent runs, whose gradients may be asked for; one that is missing is run again."""
 
     def __init__(self) -> None:
         self._runs: OrderedDict[Hashable, TapedRun] = OrderedDict()
         self._size, self._lock = 0, threading.Lock()
 
     def get(self, key: Hashable) -> TapedRun | None:
-        """Return a run that was kept."""
+        """Return a run, if it was kept."""
         with self._lock:
             return self._runs.get(key)
 
     def keep(self, key: Hashable, run: TapedRun) -> None:
-        """Keep a run, in the place of older ones where they are too large together."""
+        """Keep a run; drop the oldest ones while there are too many or they are too large."""
         with self._lock:
             self._runs[key] = run
             self._size += run.size
-            while len(self._runs) > MOST_RUNS or (
-                self._size > MOST_VALUES and len(self._runs) > 1
+            while len(self._runs) > MAX_RUNS or (
+                self._size > MAX_VALUES and len(self._runs) > 1
             ):
                 self._size -= self._runs.popitem(last=False)[1].size
 
@@ -200,7 +200,7 @@ _last_runs = _LastRuns()
 
 
 class _Place:
-    """Stands in a structure where an array of JAX stood."""
+    """Placeholder for a JAX array in a structure."""
 
 
 def _is_float(array: Any) -> bool:
@@ -208,6 +208,6 @@ def _is_float(array: Any) -> bool:
 
 
 def _as_number(array: Any) -> Any:
-    """Return what a function gets for an array: a number, or an array of its own."""
+    """Return what `fun` gets for an array: a number if it has no dimensions, else a copy."""
     found = np.array(array, float) if _is_float(array) else np.array(array)
     return found.item() if found.ndim == 0 else found

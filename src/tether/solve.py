@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["solve_dae"]
 
-# Runs with traces, of which some proved wrong, before everything is called.
-MOST_TRACED = 4
+# After so many runs in which traces proved wrong, nothing is traced any more.
+MAX_TRACED_RUNS = 4
 
 
 def solve_dae(
@@ -78,21 +78,21 @@ def solve_dae(
 ) -> DaeResult:
     """Solve F(t, y, y') = 0 from t_span[0] to t_span[1].
 
-    A function that can be traced may have any index; another 0, 1, 2, or 3 in the form of a
-    constrained mechanism.
+    A function that can be traced may have any index; any other may have index 0, 1 or 2, or 3 in
+    the form of a constrained mechanism.
 
     Parameters
     ----------
     fun : callable or Problem
         The residual: ``fun(t, y, yp)`` returns it as a list or an array, ``fun(t, y, yp, out)``
         fills it in. C functions (`scipy.LowLevelCallable`, Numba cfunc, ctypes pointer) and
-        `Problem` objects are accepted too. The arrays passed in are used again in the
-        next call: copy what is to be kept.
+        `Problem` objects are accepted too. The arrays passed in are reused in the next call: copy
+        what is to be kept.
     t_span : pair of float
         Start and end; the end may lie before the start.
     y0 : array_like, shape (n,)
         Starting values. Algebraic components may be guesses: they are corrected, with a warning
-        if that takes more than the tolerance.
+        if one changes by more than its tolerance.
     yp0 : array_like, shape (n,), optional
         Starting derivative; computed when left out or inconsistent.
     t_eval : array_like, optional
@@ -100,13 +100,13 @@ def solve_dae(
     dense_output : bool
         Whether to return ``sol``, the solution as a function of time.
     events : callable or list of callables
-        ``event(t, y, yp, *args)`` or ``event(t, y, *args)``, of one value; a zero crossing is
-        located on the interpolant. Attributes as in `scipy.integrate.solve_ivp`: ``terminal``
+        ``event(t, y, yp, *args)`` or ``event(t, y, *args)`` returns one value, whose zero crossings
+        are located on the interpolant. Attributes as in `scipy.integrate.solve_ivp`: ``terminal``
         (True, or the number of occurrences that ends the run) and ``direction``. With a further
         attribute ``apply(t, y, yp, *args) -> y`` the event changes the state, and the integration
-        goes on from there; events whose functions this takes to zero or past it happen too, at the
-        same time. An event that is zero at the start is reported once, but neither stops the run
-        nor changes the state.
+        continues from there; events whose functions this change takes to zero or past it happen
+        too, at the same time. An event that is zero at the start is reported once, but neither
+        stops the run nor changes the state.
     args : sequence
         Further arguments of `fun`, `jac`, the events, constraints and invariants.
     rtol, atol : float or array_like
@@ -125,27 +125,28 @@ def solve_dae(
         Kind of every unknown, as in RADAU5: 0 or 1 ordinary; 2 for those that lose an order of
         accuracy (multipliers of velocity constraints, pressures, velocities of an index-3
         mechanism); 3 for those that lose two (multipliers of position constraints). Found from the
-        equations when left out. Whoever gives it answers for the index: a system that would be
-        refused is then integrated.
+        equations when left out. If you pass it, the index is not checked: a system that would
+        otherwise be refused is integrated.
     jac_sparsity : sparse matrix, array_like or pair of them, optional
-        Not zero where F_y and F_yp may have entries; one matrix for both, or one for each. Only
-        needed for a large `fun` that is called: the trace of a function tells where they stand,
-        and otherwise it is seen from values. ``linear_solver`` in `options` is "auto", "dense",
-        "band", "sparse", "krylov", the name of a library, or an object of your own (`Options`).
+        Nonzero where F_y and F_yp may have entries; one matrix for both, or one for each. Rarely
+        needed: a trace shows where the entries are, and for a `fun` that is called they are found
+        from its values. ``linear_solver`` in `options` is "auto", "dense", "band", "sparse",
+        "krylov", the name of a library, or an object of your own (`Options`).
     lband, uband : int, optional
-        The same for matrices with so many diagonals below and above the main one.
+        The same for banded matrices: numbers of diagonals below and above the main one.
     names, equation_names : sequence of str, optional
         Names of variables and equations, for ``sol["x"]``, messages, tables and pictures; the
         variables' are read off the function when left out, as in ``x, v = y``.
     units : sequence of str or dict, optional
         Units of the variables, in order (``["m", "m/s"]``) or by name (``{"v": "m/s"}``), for
-        tables, files and pictures, where those of one unit share a panel. They may stand in the
-        names as well, as in ``"speed [m/s]"``.
+        tables, files and pictures, where variables of the same unit share a panel. They may be
+        part of the names as well, as in ``"speed [m/s]"``.
     t_breaks : array_like, optional
         Times at which a forcing jumps or has a kink. The integration stops there exactly and
-        begins anew, at order 1, with the algebraic part made consistent with what holds after the
-        break; the values before it are those returned for that time. Events that happen at that
-        very time are reported. At the end of the interval a break keeps what comes after it out.
+        starts again, at order 1, with the algebraic part made consistent with the equations after
+        the break; the values returned for that time are those before it. Events that happen at
+        that very time are reported. With a break at the end of the interval, the equations after
+        it do not matter.
     form : {"auto", "given", 2}
         "auto" differentiates the constraints of a traced system of index 2 or more until its index
         is 1, integrates that, and keeps it on all constraints, given and hidden, at every step;
@@ -154,36 +155,37 @@ def solve_dae(
         is one with a `var_index`.
     trace : {"auto", "never", "always"}
         "auto" runs `fun` once on symbols and integrates the expressions found, at compiled speed
-        and with exact Jacobians; a function that cannot be traced is called as it is. "never" calls
-        it always, "always" refuses what cannot be traced, with the line that stands in the way.
+        and with exact Jacobians; a function that cannot be traced is called as it is. "never"
+        always calls it; "always" refuses a function that cannot be traced, and names the line that
+        prevents it.
     start : {"auto", "quiet", "assume", "check"}
         "auto" makes the starting values consistent: the differential part of `y0` is kept, the
-        algebraic part and y' are found. "quiet" does the same without a warning where values of
-        `y0` are changed: they are meant as guesses. "assume" takes `y0` and `yp0` as they are,
-        "check" fails if they are inconsistent. ``sol.start`` says what was done.
+        algebraic part and y' are found. "quiet" does the same, for guesses: without a warning
+        where values of `y0` are changed. "assume" takes `y0` and `yp0` as they are, "check" fails
+        if they are inconsistent. ``sol.start`` says what was done.
     sensitivity : {"args", "y0", "all"} or list of str, optional
-        By what the solution is differentiated: the floats in `args`, the starting values, both, or
-        parameters by name: ``"k"``, an argument of the function; ``"k[2]"``, an entry of an array;
+        Parameters of derivatives of the solution: the floats in `args`, the starting values, both,
+        or single ones by name: ``"k"``, an argument of the function; ``"k[2]"``, an array's entry;
         ``"y0[3]"`` or ``"y0[voltage]"``; ``"self.mass"``, a float that the function reads
         elsewhere. The derivatives dy/dp at fixed times are ``sol.sens``.
     quadratures : callable or list of callables, optional
-        Functions ``q(t, y, yp, *args)`` or ``q(t, y, *args)``, of one value or several, whose
+        Functions ``q(t, y, yp, *args)`` or ``q(t, y, *args)`` of one or several values, whose
         integrals from ``t_span[0]`` on are ``sol.quadratures``. They are integrated along with the
         solution and take part in the error test, unless ``quadratures_tested`` in `options` is
         False.
     first_step, max_step : float, optional
-        Size of the first step and largest size of any. Where a traced function has conditions on
-        time and unknowns together no step is longer than a hundredth of the interval.
+        Size of the first step, and largest size of any step. If a traced function has a condition
+        on time and unknowns together, no step is longer than a hundredth of the interval.
     max_order : int
         Highest order, 1 to 6.
     max_steps, max_seconds : optional
-        Limits of accepted steps and of time, which includes that of tracing and of the start.
+        Limits on the number of accepted steps and on the time taken, tracing and start included.
     progress : bool
         Show a progress bar on standard error.
     callback : callable, optional
-        ``callback(t, y, yp)`` after every step; a true result stops the run.
+        ``callback(t, y, yp)`` is called after every step; the run stops if it returns true.
     options : Options or mapping, optional
-        Further options; an argument above that is passed as well overrides them.
+        Further options; an argument above overrides an option of the same name.
 
     Returns
     -------
@@ -278,7 +280,7 @@ def solve_dae(
                 status = run(_as_called(settings, drivers), check_events(events, problem.args))
         except (KeyboardInterrupt, Exception) as error:
             found = _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
-            with suppress(Exception):          # one of the user's may take no attributes
+            with suppress(Exception):          # a user's exception may not allow attributes
                 error.result = found  # type: ignore[union-attr]
             raise
         return _result(drivers, status, dense_output)
@@ -298,21 +300,21 @@ def solve_dae(
 
 
 def _as_called(settings: Options, drivers: list[Driver]) -> Options:
-    """Return the settings for another run after one in which a trace has proved wrong.
+    """Return the settings for another run, after one in which a trace proved wrong.
 
-    A function whose trace gave other values is known by now, and will be called.
+    A function whose trace gave wrong values is known by now, and will be called.
     """
     trust = drivers[-1].integration.trust
     if settings.max_seconds is not None:
-        left = settings.max_seconds - drivers[0].seconds       # since the first began
+        left = settings.max_seconds - drivers[0].seconds       # since the first run began
         settings = replace(settings, max_seconds=max(left, 1e-9))
-    if trust.refused and len(drivers) <= MOST_TRACED:
+    if trust.refused and len(drivers) <= MAX_TRACED_RUNS:
         return settings
     return replace(settings, trace="never")
 
 
 def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeResult:
-    """Collect what the last run has left behind."""
+    """Make the result of the last run."""
     driver = drivers[-1]
     differences = tuple([text for d in drivers for text in d.integration.trust.warnings])
     if differences and not driver.integration.note:
@@ -371,7 +373,7 @@ def _report(run: Integration, driver: Driver, n: int) -> IndexReport:
 
 
 def _diagnosis(driver: Driver, status: Status, warnings: tuple[str, ...]) -> Diagnosis:
-    """Find out why a run failed, at once: what it used is still there."""
+    """Find out why a run failed, at once, while its memory is still there."""
     from tether.explain.causes import Cause  # late, to save time: most runs need no diagnosis
     from tether.explain.diagnosis import Where, write
     from tether.explain.examine import diagnose
@@ -461,7 +463,10 @@ def check_t_breaks(t_breaks: Any, t0: float, t_end: float) -> list[float]:
 
 
 def _multipliers(run: Integration) -> np.ndarray:
-    """Tell which unknowns of equations as written follow from the others, and are no start."""
+    """Tell which unknowns are multipliers, where the equations are integrated as written.
+
+    They follow from the others, so their starting values are ignored.
+    """
     s, pencil = run.state, run.start.pencil
     if pencil is None or s.n != run.n:
         return np.zeros(run.n, bool)
@@ -480,7 +485,7 @@ def _warn_if_moved(run: Integration, y0: ArrayLike) -> None:
     if change[worst] > 1.0:
         name = run.names.variable(worst)
         called = "" if name == f"y[{worst}]" else f" ({name})"
-        warnings.warn(                 # without numbers: Python shows the same text once
+        warnings.warn(                 # without numbers, so that Python shows it only once
             f"y0 does not satisfy the algebraic equations; y0[{worst}]{called} was changed, and "
             "sol.start.moved says by how much; start='quiet' takes guesses without a warning",
             ConsistencyWarning,

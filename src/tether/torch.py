@@ -37,25 +37,25 @@ def solve(
         Starting values.
     args : sequence
         Further arguments of `fun`: tensors, numbers, and lists, tuples and dictionaries of them.
-        `fun` gets tensors as NumPy arrays, and those without axes as floats.
+        `fun` gets tensors as NumPy arrays, and those of zero dimensions as floats.
     t_eval : array_like
         Times at which the solution is returned.
     on_failure : {"raise", "nan"}
-        What becomes of a run that fails, or ends before the last of the times: it raises a
-        RuntimeError that says why, or warns and gives NaN, as do its derivatives.
+        What happens if the run fails, or ends before the last of the times: either a RuntimeError
+        says why, or a warning does, and the values and their derivatives are NaN.
     **options
         Further arguments of `solve_dae`, such as `rtol`, `atol`, `events` and `start`.
 
     Returns
     -------
     tensor, shape (n, len(t_eval))
-        The solution. It has the widest type of the tensors passed and the device of the first;
-        the run itself is always in double precision and on the CPU.
+        The solution, in the widest of the float types of the tensors passed and on the device of
+        the first; the run itself is always in double precision and on the CPU.
 
     Notes
     -----
-    Derivatives by `y0` and all tensors in `args` come from running the accepted steps backwards
-    (`tether.vjp`). There are no second derivatives.
+    Derivatives with respect to `y0` and all tensors in `args` come from running the accepted steps
+    backwards (`tether.vjp`). There are no second derivatives.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class _Call:
 
     run: Solve
     form: tuple[Any, Any]
-    by_y0: bool                                # whether anybody wants derivatives by it
+    by_y0: bool                                # whether derivatives with respect to y0 are wanted
     taped: TapedRun | None = None
 
 
@@ -110,7 +110,7 @@ def _differentiable() -> Any:
             return None, *Slopes.apply(ctx.call, y_bar, *ctx.saved_tensors)
 
     class Slopes(torch.autograd.Function):  # type: ignore[misc, name-defined]
-        """The gradient: depends on everything, so that nobody differentiates it unnoticed."""
+        """The gradient, as a function of all inputs, so that differentiating it again raises."""
 
         @staticmethod
         def forward(call: _Call, y_bar: Any, *tensors: Any) -> tuple:
@@ -144,7 +144,7 @@ def _as_array(tensor: Any) -> np.ndarray:
 
 
 def _as_number(tensor: Any) -> Any:
-    """Return what a function gets for a tensor: a number, or an array of its own."""
+    """Return what `fun` gets for a tensor: a number if it has no dimensions, else a copy."""
     if tensor.ndim == 0:
         return tensor.item()
     found = _as_array(tensor) if tensor.is_floating_point() else tensor.detach().cpu().numpy()

@@ -276,7 +276,7 @@ def test_pivots_that_will_not_do_any_more_are_chosen_anew():
     (object(), "factor"),
     (type("OnlyFactors", (), {"factor": lambda self, a: None})(), "no method solve"),
     (type("NotCallable", (), {"factor": 1, "solve": lambda self, b: b})(), "no method factor"),
-    (Mine, "not an object of it"),
+    (Mine, "not an instance of it"),
     (3, "factor"),
     (None, "factor"),
     (np.eye(2), "factor"),

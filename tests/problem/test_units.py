@@ -140,7 +140,7 @@ def test_with_constant_steps_too():
     (5, TypeError, "units must be a list"),
     (["m", "s", 3], TypeError, "strings"),
     (["m", "s", "a\nb"], TypeError, "one line"),
-    ({"w": "m"}, ValueError, "units names 'w', which is no unknown"),
+    ({"w": "m"}, ValueError, "units names 'w', which is not an unknown"),
     ({"x": 1}, TypeError, "strings"),
 ])
 def test_wrong_units_are_refused(units, error, text):

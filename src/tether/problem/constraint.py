@@ -1,4 +1,4 @@
-"""Constraint: what the solution is to stay on."""
+"""Constraint: a condition that the solution must satisfy at every step."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Constraint", "as_constraints"]
 
 
 class Constraint:
-    """A constraint or invariant with what is known about it.
+    """A constraint or invariant, with its Jacobian and its number of values.
 
     A plain function is enough for `solve_dae`; this class adds a Jacobian, and the number of
-    values, which a C function cannot tell.
+    values, which cannot be read off a C function.
 
     Parameters
     ----------

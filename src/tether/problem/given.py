@@ -1,4 +1,4 @@
-"""Given: what a run is asked for, checked as far as that needs no look at the equations."""
+"""Given: the arguments of a run, checked as far as possible without the equations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Given"]
 
 
 class Given(NamedTuple):
-    """What a run is asked for; the fields are arguments of `solve_dae`."""
+    """The arguments of a run; the fields are arguments of `solve_dae`."""
 
     problem: Problem
     y0: ArrayLike

@@ -11,7 +11,7 @@ C_FUNCTION: Any = ctypes.CFUNCTYPE(None).__base__      # the base of all ctypes 
 
 def as_low_level(fun: Any, name: str = "fun") -> Any:
     """Wrap C functions of every kind as a `scipy.LowLevelCallable`; None for anything else."""
-    if type(fun) is FunctionType:          # as almost all are
+    if type(fun) is FunctionType:          # the usual case
         return None
     is_numba = hasattr(fun, "address") and hasattr(fun, "ctypes")
     is_ctypes = isinstance(fun, C_FUNCTION)
@@ -51,7 +51,7 @@ def capsule_address(low_level: Any, expected: str, name: str) -> tuple[int, int]
     """Addresses of a C function of t, y and values, and of its user data (-1: takes none)."""
     returns_status, takes_data = read_signature(low_level, 2, f"void {expected}", name)
     if returns_status:
-        raise ValueError(f"{name} returns an int, which would go unread; expected void {expected}")
+        raise ValueError(f"{name} returns an int, which would be ignored; expected void {expected}")
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
     api.PyCapsule_GetName.argtypes = [ctypes.py_object]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_NAMES", "Names", "check_names", "counted", "listed", "listed_equations"]
 
-MOST_LISTED = 6
+MAX_LISTED = 6
 
 
 def check_names(argument: str, names: Any, n: int) -> list[str] | None:
@@ -30,7 +30,7 @@ def check_names(argument: str, names: Any, n: int) -> list[str] | None:
     if len(set(listed)) != n:
         raise ValueError(f"{argument} must be different from each other, got {listed!r}")
     for i, name in enumerate(listed):
-        if not name.isprintable():     # it would spoil the messages that it stands in
+        if not name.isprintable():     # it would garble the messages that contain it
             raise ValueError(f"{argument}[{i}] must be text on one line, got {name!r}")
     return listed
 
@@ -56,7 +56,7 @@ class Names:
         cls, problem: Problem, n: int, variables: Any = None, equations: Any = None,
         units: Any = None,
     ) -> Names:
-        """Take what is given; else read the variables off the function."""
+        """Take the names given; read those of the variables off the function otherwise."""
         given = check_names("names", variables, n)
         titles = check_names("equation_names", equations, n) or problem.titles(n)
         if given is None:
@@ -102,13 +102,14 @@ NO_NAMES = Names(())
 def _merged(
     names: Sequence[str], found: tuple[str, ...], given: list[str] | dict[str, str] | None
 ) -> tuple[str, ...]:
-    """Return the units that are given, and those in the names where none are."""
+    """Return the units given, or those found in the names where none is given."""
     if isinstance(given, dict):
         given = dict(given)
         in_order = [given.pop(name, "") for name in names]
         if given:
             raise ValueError(
-                f"units names {next(iter(given))!r}, which is no unknown; they are {list(names)}"
+                f"units names {next(iter(given))!r}, which is not an unknown; the unknowns are "
+                f"{list(names)}"
             )
         given = in_order
     return found if given is None else tuple([a or b for a, b in zip(given, found, strict=True)])
@@ -116,8 +117,8 @@ def _merged(
 
 def listed(words: Sequence[str]) -> str:
     """Join a few words; say how many more there are."""
-    shown = ", ".join(words[:MOST_LISTED])
-    return shown + (f" and {len(words) - MOST_LISTED} more" if len(words) > MOST_LISTED else "")
+    shown = ", ".join(words[:MAX_LISTED])
+    return shown + (f" and {len(words) - MAX_LISTED} more" if len(words) > MAX_LISTED else "")
 
 
 def listed_equations(names: Sequence[str]) -> str:

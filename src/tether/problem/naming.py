@@ -1,4 +1,4 @@
-"""What the text of a function tells: names of the unknowns, and where a value is written."""
+"""Read off the source of a function: names of the unknowns, and the line of a value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def code_of(fun: Any) -> types.CodeType | None:
-    """Code in which a function unpacks its unknowns; it keeps no data of the function's alive."""
+    """Code object in which a function unpacks its unknowns; it holds none of the user's data."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     fun = getattr(fun, "py_func", fun)
@@ -30,7 +30,7 @@ def guess_names(
 ) -> list[str]:
     """Names of y as in ``x, z = y`` or ``x = y[0]``; ``y[0]`` and so on where there are none.
 
-    Where a function has a part of the unknowns only, `argument` is the place of that argument and
+    If an argument of the function holds only some of the unknowns, `argument` is its position and
     `first` the number of the first of the n unknowns in it.
 
     Examples
@@ -55,7 +55,7 @@ def guess_names(
 
 
 def _definition(code: types.CodeType | None, argument: int = 1) -> tuple[ast.AST | None, str]:
-    """Syntax tree of the function and its name for one of its arguments, y if nothing is said."""
+    """Syntax tree of the function, and its name for one of its arguments (by default y)."""
     if code is None:
         return None, ""
     try:
@@ -74,7 +74,7 @@ def _definition(code: types.CodeType | None, argument: int = 1) -> tuple[ast.AST
 
 
 def _text(code: types.CodeType) -> str:
-    """Text of a function; `inspect` alone would look through all modules for its file."""
+    """Source of a function; `inspect` alone would search all modules for its file."""
     lines = linecache.getlines(code.co_filename)
     if not lines:
         return inspect.getsource(code)
@@ -128,12 +128,14 @@ def _index(node: ast.expr) -> Any:
     return index
 
 
-# --- where something is written -----------------------------------------------------------------
+# --- where a value or an error comes from -------------------------------------------------------
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# Functions of the user's are called from here, or wrapped.
-_OWN = tuple(os.path.join(_PACKAGE, name) for name in ("trace", "_core", "structure"))
-_OWN += tuple(os.path.join(_PACKAGE, name + ".py") for name in ("problem", "constraints", "model"))
+# Files of the package that call or wrap the user's functions.
+_OWN_FILES = tuple(os.path.join(_PACKAGE, name) for name in ("trace", "_core", "structure"))
+_OWN_FILES += tuple(
+    os.path.join(_PACKAGE, name + ".py") for name in ("problem", "constraints", "model")
+)
 
 
 def place_of_value(fun: Any, row: int | None = None) -> str:
@@ -143,7 +145,7 @@ def place_of_value(fun: Any, row: int | None = None) -> str:
     ``out``; where that cannot be told, the line at which the function begins.
     """
     code = code_of(fun)
-    if code is None or code.co_filename.startswith(_OWN):
+    if code is None or code.co_filename.startswith(_OWN_FILES):
         return ""
     definition, _ = _definition(code)
     line = code.co_firstlineno
@@ -156,7 +158,7 @@ def place_of_error(error: BaseException) -> str:
     """File and line of the user's code where an exception comes from."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(_OWN) and "site-packages" not in frame.filename
+        if not frame.filename.startswith(_OWN_FILES) and "site-packages" not in frame.filename
     ]
     return _place(frames[-1].filename, frames[-1].lineno or 0) if frames else ""
 

@@ -28,7 +28,7 @@ ESTIMATES_FOR = {
     "local": (PLAIN, HIGH),
     "mechanical": (HIGH,),
 }
-# The codes of the core are the places in these.
+# The core's code of an estimate is its position in this tuple.
 ESTIMATES = tuple(ESTIMATES_FOR)
 SCALINGS = ("none", "rows", "kinds")
 NEWTON_TESTS = ("y", "yp")
@@ -59,9 +59,9 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Options:
-    """Everything that steers an integration.
+    """Everything that controls an integration.
 
-    `solve_dae` takes the common ones as arguments; the rest goes through its `options`.
+    `solve_dae` takes the common ones as arguments, the others through its `options`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Options:
     first_step : float, optional
         Size of the first step; chosen from the slope when left out.
     max_step : float
-        No step is longer.
+        Largest size of a step.
     max_order : int
         Highest order of the BDF, 1 to 6.
     max_steps, max_seconds : optional
@@ -83,7 +83,7 @@ class Options:
     error_norm, newton_norm : {"max", "rms"}
         Weighted norm of the error test and of the convergence test (PL2 section 5).
     newton_tolerance : float
-        Share of the tolerance that Newton's iteration may leave.
+        Share of the tolerance that Newton's iteration may leave as an error.
     newton_test : {"y", "yp"}
         Newton's iteration ends when the error left in y is within that share (P82 eq. 5.9), or when
         h y' is, with the error of y held to h times the tolerance (P82 eq. 5.10).
@@ -93,7 +93,7 @@ class Options:
         eq. 4.5); the same, of the velocities only where they are free (PL2 eq. 5.2-5.5).
         "auto" is "classical" for index 0 and 1 and "mechanical" for 2 and 3
         (docs/studies/error-estimates.md).
-        At index 0 and 1 "classical" and "local" have a meaning, in a reduced system "classical" and
+        For index 0 and 1 "classical" and "local" are possible, for a reduced system "classical" and
         "exclude"; the others are refused there.
     scaling : {"none", "rows", "kinds"}
         Scaling of the iteration matrix: none, every row to largest entry 1, or rows and columns by
@@ -102,32 +102,32 @@ class Options:
         Integrate a traced system of index 2 or more at index 1, on all of its constraints; as it
         is written; or reduced to index 2.
     trace : {"auto", "never", "always"}
-        Run `fun` as a program where it can be traced, never, or refuse what cannot be traced.
+        Run `fun` as a program if it can be traced; never do; or refuse it if it cannot be traced.
     backend : {"auto", "machine", "c"}
-        What runs the program: the core's machine, a C compiler's output (with the machine to fall
-        back on), or the one that will pay or is there already. ``sol.how`` says which it was.
+        What runs the program: the core's machine; C code (or the machine, if there is no compiler);
+        or C code where it exists already or is worth compiling. ``sol.how`` says which it was.
     start : {"auto", "quiet", "assume", "check"}
         Make the starting values consistent, with a warning if `y0` was changed or without, take
         them as they are, or refuse inconsistent ones.
     linear_solver : {"auto", "dense", "band", "sparse", "krylov", ...} or object
         How the matrices of Newton's iteration are stored and factored: all of their entries, those
-        within the narrowest band that an order of rows and columns gives, only those that can be
-        other than zero, or whichever costs least; "krylov" iterates with incomplete factors, for
-        fields of very many unknowns. ``sol.how`` says which it was.
-        "klu", "superlu" and "pardiso" factor sparse matrices by libraries, of which SciPy has the
-        second. So does any object with ``factor(matrix)``, which gets a SciPy CSC array, and
+        within the narrowest band that reordering rows and columns gives, only those that can be
+        nonzero, or whichever costs least; "krylov" iterates with incomplete factors, for fields of
+        very many unknowns. ``sol.how`` says which it was.
+        "klu", "superlu" and "pardiso" factor sparse matrices by libraries; SuperLU comes with
+        SciPy. So does any object with ``factor(matrix)``, which gets a SciPy CSC array, and
         ``solve(b)``, which returns x; ``refactor(matrix)``, if there is one, gets matrices of the
         same pattern as the one before. It raises `numpy.linalg.LinAlgError` for a singular matrix.
     preconditioner : object, optional
         For "krylov", in place of the incomplete factors: has ``factor(matrix)``, as a linear solver
         of your own, and ``solve(b)``, which returns something close to the solution. With
         ``setup(t, y, yp, c)`` in place of ``factor`` there is no matrix at all: `fun` is called,
-        and what F_y + c F_y' makes of a vector is a difference of two residuals. That is also how
-        a function is treated whose sparsity is not given, if it has more than 20,000 unknowns, or
-        more than 1,000 of which nearly all stand in all equations; there are no incomplete factors
-        then, and equations that say the same twice are not noticed.
+        and the product of F_y + c F_y' and a vector is a difference of two residuals. A function
+        that is called, and whose sparsity is not given, is also treated like this if it has more
+        than 20,000 unknowns, or more than 1,000 of which nearly all occur in all equations; there
+        are no incomplete factors then, and dependent equations are not noticed.
     projection_power : float
-        The projection onto constraints is the shortest in ``dy / W**p`` with
+        The projection onto constraints minimises the length of ``dy / W**p`` with
         ``W = rtol * abs(y) + atol`` and this power p.
     projection_solver : {"auto", "orthogonal", "cholesky", "sparse"}
         Row-pivoted orthogonal factors (any rank), normal equations (independent constraints),
@@ -140,15 +140,15 @@ class Options:
         Accept a start that has to be moved by more than the tolerance to meet the constraints.
     sensitivity_test : bool
         Whether the errors of ``sol.sens`` are kept within the tolerances too, those of dy/dp within
-        ``rtol * abs(dy/dp) + atol / abs(p)``: a run whose steps were too long for them is repeated
-        with shorter ones there, unless somebody's code has changed its state.
+        ``rtol * abs(dy/dp) + atol / abs(p)``: a run whose steps were too long for that is repeated
+        with shorter ones there, unless an event or callback has changed its state.
     tape_memory : float
-        Bytes of memory for the steps of a run that is differentiated; what is more goes to a
-        temporary file.
+        Bytes of memory for the steps of a run that is differentiated; the rest goes to a temporary
+        file.
     quadratures_tested : bool
-        Keep the errors of `quadratures` below the tolerances as those of unknowns. Otherwise the
-        steps are those that the unknowns need, and nothing is promised about the integrals: over
-        long steps, where unknowns hardly change, they may be rough.
+        Keep the errors of `quadratures` below the tolerances, like those of unknowns. Otherwise the
+        steps are as long as the unknowns allow, and nothing is promised about the integrals: over
+        long steps, where unknowns hardly change, they may be inaccurate.
 
     Examples
     --------
@@ -224,7 +224,7 @@ class Options:
 
     @property
     def is_matrix_free(self) -> bool:
-        """Whether the preconditioner wants no entries of a matrix."""
+        """Whether the preconditioner needs no matrix entries."""
         return self.preconditioner is not None and not hasattr(self.preconditioner, "factor")
 
     @property
@@ -234,7 +234,7 @@ class Options:
 
     @property
     def same_for_all(self) -> bool:
-        """Whether `rtol` and `atol` are two numbers that serve for every unknown."""
+        """Whether `rtol` and `atol` are two numbers, the same for every unknown."""
         rtol = self.rtol
         return isinstance(rtol, float) and rtol > 0.0 and isinstance(self.atol, float)
 
@@ -266,7 +266,7 @@ NAMES = tuple(DEFAULTS)
 
 
 class Default:
-    """Stands for an argument that was left out, and looks like the value it then has."""
+    """Stands for an argument that was left out; its repr is that of the default value."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -276,7 +276,7 @@ class Default:
 
 
 def default(name: str) -> Any:
-    """Return what stands for an option in a signature.
+    """Return the default of an option for a signature, which shows that it was not passed.
 
     Examples
     --------
@@ -290,13 +290,13 @@ def default(name: str) -> Any:
 
 
 def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Options:
-    """Combine `options` with arguments; an argument that was passed wins."""
+    """Combine `options` with arguments; an argument that was passed overrides the option."""
     if isinstance(options, Options) and not arguments:
         return options
     if options is None:
         try:
             return _merged(**arguments)
-        except TypeError:              # a vector, or a wrong type: which one is said below
+        except TypeError:              # not hashable: a vector, or a wrong type, reported below
             given: dict[str, Any] = {}
     elif isinstance(options, Options):
         given = {name: getattr(options, name) for name in NAMES}
@@ -309,7 +309,7 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
         raise TypeError(f"options must be Options or a mapping, got {type(options).__name__}")
     given.update(_passed(arguments))
     if not isinstance(given.get("linear_solver", ""), str):
-        return Options(**given)        # what is cached would keep the factors of an object
+        return Options(**given)        # not cached: that would keep an object's factors alive
     return _with_tolerances(given)
 
 
@@ -322,12 +322,12 @@ def _passed(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=32, typed=True)
 def _merged(**arguments: Any) -> Options:
-    """Make `Options` of arguments that can be told apart by value: the same for the same."""
+    """Make `Options` of hashable arguments; equal arguments get the same object."""
     return _with_tolerances(_passed(arguments))
 
 
 def _with_tolerances(given: dict[str, Any]) -> Options:
-    """Make `Options`; of those that differ in their tolerances only, the rest is checked once."""
+    """Make `Options`; options that differ only in tolerances have the rest checked once."""
     tolerances = {name: given.pop(name) for name in ("rtol", "atol") if name in given}
     try:
         rest = _checked(**given)
@@ -350,16 +350,16 @@ def _check_solver(must: str, solver: Any) -> None:
     ]
     if missing or isinstance(solver, type):
         what = f"the class {solver.__name__}" if isinstance(solver, type) else repr(solver)
-        lacks = f", which has no method {missing[0]}" if missing else " itself, not an object of it"
+        lacks = f", which has no method {missing[0]}" if missing else ", not an instance of it"
         raise TypeError(
             f"{must} an object with the methods factor(matrix) and solve(b), got {what}{lacks}"
         )
     if not callable(getattr(solver, "refactor", solver.factor)):
-        raise TypeError("linear_solver has a refactor that cannot be called")
+        raise TypeError("linear_solver has a refactor that is not callable")
 
 
 def _check_preconditioner(given: Any) -> None:
-    """Refuse an object that cannot stand in for a matrix, with its entries or without."""
+    """Refuse an object that is no preconditioner, neither with matrix entries nor without."""
     if isinstance(given, type) or not callable(getattr(given, "setup", None)):
         _check_solver("preconditioner must be", given)
     elif not callable(getattr(given, "solve", None)):

@@ -18,13 +18,13 @@ from tether.problem.sparsity import Sparsity, given_sparsity
 
 __all__ = ["Problem"]
 
-# What the derivative of an unknown is called.
+# Usual names for the derivative of an unknown.
 NAMES_OF_SLOPES = (
     "{}p", "{}_p", "{}dot", "{}_dot", "{}prime", "{}_prime", "d{}", "d{}dt", "d{}_dt", "d_{}",
     "der_{}", "{}_der", "{}_t",
 )
-# Matrices of more unknowns are not made full.
-MOST_FULL = 200
+# Constant mass matrices of more unknowns are stored sparse.
+MAX_DENSE = 200
 C_SIGNATURE = "(double, double *, double *, double *[, void *])"
 
 
@@ -82,7 +82,7 @@ class Problem:
         self.capsule, self.returns_status, self.takes_data = None, False, False
         self.fills = False
         self.fun = fun
-        self.unpacks = fun                 # in which function unknowns get their names
+        self.unpacks = fun                 # the function whose source names the unknowns
         self.fyp: Any = None               # a constant F_y', dense or sparse
         self.given_sparsity = given_sparsity(jac_sparsity, lband, uband)
         self.sparsity: Sparsity | None = None
@@ -280,7 +280,7 @@ class Problem:
         return self
 
     def titles(self, n: int) -> list[str]:
-        """Names of the n equations where the user gives none; an empty one is no name."""
+        """Names of the n equations where the user gives none; empty for equations without one."""
         return []
 
     def guessed_names(self, n: int) -> list[str]:
@@ -288,9 +288,10 @@ class Problem:
         return guess_names(code_of(self.unpacks), n)
 
     def _prepared(self, t: float, y: np.ndarray) -> Problem:
-        """Return the problem with what can only be known once the starting values are.
+        """Return the problem with what is known only once the starting values are known.
 
-        It is not changed itself: several threads may solve it, with values of other sizes.
+        The problem itself is not changed: several threads may solve it, with starting values of
+        different sizes.
         """
         if self.var_index is not None and len(self.var_index) != len(y):
             raise ValueError(
@@ -306,7 +307,7 @@ class Problem:
 
 
 def prepared(problem: Problem, t: float, y: np.ndarray) -> Problem:
-    """Return a problem with what can only be known once the starting values are."""
+    """Return a problem with what is known only once the starting values are known."""
     return problem._prepared(t, y)
 
 
@@ -321,7 +322,7 @@ def as_problem(
     lband: int | None = None,
     uband: int | None = None,
 ) -> Problem:
-    """Wrap what the user passed; with a `Problem` nothing else may be given twice."""
+    """Wrap what the user passed; nothing that a `Problem` has may be passed beside it."""
     if not isinstance(fun, Problem):
         return Problem(
             fun, args=args, jac=jac, constraints=constraints, invariants=invariants,
@@ -340,7 +341,7 @@ def as_problem(
 
 
 class _SemiExplicit(Problem):
-    """x' = f, 0 = g; the split of y is found at the first sight of y0."""
+    """x' = f, 0 = g; how y splits into x and z is found when y0 is known."""
 
     def __init__(
         self,
@@ -407,9 +408,9 @@ class _SemiExplicit(Problem):
 
 
 def _first_ones(n: int, k: int) -> Any:
-    """Return the matrix that takes the first k of n values; of many it is sparse."""
+    """Return the n by n diagonal matrix with k ones, then zeros; sparse if n is large."""
     ones = (np.arange(n) < k).astype(float)
-    if n <= MOST_FULL:
+    if n <= MAX_DENSE:
         return np.diag(ones)
     from scipy.sparse import diags_array  # late, to save time
 
@@ -417,7 +418,7 @@ def _first_ones(n: int, k: int) -> Any:
 
 
 def _joined(f: Callable, g: Callable, n_x: int) -> Callable[..., None]:
-    """Residual of x' = f, 0 = g, of which the first n_x unknowns are x."""
+    """Residual of x' = f, 0 = g, where the first n_x unknowns are x."""
 
     def residual(t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray, *args: Any) -> None:
         x, z = y[:n_x], y[n_x:]
@@ -444,7 +445,7 @@ def check_signature(
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
-        return                         # a builtin that does not tell
+        return                         # a builtin without a signature
     if expected == "(t, y, yp)":
         refuse_swapped(name, list(signature.parameters))
     try:
@@ -458,9 +459,9 @@ def check_signature(
 
 
 def plain_parameters(fun: Any) -> tuple[str, ...] | None:
-    """Return the names of the parameters if their number is all there is to know about them.
+    """Return the names of the parameters if all are positional and have no defaults.
 
-    A look at the code takes a tenth of the time of a signature.
+    Reading the code object takes a tenth of the time of `inspect.signature`.
 
     Examples
     --------
@@ -477,7 +478,7 @@ def plain_parameters(fun: Any) -> tuple[str, ...] | None:
 
 
 def _hint_at_args(signature: inspect.Signature, count: int) -> str:
-    """Say where the values of further parameters come from, if a function has any."""
+    """Hint that values of further parameters are passed by `args`, if a function has any."""
     further = list(signature.parameters)[count:]
     return f"; give the value of {', '.join(further)} by args=" if further else ""
 
@@ -494,7 +495,7 @@ def refuse_swapped(name: str, parameters: Sequence[str]) -> None:
         return
     second, third = parameters[1:3]
     if third.lower() not in second.lower():
-        return                         # as nearly always
+        return                         # the usual case
     slopes = {form.format(third).lower() for form in NAMES_OF_SLOPES}
     if second.lower() in slopes:
         raise TypeError(
@@ -505,7 +506,7 @@ def refuse_swapped(name: str, parameters: Sequence[str]) -> None:
 
 
 def _right_hand_side(f: Callable[..., Any], t: float, y: np.ndarray, args: tuple) -> np.ndarray:
-    """Values of f; a single one would otherwise be spread over all equations."""
+    """Values of f, checked: a single value would be broadcast to all equations."""
     values = np.asarray(f(t, y, *args))
     if values.shape == () and len(y) == 1:
         return np.array([values])
@@ -564,7 +565,7 @@ def _fills_its_argument(fun: Callable[..., Any], n_args: int) -> bool:
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
-        return False                   # a builtin that does not tell; taken as returning
+        return False                   # a builtin without a signature; assume that it returns
     refuse_swapped("fun", [p.name for p in parameters])
     keyword_only = [
         p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty

@@ -1,7 +1,7 @@
 """Quadratures: integrals along a solution, as further unknowns that the user does not see.
 
-An integral w of q(t, y, y') is an unknown with the equation w' = q. It comes after those of the
-user's, whose functions get their own n unknowns as ever.
+An integral w of q(t, y, y') is an unknown with the equation w' = q. Integrals come after the user's
+n unknowns, and the user's functions get only these.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tether.problem.units import check_units
 
 __all__ = ["WithQuadratures", "with_quadratures"]
 
-# Absolute tolerance of an integral that is not tested: no error is as large.
-NO_TEST = 1e30
-# Relative change of an unknown for a difference.
-CHANGE = math.sqrt(np.finfo(float).eps)
+# Absolute tolerance of an integral that is not tested: larger than any error.
+UNTESTED_ATOL = 1e30
+# Relative increment of an unknown for a difference quotient.
+INCREMENT = math.sqrt(np.finfo(float).eps)
 
 
 def with_quadratures(given: Given, quadratures: Any, t0: float) -> Given:
-    """Add the integrals of some functions to what a run is asked for.
+    """Add the integrals of functions to the arguments of a run.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def with_quadratures(given: Given, quadratures: Any, t0: float) -> Given:
     quadratures : callable or list of callables
         ``q(t, y, yp, *args)`` or ``q(t, y, *args)``, of one value or several.
     t0 : float
-        Where the integrals begin, at zero.
+        The time at which the integrals are zero.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def with_quadratures(given: Given, quadratures: Any, t0: float) -> Given:
         None if names is None else names + integrands.names,
         None if titles is None else titles + integrands.names,
         units if units is None or isinstance(units, Mapping) else [*units, *[""] * m],
-        _of_first(given.callback, n),
+        _of_first_unknowns(given.callback, n),
     )
 
 
@@ -98,7 +98,7 @@ class Integrands:
     take_slopes : bool
         Whether any of them reads y'.
     at_start : ndarray
-        Their values at the start, as far as they have any there.
+        Their values at the start; zero where they are not finite there.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Integrands:
             if takes_slopes(name, fun, args):
                 self.take_slopes = True
             else:
-                fun = _of_three(fun)
+                fun = _ignoring_slopes(fun)
             values.append(_first_values(name, fun, t, y, np.zeros_like(y) if yp is None else yp,
                                         args))
             self.functions.append(fun)
@@ -139,7 +139,7 @@ class Integrands:
     def slopes(
         self, t: float, y: np.ndarray, yp: np.ndarray, args: tuple
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return derivatives by y and y', by differences."""
+        """Return derivatives with respect to y and y', from differences."""
         def values(y: np.ndarray, yp: np.ndarray) -> np.ndarray:
             return np.concatenate([
                 np.atleast_1d(np.asarray(fun(t, y, yp, *args), float)) for fun in self.functions
@@ -179,7 +179,7 @@ class WithQuadratures(Problem):
         if written.sparsity is not None:
             self.sparsity = _sparsity(written.sparsity, n, integrands)
         if integrands.take_slopes:
-            return                             # these are terms with y' that nobody knows
+            return                             # the y' in the integrands adds unknown F_y'
         if written.fyp is not None:
             self.fyp = _diagonal(written.fyp, m)
         if (terms := written.terms) is not None:
@@ -243,7 +243,7 @@ def _jacobian(jac: Callable[..., Any], integrands: Integrands, n: int) -> Callab
 
 
 def _bordered(matrix: Any, rows: np.ndarray, corner: float) -> Any:
-    """Add rows below a matrix, and columns with nothing but a diagonal."""
+    """Add rows below a matrix, and as many columns, with a diagonal in the corner."""
     diagonal = corner * np.eye(len(rows))
     if not hasattr(matrix, "tocsr"):
         return np.block([[np.asarray(matrix), np.zeros(rows.T.shape)], [rows, diagonal]])
@@ -258,9 +258,9 @@ def _diagonal(matrix: Any, m: int) -> Any:
 
 
 def _constraint(given: Constraint, n: int, m: int) -> Constraint:
-    """Let a constraint see the first n unknowns; C functions look no further anyway."""
+    """Pass a constraint only the first n unknowns; C functions read no more of them anyway."""
     if given.low_level is not None:
-        return Constraint(given.fun, size=given.size)      # rows of its Jacobian are too short
+        return Constraint(given.fun, size=given.size)      # its Jacobian has too few columns
     fun, jac = given.fun, given.jac
     whole = None
     if jac is not None:
@@ -277,7 +277,7 @@ def _constraint(given: Constraint, n: int, m: int) -> Constraint:
 
 
 def _sparsity(known: Sparsity, n: int, integrands: Integrands) -> Sparsity:
-    """Say where derivatives stand if every integrand may depend on everything."""
+    """Return the patterns, where every integrand may depend on every unknown."""
     m = integrands.size
     rows, columns = np.repeat(np.arange(n, n + m), n), np.tile(np.arange(n), m)
     own = np.arange(n, n + m)
@@ -294,13 +294,13 @@ def _sparsity(known: Sparsity, n: int, integrands: Integrands) -> Sparsity:
 
 
 def _with_tolerances(options: Options, n: int, m: int) -> Options:
-    """Give the integrals tolerances: the smallest of the user's, or none that matter."""
+    """Give the integrals tolerances: the smallest of the user's, or ones that never matter."""
     if options.quadratures_tested and np.ndim(options.rtol) == np.ndim(options.atol) == 0:
         return options
     rtol, atol = options.tolerances(n)
     own_rtol, own_atol = rtol.min(), min(atol[atol > 0.0], default=0.0)
     if not options.quadratures_tested:
-        own_rtol, own_atol = 1.0, NO_TEST
+        own_rtol, own_atol = 1.0, UNTESTED_ATOL
     wider = {
         "rtol": np.append(rtol, np.full(m, own_rtol)), "atol": np.append(atol, np.full(m, own_atol))
     }
@@ -310,7 +310,7 @@ def _with_tolerances(options: Options, n: int, m: int) -> Options:
 def _first_values(
     name: str, fun: Callable[..., Any], t: float, y: np.ndarray, yp: np.ndarray, args: tuple
 ) -> np.ndarray:
-    """Return the values at the start; one that is not known where there are none."""
+    """Return the values at the start; one zero if the function is not defined there."""
     try:
         values = np.asarray(fun(t, y.copy(), yp.copy(), *args))
     except DOMAIN_ERRORS:
@@ -328,15 +328,15 @@ def _difference(
     fun: Callable[[np.ndarray], np.ndarray], here: np.ndarray, x: np.ndarray, j: int
 ) -> np.ndarray:
     moved = x.copy()
-    moved[j] += CHANGE * max(abs(x[j]), 1.0)
+    moved[j] += INCREMENT * max(abs(x[j]), 1.0)
     return (fun(moved) - here) / (moved[j] - x[j])
 
 
-def _of_three(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function of (t, y, *args) the arguments of others."""
+def _ignoring_slopes(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn a function of (t, y, *args) into one of (t, y, yp, *args)."""
     return lambda t, y, yp, *args: fun(t, y, *args)
 
 
-def _of_first(fun: Callable[..., Any] | None, n: int) -> Callable[..., Any] | None:
-    """Let a callback see the first n unknowns."""
+def _of_first_unknowns(fun: Callable[..., Any] | None, n: int) -> Callable[..., Any] | None:
+    """Pass a callback only the first n unknowns."""
     return None if fun is None else lambda t, y, yp: fun(t, y[:n], yp[:n])

@@ -1,4 +1,4 @@
-"""Functions that may or may not take y': which of the two it is."""
+"""Whether a function takes y' as an argument."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NAMES_OF_SLOPES = {"yp", "ydot", "y_dot", "dy", "dydt", "dy_dt", "yprime", "y_pr
 def takes_slopes(name: str, fun: Any, args: tuple) -> bool:
     """Tell a function of (t, y, yp, *args) from one of (t, y, *args); refuse others.
 
-    Where both would do, a third parameter with a value of its own is no place for y'; and one that
-    is named after y' is none for anything else.
+    Where both are possible, a third parameter with a default value is not taken for y', and one
+    with a usual name of y' is taken for nothing else.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def takes_slopes(name: str, fun: Any, args: tuple) -> bool:
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
-        return True                    # a builtin that does not tell
+        return True                    # a builtin without a signature
     refuse_swapped(name, list(signature.parameters))
     third = [*signature.parameters.values()][2:3]
     is_slope = bool(third) and third[0].name in NAMES_OF_SLOPES

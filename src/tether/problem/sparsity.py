@@ -1,4 +1,4 @@
-"""Where the derivatives of a function stand, as the user knows it."""
+"""The sparsity of F_y and F_y', as given by the user or found."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tether.base.pattern import Pattern
 
 __all__ = ["Sparsity", "sparsity_of"]
 
-# Patterns of the last runs: what is known of their elimination serves the next, too.
-KEPT = 2
-_known: tuple[tuple[tuple[np.ndarray, ...], Sparsity], ...] = ()
+# How many recent patterns are kept: their elimination order is found once and reused.
+PATTERNS_KEPT = 2
+_recent: tuple[tuple[tuple[np.ndarray, ...], Sparsity], ...] = ()
 
 Places = tuple[np.ndarray, np.ndarray]
 
@@ -24,9 +24,9 @@ class Sparsity:
     Parameters
     ----------
     fy, fyp : Pattern
-        Where entries may stand.
+        Where the matrices may have entries.
     by_user : bool
-        Whether the user has said so; otherwise it is what was seen so far.
+        Whether the user gave them; otherwise they are what was seen so far.
     """
 
     def __init__(self, fy: Pattern, fyp: Pattern, by_user: bool = True) -> None:
@@ -65,21 +65,21 @@ class GivenSparsity:
 
 
 def sparsity_of(n: int, of_y: Places, of_yp: Places, by_user: bool = True) -> Sparsity:
-    """Patterns of entries in these places; those of the last runs are kept."""
-    global _known
-    for known, sparsity in _known:
+    """Patterns with entries in these places; those of recent runs are reused."""
+    global _recent
+    for known, sparsity in _recent:
         if sparsity.fy.n != n or sparsity.by_user != by_user:
             continue
         if all(map(np.array_equal, known, (*of_y, *of_yp))):
             return sparsity
     fy = Pattern(n, of_y)
     found = Sparsity(fy, fy if of_yp is of_y else Pattern(n, of_yp), by_user)
-    places = tuple(part.copy() for part in (*of_y, *of_yp))       # the user may change theirs
-    _known = ((places, found), *_known)[:KEPT]
+    places = tuple(part.copy() for part in (*of_y, *of_yp))       # the user may change the arrays
+    _recent = ((places, found), *_recent)[:PATTERNS_KEPT]
     return found
 
 
-@lru_cache(maxsize=4)                  # what is known of its elimination serves the next run, too
+@lru_cache(maxsize=4)                  # so that its elimination order serves later runs too
 def _of_bands(n: int, lower: int, upper: int) -> Sparsity:
     offsets = np.arange(-upper, lower + 1)
     columns = np.repeat(np.arange(n), len(offsets))

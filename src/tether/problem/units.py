@@ -1,4 +1,4 @@
-"""Units of unknowns: in brackets at the end of a name, or given beside the names."""
+"""Units of unknowns: in brackets at the end of a name, or given separately."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def with_unit(name: str, unit: str) -> str:
 
 
 def separated(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return names and units apart; a name that is only told from another by its unit keeps it.
+    """Split names into names and units; a name that differs only by its unit keeps it.
 
     Examples
     --------
