@@ -106,7 +106,7 @@ def test_plans_do_not_keep_the_data_of_functions_alive():
 
 def test_plans_are_kept_within_a_budget(monkeypatch):
     shelf.empty()
-    monkeypatch.setattr(shelves, "MOST_BYTES", 400 * 400)
+    monkeypatch.setattr(shelves, "MAX_BYTES", 400 * 400)
 
     def chain(n):
         return lambda t, y, yp: [yp[0] + sum(np.sin(k * y[0]) for k in range(1, n))]
@@ -115,7 +115,7 @@ def test_plans_are_kept_within_a_budget(monkeypatch):
         assert solve_dae(chain(n), (0, 1), [1.0]).how.startswith("traced")
     plans = shelf._plans.values()
     assert 1 < len(plans) < 10
-    assert shelves._size(plans) <= shelves.MOST_BYTES
+    assert shelves._size(plans) <= shelves.MAX_BYTES
     solve_dae(chain(600), (0, 1), [1.0])       # one that is larger than all stays for its run
     assert len(shelf._plans) == 1
 

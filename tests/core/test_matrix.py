@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 import tether
 from tether import Problem, solve_dae
-from tether.plan.memory import SMALL, new_state
+from tether.plan.memory import OWN_LU_UP_TO, new_state
 from tether.plan.model import AsWritten
 from tether.problem.options import Options
 
@@ -240,7 +240,7 @@ def decay(t, y, yp):
     return yp + np.arange(1, len(y) + 1) * y
 
 
-@pytest.mark.parametrize("n", [SMALL // 2, SMALL, SMALL + 1, 300])
+@pytest.mark.parametrize("n", [OWN_LU_UP_TO // 2, OWN_LU_UP_TO, OWN_LU_UP_TO + 1, 300])
 def test_nothing_but_the_matrix_has_memory_like_n_squared(n):
     state = new_state(AsWritten(Problem(decay), n), Options())
     parts = {name: state.array(name) for name in ("fy", "fyp", "lu")}
@@ -255,7 +255,7 @@ def test_nothing_but_the_matrix_has_memory_like_n_squared(n):
             assert (array if array.base is None else array.base).size < n * n / 2
 
 
-@pytest.mark.parametrize("n", [3, SMALL + 2])
+@pytest.mark.parametrize("n", [3, OWN_LU_UP_TO + 2])
 @pytest.mark.parametrize("form", [np.asarray, csr_array, lambda m: m.tolist()])
 def test_a_jacobian_of_the_users_comes_in_any_form(n, form):
     rates = np.arange(1.0, n + 1)

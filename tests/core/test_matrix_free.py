@@ -70,7 +70,7 @@ def test_no_matrix_is_made_for_a_preconditioner_that_wants_none(trace):
 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-7, 1e-10])
 def test_digits_are_those_of_full_matrices(rtol, monkeypatch):
-    monkeypatch.setattr(memory, "MOST_SEEN", 10)
+    monkeypatch.setattr(memory, "PATTERN_UP_TO", 10)
     equations, y0 = plate(8)
     sol = solve_dae(equations, (0, 0.2), y0, rtol=rtol, atol=rtol, trace="never",
                     options={"linear_solver": "krylov"})
@@ -84,7 +84,7 @@ def test_digits_are_those_of_full_matrices(rtol, monkeypatch):
 
 
 def test_units_make_no_difference(monkeypatch):
-    monkeypatch.setattr(memory, "MOST_SEEN", 10)
+    monkeypatch.setattr(memory, "PATTERN_UP_TO", 10)
     equations, y0 = plate(10)
     unit = 10.0 ** np.random.default_rng(3).uniform(-8, 8, len(y0))
     rows = 10.0 ** np.random.default_rng(4).uniform(-8, 8, len(y0))
@@ -114,7 +114,7 @@ def reaction(n):
 
 @pytest.mark.parametrize("yp0", [None, "guess", "exact"])
 def test_algebraic_unknowns_are_found_at_the_start(yp0, monkeypatch):
-    monkeypatch.setattr(memory, "MOST_SEEN", 10)
+    monkeypatch.setattr(memory, "PATTERN_UP_TO", 10)
     n = 20
     equations = reaction(n)
     y = np.linspace(0.5, 4.0, n)
@@ -203,7 +203,7 @@ def test_a_large_function_without_a_pattern_takes_little_memory(monkeypatch):
     import tracemalloc
 
     k = 80
-    monkeypatch.setattr(memory, "MOST_SEEN", 5000)
+    monkeypatch.setattr(memory, "PATTERN_UP_TO", 5000)
 
     def heat(t, y, yp):
         u = np.pad(y.reshape(k, k), 1)
@@ -241,7 +241,7 @@ def coupled(t, y, yp):
 @pytest.mark.parametrize("fun", [mean_field, coupled])
 def test_equations_that_all_unknowns_stand_in_take_no_matrix(fun, monkeypatch):
     n, options = 300, {"rtol": 1e-6, "atol": 1e-9, "t_eval": [1.0], "start": "quiet"}
-    monkeypatch.setattr(memory, "MOST_FULL", 200)
+    monkeypatch.setattr(memory, "FULL_UP_TO", 200)
     sol = solve_dae(fun, (0, 1), np.ones(n), trace="never",
                     options={"linear_solver": "krylov"}, **options)
     full = solve_dae(fun, (0, 1), np.ones(n), trace="never", **options)

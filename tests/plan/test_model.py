@@ -6,7 +6,7 @@ import pytest
 from tether import Constraint, Problem
 from tether.plan.choose import find_model
 from tether.plan.memory import new_state
-from tether.plan.model import SLACK, AsWritten, ReducedModel, TracedModel
+from tether.plan.model import SLACK_PER_ORDER, AsWritten, ReducedModel, TracedModel
 from tether.problem.options import Options
 from tether.structure.scaling import Units
 
@@ -78,7 +78,7 @@ def test_further_unknowns_belong_to_the_users():
     assert model.owner[:3].tolist() == [0, 1, 2]
     assert set(model.owner[3:]) <= {0, 1, 2}
     assert model.slack[:3].tolist() == [1.0, 1.0, 1.0]
-    assert min(model.slack[3:]) == SLACK
+    assert min(model.slack[3:]) == SLACK_PER_ORDER
     state = new_state(model, Options(rtol=1e-6, atol=[1e-8, 1e-9, 1e-7]))
     atol = np.array([1e-8, 1e-9, 1e-7])[model.owner]
     np.testing.assert_allclose(state.atols, atol * model.slack)

@@ -281,7 +281,7 @@ def test_an_invariant_of_a_large_system_is_kept():
 
 def test_iterations_take_the_entries_that_templates_have(monkeypatch):
     """However many unknowns there are: without entries there would be no incomplete factors."""
-    monkeypatch.setattr(memory, "MOST_SEEN", 100)
+    monkeypatch.setattr(memory, "PATTERN_UP_TO", 100)
     mode = np.sin(np.pi * X)
     sol = solve_dae(heat, (0, 1), mode, rtol=1e-6, options={"linear_solver": "krylov"})
     assert sol.success, sol.message

@@ -15,7 +15,7 @@ M, K = 60, 20                      # unknowns that evolve, and constraints on th
 @pytest.fixture(autouse=True)
 def few_are_enough(monkeypatch):
     """Let small systems be traced as arrays too: single numbers take long for large ones."""
-    monkeypatch.setattr(choose, "ENOUGH", 10)
+    monkeypatch.setattr(choose, "ARRAYS_FROM", 10)
     shelf.empty()
 
 

@@ -58,7 +58,7 @@ def test_what_was_refused_is_not_made_again_in_any_form():
 
 
 def test_the_plans_used_longest_ago_go_first(monkeypatch):
-    monkeypatch.setattr(shelves, "MOST_PLANS", 3)
+    monkeypatch.setattr(shelves, "MAX_PLANS", 3)
     shelf = Shelf()
     plans = {name: shelf.find((name,), Plan) for name in "abc"}
     shelf.find(("a",), never)
@@ -69,7 +69,7 @@ def test_the_plans_used_longest_ago_go_first(monkeypatch):
 
 
 def test_refusals_are_forgotten_in_the_end(monkeypatch):
-    monkeypatch.setattr(shelves, "MOST_REFUSED", 2)
+    monkeypatch.setattr(shelves, "MAX_REFUSED", 2)
     shelf = Shelf()
     for name in "abc":
         shelf.refuse(name, "no")
@@ -78,7 +78,7 @@ def test_refusals_are_forgotten_in_the_end(monkeypatch):
 
 
 def test_large_plans_make_room_but_for_the_last(monkeypatch):
-    monkeypatch.setattr(shelves, "MOST_BYTES", 100 * shelves.BYTES_A_NODE)
+    monkeypatch.setattr(shelves, "MAX_BYTES", 100 * shelves.BYTES_PER_NODE)
     shelf = Shelf()
     small, large = plan_of(20), plan_of(200)
     assert len(large.traced.graph.nodes) > 100 > len(small.traced.graph.nodes)
@@ -92,7 +92,7 @@ def test_large_plans_make_room_but_for_the_last(monkeypatch):
 
 def test_forms_of_one_function_share_their_expressions(monkeypatch):
     traced = plan_of(20).traced
-    monkeypatch.setattr(shelves, "MOST_BYTES", shelves.BYTES_A_NODE * len(traced.graph.nodes))
+    monkeypatch.setattr(shelves, "MAX_BYTES", shelves.BYTES_PER_NODE * len(traced.graph.nodes))
     shelf = Shelf()
     plans = [shelf.find(("f", form), lambda: Plan(traced)) for form in range(5)]
     assert [shelf.find(("f", form), never) for form in range(5)] == plans

@@ -18,7 +18,7 @@ RATES = np.resize(np.linspace(0.8, 1.3, 10), HALF)
 @pytest.fixture
 def many(monkeypatch):
     """Treat arrays of some hundred unknowns as those of more than twenty thousand."""
-    monkeypatch.setattr("tether.plan.choose.MANY", 500)
+    monkeypatch.setattr("tether.plan.choose.NUMPY_FASTER_FROM", 500)
     shelf.empty()
     yield
     shelf.empty()
@@ -103,7 +103,7 @@ def test_jumps_are_located(many, tol):
 def test_runs_are_those_of_single_numbers(monkeypatch):
     shelf.empty()
     by_numbers = solve_dae(bang_bang, (0, 6.0), at_rest(), rtol=1e-6, atol=1e-6)
-    monkeypatch.setattr("tether.plan.choose.MANY", 500)
+    monkeypatch.setattr("tether.plan.choose.NUMPY_FASTER_FROM", 500)
     shelf.empty()
     as_arrays = solve_dae(bang_bang, (0, 6.0), at_rest(), rtol=1e-6, atol=1e-6)
     shelf.empty()

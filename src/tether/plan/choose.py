@@ -1,4 +1,4 @@
-"""Which model is integrated: the function is traced, checked, analysed and prepared here."""
+"""Choose the model to integrate: the function is traced, checked, analysed and prepared here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tether.plan.model import EVEN_SHARE, AsWritten, Model, ReducedModel, TracedModel
-from tether.plan.plan import ENOUGH, Plan, with_rows
+from tether.plan.plan import ARRAYS_FROM, Plan, with_rows
 from tether.plan.shelf import InputsRefused, shelf
 from tether.plan.whole_arrays import works_on_arrays
 from tether.problem.problem import Problem
@@ -32,9 +32,9 @@ from tether.trace.verify import verify, verify_arrays
 
 __all__ = ["find_model"]
 
-# Of so many unknowns a function that works on whole arrays is faster than a program of single
-# numbers; with more operations than this, tracing would take minutes.
-MANY, MOST_NODES = 20_000, 2_000_000
+# From so many unknowns on, a function that works on whole arrays is faster than a program of
+# single numbers; with more operations than this, tracing would take minutes.
+NUMPY_FASTER_FROM, MAX_NODES = 20_000, 2_000_000
 
 
 def find_model(
@@ -46,15 +46,16 @@ def find_model(
     backend: str,
     units: Units,
     sides: Sides | None = None,
-    anew: bool = False,
+    ranks_here: bool = False,
     slides: tuple[int, ...] = (),
     leaks: tuple[Leak, ...] = (),
 ) -> tuple[Model, str]:
-    """Return what is integrated for a problem, and why it is not a program if it is not.
+    """Return the model to integrate for a problem and, if it is not a program, the reason.
 
-    `units` are those of the unknowns; `sides` are those of the surfaces that matter, where the
-    point itself does not tell; with `anew` the ranks are judged at this point. The solution
-    `slides` on some surfaces of the plan's, and the equations have `leaks`.
+    `units` are those of the unknowns. `sides` says on which sides of the surfaces between modes
+    the solution is, where the point itself does not decide; with `ranks_here` ranks are determined
+    at this point. `slides` are surfaces of the plan on which the solution slides, `leaks` are
+    terms added to the equations.
     """
     n = len(y)
     if problem.capsule is not None:
@@ -79,10 +80,10 @@ def find_model(
     if slides and plan.frozen is not None:
         make = _once(partial(_make_plan_of_sliding, plan, slides, problem, t, y, yp, form, units))
         plan = shelf.find((reading.key, form, sides, slides, leaks), partial(make, reading))
-    if plan.depends_on_inputs and not (plan.only_here or anew or slides):
+    if plan.depends_on_inputs and not (plan.only_here or ranks_here or slides):
         values = plan.with_shifts(plan.args(problem.args, reading.hidden))
-        anew = not plan.serves(values, t, y, np.zeros(n) if yp is None else yp)
-    if plan.only_here or anew:
+        ranks_here = not plan.serves(values, t, y, np.zeros(n) if yp is None else yp)
+    if plan.only_here or ranks_here:
         here = (
             t, y.tobytes(), None if yp is None else yp.tobytes(), value_key(problem.args),
             reading.hidden.tobytes(), units.y.tobytes(), units.t,
@@ -105,7 +106,7 @@ def find_model(
 
 
 def _once(make: Callable[[Reading], Plan]) -> Callable[[Reading], Plan]:
-    """Make a plan at the first call; one that was made here just now serves here."""
+    """Make a plan at the first call only, and return it at later ones."""
     made: list[Plan] = []
 
     def plan(reading: Reading) -> Plan:
@@ -121,7 +122,7 @@ def _make_plan(
     units: Units, reading: Reading,
 ) -> Plan:
     is_high = False
-    if form in ("auto", "given") and problem.jac is None and n >= ENOUGH:
+    if form in ("auto", "given") and problem.jac is None and n >= ARRAYS_FROM:
         plan, is_high = _plan_on_arrays(problem, n, t, y, yp, form, units, reading)
         if plan is not None:
             return plan
@@ -143,10 +144,10 @@ def _plan_on_arrays(
     problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
     units: Units, reading: Reading,
 ) -> tuple[Plan | None, bool]:
-    """Make a plan of a function of whole arrays; None where it is better traced by numbers.
+    """Make a plan of a function of whole arrays; None if it is better traced number by number.
 
-    Numbers tell more: solutions are held where they slide, and any index is reduced. That takes
-    too long where there are too many of them. Tell also whether the index is high.
+    A trace of single numbers can do more: solutions slide on surfaces, and any index is reduced.
+    With too many numbers that takes too long. Tell also whether the index is high.
     """
     # late, to save time
     from tether.structure.frozen_rows import freeze_rows, is_smooth_on_all_sides
@@ -159,14 +160,14 @@ def _plan_on_arrays(
         is_high = form == "auto" and not has_regular_structure(found.table)
         inputs = found.args.flatten(args, reading.hidden)
         frozen = freeze_rows(found) if found.turns and not is_high else None
-        if found.turns and n < MANY and not (
+        if found.turns and n < NUMPY_FASTER_FROM and not (
             frozen and is_smooth_on_all_sides(found, frozen, t, y, slopes, inputs)
         ):
             return None, is_high
         reduction = None
         if is_high:
             reduction = reduce_rows(found, t, y, slopes, inputs, units)
-            if reduction is None and found.operations < MOST_NODES:
+            if reduction is None and found.operations < MAX_NODES:
                 return None, is_high
         found.source = None
         verify_arrays(found, fun, t, y, slopes, args, fills, reading.hidden)
@@ -185,14 +186,17 @@ def _trace(
     problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, reading: Reading,
     is_high: bool,
 ) -> Trace:
-    """Trace a residual and compare it with the function; one of high index needs it."""
+    """Trace a residual number by number and compare it with the function.
+
+    A function of many unknowns that works on whole arrays is refused, unless its index is high.
+    """
     fun, args, fills = problem.fun, problem.args, problem.fills
     slopes = np.zeros(n) if yp is None else yp
-    if n >= MANY and not is_high and works_on_arrays(problem, t, y, slopes):
+    if n >= NUMPY_FASTER_FROM and not is_high and works_on_arrays(problem, t, y, slopes):
         raise TraceFailure(f"it works on arrays of the {n} unknowns: these are faster")
     traced = trace(fun, n, args, fills, hidden=reading.places())
-    if len(traced.graph.nodes) > MOST_NODES:
-        raise TraceFailure(f"it has {len(traced.graph.nodes)} operations, more than {MOST_NODES}")
+    if len(traced.graph.nodes) > MAX_NODES:
+        raise TraceFailure(f"it has {len(traced.graph.nodes)} operations, more than {MAX_NODES}")
     verify(traced, fun, t, y, slopes, args, fills, reading.hidden)
     return traced
 

@@ -10,21 +10,22 @@ from tether.base.pattern import Pattern
 
 __all__ = ["CompoundSystem"]
 
-# Of the largest pivot, rows of A being of length 1: less is left of rows that depend on others.
-DEPENDENT = 1e-13
-# Share of entries up to which leaving out zeros pays.
-SPARSE = 0.2
-# Where rows depend on each other: of the square of their length, what is added to make up for it.
-SLACK = 1e-10
+# Rows are dependent if the smallest pivot is below this share of the largest; rows of A have
+# length 1.
+DEPENDENT_PIVOT = 1e-13
+# Share of nonzero entries up to which sparse factors pay.
+SPARSE_SHARE = 0.2
+# Where rows are dependent: e, as a share of the squared length of the rows.
+REGULARISATION = 1e-10
 
 
 class CompoundSystem:
     """Least-norm solutions of A u = g from [A e; -I A^T] [u; v] = [g; 0].
 
-    A = C W^p with rows divided by their lengths, and e is zero. Where rows depend on each other it
-    is next to nothing, as long as no other solver takes over: then g is met by all rows but for
-    round-off, if it can be met at all. The pattern of C is known, or what has been seen of it, and
-    the factors are renewed on it.
+    A = C W^p with rows divided by their lengths, and e is zero. If rows are dependent and no other
+    solver takes over, e is tiny instead: all rows then meet g up to round-off, if that is possible
+    at all. The pattern of C is known, or consists of the entries seen so far, and the factors are
+    renewed on it.
 
     Parameters
     ----------
@@ -34,11 +35,11 @@ class CompoundSystem:
 
     def __init__(self, may_give_up: bool = False) -> None:
         self.may_give_up = may_give_up
-        self.places = np.zeros(0, int)         # of the entries of C that are not zero, by rows
+        self.places = np.zeros(0, int)         # of the nonzero entries of C, row by row
         self.matrix: Sparse | None = None
 
     def factor(self, state: State) -> bool:
-        """Factor at the present derivatives; False if A has dependent rows."""
+        """Factor with the current derivatives; False if A is full or has dependent rows."""
         m = state.n_constraints
         values = self._values(state)
         if values is None:
@@ -56,17 +57,17 @@ class CompoundSystem:
         if self.may_give_up or not state.gy_sparse:
             return False
         state.rank = m - 1                     # or less
-        return self._is_factored(values, SLACK)
+        return self._is_factored(values, REGULARISATION)
 
     def _values(self, state: State) -> np.ndarray | None:
-        """Return the entries of C, in a matrix that has room for them; None if there are many."""
+        """Return the entries of C and make room for them; None if there are too many."""
         if state.gy_sparse:
             rows, columns = state.array("slope_rows"), state.array("slope_columns")
             if self.matrix is None or len(rows) != len(self.rows):
                 self._open(rows, columns, state.n, state.n_constraints)
             return state.array("gy")
         slopes = state.constraint_slopes.reshape(-1)
-        if self.may_give_up and np.count_nonzero(slopes) > SPARSE * len(slopes):
+        if self.may_give_up and np.count_nonzero(slopes) > SPARSE_SHARE * len(slopes):
             return None
         if self.matrix is None or np.count_nonzero(slopes[self.places]) != np.count_nonzero(slopes):
             self.places = np.union1d(self.places, np.flatnonzero(slopes))
@@ -82,7 +83,7 @@ class CompoundSystem:
         factors = self.matrix.open_factors()
         if not factors.take(entries):
             return False
-        return slack > 0.0 or bool(1.0 / factors.pivot_range > DEPENDENT)
+        return slack > 0.0 or bool(1.0 / factors.pivot_range > DEPENDENT_PIVOT)
 
     def _open(self, rows: np.ndarray, columns: np.ndarray, n: int, m: int) -> None:
         """Make the compound matrix for a pattern of C."""

@@ -1,4 +1,4 @@
-"""Constraints and invariants: what the user passes, checked and ready for the core."""
+"""Constraints and invariants, as passed by the user, checked and prepared for the core."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tether._core import project
 from tether._core.adapters import raise_user_error
 from tether._core.state import State
 from tether.plan.functions import TracedValues, traced_values
-from tether.plan.plan import MANY_ROWS
+from tether.plan.plan import SPARSE_FROM_ROWS
 from tether.problem.constraint import Constraint
 from tether.problem.lowlevel import capsule_address
 from tether.problem.options import Options
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["Constraints", "GivenRows"]
 
 SIGNATURE = "(double, double *, double *[, void *])"
-# Relative distance of a point where derivatives do not vanish by chance.
+# Relative distance to a nearby point where derivatives do not vanish by coincidence.
 GENERAL_SHIFT = 1e-3
-# Choices of invariants to keep that are tried where not all can be kept.
-MOST_CHOICES = 32
-# Unknowns that do not occur in constraints are left out if no more than this share is left.
-SPARSE = 0.2
-# Of fewer unknowns it costs little to move each by itself.
-MANY_UNKNOWNS = 80
+# How many subsets of the invariants are tried where not all of them can be kept.
+MAX_SUBSETS = 32
+# Derivatives are stored without their zeros if no more than this share of them can be nonzero.
+SPARSE_SHARE = 0.2
+# Below so many unknowns, it costs little to difference one at a time.
+PATTERN_FROM = 80
 
 
 class Constraints:
@@ -46,16 +46,16 @@ class Constraints:
         found: _Found | None = None,
     ) -> None:
         self.constraints, self.invariants, self.found = constraints, invariants, found
-        self.called = False          # whether Python functions are
-        # the others, with their names
+        self.called = False          # whether any is a Python function that is called
+        # those that are traced, with their names
         self.traced: list[tuple[str, Callable[..., Any], TracedValues]] = []
 
     def with_found(self, program: Any, args: np.ndarray) -> Constraints:
-        """Return the same with constraints that were found in the equations, as a program."""
+        """Return these with the constraints that were found in the equations, as a program."""
         return Constraints(self.constraints, self.invariants, _Found(program, args))
 
     def set_inputs(self, args: np.ndarray) -> None:
-        """Let the constraints that were found go on with other inputs of their program."""
+        """Set the inputs of the program of the constraints that were found."""
         if self.found is not None:
             self.found.args = args
             for runner in self.found.runners:
@@ -69,7 +69,7 @@ class Constraints:
     def attach(
         self, state: State, t: float, y: np.ndarray, args: tuple, options: Options
     ) -> None:
-        """Let the state hold the constraints; sizes come from a first call at (t, y)."""
+        """Give the constraints to the state; sizes come from a first call at (t, y)."""
         self.traced = []
         if self.found is None and not self.all:
             state.n_constraints = state.n_pieces = 0
@@ -81,9 +81,9 @@ class Constraints:
         ]
         solver = options.projection_solver
         pieces = [*found, *given]
-        few = sum(piece.size for piece in pieces) < MANY_ROWS
+        few = sum(piece.size for piece in pieces) < SPARSE_FROM_ROWS
         in_list = solver == "sparse" or (solver == "auto" and not few)
-        if state.n >= MANY_UNKNOWNS:
+        if state.n >= PATTERN_FROM:
             given = [piece.seen(t, y, state, in_list) for piece in given]
             pieces = [*found, *given]
         self.called = any(piece.function == 0 for piece in pieces)
@@ -132,7 +132,7 @@ class Constraints:
     def set_references(
         self, state: State, t: float, y: np.ndarray, kept: np.ndarray | None = None
     ) -> None:
-        """Say which values the invariants are to keep: those given, or those at (t, y)."""
+        """Set the values that the invariants are to keep: those given, or those at (t, y)."""
         if not self.invariants:
             return
         reference = state.kept_values
@@ -155,10 +155,10 @@ class Constraints:
         return int(state.piece_starts[len(self.constraints) + self._n_found])
 
     def of_user(self, state: State, t: float) -> list[GivenRows]:
-        """List what the user has given, as functions of all unknowns, in the order of preference.
+        """List subsets of the user's constraints and invariants, in order of preference.
 
-        All of it first. Where that cannot hold invariants are left out, the last ones first; the
-        last entry has none.
+        The first has all of them. Where these cannot all hold, invariants are left out, the last
+        ones first; the last subset has no invariants.
         """
         if not self.all:
             return []
@@ -167,15 +167,15 @@ class Constraints:
         invariants = np.arange(first, count)
         chosen = (part for left_out in range(len(invariants) + 1)
                   for part in combinations(invariants, len(invariants) - left_out))
-        rows = [np.append(always, part).astype(int) for part in islice(chosen, MOST_CHOICES)]
+        rows = [np.append(always, part).astype(int) for part in islice(chosen, MAX_SUBSETS)]
         return [GivenRows(state, t, part) for part in (*rows, always)]
 
     def first_on(
         self, state: State, t: float, y: np.ndarray, unknowns: np.ndarray
     ) -> tuple[str, int] | None:
-        """Name the first constraint that depends on some of the unknowns, and the first of these.
+        """Name the first constraint that depends on one of the marked unknowns, and the unknown.
 
-        Next to y: at the point itself a derivative may vanish, as that of an energy at rest.
+        Derivatives are taken near y: at y itself one may vanish, as that of an energy at rest.
         """
         beside = y + GENERAL_SHIFT * (np.abs(y) + 1.0)
         status, slopes = core.jacobian_of_constraints_at(state, t, beside)
@@ -216,20 +216,20 @@ class Constraints:
 
 @dataclass(frozen=True, eq=False)
 class GivenRows:
-    """Constraints and invariants of the user's at one time."""
+    """Some of the user's constraints and invariants, at one time."""
 
     state: State
     t: float
     rows: np.ndarray             # of the core's constraints
 
     def values(self, y: np.ndarray) -> np.ndarray:
-        """Return what is left of them; NaN where that cannot be found."""
+        """Return their residuals; NaN where they cannot be computed."""
         status, g = core.constraints_at(self.state, self.t, y)
         raise_user_error(self.state)
         return g[self.rows] if status == 0 else np.full(len(self.rows), np.nan)
 
     def slopes(self, y: np.ndarray) -> np.ndarray:
-        """Return their derivatives by the unknowns."""
+        """Return their derivatives with respect to the unknowns."""
         _, gy = core.jacobian_of_constraints_at(self.state, self.t, y)
         raise_user_error(self.state)
         part = gy[self.rows]
@@ -241,18 +241,18 @@ class _Piece:
     """One constraint function as the core calls it."""
 
     size: int
-    adapter: Any                 # of a Python function; kept alive for a program
+    adapter: Any                 # of a Python function; of a program, the runner to keep alive
     function: int = 0            # address of a C function
     jacobian: int = 0
     data: int = -1
     has_jacobian: bool = False
-    traced: Any = None           # TracedValues, of a function of the user's
-    backend: Any = None          # of a program
-    slopes: Differences | GivenMatrices | None = None      # of a function that is called
+    traced: Any = None           # TracedValues, if it is a traced function of the user's
+    backend: Any = None          # if it is a program
+    slopes: Differences | GivenMatrices | None = None      # if it is a function that is called
 
     @property
     def entries(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Rows and columns of the entries of the Jacobian, where they are known."""
+        """Rows and columns of the Jacobian's entries, if they are known."""
         if self.slopes is not None:
             return self.slopes.rows, self.slopes.columns
         if self.backend is None:
@@ -261,9 +261,9 @@ class _Piece:
         return rows, columns
 
     def seen(self, t: float, y: np.ndarray, state: State, in_list: bool) -> _Piece:
-        """Look on which unknowns a function that is called depends.
+        """Find out on which unknowns a function that is called depends.
 
-        A matrix of the user's is looked at if the entries are to be stored one after the other.
+        A Jacobian of the user's is used for that if entries are to be stored as a list.
         """
         if self.backend is not None or self.jacobian:
             return self
@@ -294,7 +294,7 @@ class _Piece:
         return replace(self, adapter=adapter, slopes=found, has_jacobian=True)
 
     def place(self, n: int, in_list: bool) -> None:
-        """Let a program write the entries of its Jacobian one after the other, or by rows."""
+        """Let a program write the entries of its Jacobian as a list, or as full rows."""
         if self.backend is None or in_list == (self.backend.layout == "list"):
             return
         assert self.entries is not None
@@ -320,9 +320,9 @@ class _Found:
 
 
 def _entries(pieces: list[_Piece], size: int) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """List the entries of all pieces; None where not all are known, or if they are not few."""
+    """List the entries of all pieces; None if not all are known, or if there are too many."""
     known = [entries for piece in pieces if (entries := piece.entries) is not None]
-    few = sum(len(rows) for rows, _ in known) <= SPARSE * size
+    few = sum(len(rows) for rows, _ in known) <= SPARSE_SHARE * size
     return known if len(known) == len(pieces) and few else None
 
 
@@ -349,7 +349,7 @@ def _program_piece(program: Any, runner: Any) -> _Piece:
 def _piece(
     name: str, item: Constraint, t: float, y: np.ndarray, args: tuple, traced: bool, n: int
 ) -> _Piece:
-    """Prepare a constraint of the user's, who sees the first len(y) of the n unknowns."""
+    """Prepare a constraint of the user's, a function of the first len(y) of the n unknowns."""
     size = item.size or _size_of(name, item, t, y, args)
     if item.low_level is not None:
         function, data = capsule_address(item.low_level, SIGNATURE, name)
@@ -366,7 +366,7 @@ def _piece(
 
 
 def _restricted(item: Constraint, n_user: int, n: int) -> tuple[Any, Any]:
-    """Functions of all unknowns that hand the user's part on."""
+    """Functions of all unknowns that pass the user's part of them on."""
     if n_user == n:
         return item.fun, item.jac
     fun = item.fun

@@ -1,4 +1,4 @@
-"""What a factorisation and its solutions cost, stored in full, as a band, or without zeros.
+"""What factors and solutions cost, if a matrix is stored as dense, banded or sparse.
 
 The figures are nanoseconds; only their ratios matter (`benchmarks/linear_solvers.py`).
 """
@@ -11,16 +11,17 @@ from tether.base.pattern import Pattern
 __all__ = ["cheapest_way"]
 
 SOLUTIONS = 4               # with the same factors, on average
-# LAPACK's factors of a full matrix, by operation; its solutions, by entry.
-FULL, FULL_ENTRY = 0.2, 0.3
-# Factors that leave zeros out: by operation, by entry, and by column.
-SPARSE, SPARSE_ENTRY = 1.2, 4.0
-SPARSE_SOLUTION, SPARSE_COLUMN = 1.05, 8.5
-# A band: narrow ones by the core's loops, wide ones by LAPACK.
-BAND, WIDE_BAND = 0.8, 0.5
-BAND_ENTRY, BAND_COLUMN = 1.5, 14.0
-BAND_SOLUTION, BAND_SOLUTION_COLUMN = 0.75, 13.0
-THREE_DIAGONALS = 4.0       # a solution, by column
+# Dense, by LAPACK: factors, per operation; a solution, per entry.
+DENSE_FACTOR_OPERATION, DENSE_SOLUTION_ENTRY = 0.2, 0.3
+# Sparse: factors, per operation and per entry; a solution, per entry and per column.
+SPARSE_FACTOR_OPERATION, SPARSE_FACTOR_ENTRY = 1.2, 4.0
+SPARSE_SOLUTION_ENTRY, SPARSE_SOLUTION_COLUMN = 1.05, 8.5
+# Banded: factors, per operation (narrow bands by the core's loops, wide ones by LAPACK), per entry
+# and per column; a solution, per entry and per column.
+BAND_FACTOR_OPERATION, WIDE_BAND_FACTOR_OPERATION = 0.8, 0.5
+BAND_FACTOR_ENTRY, BAND_FACTOR_COLUMN = 1.5, 14.0
+BAND_SOLUTION_ENTRY, BAND_SOLUTION_COLUMN = 0.75, 13.0
+THREE_DIAGONALS_SOLUTION_COLUMN = 4.0       # with three diagonals: a solution, per column
 
 
 def cheapest_way(pattern: Pattern) -> str:
@@ -37,25 +38,26 @@ def cheapest_way(pattern: Pattern) -> str:
 
 def dense_cost(n: int) -> float:
     """Cost of LAPACK's factors of a full matrix."""
-    return n**3 / 3 * FULL + SOLUTIONS * n**2 * FULL_ENTRY
+    return n**3 / 3 * DENSE_FACTOR_OPERATION + SOLUTIONS * n**2 * DENSE_SOLUTION_ENTRY
 
 
 def sparse_cost(pattern: Pattern) -> float:
-    """Cost of factors that leave zeros out; they are made once to see how many there are."""
+    """Cost of sparse factors; they are made once to count their entries and operations."""
     factors = SparseLU(pattern)
     if not factors.take(pattern.regular_values):
-        return 0.0          # structurally singular: this way says which equations are to blame
-    once = SPARSE * factors.operations + SPARSE_ENTRY * factors.entries
-    solution = SPARSE_SOLUTION * factors.entries + SPARSE_COLUMN * pattern.n
+        return 0.0          # structurally singular: only sparse factors name the equations
+    once = SPARSE_FACTOR_OPERATION * factors.operations + SPARSE_FACTOR_ENTRY * factors.entries
+    solution = SPARSE_SOLUTION_ENTRY * factors.entries + SPARSE_SOLUTION_COLUMN * pattern.n
     return float(once + SOLUTIONS * solution)
 
 
 def band_cost(pattern: Pattern) -> float:
     """Cost of factors within the narrowest band."""
     n, band = pattern.n, pattern.band
-    once = n * (band.below * (band.above + 1) * (BAND if band.is_narrow else WIDE_BAND)
-                + band.width * BAND_ENTRY + BAND_COLUMN)
-    solution = n * (band.width * BAND_SOLUTION + BAND_SOLUTION_COLUMN)
+    operation = BAND_FACTOR_OPERATION if band.is_narrow else WIDE_BAND_FACTOR_OPERATION
+    once = n * (band.below * (band.above + 1) * operation
+                + band.width * BAND_FACTOR_ENTRY + BAND_FACTOR_COLUMN)
+    solution = n * (band.width * BAND_SOLUTION_ENTRY + BAND_SOLUTION_COLUMN)
     if band.is_three:
-        solution = n * THREE_DIAGONALS
+        solution = n * THREE_DIAGONALS_SOLUTION_COLUMN
     return once + SOLUTIONS * solution

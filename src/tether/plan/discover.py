@@ -1,4 +1,4 @@
-"""Which unknowns stand in which equations of a function that is called, seen from its values."""
+"""Find out from values of a function that is called which unknowns occur in which equations."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from tether.problem.sparsity import Sparsity, sparsity_of
 
 __all__ = ["ASIDE", "find_entries", "find_pattern", "groups_of", "see_sparsity"]
 
-# Ways to divide the unknowns into parts, by lot: what is left is few enough to be looked at.
+# How often the unknowns are divided into parts at random: few entries that are not there remain
+# possible after so many divisions.
 DIVISIONS = 3
-# Unknowns in one equation: of more it is not looked at which of them are there by mistake.
-LONG = 200
-# Share of the values that change with a part of the unknowns: with more there is nothing to gain.
-FULL = 0.5
-# Relative size of a move, and of the step aside before it: where something is zero by chance,
-# derivatives may be so as well.
+# In equations with more unknowns than this, possible entries are not checked.
+LONG_ROW = 200
+# If moving a part of the unknowns changes more than this share of the values, the pattern is
+# nearly full and there is nothing to gain.
+FULL_SHARE = 0.5
+# Relative size of a move, and of the distance from the given point, where derivatives may vanish
+# by coincidence, to the nearby point from which moves are made.
 MOVE, ASIDE = 1e-5, 1e-3
 
 Function = Callable[[np.ndarray], np.ndarray | None]
@@ -29,9 +31,9 @@ Function = Callable[[np.ndarray], np.ndarray | None]
 def see_sparsity(
     problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None
 ) -> tuple[Sparsity | None, int]:
-    """See where derivatives of a problem's functions stand, and count the calls that it took.
+    """Find the patterns of F_y and F_y', and count the calls of the function that it took.
 
-    None where they do not tell. A Jacobian of the user's tells by itself if it is sparse.
+    None if they cannot be found. A Jacobian of the user's shows them if it is sparse.
     """
     slopes = np.zeros_like(y) if yp is None else yp
     if problem.jac is not None:
@@ -56,7 +58,7 @@ def see_sparsity(
 
 
 def _residual(problem: Problem, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray | None:
-    """Values at a point; None where there are none: the run will come to that by itself."""
+    """Values at a point; None if they cannot be computed, which the run itself will report."""
     out = np.zeros(len(y))
     try:
         with np.errstate(all="ignore"):
@@ -74,14 +76,14 @@ def _of_jacobian(problem: Problem, t: float, y: np.ndarray, yp: np.ndarray) -> S
     try:
         found: Any = problem.jac(t, y.copy(), yp.copy(), *problem.args)
         of_y, of_yp = (matrix.tocoo().coords for matrix in found)
-    except Exception:                  # it is dense, or has something to say that the run will hear
+    except Exception:                  # it is dense, or raises, which the run itself will report
         return None
     return sparsity_of(len(y), of_y, of_yp, by_user=False)
 
 
 def find_pattern(values: Function, x: np.ndarray, size: np.ndarray) -> Pattern | None:
     """Find the pattern of the derivative of a function with as many values as unknowns."""
-    found = find_entries(values, x, size, len(x), FULL)
+    found = find_entries(values, x, size, len(x), FULL_SHARE)
     return None if found is None else Pattern(len(x), found)
 
 
@@ -90,8 +92,9 @@ def find_entries(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Find which entries of the derivative of a function are not zero near a point.
 
-    Parts of the unknowns are moved together: an unknown can only stand in an equation that has
-    changed whenever it was moved. What is left is seen in groups that share no equation.
+    Parts of the unknowns are moved together: an unknown can only occur in an equation that
+    changed every time it was moved. The entries left as possible are then checked by moving groups
+    of unknowns that share no equation.
 
     Parameters
     ----------
@@ -107,8 +110,8 @@ def find_entries(
     Returns
     -------
     pair of ndarray, or None
-        Rows and columns, column by column; None where they cannot be seen, or where most entries
-        are not zero.
+        Rows and columns, column by column; None if they cannot be found, or if most entries are
+        nonzero.
     """
     n = len(x)
     draw = np.random.default_rng(n)
@@ -137,14 +140,14 @@ def find_entries(
     seen = []
     for division in divisions:
         found = changed(division, parts)
-        if found is None or found.mean() > FULL:
+        if found is None or found.mean() > FULL_SHARE:
             return None
         seen.append(found)
     rows, columns = _in_both(divisions[0], seen[0], divisions[1], seen[1])
     for division, found in zip(divisions[2:], seen[2:], strict=True):
         keep = found[division[columns], rows]
         rows, columns = rows[keep], columns[keep]
-    long = np.bincount(rows, minlength=count)[rows] > LONG
+    long = np.bincount(rows, minlength=count)[rows] > LONG_ROW
     groups, group_of = groups_of(rows[~long], columns[~long], count, n)
     found = changed(group_of, groups)
     if found is None or found.mean() > most:
@@ -158,7 +161,7 @@ def find_entries(
 def groups_of(
     rows: np.ndarray, columns: np.ndarray, count: int, n: int
 ) -> tuple[int, np.ndarray]:
-    """Put n columns into groups that share no row, each into the first that it fits into."""
+    """Put n columns into groups that share no row, each into the first group that it fits."""
     order = np.argsort(columns, kind="stable")
     start, row = np.searchsorted(columns[order], np.arange(n + 1)), rows[order]
     group_of = np.full(n, -1)
@@ -177,7 +180,7 @@ def groups_of(
 def _in_both(
     part_of: np.ndarray, changed: np.ndarray, other_part_of: np.ndarray, other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns that two divisions leave, part by part: there are many in one of them."""
+    """Entries that two divisions leave possible; part by part, since one alone leaves many."""
     rows, columns = [], []
     for part in range(len(changed)):
         mine, seen = np.flatnonzero(part_of == part), np.flatnonzero(changed[part])

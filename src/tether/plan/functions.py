@@ -1,4 +1,4 @@
-"""Constraints and events of the user's as programs."""
+"""The user's constraints and events as programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tether._core.state import State
-from tether.plan.plan import ENOUGH, Plan, with_rows
+from tether.plan.plan import ARRAYS_FROM, Plan, with_rows
 from tether.plan.shelf import InputsRefused, shelf
 from tether.structure.switch_times import SwitchTimes
 from tether.trace import opcodes as op
@@ -46,7 +46,7 @@ class TracedValues:
         return self.plan.args(self.args, self.reading.hidden)
 
     def pair(self) -> Pair | ArrayPair:
-        """Set it beside the function."""
+        """Pair the program with the function, to be compared."""
         fun = self.fun
 
         def values(t: float, y: np.ndarray, yp: np.ndarray, *args: Any) -> np.ndarray:
@@ -90,9 +90,9 @@ def _on_arrays(
     fun: Callable[..., Any], point: tuple[float, np.ndarray, np.ndarray], size: int,
     args: Sequence[Any], reading: Reading,
 ) -> Plan | None:
-    """Make a plan of a function of whole arrays; None where it is better traced by numbers."""
+    """Make a plan of a function of whole arrays; None if it is better traced number by number."""
     n = len(point[1])
-    if n < ENOUGH:
+    if n < ARRAYS_FROM:
         return None
     try:
         found = trace_arrays(fun, n, args, hidden=reading.places(), size=size)
@@ -109,7 +109,7 @@ def _program(
     fun: Callable[..., Any], point: tuple[float, np.ndarray, np.ndarray], size: int,
     args: Sequence[Any], reading: Reading, with_slopes: bool = False,
 ) -> tuple[Trace, Program] | Plan:
-    """Trace a function, compare it and make its program; or a plan that says why not."""
+    """Trace a function, compare it and make its program; or return a plan that says why not."""
     try:
         traced = trace(fun, len(point[1]), args, size=size, hidden=reading.places())
         verify(traced, fun, *point, args, hidden=reading.hidden)
@@ -132,14 +132,14 @@ class TracedEvents:
     together: Callable[..., Any]               # all of them in one
 
     def pair(self, args: Sequence[Any]) -> Pair | ArrayPair:
-        """Set the program beside the functions."""
+        """Pair the program with the functions, to be compared."""
         if self.plan.arrays is not None:
             assert self.plan.system is not None
             return ArrayPair(self.plan.system.new(self.values), self.together, args)
         return self.plan.pair(self.together, args, hidden=self.reading.hidden)
 
     def unknowns(self, n: int) -> np.ndarray:
-        """Mark the first n unknowns on which some of the functions depend."""
+        """Mark those of the first n unknowns on which any of the functions depends."""
         if self.plan.arrays is not None:
             found = np.zeros(self.plan.arrays.n, bool)
             for _, columns in (self.plan.arrays.table.fy, self.plan.arrays.table.fyp):
@@ -149,7 +149,7 @@ class TracedEvents:
         return self.plan.traced.depends_on(self.plan.traced.outputs, n)
 
     def times_of_signs(self) -> SwitchTimes | None:
-        """When those of the functions that depend on time alone change their signs."""
+        """When functions that depend on time alone change their signs."""
         if self.plan.arrays is not None:
             by_time = self.plan.arrays.timed
             return None if by_time is None else SwitchTimes.of(by_time)
@@ -161,13 +161,13 @@ class TracedEvents:
         return SwitchTimes.of(traced.with_outputs(signs)) if signs else None
 
     def is_current(self, now: Reading | None, args: Sequence[Any]) -> bool:
-        """Whether what the functions read is still what it was when they were traced."""
+        """Whether all that the functions read is unchanged since they were traced."""
         values = self.plan.args(args, self.reading.hidden)
         return now == self.reading and np.array_equal(self.values, values)
 
     def attach(self, state: State, backend: str) -> None:
         """Put the program behind the core's seam."""
-        wanted = "c" if backend == "c" else "machine"          # too little work to pay for more
+        wanted = "c" if backend == "c" else "machine"          # C code by itself would not pay
         program = self.plan.system if self.plan.arrays is not None else self.plan.backend(wanted)
         assert program is not None
         program.attach_events(state, self.values)
@@ -179,13 +179,13 @@ def traced_events(
 ) -> TracedEvents | None:
     """Make a program of event functions (t, y, yp, *args) of the first n_user unknowns.
 
-    None where one of them cannot be traced. Those of many unknowns stay arrays, unless they are
-    wanted `by_numbers`.
+    None if one of them cannot be traced. Functions of many unknowns are traced as arrays, unless
+    `by_numbers` is set.
     """
     together = _in_one(functions, n_user)
 
     def make(reading: Reading) -> Plan:
-        if len(y) >= ENOUGH and not by_numbers:
+        if len(y) >= ARRAYS_FROM and not by_numbers:
             on_arrays = _events_on_arrays(together, (t, y, yp), len(functions), args, reading)
             if on_arrays is not None:
                 return on_arrays
@@ -210,7 +210,7 @@ def _events_on_arrays(
     together: Callable[..., Any], point: tuple[float, np.ndarray, np.ndarray], size: int,
     args: Sequence[Any], reading: Reading,
 ) -> Plan | None:
-    """Make a plan of event functions of whole arrays; None where they are traced by numbers."""
+    """Make a plan of event functions of whole arrays; None if they cannot be traced as such."""
     try:
         found = trace_arrays(together, len(point[1]), args, hidden=reading.places(), size=size)
         verify_arrays(found, together, *point, args, hidden=reading.hidden)
@@ -228,7 +228,7 @@ def read_events(
 
 
 def _in_one(functions: Sequence[Callable[..., Any]], n_user: int) -> Callable[..., list[Any]]:
-    """Make one function of event functions of the first n_user unknowns."""
+    """Combine event functions of the first n_user unknowns into one."""
 
     def together(t: float, y: Any, yp: Any, *args: Any) -> list[Any]:
         return [_single(fun(t, y[:n_user], yp[:n_user], *args)) for fun in functions]
@@ -237,7 +237,7 @@ def _in_one(functions: Sequence[Callable[..., Any]], n_user: int) -> Callable[..
 
 
 def _single(value: Any) -> Any:
-    """Take the one number out of an array or a list; what has more is left for others to refuse."""
+    """Take the number out of an array or list of one; longer ones are refused elsewhere."""
     while isinstance(value, (list, tuple)) and len(value) == 1:
         value = value[0]
     is_array = np.ndim(value) > 0 and np.size(value) == 1
@@ -245,7 +245,7 @@ def _single(value: Any) -> Any:
 
 
 def _as_residual(fun: Callable[..., Any], single: bool) -> Callable[..., Any]:
-    """Give a function the arguments of a residual and a list as its result."""
+    """Give a function the signature of a residual, and let it return a list."""
 
     def residual(t: float, y: Any, yp: Any, *args: Any) -> Any:
         return [fun(t, y, *args)] if single else fun(t, y, *args)

@@ -1,4 +1,4 @@
-"""How often a plan is compared with the function that it was made of."""
+"""How often a plan is compared with the function from which it was made."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["Ledger"]
 
 # Share of the time of all runs that comparisons may take ...
 SHARE = 0.01
-# ... and their share in the first runs, which are compared whatever that costs.
+# ... and in the first runs, which are compared in any case.
 FIRST_SHARE = 0.02
 FIRST_RUNS = 3
 # Golden section: the fractional parts of its multiples fill an interval evenly.
@@ -14,22 +14,21 @@ GOLDEN = 0.6180339887498949
 
 
 class Ledger:
-    """What the runs with one plan have cost, and what comparing it with its function has.
+    """The time that runs with one plan have taken, and the time that comparisons have.
 
-    Comparisons may take a hundredth of the time, summed up over the runs, so that a short run is
-    compared one time in several and a long one many times. The first three runs are always
-    compared.
+    Comparisons may take a hundredth of the time of all runs together: of short runs only some are
+    compared, and a long one is compared many times. The first three runs are always compared.
 
     Attributes
     ----------
     runs : int
         Runs so far.
     steps : int
-        Steps of the last one.
+        Steps of the last run.
     run_seconds, compare_seconds : float
-        Time of all runs, and how much comparisons have added to it.
+        Time of all runs, and of the comparisons in them.
     branches : set of int
-        Branches of the function on which the two have agreed.
+        Branches on which the program and the function have agreed.
 
     Examples
     --------
@@ -57,11 +56,11 @@ class Ledger:
 
     @property
     def can_pay(self) -> bool:
-        """Whether the runs so far have earned another comparison."""
+        """Whether the time of the runs so far allows another comparison."""
         share = FIRST_SHARE if self.runs <= FIRST_RUNS else SHARE
         return self.compare_seconds <= share * self.run_seconds
 
     def draw(self, below: int) -> int:
-        """Return a number from 1 to `below`, another one in every run."""
+        """Return a number from 1 to `below`, a different one at every call."""
         self._drawn += 1
         return 1 + int(self._drawn * GOLDEN % 1.0 * below)

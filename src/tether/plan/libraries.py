@@ -1,4 +1,4 @@
-"""Libraries that factor sparse matrices, as objects like those of the user's."""
+"""Libraries that factor sparse matrices, behind the interface of the user's own solvers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["find_klu", "with_solver"]
 
 
-# Where PARDISO counts pivots that it has replaced.
+# The entry of PARDISO's iparm with the number of pivots that it has perturbed.
 PERTURBED_PIVOTS = 14
 
 
@@ -62,7 +62,7 @@ class Pardiso:
         self._solver = PyPardisoSolver()
 
     def factor(self, matrix: Any) -> None:
-        """Factor a matrix. PARDISO counts the pivots that were zero, and goes on with others."""
+        """Factor a matrix; PARDISO replaces zero pivots, and counts them."""
         self._matrix = matrix.tocsr()
         if not np.diff(self._matrix.indptr).all():
             raise np.linalg.LinAlgError("a row is empty")
@@ -80,8 +80,8 @@ class Pardiso:
             self._solver.free_memory(everything=True)
 
 
-# KLU of the system, and where wheels keep theirs: in folders beside or inside their packages, or
-# in a module of their own.
+# Names of the system's KLU, and places of those in wheels: in folders beside or inside their
+# packages, or in a module of their own.
 KLU_NAMES = ("libklu.so.2", "libklu.so.1", "libklu.so", "libklu.dylib", "klu.dll", "libklu.dll")
 KLU_PLACES = (
     "*.libs/libklu*", "*/.dylibs/libklu*", "*.libs/klu*.dll", "klujax_cpp*.so", "klujax_cpp*.pyd"
@@ -90,7 +90,7 @@ KLU_PLACES = (
 
 @lru_cache(maxsize=1)
 def find_klu() -> Library | None:
-    """Return KLU as it is found on the machine; None where it is not."""
+    """Return KLU if it is installed on this machine, else None."""
     from pathlib import Path  # late, to save time
 
     from tether._core.klu import Library
@@ -121,7 +121,7 @@ def klu_or_advice() -> Library:
 
 
 def with_solver(pattern: Pattern, solver: Any) -> Sparse:
-    """Make matrices that a library factors, given by its name, or an object of the user's."""
+    """Make matrices factored by a library, given by its name, or by an object of the user's."""
     if isinstance(solver, str) and solver == "klu":
         library = klu_or_advice()
         from tether._core.klu import KluFactors  # late, to save time

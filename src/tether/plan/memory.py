@@ -20,13 +20,13 @@ from tether.problem.options import CONTROLLERS, NORMS, OWN_SOLVERS, SCALINGS, Op
 
 __all__ = ["new_state"]
 
-SMALL = 20                  # up to here the core's own LU beats LAPACK
-# Of so many unknowns it takes a thousand calls to see where the entries of the matrices stand.
-MOST_SEEN = 20_000
-# Of more unknowns a full matrix by differences is dearer than iterations that do without. Without
-# entries nobody sees that equations depend on each other while they do not contradict themselves.
-MOST_FULL = 1000
-# Full matrices that fit into what a full pattern, its entries and their factors take.
+OWN_LU_UP_TO = 20           # up to this size the core's own LU beats LAPACK
+# With more unknowns, finding the pattern of the matrices would take over a thousand calls.
+PATTERN_UP_TO = 20_000
+# With more unknowns, a full matrix by differences costs more than iterations without a matrix. Not
+# for fewer: without entries, dependent equations that are consistent go unnoticed.
+FULL_UP_TO = 1000
+# A full pattern, its entries and their factors take the memory of so many full matrices.
 OF_A_FULL_PATTERN = 12
 SPARSE_FROM = 80            # below, loading SciPy's sparse matrices takes longer than they save
 
@@ -85,14 +85,14 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
         return Sparse(places_of(model), partial(Krylov, user=preconditioner), True)
     if solver in WAYS:
         return in_way(solver, places_of(model))
-    # a pattern may take calls of the user's function: it is asked for where it matters
+    # finding the pattern may call the user's function, so it is only asked for where it matters
     if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
         from tether.plan.cost import cheapest_way  # late, to save time
 
         way = cheapest_way(model.pattern)
         if way != "dense":
             return in_way(way, model.pattern)
-    if n <= SMALL:
+    if n <= OWN_LU_UP_TO:
         return Dense(n)
     from tether._core.lapack import Lapack  # late, to save time
 
@@ -101,7 +101,7 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
 
 
 def places_of(model: Model) -> Pattern:
-    """Return where entries may stand: those of a full matrix would be found one by one."""
+    """Return the pattern of a model's matrices; all entries if they are known to be full."""
     n = model.size
     if model.pattern is not None or not model.is_full:
         return model.pattern or Pattern(n)
@@ -111,19 +111,20 @@ def places_of(model: Model) -> Pattern:
 
 
 def is_matrix_free(model: Model, preconditioner: Any) -> bool:
-    """Tell whether GMRES does without entries: too many calls would show them, or none are zero.
+    """Tell whether GMRES runs without matrix entries.
 
-    A preconditioner may want none.
+    It does if finding them would take too many calls, if hardly any of them is zero, or if the
+    preconditioner needs none.
     """
     if preconditioner is not None:
         return not hasattr(preconditioner, "factor")
     if model.reading is not None or model.problem.jac is not None or model.problem.sparsity:
         return False
-    return model.size > MOST_SEEN or (model.size > MOST_FULL and model.is_full)
+    return model.size > PATTERN_UP_TO or (model.size > FULL_UP_TO and model.is_full)
 
 
 def band_factors(pattern: Pattern) -> Factors:
-    """Make factors in the band of a pattern; one that has grown may need more diagonals."""
+    """Make band factors for a pattern; called again when the pattern has grown."""
     if pattern.size and pattern.band.is_three:
         from tether._core.three import ThreeLU  # late, to save time
 
@@ -133,10 +134,10 @@ def band_factors(pattern: Pattern) -> Factors:
     return BandLU(pattern)
 
 
-# Factors of sparse matrices by name; None stands for those that a sparse matrix has by itself.
+# Factors of sparse matrices by name; None stands for the default ones of `Sparse`.
 WAYS: dict[str, Callable[[Pattern], Factors] | None] = {"sparse": None, "band": band_factors}
 
 
 def in_way(way: str, pattern: Pattern) -> Sparse:
-    """Store the entries of a pattern, with factors of the kind that is named."""
+    """Make a sparse matrix with factors of the kind named."""
     return Sparse(pattern, WAYS[way])

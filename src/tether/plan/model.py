@@ -1,8 +1,8 @@
 """Model: what is integrated for a problem.
 
-A model has the problem that the user wrote. It is integrated as written, with the functions called
-(`AsWritten`) or run as a program (`TracedModel`), or reduced to a lower index (`ReducedModel`).
-Functions of whole arrays have models in `on_arrays.py`.
+A model has the problem that the user wrote. This is integrated as written, by calling the functions
+(`AsWritten`) or running a program (`TracedModel`), or reduced to a lower index (`ReducedModel`).
+Models for functions of whole arrays are in `on_arrays.py`.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ __all__ = [
     "is_current",
 ]
 
-# Rows of a derivative array are chosen anew when their regularity has fallen by this factor.
+# Rows of a derivative array are chosen again when their regularity has fallen to this share.
 WORN_REGULARITY = 0.1
-# A derivative from the array may be less accurate by this factor for each order.
-SLACK = 10.0
-# Of fewer unknowns it is not worth knowing which of them stand in which equations.
-MANY = 200
-# From so many unknowns on an operation on whole arrays takes less time than it takes to guess.
+# A derivative in the array may be less accurate by this factor for each order.
+SLACK_PER_ORDER = 10.0
+# With fewer unknowns, the pattern of the matrices is not worth finding.
+PATTERN_FROM = 200
+# From so many unknowns on, a residual of whole arrays costs less than guessing its solution.
 CHEAP_FROM = 500
-# What the share of one side of a surface is guessed to be in a mixture of both.
+# First guess of the share of one side in a mixture of the two sides of a surface.
 EVEN_SHARE = 0.5
 
 Point = tuple[float, np.ndarray, np.ndarray]
@@ -60,7 +60,7 @@ Tolerance = tuple[np.ndarray, np.ndarray]      # of y and of y'
 
 
 class Model:
-    """What is integrated for a problem of n unknowns; this one is integrated as it is written.
+    """What is integrated for a problem of n unknowns.
 
     Attributes
     ----------
@@ -71,15 +71,15 @@ class Model:
     constraints : Constraints
         Those of the user, and those found in the equations.
     plan : Plan or None
-        What the trace has told; None where the functions are called.
+        What is known from the trace; None where the functions are called.
     reading : Reading or None
         All that the residual depended on when the model was made; None where it is called.
     reduced : Reduced or None
         The equations of lower index that are integrated in place of the user's.
     row_reduction : RowReduction or None
-        The same of a function of whole arrays.
+        The same for a function of whole arrays.
     modes, sides : Modes or None, tuple of bool
-        Conditions on which the structure depends, and how they stand in this model.
+        Conditions on which the structure depends, and their answers in this model.
     """
 
     plan: Plan | None = None
@@ -89,13 +89,13 @@ class Model:
     modes: Modes | None = None
     sides: Sides = ()
     frozen: Frozen | None = None               # conditions that can be frozen, if there are any
-    frozen_rows: FrozenRows | None = None      # the same of a function of whole arrays
-    slides: tuple[int, ...] = ()               # surfaces that the solution stays on, as numbers
-    shares = 0                                 # so many; as many unknowns follow the user's
+    frozen_rows: FrozenRows | None = None      # the same for a function of whole arrays
+    slides: tuple[int, ...] = ()               # numbers of the surfaces on which it slides
+    shares = 0                                 # how many; each is an unknown after the user's
     ledger: Ledger | None = None               # what comparisons with the function may cost
-    inputs: np.ndarray = np.zeros(0)           # of the user's function ...
-    values: np.ndarray = np.zeros(0)           # ... and of the programs, with shifts
-    units: Units | None = None                 # that a reduced system was made with
+    inputs: np.ndarray = np.zeros(0)           # inputs of the user's function
+    values: np.ndarray = np.zeros(0)           # inputs of the programs: these, and shifts
+    units: Units | None = None                 # those with which a reduced system was made
 
     def __init__(self, problem: Problem, n: int) -> None:
         self.problem, self.n = problem, n
@@ -103,12 +103,12 @@ class Model:
 
     @property
     def pattern(self) -> Pattern | None:
-        """Where the entries of F_y and F_y' stand; None where nobody knows."""
+        """Where F_y and F_y' have entries; None if that is not known."""
         return None
 
     @property
     def is_full(self) -> bool:
-        """Whether it was looked where entries stand, and no place was seen to be empty."""
+        """Whether the pattern was looked for, and the matrices turned out to be nearly full."""
         return False
 
     def attach(self, state: State) -> None:
@@ -117,17 +117,17 @@ class Model:
 
     @property
     def how(self) -> str:
-        """How the equations are run, in words."""
+        """How the equations are evaluated, in words."""
         raise NotImplementedError
 
     @property
     def owner(self) -> np.ndarray:
-        """Of every unknown, the user's variable that it belongs to; shares follow these."""
+        """For every unknown, the number of the user's variable to which it belongs."""
         return np.arange(self.size)
 
     @property
     def slack(self) -> np.ndarray:
-        """Of every unknown, how much less accurate it may be than its owner."""
+        """For every unknown, how much less accurate it may be than its owner."""
         return np.ones(self.size)
 
     @property
@@ -146,12 +146,12 @@ class Model:
 
     @property
     def determined(self) -> np.ndarray:
-        """Which of the user's starting values are replaced without a word."""
+        """Which of the user's starting values are replaced without a warning."""
         return np.zeros(self.n, bool)
 
     @property
     def calls_back(self) -> bool:
-        """Whether a function of the user's is called in a step, and may have effects."""
+        """Whether steps call a function of the user's, which may have side effects."""
         return True
 
     @property
@@ -161,14 +161,14 @@ class Model:
 
     @property
     def multipliers(self) -> np.ndarray | None:
-        """Mark, by one, what reduced equations determine at every moment; None: not reduced."""
+        """Mark the unknowns that reduced equations determine by 1; None if not reduced."""
         if self.row_reduction is not None:
             return self.row_reduction.multipliers.astype(np.intc)
         return None if self.reduced is None else self.reduced.determined
 
     @cached_property
     def leading(self) -> LeadingMatrix:
-        """What determines slopes and multipliers of whole arrays, and how their state jumps."""
+        """The matrix that determines slopes, multipliers and jumps of whole arrays."""
         from tether.structure.row_reduction import LeadingMatrix  # late, to save time
 
         assert self.row_reduction is not None
@@ -193,7 +193,7 @@ class Model:
 
     @property
     def only_here(self) -> bool:
-        """Whether it was made with the values at hand, not with the structure alone."""
+        """Whether it was made from the current values, not from the structure alone."""
         return self.plan is not None and self.plan.only_here
 
     @property
@@ -209,7 +209,7 @@ class Model:
 
     @property
     def switch_times(self) -> SwitchTimes | None:
-        """What turns with time alone; None if nothing is known to do so."""
+        """When conditions on time alone change; None if no such conditions are known."""
         return None if self.plan is None else self.plan.switch_times
 
     @property
@@ -219,33 +219,33 @@ class Model:
 
     @property
     def is_current(self) -> bool:
-        """Whether what was attached is what the functions say now: called, they always are."""
+        """Whether what was attached still is what the functions compute; always if called."""
         return True
 
     def exception_at(
         self, t: float, y: np.ndarray, yp: np.ndarray | None
     ) -> Exception | None:
-        """Return what the residual raises on purpose where its program is NaN; None if nothing."""
+        """Return the exception that the residual raises where its program is NaN, or None."""
         return None
 
     def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
-        """On which sides of the surfaces that matter a point lies."""
+        """On which side of each surface between modes a point lies."""
         return self.sides
 
     def sides_after(self, old: Given, new: Point, tolerance: Tolerance) -> Sides:
-        """On which sides a point lies after a move that has carried it well over some surfaces."""
+        """On which sides a point lies after a move that may have crossed surfaces clearly."""
         return self.sides
 
     def band(self, surface: int, point: Point, tolerance: Tolerance) -> float:
-        """Width of the band around a surface in which a point lies, up to a tolerance; or zero."""
+        """Width of the band around a surface, made by a tolerance; zero if a point is outside."""
         return 0.0
 
     def is_worn(self, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
-        """Whether rows chosen of a derivative array determine the derivatives badly by now."""
+        """Whether the rows chosen of a derivative array now determine derivatives badly."""
         return False
 
     def has_structure_of(self, other: Model) -> bool:
-        """Whether its unknowns and constraints are those of another."""
+        """Whether its unknowns and constraints are the same as those of another model."""
         mine, theirs = self.reduced, other.reduced
         if self.shares != other.shares:
             return False
@@ -268,12 +268,12 @@ class Model:
         return (mine.index, mine.dof) == (theirs.index, theirs.dof)
 
     def pair(self) -> Pair | ArrayPair | None:
-        """Set the program of the user's equations beside the function; None where it is called."""
+        """Pair the program of the user's equations with the function; None if it is called."""
         return None
 
     @property
     def is_switched(self) -> bool:
-        """Whether it has conditions on unknowns that a run looks out for."""
+        """Whether it has conditions on unknowns that a run has to watch."""
         return self.modes is not None or self.freezes
 
     @property
@@ -282,16 +282,16 @@ class Model:
         return self.frozen is not None or self.frozen_rows is not None
 
     def freeze(self, sides: np.ndarray, state: State) -> None:
-        """Let what a state runs freeze its conditions; here there are none."""
+        """Freeze the conditions in the program that a state runs; here there are none."""
 
     def count(self, state: State) -> None:
-        """Take notice of the work of a run."""
+        """Note the work of a run."""
 
 
 class AsWritten(Model):
-    """The user's functions, called; `point` is where their derivatives may be looked at.
+    """The user's functions, called; `point` is where their derivatives may be examined.
 
-    What is seen there is kept in `known`, if it is there: the plan of the same functions.
+    What is found there is kept in `known`, the plan of the same functions, if there is one.
     """
 
     def __init__(
@@ -299,12 +299,12 @@ class AsWritten(Model):
     ) -> None:
         super().__init__(problem, n)
         self.point, self._known = point, known
-        self.calls = 0                 # of the function, to see where derivatives stand
+        self.calls = 0                 # of the function, to find the sparsity
 
     @cached_property
     def sparsity(self) -> Sparsity | None:
-        """Where derivatives stand, by the user's word or by what is seen of them."""
-        if self.problem.sparsity is not None or self.point is None or self.n < MANY:
+        """The patterns of F_y and F_y', as given by the user or found from values."""
+        if self.problem.sparsity is not None or self.point is None or self.n < PATTERN_FROM:
             return self.problem.sparsity
         if self._known is not None and self._known.sparsity is not None:
             return self._known.sparsity
@@ -318,7 +318,7 @@ class AsWritten(Model):
 
     @cached_property
     def is_cheap(self) -> bool:
-        """Whether a residual costs less than a guess with which one of them might be saved."""
+        """Whether a residual costs less than a guess that might save one."""
         if self.point is None or self.problem.jac is not None:
             return False
         t, y, yp = self.point
@@ -327,13 +327,13 @@ class AsWritten(Model):
 
     @property
     def pattern(self) -> Pattern | None:
-        """Where the entries of F_y and F_y' stand; None where nobody knows."""
+        """Where F_y and F_y' have entries; None if that is not known."""
         return None if self.sparsity is None else self.sparsity.both
 
     @property
     def is_full(self) -> bool:
-        """Whether it was looked where entries stand, and no place was seen to be empty."""
-        looked = self.point is not None and self.n >= MANY and self.problem.capsule is None
+        """Whether the pattern was looked for, and the matrices turned out to be nearly full."""
+        looked = self.point is not None and self.n >= PATTERN_FROM and self.problem.capsule is None
         return looked and self.sparsity is None
 
     def attach(self, state: State) -> None:
@@ -344,7 +344,7 @@ class AsWritten(Model):
                 state, problem.capsule, problem.returns_status, problem.takes_data
             )
         else:
-            # a linear model without entries costs as many residuals as it saves
+            # without matrix entries, a linear model costs as many residuals as it saves
             is_expensive = not (
                 state.matrix.has_no_entries or (self.n >= CHEAP_FROM and self.is_cheap)
             )
@@ -372,12 +372,12 @@ class AsWritten(Model):
 
     @property
     def how(self) -> str:
-        """How the equations are run, in words."""
+        """How the equations are evaluated, in words."""
         return "called as it is"
 
 
 def is_current(model: Model, plan: Plan) -> bool:
-    """Tell whether what a function reads is still what it was when a plan was made of it."""
+    """Tell whether all that a function reads is unchanged since its plan was made."""
     problem = model.problem
     now = read_function(problem.fun, model.n, problem.args, problem.fills)
     if now != model.reading or model.reading is None:
@@ -399,12 +399,12 @@ class TracedModel(Model):
         self.frozen, self.slides, self.shares = plan.frozen, plan.slides, len(plan.slides)
         self.inputs = plan.args(problem.args, reading.hidden)
         self.values = plan.with_shifts(self.inputs)
-        self.backend: Backend | None = None    # what runs it, once it is attached
+        self.backend: Backend | None = None    # set when it is attached
         self.modes, self.sides = plan.modes, plan.sides or ()
 
     @property
     def pattern(self) -> Pattern:
-        """Where the entries of F_y and F_y' stand."""
+        """Where F_y and F_y' have entries."""
         return self.plan.pattern
 
     def attach(self, state: State) -> None:
@@ -418,14 +418,14 @@ class TracedModel(Model):
         self.backend.attach(state, self.values)
 
     def freeze(self, sides: np.ndarray, state: State) -> None:
-        """Let the program that a state runs freeze its conditions on sides of their surfaces."""
+        """Freeze the conditions of the program that a state runs, on sides of their surfaces."""
         assert self.plan.frozen is not None
         self.values = np.append(self.inputs, self.plan.frozen.shifts(sides))
         state.residual_adapter.set_args(self.values)
 
     @property
     def how(self) -> str:
-        """How the equations are run, in words."""
+        """How the equations are evaluated, in words."""
         return f"traced, as written{self._compiled}{self._without}"
 
     @property
@@ -443,7 +443,7 @@ class TracedModel(Model):
     def exception_at(
         self, t: float, y: np.ndarray, yp: np.ndarray | None
     ) -> Exception | None:
-        """Return what the residual raises on purpose where its program is NaN; None if nothing."""
+        """Return the exception that the residual raises where its program is NaN, or None."""
         if not self.plan.original.raises:
             return None
         slopes = np.zeros_like(y) if yp is None else yp.copy()
@@ -456,20 +456,20 @@ class TracedModel(Model):
 
     @property
     def calls_back(self) -> bool:
-        """Whether a function of the user's is called in a step, and may have effects."""
+        """Whether steps call a function of the user's, which may have side effects."""
         return self.constraints.called or self.problem.jac is not None
 
     @property
     def is_current(self) -> bool:
-        """Whether what the residual reads is still what it was when it was traced."""
+        """Whether all that the residual reads is unchanged since it was traced."""
         return is_current(self, self.plan)
 
     def sides_at(self, t: float, y: np.ndarray, yp: np.ndarray) -> Sides:
-        """On which sides of the surfaces that matter a point lies."""
+        """On which side of each surface between modes a point lies."""
         return () if self.modes is None else self.modes.sides(t, y, yp, self.inputs)
 
     def sides_after(self, old: Given, new: Point, tolerance: Tolerance) -> Sides:
-        """On which sides a point lies after a move that has carried it well over some surfaces."""
+        """On which sides a point lies after a move that may have crossed surfaces clearly."""
         if self.modes is None:
             return ()
         t, y, yp = old
@@ -481,19 +481,19 @@ class TracedModel(Model):
         )
 
     def band(self, surface: int, point: Point, tolerance: Tolerance) -> float:
-        """Width of the band around a surface in which a point lies, up to a tolerance; or zero."""
+        """Width of the band around a surface, made by a tolerance; zero if a point is outside."""
         assert self.modes is not None
         height = self.modes.heights(*point, self.inputs)[surface]
         width = self.modes.band(surface, *point, self.inputs, tolerance)
         return width if abs(height) <= width else 0.0
 
     def pair(self) -> Pair:
-        """Set the program of the user's equations beside the function they come from."""
+        """Pair the program of the user's equations with the function, to be compared."""
         problem = self.problem
         return self.plan.pair(problem.fun, problem.args, problem.fills, self.reading.hidden)
 
     def count(self, state: State) -> None:
-        """Take notice of the work of a run."""
+        """Note the work of a run."""
         self.plan.evaluations += state.nfev
 
 
@@ -511,12 +511,12 @@ class ReducedModel(TracedModel):
         super().__init__(problem, n, plan, reading, backend)
         assert plan.reduced is not None
         self.reduced = plan.reduced
-        self.best = 0.0              # of the derivatives' matrix so far, 1 at most
+        self.best = 0.0              # largest regularity of the leading matrix so far, at most 1
         self.units = units.with_more(self.shares) if self.shares else units
         self.constraints = self.constraints.with_found(plan.constraints, self.values)
 
     def freeze(self, sides: np.ndarray, state: State) -> None:
-        """Let the programs that a state runs freeze their conditions on sides of their surfaces."""
+        """Freeze the conditions of the programs that a state runs, on sides of their surfaces."""
         super().freeze(sides, state)
         self.constraints.set_inputs(self.values)
 
@@ -526,7 +526,7 @@ class ReducedModel(TracedModel):
 
     @property
     def how(self) -> str:
-        """How the equations are run, in words."""
+        """How the equations are evaluated, in words."""
         index = self.plan.analysis.index if self.plan.analysis else None
         kept = counted(len(self.reduced.constraints), "constraint")
         return (
@@ -541,27 +541,27 @@ class ReducedModel(TracedModel):
 
     @property
     def owner(self) -> np.ndarray:
-        """Of every unknown, the user's variable that it is a derivative of."""
+        """For every unknown, the number of the user's variable of which it is a derivative."""
         return np.array([j for j, _ in self.reduced.unknowns])
 
     @property
     def slack(self) -> np.ndarray:
-        """Give freedom to the derivatives of a derivative array: they only serve to find slopes."""
+        """Allow larger errors in derivatives of a derivative array: they only serve for slopes."""
         orders = np.array([k for _, k in self.reduced.unknowns], float)
-        return SLACK**orders if self.reduced.enters else np.ones(len(orders))
+        return SLACK_PER_ORDER**orders if self.reduced.enters else np.ones(len(orders))
 
     @property
     def determined(self) -> np.ndarray:
-        """Multipliers and whatever else the equations determine: a user can only guess them."""
+        """Multipliers and others that the equations determine: users can only guess them."""
         return self.reduced.determined[: self.n].astype(bool)
 
     @property
     def calls_back(self) -> bool:
-        """Whether a function of the user's is called in a step, and may have effects."""
+        """Whether steps call a function of the user's, which may have side effects."""
         return self.constraints.called
 
     def is_worn(self, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
-        """Whether rows chosen of a derivative array determine the derivatives badly by now."""
+        """Whether the rows chosen of a derivative array now determine derivatives badly."""
         sharpness = regularity(Search(self.reduced, t, self.values).leading_matrix(y, yp)[None])[0]
         self.best = max(self.best, sharpness)
         return bool(sharpness < WORN_REGULARITY * self.best)

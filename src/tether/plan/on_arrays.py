@@ -1,4 +1,4 @@
-"""Models of functions of whole arrays: templates that run over many rows."""
+"""Models for functions of whole arrays: templates that run over many rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["OnArrays", "ReducedOnArrays"]
 class OnArrays(AsWritten):
     """A function of whole arrays, run as templates over many rows with their exact Jacobian.
 
-    What is known about it is what is known about a function that is called, and the pattern.
+    Apart from the pattern, no more is known about it than about a function that is called.
     """
 
     reading: Reading
@@ -45,7 +45,7 @@ class OnArrays(AsWritten):
 
     @cached_property
     def sparsity(self) -> Sparsity | None:
-        """Where derivatives stand."""
+        """The patterns of F_y and F_y'."""
         backend = self._backend
         return Sparsity(
             Pattern(self.n, backend.fy), Pattern(self.n, backend.fyp), by_user=False
@@ -58,12 +58,12 @@ class OnArrays(AsWritten):
 
     @property
     def pattern(self) -> Pattern:
-        """Where the entries of F_y and F_y' stand."""
+        """Where F_y and F_y' have entries."""
         return self._plan.pattern
 
     @property
     def switch_times(self) -> SwitchTimes | None:
-        """What turns with time alone."""
+        """When conditions on time alone change."""
         return self._plan.switch_times
 
     def attach(self, state: State) -> None:
@@ -71,23 +71,23 @@ class OnArrays(AsWritten):
         self._backend.attach(state, self.values)
 
     def new_runner(self, values: np.ndarray) -> tuple[Rows, tuple[Places, Places]]:
-        """Return the templates in a memory of their own, and where entries of F_y and F_y' stand.
+        """Return the templates with a memory of their own, and the places of the entries.
 
-        They are written one after the other.
+        The entries of F_y and F_y' are written one after the other.
         """
         runner, backend = self._backend.new(values), self._backend
         runner.place(np.arange(len(backend.fy[0])), np.arange(len(backend.fyp[0])))
         return runner, (backend.fy, backend.fyp)
 
     def freeze(self, sides: np.ndarray, state: State) -> None:
-        """Let the templates that a state runs freeze their conditions on sides of surfaces."""
+        """Freeze the conditions of the templates that a state runs, on sides of their surfaces."""
         assert self.frozen_rows is not None
         self.values = np.append(self.inputs, self.frozen_rows.shifts(sides))
         state.residual_adapter.set_args(self.values)
 
     @property
     def how(self) -> str:
-        """How the equations are run, in words."""
+        """How the equations are evaluated, in words."""
         return f"traced as arrays: {self._templates}{self._without}"
 
     @property
@@ -104,21 +104,21 @@ class OnArrays(AsWritten):
 
     @property
     def calls_back(self) -> bool:
-        """Whether a function of the user's is called in a step, and may have effects."""
+        """Whether steps call a function of the user's, which may have side effects."""
         return self.constraints.called
 
     @property
     def is_current(self) -> bool:
-        """Whether what the residual reads is still what it was when it was traced."""
+        """Whether all that the residual reads is unchanged since it was traced."""
         return is_current(self, self._plan)
 
     def pair(self) -> ArrayPair:
-        """Set the templates of the user's equations beside the function they come from."""
+        """Pair the templates of the user's equations with the function, to be compared."""
         problem = self.problem
         return ArrayPair(self._as_written(), problem.fun, problem.args, problem.fills)
 
     def _as_written(self) -> Rows:
-        """Make what runs the user's equations, with no condition frozen."""
+        """Make a runner of the user's equations, with no condition frozen."""
         return self._backend.new(self._plan.with_shifts(self.inputs))
 
 
@@ -142,12 +142,12 @@ class ReducedOnArrays(OnArrays):
 
     @property
     def determined(self) -> np.ndarray:
-        """Multipliers: a user can only guess them."""
+        """Multipliers: users can only guess them."""
         return self.row_reduction.multipliers
 
     @property
     def how(self) -> str:
-        """How the equations are run, in words."""
+        """How the equations are evaluated, in words."""
         found = self.row_reduction
         kept = counted(found.constraints.n_values, "constraint")
         return (
@@ -156,6 +156,6 @@ class ReducedOnArrays(OnArrays):
         )
 
     def _as_written(self) -> Rows:
-        """Make what runs the user's equations."""
+        """Make a runner of the user's equations."""
         assert self._plan.arrays is not None
         return Rows(self._plan.arrays.table, self.values)

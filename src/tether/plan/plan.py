@@ -1,4 +1,4 @@
-"""Plan: what is known about a function, and the programs that come of it."""
+"""Plan: what is known about a function, and the programs made from it."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "with_rows"]
 
-# For so many values of the inputs it is remembered whether a plan serves them.
-MOST_SERVED = 64
-# Of fewer unknowns functions are traced number by number in no time.
-ENOUGH = 500
-# From so many constraints on their derivatives are stored without zeros.
-MANY_ROWS = 60
+# For so many sets of inputs, it is remembered whether a plan holds for them.
+MAX_REMEMBERED = 64
+# Functions of fewer unknowns are traced number by number, which takes little time.
+ARRAYS_FROM = 500
+# From so many constraints on, their derivatives are stored without zeros.
+SPARSE_FROM_ROWS = 60
 
 NOTHING = np.zeros(0)
 
 
 @dataclass(eq=False)
 class Plan:
-    """What is known about a function, and the programs that come of it."""
+    """What is known about a function, and the programs made from it."""
 
     traced: Trace | None = None
     analysis: Analysis | None = None
@@ -52,25 +52,25 @@ class Plan:
     modes: Modes | None = None       # what the structure depends on ...
     sides: Sides | None = None       # ... and the sides it was made for; None: yet to be chosen
     frozen: Frozen | None = None     # other conditions on unknowns, if there are any
-    slides: tuple[int, ...] = ()     # surfaces of the plan without that the solution stays on
-    source: Trace | None = None      # the function, where other equations were made of it
-    arrays: ArrayTrace | None = None  # of a function of whole arrays, in place of `traced`
-    row_reduction: RowReduction | None = None  # ... what is integrated in its place ...
-    frozen_rows: FrozenRows | None = None      # ... and its conditions on unknowns
+    slides: tuple[int, ...] = ()     # surfaces (of the plan without them) on which it slides
+    source: Trace | None = None      # the function's trace, if `traced` has other equations
+    arrays: ArrayTrace | None = None  # of a function of whole arrays, in place of `traced` ...
+    row_reduction: RowReduction | None = None  # ... the reduced equations to integrate instead ...
+    frozen_rows: FrozenRows | None = None      # ... and the conditions on unknowns
     make_system: Callable[[str, Backend | None], Backend] | None = None
     system: Backend | None = None
     constraints: Backend | None = None
     note: str = ""                   # why there is no program ...
-    sparsity: Sparsity | None = None  # ... and what was seen of the derivatives instead
-    evaluations: int = 0             # in the runs so far
-    looked: bool = False             # for a library from an earlier time
+    sparsity: Sparsity | None = None  # ... and the sparsity found from values instead
+    evaluations: int = 0             # of the system, in the runs so far
+    looked: bool = False             # whether a library compiled earlier was looked for
     ledger: Ledger = field(default_factory=Ledger)
     derivatives: dict[bytes, Any] = field(default_factory=dict)    # programs, by parameters
     _served: dict[bytes, bool] = field(default_factory=dict, repr=False)
 
     @property
     def only_here(self) -> bool:
-        """Whether it was made with the values at hand, not with the structure alone."""
+        """Whether it was made from the current values, not from the structure alone."""
         if self.traced is not None and self.traced.args.fixed:
             return True
         found = self.analysis
@@ -91,7 +91,7 @@ class Plan:
     def _original_alone(self) -> Backend | None:
         try:
             return prepare(self.original.program())
-        except NoProgram:                      # of a branch that this mode is without
+        except NoProgram:                      # because of a branch that this mode does not take
             return None
 
     @cached_property
@@ -109,7 +109,7 @@ class Plan:
 
     @cached_property
     def switch_times(self) -> SwitchTimes | None:
-        """What turns with time in the function; None if nothing does."""
+        """When conditions on time in the function change; None if there are none."""
         if self.arrays is not None:
             timed = self.arrays.timed
             return None if timed is None else SwitchTimes.of(timed)
@@ -119,33 +119,33 @@ class Plan:
         self, fun: Callable[..., Any], args: Sequence[Any], fills: bool = False,
         hidden: np.ndarray = NOTHING,
     ) -> Pair:
-        """Set the program beside the function that it was made of."""
+        """Pair the program with the function that it was made from, to be compared."""
         if self.reduced is self.modes is self.frozen is self.source is None:
             backend = self.system or self.constraints
-        else:                                  # made ready where it will be needed often
+        else:                                  # prepared only if it will be needed often
             backend = self._original_alone if self.ledger.runs > 1 else None
         runner = None if backend is None else backend.new(self.args(args, hidden))
         return Pair(self.original, runner, fun, args, fills, hidden)
 
     @cached_property
     def depends_on_inputs(self) -> bool:
-        """Whether the structure that was found may be another for other inputs."""
+        """Whether the structure found may be different for other inputs."""
         found = self.analysis
         return found is not None and bool(found.given.changing_blocks)
 
     def serves(self, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray) -> bool:
-        """Whether the structure that was found holds for other inputs too, near a point."""
+        """Whether the structure found holds for other inputs too, near a point."""
         found = self.analysis
         assert found is not None
         key = values.tobytes()
         if key not in self._served:
-            if len(self._served) >= MOST_SERVED:
+            if len(self._served) >= MAX_REMEMBERED:
                 self._served.clear()
             self._served[key] = found.given.is_regular_for(values, t, y, yp, found.units)
         return self._served[key]
 
     def with_shifts(self, inputs: np.ndarray) -> np.ndarray:
-        """Add the inputs that freeze conditions: they are left free."""
+        """Append the inputs that freeze conditions, set so that all conditions are free."""
         if self.frozen_rows is not None:
             return np.append(inputs, np.zeros(len(self.frozen_rows.groups)))
         if self.frozen is None:
@@ -153,26 +153,26 @@ class Plan:
         return np.append(inputs, np.zeros(len(self.frozen.surfaces)))
 
     def args(self, args: Sequence[Any], hidden: np.ndarray = NOTHING) -> np.ndarray:
-        """Values of the inputs that a user's function has."""
+        """Values of the inputs of the user's function."""
         found = self.arrays or self.traced
         assert found is not None
         return found.args.flatten(args, hidden)
 
     @cached_property
     def pattern(self) -> Pattern:
-        """Where the entries of F_y and F_y' of the system stand."""
+        """Where F_y and F_y' of the system have entries."""
         assert self.system is not None
         return Pattern(self.system.program.n, self.system.fy, self.system.fyp)
 
     @property
     def _kind(self) -> str:
-        """How the system is run, as a user names it: templates are a program of the machine."""
+        """The backend's name in the options: templates count as programs of the machine."""
         assert self.system is not None
         return "machine" if self.system.name == "rows" else self.system.name
 
     @cached_property
     def _worth_compiling_from(self) -> float:
-        """So many evaluations of the system pay for the compiler."""
+        """The number of evaluations of the system from which on compiling pays."""
         from tether.trace.compile_c import worth_compiling_from  # late, to save time
 
         assert self.system is not None
@@ -180,9 +180,9 @@ class Plan:
         return worth_compiling_from(self.system.program)
 
     def backend(self, wanted: str) -> Backend:
-        """Program of the system; compiled to C when the runs so far say that it pays.
+        """Program of the system; with "auto", compiled to C once the runs so far show that it pays.
 
-        That somebody has compiled it before says so too.
+        A library that was compiled earlier is used at once.
         """
         assert self.system is not None
         assert self.make_system is not None
@@ -197,6 +197,6 @@ class Plan:
 
 
 def with_rows(program: Program, g_y: SparseJacobian) -> Backend:
-    """Prepare a program of values and their derivatives, row by row; a list of those of many."""
-    layout = "rows" if g_y.shape[0] < MANY_ROWS else "list"
+    """Prepare a program of values and derivatives, as full rows if few, as a list if many."""
+    layout = "rows" if g_y.shape[0] < SPARSE_FROM_ROWS else "list"
     return prepare(program, g_y.shape[0], (g_y.rows, g_y.cols), layout=layout)

@@ -1,6 +1,6 @@
 """The shelf: plans are made once and kept under a key of all that the function depends on.
 
-So a fit that calls `solve_dae` thousands of times with other arguments pays for them once.
+A fit that calls `solve_dae` thousands of times with different arguments makes its plan once.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from tether.trace.tracer import TraceFailure
 __all__ = ["InputsRefused", "Shelf", "shelf"]
 
 # Plans are kept up to this number and, together, about this size in bytes ...
-MOST_PLANS = 256
-MOST_BYTES = 2**28
-# ... estimated from the nodes of their expressions: this much for a node and all made of it.
-BYTES_A_NODE = 400
-# Functions that are not to be traced again.
-MOST_REFUSED = 1024
+MAX_PLANS = 256
+MAX_BYTES = 2**28
+# ... estimated from the nodes of their expressions: for a node and all that is made from it.
+BYTES_PER_NODE = 400
+# How many functions that are not to be traced again are remembered.
+MAX_REFUSED = 1024
 
 
 class InputsRefused(TraceFailure):
-    """A function cannot be traced with all of its inputs; with constants it may."""
+    """A function cannot be traced with all of its inputs; it may be with some as constants."""
 
 
 class Shelf:
-    """The plans used last; safe to use from several threads."""
+    """The plans used most recently; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._plans: OrderedDict[tuple, Plan] = OrderedDict()
@@ -50,7 +50,7 @@ class Shelf:
             for place in [place for place in self._plans if place[0] == key]:
                 del self._plans[place]
             self._refused[key] = Plan(note=note)
-            while len(self._refused) > MOST_REFUSED:
+            while len(self._refused) > MAX_REFUSED:
                 self._refused.popitem(last=False)
 
     def find_for(
@@ -61,7 +61,7 @@ class Shelf:
     ) -> tuple[Plan | None, Reading | None]:
         """Return the plan for what a function reads now; None if that cannot be compared.
 
-        Where it cannot be made with the inputs that have changed so far, they are constants.
+        If no plan can be made with the inputs that have changed so far, they become constants.
         """
         while (reading := read()) is not None:
             try:
@@ -71,9 +71,9 @@ class Shelf:
         return None, None
 
     def find(self, key: tuple, make: Callable[[], Plan]) -> Plan:
-        """Return the plan of this key, which begins with that of the function.
+        """Return the plan of this key, whose first entry is the key of the function.
 
-        It is made at the first time.
+        It is made when it is first asked for.
         """
         with self._lock:
             if self._refused and key[0] in self._refused:
@@ -90,22 +90,22 @@ class Shelf:
         return plan
 
     def _make_room(self) -> None:
-        """Give up the plans that were used longest ago; the last one stays, however large."""
+        """Drop the plans used longest ago; the last one stays, however large it is."""
         while len(self._plans) > 1 and (
-            len(self._plans) > MOST_PLANS or _size(self._plans.values()) > MOST_BYTES
+            len(self._plans) > MAX_PLANS or _size(self._plans.values()) > MAX_BYTES
         ):
             self._plans.popitem(last=False)
 
 
 def _size(plans: Iterable[Plan]) -> int:
-    """Memory of plans in bytes, about; those of one function share their expressions."""
+    """Approximate memory of plans in bytes; plans of one function share their expressions."""
     graphs, tables = {}, 0
     for plan in plans:
         if plan.traced is not None:
             graphs[id(plan.traced.graph)] = plan.traced.graph
         elif plan.arrays is not None:
             tables += plan.arrays.table.nbytes
-    return tables + sum(BYTES_A_NODE * len(graph.nodes) for graph in graphs.values())
+    return tables + sum(BYTES_PER_NODE * len(graph.nodes) for graph in graphs.values())
 
 
-shelf = Shelf()                # the one of this process
+shelf = Shelf()                # one for the process

@@ -1,4 +1,4 @@
-"""Derivatives of constraints that are called, without their zeros."""
+"""Sparse derivatives of constraints that are called."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tether.plan.discover import ASIDE, find_entries, groups_of
 __all__ = ["Differences", "GivenMatrices", "see_differences", "see_matrices"]
 
 EPS = np.finfo(float).eps
-# Relative increment of a difference, and the least one, of the largest unknown: math (12).
+# Relative increment of a difference, and the smallest, relative to the largest unknown: math (12).
 ROOT_EPS, FLOOR_EPS = EPS**0.5, EPS**0.75
-# The share of a foretold change that may be missing, and how many times the round-off it may be.
-ROUGH, UNFORESEEN = 1e-5, 1e2
-# Looks for more entries that found none: after so many it is something else that is not foretold.
-MOST_IN_VAIN = 3
+# Allowed error of a predicted change, relative to the change, and in multiples of round-off.
+PREDICTION_ERROR, ROUND_OFF_FACTOR = 1e-5, 1e2
+# After so many fruitless searches for further entries, wrong predictions have another cause.
+MAX_FRUITLESS = 3
 
 Values = Callable[[float, np.ndarray], np.ndarray]
 
@@ -26,9 +26,9 @@ Values = Callable[[float, np.ndarray], np.ndarray]
 class Differences:
     """Derivatives of a function by differences, of many unknowns at once.
 
-    Unknowns that share no value of the function are moved together. Every time one more value,
-    with all unknowns moved, has to be foretold; where it is not, there are entries that were zero
-    before, and they are looked for.
+    Unknowns that share no value of the function are moved together. Each time, the entries must
+    also predict the change when all unknowns are moved at once; if they do not, entries that were
+    zero before are looked for.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Differences:
     count, n : int
         Number of values and of unknowns.
     rows, columns : ndarray
-        Entries that are known.
+        The entries known so far.
     unit : ndarray
         Units of the unknowns.
     """
@@ -47,7 +47,7 @@ class Differences:
         unit: np.ndarray,
     ) -> None:
         self.fun, self.count, self.n, self.unit = fun, count, n, unit
-        self.in_vain = 0
+        self.fruitless = 0
         self._lot = np.random.default_rng(n)
         self._use(rows, columns)
 
@@ -59,20 +59,17 @@ class Differences:
         self.places = np.split(order, first[1:-1])     # of the entries of each group
 
     def values(self, t: float, y: np.ndarray) -> np.ndarray | None:
-        """Return the entries at a point; None where they cannot be found.
-
-        There may be more of them than before.
-        """
+        """Return the entries at a point, maybe more than before; None if they cannot be found."""
         here = self._at(t, y)
         if here is None:
             return None
         found = self._by_groups(t, y, here)
-        if found is None or self.in_vain >= MOST_IN_VAIN or self._foretells(t, y, here, found):
+        if found is None or self.fruitless >= MAX_FRUITLESS or self._predicts(t, y, here, found):
             return found
         return self._by_groups(t, y, here) if self._has_more(t, y) else found
 
     def full(self, t: float, y: np.ndarray) -> np.ndarray:
-        """Return the whole matrix; NaN where it cannot be found."""
+        """Return the whole matrix; NaN if it cannot be found."""
         found = self.values(t, y)
         if found is None:
             return np.full((self.count, self.n), np.nan)
@@ -81,7 +78,7 @@ class Differences:
         return matrix
 
     def _at(self, t: float, y: np.ndarray) -> np.ndarray | None:
-        """Values at a point; None where the function has none."""
+        """Values at a point; None where the function is not defined."""
         try:
             found = np.array(self.fun(t, y.copy()), float).reshape(-1)
         except WrongResult:
@@ -106,7 +103,7 @@ class Differences:
         for group, places in enumerate(self.places):
             mine = self.group_of == group
             if len(places) and not self._move(t, y, here, increments * mine, places, found):
-                # each unknown has a side of its own within the domain
+                # one by one: the domain may allow a different direction for each unknown
                 for j in np.flatnonzero(mine):
                     single = places[self.columns[places] == j]
                     alone = increments * (np.arange(self.n) == j)
@@ -118,7 +115,7 @@ class Differences:
         self, t: float, y: np.ndarray, here: np.ndarray, by: np.ndarray, places: np.ndarray,
         found: np.ndarray,
     ) -> bool:
-        """Fill in some entries by a move to either side; tell whether one has values."""
+        """Fill in some entries by a move in either direction; tell whether one was possible."""
         for moved in (y + by, y - by):
             there = self._at(t, moved)
             if there is not None:
@@ -127,12 +124,12 @@ class Differences:
                 return True
         return False
 
-    def _foretells(self, t: float, y: np.ndarray, here: np.ndarray, found: np.ndarray) -> bool:
-        """Tell whether the entries foretell what a move of all unknowns does."""
+    def _predicts(self, t: float, y: np.ndarray, here: np.ndarray, found: np.ndarray) -> bool:
+        """Tell whether the entries predict the change when all unknowns are moved."""
         move = self._increments(y) * self._lot.uniform(0.5, 1.0, self.n)
         there = self._at(t, y + move)
         if there is None:
-            return True                # nothing is known to be missing
+            return True                # nothing shows that entries are missing
 
         def product(entries: np.ndarray, vector: np.ndarray) -> np.ndarray:
             return np.bincount(self.rows, entries * vector[self.columns], self.count)
@@ -141,22 +138,23 @@ class Differences:
         size = np.abs(found)
         left = np.abs(there - here - product(found, move))
         round_off = EPS * (np.abs(here) + product(size, np.abs(y)))
-        return bool(np.all(left <= ROUGH * product(size, move) + UNFORESEEN * round_off))
+        allowed = PREDICTION_ERROR * product(size, move) + ROUND_OFF_FACTOR * round_off
+        return bool(np.all(left <= allowed))
 
     def _has_more(self, t: float, y: np.ndarray) -> bool:
-        """Look for entries that were zero before; tell whether there are some."""
+        """Look for entries that were zero before; tell whether there are any."""
         seen = find_entries(lambda x: self._at(t, x), y, _sizes(y), self.count)
         if seen is not None:
             rows, columns = _in_one((self.rows, self.columns), seen, self.count)
             if len(rows) > len(self.rows):
                 self._use(rows, columns)
                 return True
-        self.in_vain += 1
+        self.fruitless += 1
         return False
 
 
 class GivenMatrices:
-    """Derivatives by a function of the user's that returns a matrix, sparse or not.
+    """Derivatives from a function of the user's that returns a matrix, sparse or dense.
 
     Parameters
     ----------
@@ -165,7 +163,7 @@ class GivenMatrices:
     count, n : int
         Its size.
     rows, columns : ndarray
-        Entries that are known.
+        The entries known so far.
     """
 
     def __init__(
@@ -177,7 +175,7 @@ class GivenMatrices:
         self._keys = columns * count + rows
 
     def values(self, t: float, y: np.ndarray) -> np.ndarray:
-        """Return the entries at a point; there may be more of them than before."""
+        """Return the entries at a point, maybe more than before."""
         rows, columns, entries = _read(self.jac(t, y), self.count, self.n)
         keys = columns * self.count + rows
         place = np.searchsorted(self._keys, keys)
@@ -194,13 +192,13 @@ class GivenMatrices:
 def see_differences(
     fun: Values, t: float, y: np.ndarray, count: int, unit: np.ndarray
 ) -> Differences | None:
-    """See on which unknowns each value of a function depends; None where that does not help."""
+    """Find on which unknowns each value of a function depends; None if that cannot be found."""
 
     def values(x: np.ndarray) -> np.ndarray | None:
         try:
             with np.errstate(all="ignore"):
                 found = np.array(fun(t, x.copy()), float).reshape(-1)
-        except Exception:              # the run will come to that by itself
+        except Exception:              # the run itself will report it
             return None
         return found if len(found) == count and np.isfinite(found).all() else None
 
@@ -211,16 +209,16 @@ def see_differences(
 def see_matrices(
     jac: Callable[[float, np.ndarray], Any], t: float, y: np.ndarray, count: int
 ) -> GivenMatrices | None:
-    """See where a matrix of the user's has entries; None where it has nothing to tell."""
+    """Find where a Jacobian of the user's has entries; None if that cannot be found."""
     try:
         rows, columns, _ = _read(jac(t, y.copy()), count, len(y))
-    except Exception:                  # the run will come to that by itself
+    except Exception:                  # the run itself will report it
         return None
     return GivenMatrices(jac, count, len(y), *_in_one((rows, columns), (rows, columns), count))
 
 
 def _read(matrix: Any, count: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and values of the entries of a matrix of the user's."""
+    """Rows, columns and values of the entries of a matrix that the user returned."""
     from scipy.sparse import coo_array, issparse  # late, to save time
 
     if not issparse(matrix):
@@ -244,7 +242,7 @@ def _sizes(y: np.ndarray) -> np.ndarray:
 def _in_one(
     one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray], count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the entries of two lists, each once, column by column."""
+    """Merge two lists of entries: rows and columns, each entry once, column by column."""
     keys = np.union1d(*(columns * np.int64(count) + rows for rows, columns in (one, other)))
     columns, rows = np.divmod(keys, count)
     return rows, columns

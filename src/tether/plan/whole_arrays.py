@@ -1,4 +1,4 @@
-"""Whether a function works on whole arrays, which NumPy does faster than a program of numbers."""
+"""Whether a function works on whole arrays: NumPy is then faster than a program of numbers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tether.problem.problem import Problem
 
 __all__ = ["works_on_arrays"]
 
-# Elements of an operation on arrays, on average, from which NumPy is faster.
-LONG = 100
+# Average number of elements per array operation from which on NumPy is faster.
+FASTER_FROM_ELEMENTS = 100
 
 
 class _Counting(np.ndarray):
-    """An array that counts operations, and single numbers that are taken out of it."""
+    """An array that counts operations on it, and single numbers taken out of it."""
 
     calls = 0
     elements = 0
@@ -41,7 +41,7 @@ class _Counting(np.ndarray):
         return (self[k] for k in range(len(self)))
 
     def tolist(self) -> Any:
-        """Return single numbers."""
+        """Return single numbers, which are counted."""
         _Counting.calls += self.size
         return super().tolist()
 
@@ -70,6 +70,6 @@ def works_on_arrays(problem: Problem, t: float, y: np.ndarray, yp: np.ndarray) -
     try:
         with np.errstate(all="ignore"):
             problem.fun(t, *vectors, *out, *problem.args)
-    except Exception:                  # of a place where it has no values: the run will say so
+    except Exception:                  # the run itself will report it
         return False
-    return _Counting.elements >= max(len(y), LONG * _Counting.calls)
+    return _Counting.elements >= max(len(y), FASTER_FROM_ELEMENTS * _Counting.calls)
