@@ -69,7 +69,7 @@ def test_arguments_that_are_one_object():
     def fun(t, y, yp, p, q):
         return [yp[0] + p[0] * y[0] + q[1]]
 
-    with pytest.raises(ValueError, match="p and q are one object"):
+    with pytest.raises(ValueError, match="p and q are the same object"):
         end(fun, ["p"], args=(shared, shared))
     found = end(fun, ["p[0]", "p[1]", "q[0]", "q[1]"], args=(shared, shared.copy()))
     assert found[0] != 0.0

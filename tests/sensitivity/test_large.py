@@ -6,7 +6,7 @@ from support.derivatives import FINE, TIGHT, adjoint_error, differences, largest
 
 from tether import solve_dae, vjp
 from tether.sensitivity import large, slopes
-from tether.sensitivity.slopes import MANY
+from tether.sensitivity.slopes import SPARSE_ABOVE
 
 
 def chain(n):
@@ -39,28 +39,28 @@ def of_chain(n, **options):
 
 def test_both_sides_of_the_switch():
     """The far end of a long chain does not matter for the near one, but for its last link."""
-    few, many = of_chain(MANY - 1), of_chain(MANY + 1)
+    few, many = of_chain(SPARSE_ABOVE - 1), of_chain(SPARSE_ABOVE + 1)
     near = list(range(10))
     assert np.abs(few.sens[:, near] - many.sens[:, near]).max() < 1e-6
     assert np.abs(few.sens[:, -1] - many.sens[:, -1]).max() < 1e-6
 
 
 def test_sparse_matrices_give_what_full_ones_do(monkeypatch):
-    sparse = of_chain(MANY + 1)
+    sparse = of_chain(SPARSE_ABOVE + 1)
     calls = []
-    monkeypatch.setattr(slopes, "MANY", 10 * MANY)
+    monkeypatch.setattr(slopes, "SPARSE_ABOVE", 10 * SPARSE_ABOVE)
     monkeypatch.setattr(large, "forwards", lambda *args: calls.append(args))
-    full = of_chain(MANY + 1)
+    full = of_chain(SPARSE_ABOVE + 1)
     assert not calls
     assert np.allclose(sparse.sens, full.sens, rtol=1e-9, atol=1e-12)
 
 
 def test_functions_that_are_called():
-    traced, called = of_chain(MANY + 1), of_chain(MANY + 1, trace="never")
+    traced, called = of_chain(SPARSE_ABOVE + 1), of_chain(SPARSE_ABOVE + 1, trace="never")
     assert np.abs(traced.sens - called.sens).max() < 1e-6
 
 
-@pytest.mark.parametrize("n", [MANY + 1, 300])
+@pytest.mark.parametrize("n", [SPARSE_ABOVE + 1, 300])
 def test_the_way_back(n):
     fun, y0 = chain(n)
     names = ["k", "g", "y0[0]", "y0[7]", f"y0[{n - 1}]"]  # the last is a guess
@@ -99,7 +99,7 @@ def test_parameters_that_make_fast_oscillations_of_whole_arrays():
 
 def test_an_event_and_a_break():
     """Of a field whose boundary is switched at ts, and which is cut down at a level."""
-    n = MANY + 1
+    n = SPARSE_ABOVE + 1
 
     def fun(t, y, yp, k, ts):
         d = k * (y[:-2] - 2 * y[1:-1] + y[2:])
@@ -122,12 +122,12 @@ def test_an_event_and_a_break():
 
 
 def test_slopes_in_combinations_are_refused():
-    n = MANY + 20
+    n = SPARSE_ABOVE + 20
 
     def fun(t, y, yp, k):
         return [*(yp[i] + yp[i + 1] + k * y[i] for i in range(n - 1)), y[n - 1] - y[0] * k]
 
-    with pytest.raises(ValueError, match="determine slopes only in combinations"):
+    with pytest.raises(ValueError, match="determine only combinations of derivatives"):
         solve_dae(
             fun, (0, 0.1), np.linspace(1, 2, n), args=(1.5,), sensitivity="args", start="quiet"
         )

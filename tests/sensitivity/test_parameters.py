@@ -99,11 +99,11 @@ def test_parameters_that_are_zero():
 
 @pytest.mark.parametrize(("wanted", "error", "words"), [
     (5, TypeError, "must be 'args', 'y0', 'all' or a list of names, got int"),
-    ([3], TypeError, "must be a list of names, but 3 is one of them"),
+    ([3], TypeError, "must be a list of names, but it contains 3"),
     ([], ValueError, "an empty list"),
     (["k", "k"], ValueError, "names 'k' twice"),
     (["args", "k"], ValueError, "names 'k' twice"),
-    (["all"], ValueError, "'all' stands alone"),
+    (["all"], ValueError, "'all' must be passed alone"),
     ("kk", ValueError, "no parameter 'kk'; did you mean 'k'?"),
     ("velocity", ValueError, "no parameter 'velocity'; there are k, c, y0"),
     (["y0[7]"], ValueError, "'y0[7]', but there are 2 unknowns"),
@@ -118,7 +118,7 @@ def test_wrong_names(wanted, error, words):
 
 
 @pytest.mark.parametrize(("value", "words"), [
-    (1, "k is 1, an integer, and integers serve as sizes and indices; pass 1.0"),
+    (1, "k is 1, an integer, and integers are taken for sizes and indices; pass 1.0"),
     (True, "k is True, an integer"),
     ("x", "k is a str, in which there are no floats"),
     (np.array([1, 2]), "k is an array of integers; pass it as an array of floats"),

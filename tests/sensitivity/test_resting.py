@@ -96,11 +96,11 @@ def test_a_state_that_is_changed_by_round_off_has_no_derivative():
 
 
 def test_a_state_that_is_changed_where_friction_lets_go():
-    """Right there nothing says to which side the block goes, and its acceleration jumps."""
+    """Right there nothing determines to which side the block goes, and its acceleration jumps."""
     again = event(scaled, lambda t, y, yp, *args: [y[0], y[1]])
     run = {"args": ARGS, "events": again, "rtol": 1e-9, "atol": 1e-11}
     sol = solve_dae(sliding, (0, 3), [0.0, 0.2], **run)
     if len(sol.t_events[0]) < 3:
         pytest.skip("no event where friction lets go")
-    with pytest.raises(ValueError, match="nothing says to which side"):
+    with pytest.raises(ValueError, match="nothing determines to which side"):
         solve_dae(sliding, (0, 3), [0.0, 0.2], sensitivity="args", **run)

@@ -160,7 +160,7 @@ def test_form_2_is_refused():
         return [yp[0] + k * y[1], y[0] - np.sin(k * t)]
 
     for options in ({"form": "given"}, {"form": 2}, {"trace": "never"}, {"var_index": [1, 2]}):
-        with pytest.raises(ValueError, match="differentiated where they are reduced"):
+        with pytest.raises(ValueError, match="differentiated when they are reduced"):
             solve_dae(
                 fun, (0, 1), [0.0, -1.0], args=(0.7,), sensitivity="args", **QUIET, **options
             )

@@ -1,7 +1,8 @@
-"""Go through a taped run backwards: what scalars depend on any number of parameters.
+"""Sweep a taped run backwards: derivatives of scalars with respect to any number of parameters.
 
-The transposed of every map that the run went through is applied in the opposite order, so that
-the result is that of `forward.py` up to round-off, math (38).
+The transpose of every map in the run is applied in the opposite order, so that the result agrees
+with that of `forward.py` up to round-off, math (38). A variable `of_x` or `x_bar` is the adjoint of
+x: the derivative of the scalars with respect to it.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ __all__ = ["Seed", "backwards"]
 
 @dataclass(frozen=True, eq=False)
 class Seed:
-    """What scalars depend on: a combination of points of a leg, and its weights in them."""
+    """A combination of points of a leg on which scalars depend, and its weights in them."""
 
     leg: int
     row: int
     shares: np.ndarray
-    weights: np.ndarray                        # (scalars, as many unknowns as have a say)
+    weights: np.ndarray                        # (scalars, the first unknowns)
 
 
 def backwards(sweep: Sweep, seeds: Sequence[Seed], gradient: np.ndarray) -> np.ndarray:
-    """Add to a gradient what scalars depend on parameters by way of the solution.
+    """Add to a gradient the part that comes from the solution.
 
     Parameters
     ----------
     sweep : Sweep
         The run.
     seeds : sequence of Seed
-        What the scalars depend on.
+        How the scalars depend on the solution.
     gradient : ndarray, shape (scalars, parameters)
-        What they depend on parameters otherwise.
+        Their derivatives with respect to the parameters at a fixed solution.
     """
     lines = len(gradient)
     waiting: list[list[Seed]] = [[] for _ in sweep.paths]
@@ -49,7 +50,7 @@ def backwards(sweep: Sweep, seeds: Sequence[Seed], gradient: np.ndarray) -> np.n
         count = path.linear.n_invariants
         if of_references.shape[1] != count:
             of_references = np.zeros((lines, count))
-        bar = np.zeros((PAST, lines, path.linear.n))   # of the last points that were looked at
+        bar = np.zeros((PAST, lines, path.linear.n))   # adjoints of the last points before a chunk
         for first, last in reversed(sweep.chunks(path)):
             part = sweep.slopes(path, first, last)
             whole = np.zeros((PAST + last - first, lines, path.linear.n))
@@ -71,7 +72,7 @@ def backwards(sweep: Sweep, seeds: Sequence[Seed], gradient: np.ndarray) -> np.n
 
 
 def _sow(waiting: list[Seed], whole: np.ndarray, first: int, last: int) -> None:
-    """Add the seeds of rows after `first` up to `last`, which is the last of `whole`."""
+    """Add the seeds of rows after `first`, up to `last`, which is the last row of `whole`."""
     while waiting and waiting[-1].row > first:
         seed = waiting.pop()
         for j, share in enumerate(seed.shares):
@@ -83,9 +84,10 @@ def _leave(
     sweep: Sweep, number: int, path: Path, bar: np.ndarray, of_time: np.ndarray,
     waiting: list[list[Seed]], gradient: np.ndarray,
 ) -> np.ndarray:
-    """Take what depends on the begin of a leg back to the one before, or to the start.
+    """Take adjoints from the beginning of a leg back to the leg before, or to the start.
 
-    `of_time` depends on the time of the begin; what depends on that of the one before is returned.
+    `of_time` is the adjoint of the time at which the leg begins; that of the leg before is
+    returned.
     """
     past, before = bar[: PAST - 1].copy(), waiting[number - 1]
     if number > 0:

@@ -1,4 +1,4 @@
-"""What cannot be differentiated, in words: said before a derivative would be wrong."""
+"""Refuse what cannot be differentiated, before a derivative would be wrong."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tether.trace.reading import Reading, read_function, want_inputs
 
 __all__ = ["check_model", "check_not_changed", "check_outside", "reading_of"]
 
-# Of more unknowns a function that is called is not differentiated: its matrices would be full.
-MOST_CALLED = 1500
+# A function that is called is not differentiated for more unknowns: its matrices would be full.
+MAX_CALLED_UNKNOWNS = 1500
 
 
 def check_model(model: Model, start: Start, parameters: Parameters, lowest_order: int) -> None:
     """Refuse a model whose runs cannot be differentiated."""
     if start.pencil is not None or lowest_order > 1:
         raise ValueError(
-            "sensitivity: equations of index 2 or 3 are differentiated where they are reduced, not "
+            "sensitivity: equations of index 2 or 3 are differentiated when they are reduced, not "
             "as they are written; pass form='auto' and a function that can be traced (sol.how says "
-            "what stands in the way)"
+            "what prevents it)"
         )
     if isinstance(model, ReducedOnArrays):
         raise ValueError(
@@ -40,22 +40,22 @@ def check_model(model: Model, start: Start, parameters: Parameters, lowest_order
         name = parameters.names[parameters.of_inputs[0]]
         raise ValueError(
             f"sensitivity: there is no derivative by {name}, because the function needs floats of "
-            f"args as plain numbers: {'; '.join(traced.notes)}. Pass what serves as a size, an "
-            "index or a choice as an integer, or outside of args"
+            f"args as plain numbers: {'; '.join(traced.notes)}. Pass sizes, indices and choices as "
+            "integers, or outside of args"
         )
 
 
 def _check_called(model: Model, parameters: Parameters) -> None:
     if parameters.hidden:
         raise ValueError(
-            f"sensitivity: the function is called, not traced, and what it reads as "
-            f"{parameters.hidden[0]} cannot be varied then; pass it in args"
+            f"sensitivity: the function is called, not traced, so {parameters.hidden[0]}, which it "
+            "reads outside of args, cannot be varied; pass it in args"
         )
-    if model.size > MOST_CALLED:
+    if model.size > MAX_CALLED_UNKNOWNS:
         raise ValueError(
             f"sensitivity: the function is called, not traced, and has {model.size} unknowns, more "
-            f"than {MOST_CALLED}; sol.how of a run without sensitivity= says what stands in the "
-            "way of a trace"
+            f"than {MAX_CALLED_UNKNOWNS}; sol.how of a run without sensitivity= says what prevents "
+            "a trace"
         )
 
 
@@ -64,7 +64,8 @@ def check_outside(
 ) -> None:
     """Refuse parameters outside of args that other functions of the user's read as well.
 
-    `functions` are named, with whether they take y'; only args are varied in them.
+    `functions` are triples: a name, the function, and whether it takes y'. In these functions only
+    args are varied.
     """
     if not parameters.hidden:
         return
@@ -82,7 +83,7 @@ def check_outside(
 def _places(
     fun: Callable[..., Any], n: int, args: tuple, fills: bool, names: tuple[str, ...] | None
 ) -> set[Any]:
-    """Where floats lie that a function reads: those of these names, or all."""
+    """Return where the floats lie that a function reads: those of the given names, or all."""
     want_inputs(fun, n, args, fills)
     reading = read_function(fun, n, args, fills)
     places = None if reading is None else reading.places()
@@ -102,7 +103,7 @@ def reading_of(parameters: Parameters, n: int) -> Reading | None:
 
 
 def check_not_changed(before: Reading | None, after: Reading | None) -> None:
-    """Refuse a run on whose way somebody has changed floats that the residual reads."""
+    """Refuse a run during which floats that the residual reads were changed."""
     if before is None or after is None or before.floats_are_those_of(after):
         return
     raise ValueError(
@@ -113,6 +114,6 @@ def check_not_changed(before: Reading | None, after: Reading | None) -> None:
 
 
 def is_same(first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether a function that was called again has given the same values."""
+    """Whether two calls of a function gave the same values."""
     size = np.maximum(np.abs(first), np.abs(second))
     return bool(np.all(np.abs(first - second) <= 1e-9 * size + 1e-300))

@@ -1,4 +1,4 @@
-"""What a run with derivatives returns: tangents at its points, between them, and at events."""
+"""Collect the derivatives of a run: at its points, between them, and at events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tether.sensitivity.checks import check_model, check_not_changed, check_outs
 from tether.sensitivity.forward import RowTarget, forwards
 from tether.sensitivity.later import Later
 from tether.sensitivity.parameters import Parameters, find_parameters
-from tether.sensitivity.passage import AT_ONCE, Crossing, Moment, crossing_of_event
+from tether.sensitivity.passage import SIMULTANEOUS, Crossing, Moment, crossing_of_event
 from tether.sensitivity.resolution import Resolution, is_at_rest
 from tether.sensitivity.route import PAST
 from tether.sensitivity.sweep import Along, Output, Sweep
@@ -33,27 +33,27 @@ __all__ = [
 ]
 
 ONE = np.ones(1)
-# So often a run is repeated with shorter steps.
-MOST_ROUNDS = 4
-# Of the largest error: what is left of it when the run has been repeated.
-FALLS = 0.7
+# How often a run is repeated with shorter steps at most.
+MAX_REPEATS = 4
+# A run is only repeated again if the last repetition reduced the largest error to this share of it.
+WORTHWHILE_REDUCTION = 0.7
 
 
 @dataclass(frozen=True, eq=False)
 class Sensitivities:
-    """Derivatives of a solution by parameters.
+    """Derivatives of a solution with respect to parameters.
 
     Attributes
     ----------
     names : tuple of str
         The parameters.
     values : ndarray, shape (parameters, n, nt)
-        dy/dp at the times of the solution, at fixed times.
+        dy/dp at the times of the solution, with the times held fixed.
     t_events : list of ndarray or None
-        Of every event, derivatives of its times: one row per occurrence, one column per parameter.
+        For every event, derivatives of its times: one row per occurrence, one column per parameter.
     y_events : list of ndarray or None
-        ... and of the values there, which includes that the time changes: (occurrences, parameters,
-        n).
+        For every event, total derivatives of the values there, which include the change of the
+        time: (occurrences, parameters, n).
     between : Interpolant or None
         dy/dp between the points.
     quadratures : ndarray, shape (parameters, m, nt), or None
@@ -77,7 +77,7 @@ class Sensitivities:
 
 
 class Derivatives(Tape):
-    """The tape of a run, and by what it is differentiated when it is over."""
+    """The tape of a run, and the parameters of the derivatives taken when it is over."""
 
     def __init__(
         self, parameters: Parameters, later: Later | None, others: bool, n: int, settings: Options
@@ -87,12 +87,12 @@ class Derivatives(Tape):
         self._resolution = Resolution(
             *settings.tolerances(n), parameters.sizes, tested=settings.sensitivity_test
         )
-        self._rounds, self._worst = 0, np.inf  # the largest error of the run before
-        self._others = others                  # whether code of the user's runs on the way
+        self._repeats, self._worst = 0, np.inf  # repetitions so far, largest error before the last
+        self._others = others                  # whether other code of the user's runs on the way
         self._reading: Reading | None = None
 
     def begun(self, state: State, start: Start) -> None:
-        """Take notice of a begin, and refuse what cannot be differentiated."""
+        """Note where a leg begins, and refuse what cannot be differentiated."""
         if not self.legs and (self._others or self.run.model.plan is None):
             self._reading = reading_of(self.parameters, self.run.n)
         if start.success:
@@ -100,7 +100,7 @@ class Derivatives(Tape):
         super().begun(state, start)
 
     def differentiate(self, events: list[Event], dense_output: bool) -> Sensitivities | None:
-        """Go through the run forwards and return the derivatives, unless that is done later."""
+        """Sweep the run forwards and return the derivatives, unless that is done later."""
         assert self.record is not None
         if not self.legs or not self.legs[0].begin.start.success:
             return self._nothing()
@@ -110,7 +110,7 @@ class Derivatives(Tape):
         look = self._resolution
         look.begin()
         if look.limited or is_at_rest(sweep.paths, look.rtol, look.atol):
-            self._look_along(sweep)            # the same in both directions
+            self._look_along(sweep)            # before both forward and backward sweeps
         if self.later is None:
             return collect(sweep, dense_output, look if look.tested else None)
         self.later.sweep = sweep
@@ -119,7 +119,7 @@ class Derivatives(Tape):
         return None
 
     def _nothing(self) -> Sensitivities | None:
-        """Return the derivatives of a run that has not begun: there are none."""
+        """Return the derivatives of a run that never began: none, or NaN."""
         assert self.record is not None
         if self.later is not None:
             return None
@@ -129,7 +129,7 @@ class Derivatives(Tape):
         return Sensitivities(self.parameters.names, np.full(shape, np.nan), None, None, None)
 
     def _look_along(self, sweep: Sweep, tested: bool = False) -> None:
-        """Look at the tangent by a combination of the parameters that none drops out of."""
+        """Check the steps for one tangent, along a direction to which all parameters contribute."""
         count = len(self.parameters)
         direction = self._resolution.sizes * np.where(np.arange(count) % 2, -1.0, 1.0)
         direction *= 1.0 + 0.5 * np.sin(np.arange(count))
@@ -138,17 +138,17 @@ class Derivatives(Tape):
         self._resolution.take(look)
 
     def tightened(self, settings: Options) -> Options | None:
-        """Return the settings for another run, if its steps are to be shorter."""
+        """Return the settings for another run, if its steps must be shorter; else None."""
         look, step = self._resolution, self._resolution.wanted_step
-        if self._rounds == MOST_ROUNDS or (step is None and not look.worst > 1.0):
+        if self._repeats == MAX_REPEATS or (step is None and not look.worst > 1.0):
             return None
-        self._rounds += 1
+        self._repeats += 1
         if step is not None:                   # tolerances do not matter to a solution at rest
             look.limited = True
             step = min(step, settings.max_step)
             return replace(settings, max_step=step, first_step=step)
-        if not look.worst < FALLS * self._worst:
-            return None                        # shorter steps are no use, as with round-off
+        if not look.worst < WORTHWHILE_REDUCTION * self._worst:
+            return None                        # shorter steps do not help, as with round-off
         self._worst, self.ceilings = look.worst, look.ceilings(self.ceilings)
         return settings
 
@@ -179,7 +179,7 @@ def taped(
     sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None,
     events: Sequence[Event], called_back: bool, settings: Options,
 ) -> Derivatives:
-    """Make the tape of a run whose derivatives are wanted; what has none is refused at once."""
+    """Make the tape of a run whose derivatives are wanted; refuse what has none at once."""
     later = sensitivity if isinstance(sensitivity, Later) else None
     wanted = sensitivity if later is None else later.wanted
     parameters = find_parameters(wanted, problem, n, variables)
@@ -190,14 +190,14 @@ def taped(
         *(("a constraint or an invariant", item.fun, False)
           for item in (*problem.constraints, *problem.invariants)),
     ])
-    others = called_back or bool(applies)      # may change what the equations read
+    others = called_back or bool(applies)      # these may change what the equations read
     return Derivatives(parameters, later, others, n + problem.n_quadratures, settings)
 
 
 def collect(
     sweep: Sweep, dense_output: bool, resolution: Resolution | None = None
 ) -> Sensitivities:
-    """Go through a taped run forwards and return the derivatives."""
+    """Sweep a taped run forwards and return the derivatives."""
     record, n = sweep.record, sweep.n
     outputs = [] if record.t_eval is None else outputs_at(sweep, record.outputs()[0])
     count = len(outputs)
@@ -238,7 +238,7 @@ def collect(
 def _of_events(
     happened: list[list[Occurrence]], found: np.ndarray, sweep: Sweep
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return derivatives of the times of events and of the values there, from those of outputs."""
+    """Return derivatives of the times of events and of the values there, from the outputs'."""
     times, values, first = [], [], 0
     for event in happened:
         t = np.zeros((len(event), len(sweep.parameters)))
@@ -258,7 +258,7 @@ def _of_events(
 
 
 def outputs_at(sweep: Sweep, times: np.ndarray) -> list[Output]:
-    """Say how the values at output times depend on the points of the legs."""
+    """Return how the values at output times depend on the points of the legs."""
     paths = sweep.paths
     ends = np.array([path.leg.begin.t for path in paths[1:]])
     direction = 1.0 if paths[-1].t[-1] >= paths[0].t[PAST] else -1.0
@@ -278,16 +278,16 @@ def outputs_at(sweep: Sweep, times: np.ndarray) -> list[Output]:
 
 
 class RowOutputs(Sequence[Output]):
-    """How the rows of a record depend on the points of the legs, each made when it is asked for.
+    """How the rows of a record depend on the points of the legs, found when it is asked for.
 
-    Where the state was changed several times at once, what lies in between is not followed.
+    Where the state was changed several times at one time, values in between are left out.
 
     Attributes
     ----------
     cuts : dict
-        Rows at which steps were cut, and what they are.
+        Rows at which steps were cut, with their outputs.
     places : list of ndarray
-        For the points of every leg, beginning with its begin, their rows; -1 for none.
+        For the points of every leg, from its beginning on, their rows; -1 for none.
     """
 
     def __init__(self, sweep: Sweep) -> None:
@@ -297,7 +297,7 @@ class RowOutputs(Sequence[Output]):
         self._leg, self._row = np.zeros((2, before[-1]), int)
         self.cuts: dict[int, Output] = {}
         self.places = [np.full(path.steps + 1, -1) for path in sweep.paths]
-        taken: set[int] = set()                # rows that are begins of legs before
+        taken: set[int] = set()                # rows at which earlier legs begin
         for number, path in enumerate(sweep.paths):
             leg = path.leg
             if leg.first < 0:
@@ -322,7 +322,7 @@ class RowOutputs(Sequence[Output]):
         return len(self._leg)
 
     def __getitem__(self, k: Any) -> Any:
-        """Return how a row depends on points."""
+        """Return how a row depends on the points."""
         if k in self.cuts:
             return self.cuts[k]
         return Output(int(self._leg[k]), int(self._row[k]), ONE)
@@ -348,13 +348,13 @@ class Occurrence:
     Attributes
     ----------
     output : Output
-        The values there: before the event, or behind another one that set it off.
+        The values there: before the event, or after another event that set it off.
     slope : ndarray
         y' there.
     leg, moment : int, Moment or None
-        The end of the leg whose solution decides about the time; None: it was zero at the start.
+        The end of the leg whose solution determines the time; None if the event was at the start.
     crossing : Crossing or None
-        How it does; None where the time has no derivative.
+        How the time depends on it; None where the time has no derivative.
     """
 
     output: Output
@@ -365,16 +365,16 @@ class Occurrence:
 
     @property
     def outputs(self) -> list[Output]:
-        """What has to be known of the solution: the values, and what decides about the time."""
+        """The outputs needed: the values, and those on which the time depends."""
         if self.moment is None or self.crossing is None:
             return [self.output]
         return [self.output, Output(self.leg, self.moment.row, self.moment.shares)]
 
 
 def _time_of_begin(sweep: Sweep, t: float) -> float:
-    """Return the time of the first leg that begins when an event happens, or that of the event."""
+    """Return the time of the first leg that begins at an event, or the event's own time."""
     begins = (path.leg.begin.t for path in sweep.paths[1:])
-    return next((begin for begin in begins if abs(t - begin) <= AT_ONCE * abs(t)), t)
+    return next((begin for begin in begins if abs(t - begin) <= SIMULTANEOUS * abs(t)), t)
 
 
 def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
@@ -392,13 +392,13 @@ def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
         following = sweep.paths[leg + 1].leg if leg + 1 < len(sweep.paths) else None
         if following is not None and following.happening and following.happening.t == time:
             moment = Moment(path, time, path.steps)
-            crossing = sweep.passages[leg].crossing    # all that happens there does so at once
+            crossing = sweep.passages[leg].crossing    # all events there happen at one time
             start = following.begin.start
             if not np.array_equal(y, following.happening.y[: sweep.n]) and np.array_equal(
                 y, start.y[: sweep.n]
             ):
-                behind = Output(leg + 1, 0, ONE)
-                found.append(Occurrence(behind, start.yp[: sweep.n], leg, moment, crossing))
+                after = Output(leg + 1, 0, ONE)
+                found.append(Occurrence(after, start.yp[: sweep.n], leg, moment, crossing))
                 continue
         else:
             crossing = crossing_of_event(sweep.function(event.fun, 1), moment, sweep.n)

@@ -1,7 +1,7 @@
-"""Whether a Jacobian that a user has given is exact, or only near the derivative.
+"""Whether a Jacobian given by the user is exact, or only an approximation.
 
-An approximation serves for the iterations of a run, but derivatives of a solution made with it
-are wrong.
+An approximation is good enough for the iterations of a run, but it makes derivatives of the
+solution wrong.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import numpy as np
 
 from tether.sensitivity.differences import NotSmooth, central
 
-__all__ = ["EVERY", "refuse_inexact"]
+__all__ = ["CHECK_EVERY", "refuse_inexact"]
 
-# Relative: a Jacobian and a difference that differ by more are not the same.
-EXACT = 1e-5
-# Of so many points one is looked at.
-EVERY = 8
+# Largest relative difference between an exact Jacobian and difference quotients.
+EXACTNESS_TOLERANCE = 1e-5
+# One of so many points is checked.
+CHECK_EVERY = 8
 
 
 def refuse_inexact(
     what: str, t: float, fun: Callable[..., np.ndarray], points: list[np.ndarray],
     matrices: list[np.ndarray],
 ) -> None:
-    """Compare the derivative of `fun(*points)` along one direction with what the matrices say.
+    """Compare the derivative of `fun(*points)` along one direction with that by the matrices.
 
     Examples
     --------
@@ -42,16 +42,16 @@ def refuse_inexact(
     terms = np.asarray(sum(np.abs(matrix) @ np.abs(v) for matrix, v in pairs))
     try:
         found = central(along, 1.0, terms)
-    except NotSmooth:                          # right at a kink
+    except NotSmooth:                          # exactly at a kink
         return
-    wrong = np.abs(found - said) > EXACT * (terms + np.abs(found))
+    wrong = np.abs(found - said) > EXACTNESS_TOLERANCE * (terms + np.abs(found))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(
             f"sensitivity: {what} is not the derivative of its function at t = {t:.6g}: along some "
             f"direction value {row} changes by {found[row]:.6g}, and {what} says {said[row]:.6g}. "
-            "An approximation serves for a run, but not for its derivatives: correct it, or leave "
-            "it out"
+            "An approximation is good enough for a run, but not for its derivatives: correct it, "
+            "or leave it out"
         )
 
 

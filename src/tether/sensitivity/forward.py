@@ -1,4 +1,4 @@
-"""Go through a taped run forwards: tangents of the solution by all parameters at once."""
+"""Sweep a taped run forwards: tangents (dy/dp) for all parameters at once."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["RowTarget", "forwards"]
 
 @dataclass(eq=False)
 class RowTarget:
-    """Rows that are filled with the tangents at the points of a run.
+    """Rows to be filled with the tangents at the points of a run.
 
     Attributes
     ----------
     values : ndarray, shape (rows, n, parameters)
         The tangents.
     places : list of ndarray
-        For the points of every leg, beginning with its begin, the row that gets them; -1 for none.
+        For the points of every leg, from its beginning on, their rows; -1 for none.
     """
 
     values: np.ndarray
@@ -33,11 +33,11 @@ class RowTarget:
 
 @dataclass(eq=False)
 class _Window:
-    """Tangents at some points of a leg: rows, the last of which is point number `last`."""
+    """Tangents at some consecutive points of a leg, the last of which has the number `last`."""
 
     s: np.ndarray                              # (rows, n, parameters)
     last: int
-    shift: np.ndarray                          # tangents of the time at which the leg begins
+    shift: np.ndarray                          # derivatives of the time at which the leg begins
 
     def points(self, row: int, count: int) -> np.ndarray:
         """Return the tangents from a row on backwards: (count, parameters, n)."""
@@ -47,7 +47,7 @@ class _Window:
 
 @dataclass(eq=False)
 class _Wanted:
-    """Outputs of one leg in the order of their rows."""
+    """Outputs of one leg, in the order of their rows."""
 
     numbers: list[int] = field(default_factory=list)
     done: int = 0
@@ -66,9 +66,9 @@ def forwards(
     outputs : sequence of Output
         Combinations of its points.
     target : RowTarget, optional
-        What gets the tangents at the points themselves.
+        Is filled with the tangents at the points themselves.
     resolution : Resolution, optional
-        What looks at whether the steps are short enough.
+        Checks whether the steps are short enough.
     """
     n, n_parameters = sweep.n, len(sweep.parameters)
     most = max((sweep.paths[output.leg].linear.n for output in outputs), default=n)
@@ -102,7 +102,7 @@ def forwards(
                 resolution.look(path, s, changes, first, last)
             if target is not None and places is not None:
                 into = places[first + 1 : last + 1]
-                kept = int(np.count_nonzero(into >= 0))        # all but a last one that was cut
+                kept = int(np.count_nonzero(into >= 0))        # all but the last, if it was cut
                 if kept:
                     target.values[into[0] : into[0] + kept] = s[PAST : PAST + kept, :n]
             _collect(window, outputs, wanted[number], found)
@@ -124,9 +124,9 @@ def _collect(
 
 
 def _begin(sweep: Sweep | Along, number: int, path: Path, before: _Window | None) -> _Window:
-    """Find the tangents where a leg begins, and of the points that it takes for its past."""
+    """Find the tangents where a leg begins, and those of the points used as its past."""
     n_parameters = len(sweep.parameters)
-    s = np.zeros((PAST, path.linear.n, n_parameters))      # the begin, and PAST - 1 before
+    s = np.zeros((PAST, path.linear.n, n_parameters))      # PAST - 1 points, then the first
     past: list[np.ndarray] = []
     shift = np.zeros(n_parameters)
     if before is None:
@@ -149,7 +149,7 @@ def _begin(sweep: Sweep | Along, number: int, path: Path, before: _Window | None
 
 
 def _compared(slopes: Slopes, references: np.ndarray) -> Slopes:
-    """Compare invariants with values that depend on parameters themselves."""
+    """Account for reference values of invariants that depend on the parameters."""
     m, count = slopes.m, references.shape[1]
     rows, columns = divmod(slopes.places[4], max(m, 1))
     inside = columns >= m - count

@@ -1,6 +1,6 @@
-"""Derivatives of event functions and of what events make of the state.
+"""Derivatives of event functions, and of functions by which events change the state.
 
-Exact where the function can be traced, which also does not call it; by differences where not.
+They are exact, without calling the function, where it can be traced, and differences where not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FunctionSlopes:
 
 
 def then(first: FunctionSlopes, second: FunctionSlopes) -> FunctionSlopes:
-    """Let a function change what another one has made of the values."""
+    """Apply a function to the values returned by another (chain rule)."""
     by = second.by_values
     return FunctionSlopes(
         second.value, by @ first.by_values, by @ first.by_slopes + second.by_slopes,
@@ -43,7 +43,7 @@ def then(first: FunctionSlopes, second: FunctionSlopes) -> FunctionSlopes:
 
 
 class UserFunction:
-    """A function (t, y, yp, *args) of n unknowns with a number of values, and its derivatives."""
+    """A function (t, y, yp, *args) of n unknowns with `size` values, and its derivatives."""
 
     def __init__(
         self, fun: Callable[..., Any], n: int, size: int, parameters: Parameters
@@ -52,7 +52,7 @@ class UserFunction:
 
     @property
     def name(self) -> str:
-        """What the function is called."""
+        """Name of the function."""
         return str(getattr(self._fun, "__name__", type(self._fun).__name__))
 
     def at(self, t: float, y: np.ndarray, yp: np.ndarray) -> FunctionSlopes:
@@ -74,7 +74,7 @@ class UserFunction:
 
     @cached_property
     def _program(self) -> tuple[Program, tuple[Any, Any], np.ndarray] | None:
-        """Program of values and derivatives, where they stand, and its inputs; None if called."""
+        """Program of values and derivatives, their places, its inputs; None if called."""
         args, n = self._parameters.problem.args, self._n
         try:
             traced: Trace = trace(self._listed, n, args, size=self._size)
@@ -105,7 +105,7 @@ class UserFunction:
     def _by_differences(self, t: float, y: np.ndarray, yp: np.ndarray) -> FunctionSlopes:
         try:
             return self._differences(t, y, yp, 0.0)
-        except NotSmooth:                      # or an event function, whose terms cancel
+        except NotSmooth:                      # or the terms cancel, as in an event function
             found = self._differences(t, y, yp, np.inf)
             terms = (
                 np.abs(found.by_values) @ np.abs(y) + np.abs(found.by_slopes) @ np.abs(yp)

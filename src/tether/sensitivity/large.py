@@ -1,4 +1,4 @@
-"""Steps and starts of systems with many unknowns by sparse matrices; `replay` is for few."""
+"""Sweeps of systems with many unknowns, by sparse matrices; `replay` serves for few unknowns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["LargeStart", "backwards", "forwards"]
 
 
 class _Steps:
-    """The matrices of some steps, one after the other."""
+    """The matrices of some steps."""
 
     def __init__(self, slopes: Slopes) -> None:
         self.slopes = slopes
@@ -37,7 +37,7 @@ class _Steps:
         return csr_array(coo_array((values, self._rows[which]), self._shapes[which]))
 
     def at(self, step: int, c: float) -> _Step:
-        """Return what a step needs, with the factors of F_y + c F_y'."""
+        """Return the matrices of a step, and the factors of F_y + c F_y'."""
         fy, fyp, fp, gy, gp = (self.matrix(which, step) for which in range(5))
         factors = splu(csc_array(fy + c * fyp))
         scale = self.slopes.scale[step] if self.slopes.m else None
@@ -66,14 +66,14 @@ class _Step:
         return np.linalg.lstsq(self._products, right, rcond=1e-14)[0]
 
     def project(self, s: np.ndarray) -> np.ndarray:
-        """Project tangents, one column for each parameter."""
+        """Project tangents, one column per parameter."""
         if self.scale is None:
             return s
         left = self.gy @ s + self.gp.toarray().T
         return s - self.scale[:, None] * (self._rows.T @ self._solve(left))
 
     def project_back(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Apply the transposed projection; return also what comes from the constraints."""
+        """Apply the transposed projection; return also the adjoints of the constraints."""
         if self.scale is None:
             return b, np.zeros((0, b.shape[1]))
         pull = self._solve(self._rows @ (self.scale[:, None] * b))
@@ -88,12 +88,12 @@ def forwards(
     slopes: Slopes, c: np.ndarray, s: np.ndarray, first: int, predictor: np.ndarray,
     changes: np.ndarray,
 ) -> None:
-    """As `replay.forwards`: one line per unknown, one number per parameter in it."""
+    """Do what `replay.forwards` does; `s[k]` has one row per unknown, one column per parameter."""
     steps = _Steps(slopes)
     for step in range(len(slopes.values)):
         row, here = first + step, steps.at(step, c[step, 0])
         past = sum(x * s[row - k] for k, x in _coefficients(c[step]))
-        # as in the core, what the tangents change by is solved for
+        # as in the core, the change of the tangents is what is solved for
         c0, old = c[step, 0], s[row - 1]
         right = here.fp.toarray().T + here.fyp @ (past + c0 * old) + here.fy @ old
         s[row] = here.project(old - here.factors.solve(right))
@@ -106,7 +106,7 @@ def backwards(
     slopes: Slopes, c: np.ndarray, s: np.ndarray, first: int, gradient: np.ndarray,
     pull: np.ndarray,
 ) -> None:
-    """As `replay.backwards`: one line per scalar, one number per unknown in it."""
+    """Do what `replay.backwards` does; `s[k]` has one row per scalar, one column per unknown."""
     steps = _Steps(slopes)
     for step in range(len(slopes.values) - 1, -1, -1):
         row, here = first + step, steps.at(step, c[step, 0])
@@ -124,9 +124,9 @@ def backwards(
 
 
 class LargeStart:
-    """How consistent values of a system of index 0 or 1 depend on what they were made from.
+    """How consistent values of a system of index 0 or 1 depend on the values given.
 
-    Unknowns without a derivative are determined by the others; see `starts.StartMap`.
+    Algebraic unknowns are determined by the others; see `starts.StartMap`.
     """
 
     def __init__(self, slopes: Slopes, yp: np.ndarray, n_user: int) -> None:
@@ -142,44 +142,44 @@ class LargeStart:
             self._factors = splu(chosen)
         except RuntimeError:
             raise ValueError(
-                "sensitivity: the equations determine slopes only in combinations, which is not "
-                "followed for so many unknowns; write them so that every derivative stands in an "
+                "sensitivity: the equations determine only combinations of derivatives, which is "
+                "not supported for so many unknowns; write them so that every derivative has an "
                 "equation of its own"
             ) from None
 
     def along(self, direction: np.ndarray) -> LargeStart:
-        """Return the same for one combination of the parameters."""
+        """Return the map for one combination of the parameters."""
         other = copy(self)
         other._fp = csr_array(direction[None] @ self._fp)
         return other
 
     def _completed(self, kept: np.ndarray) -> np.ndarray:
-        """Slopes of what evolves, and values of the rest, one line per parameter."""
+        """Slopes of differential unknowns and values of the others, one row per parameter."""
         return self._factors.solve(-(self._fp.toarray().T + self._fy @ kept.T)).T
 
     def values(self, w: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the tangents of the values for those of what was given."""
+        """Return the tangents of the values, from those of the values given and of the time."""
         kept = np.zeros((len(w), len(self._evolves)))
         kept[:, : self._n_user] = w - np.outer(shift, self._yp)
         kept[:, ~self._evolves] = 0.0
         return np.where(self._evolves, kept, self._completed(kept))
 
     def slopes(self, s: np.ndarray) -> np.ndarray:
-        """Return the tangents of the slopes for those of the values."""
+        """Return the tangents of the slopes, from those of the values."""
         kept = np.where(self._evolves, s, 0.0)
         return np.where(self._evolves, self._completed(kept), 0.0)
 
     def motion(
         self, yp: np.ndarray, r: np.ndarray, f_t: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """First and second derivatives, where slopes leave a residual and F_t is known."""
+        """First and second derivatives from approximate slopes, their residual and F_t."""
         slopes = yp - np.where(self._evolves, self._factors.solve(r), 0.0)
         kept = np.where(self._evolves, slopes, 0.0)
         found = self._factors.solve(-(f_t + self._fy @ kept))
         return np.where(self._evolves, slopes, found), np.where(self._evolves, found, 0.0)
 
     def _back(self, bar: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Take back what depends on the values completed."""
+        """Return adjoints of the values kept, from those of the values determined."""
         w = self._factors.solve(np.ascontiguousarray(bar.T), trans="T")
         gradient -= (self._fp @ w).T
         found = -(self._fy.T @ w).T
@@ -189,12 +189,12 @@ class LargeStart:
     def take_back(
         self, of_values: np.ndarray, gradient: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what depends on the values given and on the time."""
+        """Return adjoints of the values given and of the time, from those of the values found."""
         kept = np.where(self._evolves, of_values, 0.0)
         kept = kept + self._back(np.where(self._evolves, 0.0, of_values), gradient)
         of_given = kept[:, : self._n_user]
         return of_given, -of_given @ self._yp
 
     def take_slopes_back(self, of_slopes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Return what depends on the values found, for what does on their slopes."""
+        """Return adjoints of the values found, from those of their slopes."""
         return self._back(np.where(self._evolves, of_slopes, 0.0), gradient)

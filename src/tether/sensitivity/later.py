@@ -1,4 +1,4 @@
-"""Later: a request to tape a run, so that it can be differentiated after it is over."""
+"""Later: a request to tape a run, so that it can be differentiated afterwards."""
 
 from __future__ import annotations
 

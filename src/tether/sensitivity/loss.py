@@ -1,4 +1,4 @@
-"""Loss: a number made of a solution, and its derivatives by the values in it."""
+"""Loss: a number computed from a solution, and its derivatives with respect to the solution."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["LossSlopes", "SolutionValues", "slopes_of_loss"]
 
-# Losses whose programs are kept.
-MOST_KNOWN = 64
+# How many programs of losses are kept.
+MAX_PROGRAMS_KEPT = 64
 _known: dict[Any, tuple[Program, list[int]] | None] = {}
 
 
 @dataclass(frozen=True, eq=False)
 class SolutionValues:
-    """What a loss is made of: the values of a solution, by the names that a `DaeResult` has.
+    """The argument of a loss: values of a solution, under the names that a `DaeResult` has.
 
     Attributes
     ----------
@@ -57,27 +57,27 @@ class SolutionValues:
         return self.y[self.names.index(key) if isinstance(key, str) else key]
 
     def __getattr__(self, name: str) -> Any:
-        """Say what there is instead of something else."""
+        """Refuse other attributes, and name those that there are."""
         raise AttributeError(
-            f"a loss cannot use sol.{name}, but sol.t, sol.y, sol['name'], sol.names, sol.t_events "
-            "and sol.y_events"
+            f"a loss cannot use sol.{name}, only sol.t, sol.y, sol['name'], sol.names, "
+            "sol.quadratures, sol.t_events and sol.y_events"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class LossSlopes:
-    """A loss and its derivatives by what it is made of."""
+    """A loss and its derivatives with respect to the values of the solution."""
 
     value: float
     by_y: np.ndarray                           # (n + m, nt): rows of integrals come last
-    by_t_events: list[np.ndarray]              # of every event: (occurrences,)
-    by_y_events: list[np.ndarray]              # ... and (occurrences, n)
+    by_t_events: list[np.ndarray]              # for every event: (occurrences,)
+    by_y_events: list[np.ndarray]              # for every event: (occurrences, n)
 
 
 def slopes_of_loss(loss: Callable[..., Any], sol: DaeResult) -> LossSlopes:
-    """Differentiate a loss: exactly where it can be traced, by differences where not.
+    """Differentiate a loss: exactly if it can be traced, by differences if not.
 
-    A loss that returns a pair, its value and its derivative by y, is taken at its word.
+    If a loss returns a pair, its value and its derivative with respect to y, that is taken.
     """
     layout = _Layout(sol)
     x = layout.flat
@@ -130,9 +130,9 @@ def _gradient(
 def _traced(
     loss: Callable[..., Any], layout: _Layout, size: int
 ) -> tuple[Program, list[int]] | None:
-    """Program of a loss and its derivatives, and by which values these are; None if called.
+    """Program of a loss and its nonzero derivatives, and their columns; None if called.
 
-    It is kept for as long as nothing changes that the loss depends on.
+    It is kept, and used as long as nothing changes that the loss depends on.
     """
     key = cache_key(loss, size), layout.key
     if key[0] is not None and key in _known:
@@ -151,7 +151,7 @@ def _traced(
     except (TraceFailure, NoProgram):
         pass
     if key[0] is not None:
-        if len(_known) == MOST_KNOWN:
+        if len(_known) == MAX_PROGRAMS_KEPT:
             _known.clear()
         _known[key] = found
     return found
@@ -172,7 +172,7 @@ class _Layout:
         self.flat = np.concatenate(parts).astype(float)
 
     def view(self, x: Any) -> SolutionValues:
-        """Give the values in a vector their names."""
+        """Return the values in a vector under their names."""
         rows, t_events, y_events = self._cut(x)
         rows, n = rows.reshape(self._shape), self._n
         return SolutionValues(
@@ -193,6 +193,6 @@ class _Layout:
         return x[:size], t_events, y_events
 
     def split(self, value: float, gradient: np.ndarray) -> LossSlopes:
-        """Give the derivatives their shapes."""
+        """Return derivatives in the shapes of the values."""
         y, t_events, y_events = self._cut(gradient)
         return LossSlopes(value, y.reshape(self._shape), t_events, y_events)

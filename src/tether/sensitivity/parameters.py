@@ -1,4 +1,4 @@
-"""Parameters: by what a solution is differentiated."""
+"""Parameters: what a solution is differentiated with respect to."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from tether.trace.reading import read_function, want_inputs
 __all__ = ["Parameters", "find_parameters"]
 
 WORDS = ("args", "y0", "all")
-# Where a name has an index behind it: of y0, or of an array.
+# A name followed by an index, of y0 or of an array.
 INDEXED = re.compile(r"^(.*)\[(.+)\]$")
-# Of so many arguments it is said why they are no parameters.
-MOST_REASONS = 3
+# For so many arguments a message says why they are not parameters.
+MAX_REASONS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """By what a solution is differentiated.
+    """What a solution is differentiated with respect to.
 
     Attributes
     ----------
     problem : Problem
-        Whose arguments are meant.
+        The problem whose arguments are meant.
     layout : ArgumentLayout
-        How the floats in them are numbered.
+        How the floats in its arguments are numbered.
     names : tuple of str
-        What the parameters are called.
+        Names of the parameters.
     inputs : ndarray of int
-        For each, the number of the input of the programs that it is; -1 for none.
+        For every parameter, its number among the inputs of the programs; -1 if it is none.
     starts : ndarray of int
-        ... and the component of y0; -1 for none.
+        For every parameter, its component of y0; -1 if it is none.
     hidden : tuple of str
-        Names of those that are floats outside of the arguments.
+        Names of the parameters that are floats outside of the arguments.
     """
 
     problem: Problem
@@ -59,7 +59,7 @@ class Parameters:
 
     @cached_property
     def key(self) -> bytes:
-        """What programs of derivatives depend on."""
+        """Key of the programs of derivatives with respect to these parameters."""
         return self.inputs.tobytes()
 
     @cached_property
@@ -69,48 +69,48 @@ class Parameters:
 
     @cached_property
     def of_args(self) -> np.ndarray:
-        """Numbers of those that are floats in the arguments, which all functions get."""
+        """Numbers of the parameters that are floats in the arguments, which all functions get."""
         return np.flatnonzero((self.inputs >= 0) & (self.inputs < self.layout.own))
 
     @property
     def values(self) -> np.ndarray:
-        """Present values of the floats in the arguments."""
+        """Current values of the floats in the arguments."""
         return self.layout.flatten(self.problem.args)
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """Sizes of the parameters: what small changes are compared with."""
+        """Sizes of the parameters, relative to which a change is small."""
         found, values = np.ones(len(self)), np.abs(self.values)
         own = self.of_args
         found[own] = values[self.inputs[own]]
         return np.where(found > 0.0, found, 1.0)
 
     def size(self, p: int) -> float:
-        """Return the size of one of them."""
+        """Return the size of one parameter."""
         return float(self.sizes[p])
 
     def args_with(self, p: int, change: float) -> tuple:
-        """Return the arguments with one of the parameters changed."""
+        """Return the arguments with one parameter changed."""
         values = self.values
         values[self.inputs[p]] += change
         return self.args_of(values)
 
     def args_of(self, values: np.ndarray) -> tuple:
-        """Return the arguments with these floats."""
+        """Return the arguments with other values of their floats."""
         return self.layout.replace(self.problem.args, lambda i: float(values[i]))
 
 
 def find_parameters(
     sensitivity: Any, problem: Problem, n: int, variables: Sequence[str] | None = None
 ) -> Parameters:
-    """Read what a user wants a solution differentiated by.
+    """Find the parameters that a user wants derivatives with respect to.
 
     Parameters
     ----------
     sensitivity : str or sequence of str
         "args", "y0", "all", or names.
     problem : Problem
-        Whose arguments are meant.
+        The problem whose arguments are meant.
     n : int
         Number of unknowns.
     variables : sequence of str, optional
@@ -143,7 +143,7 @@ def find_parameters(
         raise ValueError(
             "sensitivity='args', but there is no float in args to differentiate by; pass the "
             "parameters as floats or arrays of floats in args, or ask for 'y0'"
-            + "".join(f"; {text}" for text in why[:MOST_REASONS])
+            + "".join(f"; {text}" for text in why[:MAX_REASONS])
         )
     _refuse_shared(problem.args, [*_called(problem)])
     return Parameters(
@@ -153,7 +153,7 @@ def find_parameters(
 
 
 def _refuse_shared(args: tuple, called: Sequence[str]) -> None:
-    """Refuse arguments that are one object, in which a number has no name of its own."""
+    """Refuse arguments that are the same object: a number in it has two names."""
     known: dict[int, str] = {}
     for k, arg in enumerate(args):
         name = called[k] if k < len(called) else f"args[{k}]"
@@ -161,7 +161,7 @@ def _refuse_shared(args: tuple, called: Sequence[str]) -> None:
             continue
         if id(arg) in known:
             raise ValueError(
-                f"sensitivity: {known[id(arg)]} and {name} are one object, so that there is no "
+                f"sensitivity: {known[id(arg)]} and {name} are the same object, so there is no "
                 "derivative by one of them alone; pass a copy for the other"
             )
         known[id(arg)] = name
@@ -193,7 +193,7 @@ def _as_list(sensitivity: Any) -> list[str]:
     names = list(sensitivity)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"sensitivity must be a list of names, but {name!r} is one of them")
+            raise TypeError(f"sensitivity must be a list of names, but it contains {name!r}")
     if not names:
         raise ValueError("sensitivity is an empty list: name the parameters, or leave it out")
     return names
@@ -226,7 +226,7 @@ class _Finder:
         if name == "y0":
             return [(f"y0[{j}]", -1, j) for j in range(self.n)]
         if name in WORDS:
-            raise ValueError(f"sensitivity: {name!r} stands alone, not in a list")
+            raise ValueError(f"sensitivity: {name!r} must be passed alone, not in a list")
         found = INDEXED.match(name)
         if found and found[1] == "y0":
             return [(name, -1, self._component(name, found[2]))]
@@ -236,14 +236,14 @@ class _Finder:
         return self._outside_args(name)
 
     def _component(self, name: str, text: str) -> int:
-        """Which component of y0 is meant: by its number or by the name of the unknown."""
+        """Component of y0, given by its number or by the name of the unknown."""
         try:
             j = int(text)
         except ValueError:
             if text in self._variables:
                 return self._variables[text]
             raise ValueError(
-                f"sensitivity: {name!r} names no unknown; there are "
+                f"sensitivity: {name!r} names no unknown; the unknowns are "
                 f"{', '.join(self._variables)}"
             ) from None
         if not -self.n <= j < self.n:
@@ -251,7 +251,7 @@ class _Finder:
         return j % self.n
 
     def _own(self, name: str) -> list[Found]:
-        """Floats in the arguments of this name, or in a container of this name."""
+        """Floats in the arguments that have this name, or that are in a container of this name."""
         names = self.layout.names
         by_place = ArgumentLayout(self.problem.args).names
         for texts in (names, by_place):
@@ -278,8 +278,8 @@ class _Finder:
             raise ValueError(self._unknown(name))
         if len(found) > len({names[i] for i in found}):
             raise ValueError(
-                f"sensitivity: the function reads several floats that are called {name!r}, and "
-                "which one is meant cannot be told; pass it in args"
+                f"sensitivity: the function reads several floats that are called {name!r}, so it "
+                "is not clear which one is meant; pass it in args"
             )
         self.hidden += [names[i] for i in found]
         return [(names[i], self.layout.own + i, -1) for i in found]
@@ -303,10 +303,10 @@ class _Finder:
 
 
 def _why_not(name: str, value: Any) -> str:
-    """Say why an argument is no parameter."""
+    """Say why an argument is not a parameter."""
     if isinstance(value, (bool, int, np.integer, np.bool_)):
         return (
-            f"{name} is {value!r}, an integer, and integers serve as sizes and indices; pass "
+            f"{name} is {value!r}, an integer, and integers are taken for sizes and indices; pass "
             f"{float(value)!r} to differentiate by it"
         )
     if isinstance(value, np.ndarray) and value.dtype.kind in "iub":

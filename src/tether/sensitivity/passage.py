@@ -1,6 +1,6 @@
-"""Passage: how the begin of a leg depends on the end of the one before.
+"""Passage: how the beginning of a leg depends on the end of the leg before.
 
-Where an event, a surface or a break decides when the leg begins, its time τ depends on the
+Where an event, a surface or a break determines when a leg begins, this time τ depends on the
 parameters: g(τ, y, y', p) = 0 gives dτ = -(g_y s + g_y' s' + g_p) / g', and what happens at τ is
 differentiated along with it, math (35).
 """
@@ -29,89 +29,89 @@ __all__ = [
     "Crossing", "Link", "Moment", "Passage", "Start", "crossing_of_event", "link_of", "passage",
 ]
 
-# Relative changes of an argument with which times of breaks are compared.
-SMALL_CHANGES = np.array([1e-6, 1e-8, 1e-10])
-# Relative: times that are not farther apart are the same.
+# Relative changes of an argument for differences of the times of breaks; the first that works.
+ARGUMENT_CHANGES = np.array([1e-6, 1e-8, 1e-10])
+# Times are the same up to this relative difference.
 SAME_TIME = 64 * float(np.finfo(float).eps)
-# Relative: slopes that differ by more make the tangents jump where the time depends on parameters.
+# Slopes are the same up to this relative difference; others make tangents jump where the time
+# depends on parameters.
 SAME_SLOPE = 1e-6
-# Of what an event function changes by in a step: what is left of it where the event happens.
-LEFT_OVER = 1e-3
-# Of a leg: so far before a break its equations are looked at.
-JUST_BEFORE = 1e-13
+# Largest value of an event function where its event happens, as a share of its change in the step.
+EVENT_RESIDUAL = 1e-3
+# The equations before a break are evaluated this share of the leg before it.
+BEFORE_BREAK = 1e-13
 EPS = float(np.finfo(float).eps)
-# Relative: what terms leave where they cancel.
+# What is left where terms cancel, relative to the terms.
 ROUND_OFF = 1e-6
-# Relative: the driver takes events for simultaneous whose times differ by half of this.
-AT_ONCE = 8 * EPS
-# Of its tolerance: a function that changes by less in a step rests where it is.
+# Largest relative distance of simultaneous times: twice that by which the driver judges events.
+SIMULTANEOUS = 8 * EPS
+# A function is at rest if it changes by less than this share of its tolerance in a step.
 AT_REST = 1e-3
-# Relative: what depends on the time of an event by less does not.
-NO_MATTER = 1e-8
+# Smaller relative effects of the time of an event are neglected.
+NEGLIGIBLE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """When something happens: the derivative of the time.
+    """The derivative of the time at which something happens.
 
     Attributes
     ----------
     by_values : ndarray, shape (k,)
-        Of the time by the tangents of y there, of the first k unknowns; what depends on slopes
-        depends on values by the equations.
+        With respect to the values of the first k unknowns there; y' is eliminated by the equations.
     by_parameters : ndarray, shape (parameters,)
-        ... and by the parameters themselves.
+        With respect to the parameters, at fixed values.
     """
 
     by_values: np.ndarray
     by_parameters: np.ndarray
 
     def shift(self, s: np.ndarray) -> np.ndarray:
-        """Return the derivative of the time for tangents of y, line by line."""
+        """Return the derivative of the time, from tangents of y, one row per parameter."""
         return s[:, : len(self.by_values)] @ self.by_values + self.by_parameters
 
     def along(self, direction: np.ndarray) -> Crossing:
-        """Return the same for one combination of the parameters."""
+        """Return the derivatives along one combination of the parameters."""
         return Crossing(self.by_values, np.array([self.by_parameters @ direction]))
 
 
 class Start(Protocol):
-    """How consistent values depend on what they were made from (`starts.StartMap`)."""
+    """How consistent values depend on the values given (`starts.StartMap`)."""
 
     def values(self, w: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the tangents of the values for those of what was given and of the time."""
+        """Return the tangents of the values, from those of the values given and of the time."""
 
     def slopes(self, s: np.ndarray) -> np.ndarray:
-        """Return the tangents of the slopes for those of the values."""
+        """Return the tangents of the slopes, from those of the values."""
 
     def take_back(
         self, of_values: np.ndarray, gradient: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what depends on the values given and on the time."""
+        """Return adjoints of the values given and of the time, from those of the values found."""
 
     def take_slopes_back(self, of_slopes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Return what depends on the values found, for what does on their slopes."""
+        """Return adjoints of the values found, from those of their slopes."""
 
     def along(self, direction: np.ndarray) -> Start:
-        """Return the same for one combination of the parameters."""
+        """Return the derivatives along one combination of the parameters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """One begin: what events make of the state, and the start that is found for it.
+    """A change of the state by events, followed by a start from the changed values.
 
     Attributes
     ----------
     start : Start
-        How what is found depends on what it was made from.
+        How the values found depend on the changed values.
     size : int
-        Number of unknowns before.
+        Number of unknowns before the change.
     by_state : ndarray or None
-        Of what it was made from by the tangents before; None where nothing changes the state.
+        Derivative of the changed values with respect to those before; None if nothing changes.
     by_shift : ndarray
-        ... and by the time.
+        Their derivative with respect to the time.
     by_parameters : ndarray or None
-        ... and by the parameters.
+        Their derivative with respect to the parameters.
     """
 
     start: Start
@@ -121,7 +121,7 @@ class Link:
     by_parameters: np.ndarray | None
 
     def forwards(self, s: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the tangents behind it for those before and for that of the time."""
+        """Return the tangents after the link, from those before it and that of the time."""
         w = s[:, : len(self.by_shift)] if self.by_state is None else s @ self.by_state.T
         w = w + np.outer(shift, self.by_shift)
         if self.by_parameters is not None:
@@ -131,7 +131,7 @@ class Link:
     def backwards(
         self, of_values: np.ndarray, gradient: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what depends on the tangents before and on the time."""
+        """Return adjoints of the values before the link and of the time, from those after it."""
         w, of_time = self.start.take_back(of_values, gradient)
         if self.by_parameters is not None:
             gradient += w @ self.by_parameters
@@ -142,29 +142,29 @@ class Link:
         return of_state, of_time + w @ self.by_shift
 
     def along(self, direction: np.ndarray) -> Link:
-        """Return the same for one combination of the parameters."""
+        """Return the derivatives along one combination of the parameters."""
         own = None if self.by_parameters is None else (self.by_parameters @ direction)[:, None]
         return replace(self, start=self.start.along(direction), by_parameters=own)
 
 
 @dataclass(frozen=True, eq=False)
 class Passage:
-    """From the end of a leg to the begin of the next.
+    """From the end of a leg to the beginning of the next.
 
     Attributes
     ----------
     row, shares : int, ndarray
-        The last step of the leg before, and the shares of its points in y at the time.
+        The last step of the leg before, and the weights of its points in y at the time.
     crossing : Crossing or None
-        What the time depends on.
+        How the time depends on the solution and the parameters.
     links : list of Link
         What happens, one after the other.
     past : list of ndarray
-        Shares of the same points in the points that the next leg has for its past. None where
-        the leg has no past, and where its tangents jump: then they have come along their slope.
+        Weights of the same points in the points that are the past of the next leg. Empty if the leg
+        has no past, or if tangents jump: its past is then extrapolated along their slopes.
     at_once : bool
-        Whether it happens at the time of the passage before, whatever that depends on: its own
-        function may rest at zero there.
+        Whether it happens at the same time as the passage before, with the same derivative of the
+        time: its own event function may be at rest there.
     """
 
     row: int
@@ -185,7 +185,7 @@ class Passage:
     def forwards(
         self, tangents: np.ndarray, before: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the tangents of values and slopes behind the last link, and that of the time.
+        """Return the tangents of values and slopes after the last link, and that of the time.
 
         `tangents` are those of the points of the last step, latest first, of all unknowns; `before`
         is the tangent of the time of the passage before.
@@ -202,11 +202,11 @@ class Passage:
         self, of_values: np.ndarray, of_slopes: np.ndarray, of_time: np.ndarray,
         gradient: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Take what depends on the begin back to the values just before.
+        """Take adjoints from the beginning of a leg back to the values just before.
 
-        `of_values` and `of_slopes` belong to the tangents behind the last link, `of_time` to what
-        happens later at the same time. What depends on the time of the passage before is returned
-        as well; what comes from parameters is added to `gradient`.
+        `of_values` and `of_slopes` are the adjoints after the last link, `of_time` is that of
+        passages at the same time later on. The adjoint of the time of the passage before is
+        returned as well; the parameters' part is added to `gradient`.
         """
         of_state = of_values + self.links[-1].start.take_slopes_back(of_slopes, gradient)
         of_time = of_time.copy()
@@ -222,7 +222,7 @@ class Passage:
         return of_state, np.zeros_like(of_time)
 
     def along(self, direction: np.ndarray) -> Passage:
-        """Return the same for one combination of the parameters."""
+        """Return the derivatives along one combination of the parameters."""
         crossing = None if self.crossing is None else self.crossing.along(direction)
         return replace(
             self, crossing=crossing, links=[link.along(direction) for link in self.links]
@@ -241,7 +241,7 @@ class Moment:
     @property
     def is_at_begin(self) -> bool:
         """Whether no time has passed since the leg began."""
-        return abs(self.t - self.path.leg.begin.t) <= AT_ONCE * abs(self.t)
+        return abs(self.t - self.path.leg.begin.t) <= SIMULTANEOUS * abs(self.t)
 
     @property
     def degree(self) -> int:
@@ -250,7 +250,7 @@ class Moment:
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """Shares of the points in the values."""
+        """Weights of the points in the values."""
         return self.path.shares(self.t, self.row, self.degree)
 
     def _slope(self) -> np.ndarray:
@@ -285,16 +285,16 @@ class Moment:
 
     @property
     def tolerances(self) -> np.ndarray:
-        """What the errors of the values may be."""
+        """Allowed errors of the values."""
         state = self.path.leg.state
         return state.array("rtol") * np.abs(self.y) + state.array("atol")
 
     @cached_property
     def motion(self) -> Motion:
-        """How the solution moves there, by its equations."""
+        """Derivatives of the solution there, from its equations."""
         begin, t = self.path.leg.begin, self.t
-        if self.at_break:                      # there the equations may be those behind it already
-            t -= JUST_BEFORE * (t - begin.t) + 8 * EPS * abs(t) * np.sign(t - begin.t)
+        if self.at_break:                      # at the break itself those after it may hold already
+            t -= BEFORE_BREAK * (t - begin.t) + 8 * EPS * abs(t) * np.sign(t - begin.t)
         return motion_at(self.path.linear, begin.values, t, self.y, self._slope())
 
 
@@ -305,15 +305,16 @@ def crossing_of_event(function: UserFunction, moment: Moment, n: int) -> Crossin
     step = moment.path.t[PAST + moment.row] - moment.path.t[PAST + moment.row - 1]
     rate = found.by_time[0] + found.by_values[0] @ yp + found.by_slopes[0] @ ypp
     tolerance = np.abs(found.by_values[0]) @ moment.tolerances[:n]
-    allowed = LEFT_OVER * abs(step * rate) + ROUND_OFF * abs(found.by_values[0] @ y) + tolerance
-    # slopes of the interpolant, by which events are located, are not those of the equations
+    round_off = ROUND_OFF * abs(found.by_values[0] @ y)
+    allowed = EVENT_RESIDUAL * abs(step * rate) + round_off + tolerance
+    # events are located with slopes of the interpolant, which differ from those of the equations
     left = abs(found.value[0])
     is_zero = left <= allowed or found.by_slopes.any()
-    if not is_zero and left > LEFT_OVER * _span(function, moment, n):
+    if not is_zero and left > EVENT_RESIDUAL * _span(function, moment, n):
         raise ValueError(
             f"sensitivity: the event function {function.name} is {found.value[0]:.3g} at t = "
             f"{moment.t:.6g}, where its event has happened: it depends on more than t, y, yp and "
-            "args, and that has changed since"
+            "args, which has changed since"
         )
     if abs(step * rate) < AT_REST * tolerance:         # it has crossed zero by round-off
         return None
@@ -336,7 +337,7 @@ def _crossing(
     by_values: np.ndarray, by_slopes: np.ndarray, by_time: float, by_parameters: np.ndarray,
     motion: Motion,
 ) -> Crossing | None:
-    """Differentiate the time at which a function is zero whose derivatives are known."""
+    """Differentiate the time at which a function with known derivatives is zero."""
     n = len(by_values)
     rate = by_time + by_values @ motion.yp[:n] + by_slopes @ motion.ypp[:n]
     if rate == 0.0 or not np.isfinite(rate):
@@ -348,7 +349,7 @@ def _crossing(
 def _by_state(
     by_values: np.ndarray, by_slopes: np.ndarray, motion: Motion, by_parameters: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Express what depends on values and slopes of some unknowns by values of all of them."""
+    """Turn derivatives with respect to y and y' into total ones with respect to all of y."""
     total = np.array(by_parameters, float).reshape(len(by_values), -1)
     if not by_slopes.any():
         return by_values, total
@@ -361,7 +362,7 @@ def _by_state(
 def link_of(
     start: Start, motion: Motion, n: int, found: FunctionSlopes | None
 ) -> Link:
-    """Differentiate a begin from a state that moves; `found` is what events make of it."""
+    """Differentiate a start from a moving state; `found` is how events change the state."""
     size, yp = len(motion.yp), motion.yp[:n]
     if found is None:
         return Link(start, size, None, yp, None)
@@ -375,9 +376,9 @@ def link_of(
 
 
 def _has_kink(moment: Moment, after: np.ndarray) -> bool:
-    """Whether slopes differ, by however little it may be for the steps at hand.
+    """Whether slopes differ, even by little compared with the current steps.
 
-    Each is compared with the largest that its unknown has had in the leg, in its own unit.
+    Each difference is compared with the largest slope that its unknown has had in the leg.
     """
     n = len(after)
     size = np.abs(moment.path.yp[:, :n]).max(axis=0, initial=0.0)
@@ -386,7 +387,7 @@ def _has_kink(moment: Moment, after: np.ndarray) -> bool:
 
 
 class Functions(Protocol):
-    """The user's functions with their derivatives (`sweep.Sweep` has them)."""
+    """The user's functions with their derivatives (implemented by `sweep.Sweep`)."""
 
     parameters: Parameters
     events: Sequence[Event]
@@ -399,7 +400,7 @@ def passage(
     moment: Moment, happening: Happening | None, links: list[Link], slope: np.ndarray, past: Any,
     functions: Functions, is_first: bool = True,
 ) -> Passage:
-    """Differentiate what happens between two legs; `slope` is y' behind it."""
+    """Differentiate what happens between two legs; `slope` is y' after it."""
     n, crossing = moment.path.linear.model.n, None
     at_once = (
         happening is not None and happening.decides and not happening.is_break and not is_first
@@ -422,7 +423,7 @@ def _refuse_if_it_matters(links: list[Link], moment: Moment, event: Event) -> No
     for link in links:
         s, nothing = link.forwards(s, unit), link.forwards(nothing, np.zeros(1))
     size = np.abs(moment.motion.yp).max(initial=0.0)
-    if np.abs(s - nothing).max(initial=0.0) > NO_MATTER * size:
+    if np.abs(s - nothing).max(initial=0.0) > NEGLIGIBLE * size:
         raise ValueError(
             f"sensitivity: event {event.name} changes the state at t = {moment.t:.6g}, where its "
             "function rests at zero or only touches it: its time has no derivative"
@@ -449,7 +450,7 @@ def _crossing_of(
         with model.modes.lock:
             return _crossing_of_height(model.modes.traced, node, moment, parameters)
     if happening.passing and model.frozen is None:
-        return None                            # kinks of whole arrays, where no slope jumps
+        return None                            # a kink of whole arrays, where no slope jumps
     if happening.passing:
         assert model.frozen is not None
         node = model.frozen.surfaces[happening.passing[0]].function
@@ -461,9 +462,9 @@ def _crossing_of(
 def _crossing_of_height(
     traced: Trace, node: int, moment: Moment, parameters: Parameters
 ) -> Crossing | None:
-    """Differentiate the time at which a height above a surface is zero.
+    """Differentiate the time at which the function of a surface is zero.
 
-    It may depend on shares of sliding solutions, which follow the user's unknowns.
+    It may depend on the shares of a sliding solution, which come after the user's unknowns.
     """
     graph, n = traced.graph, traced.n
     numbers = parameters.of_inputs
@@ -486,7 +487,7 @@ def _crossing_of_height(
 
 
 def _crossing_of_break(moment: Moment, parameters: Parameters, n: int) -> Crossing | None:
-    """Differentiate the time at which the equations switch by time alone."""
+    """Differentiate the time at which a condition on time alone switches the equations."""
     begin = moment.path.leg.begin
     what = begin.model.switch_times
     if what is None or not len(parameters.of_inputs):
@@ -507,7 +508,7 @@ def _crossing_of_break(moment: Moment, parameters: Parameters, n: int) -> Crossi
     by_parameters = np.zeros(len(parameters))
     for p in parameters.of_inputs:
         number = int(parameters.inputs[p])
-        for change in SMALL_CHANGES * (abs(inputs[number]) or 1.0):
+        for change in ARGUMENT_CHANGES * (abs(inputs[number]) or 1.0):
             times = [time_with(number, way * change) for way in (1.0, -1.0)]
             if times[0] is not None and times[1] is not None:
                 by_parameters[p] = (times[0] - times[1]) / (2.0 * change)
@@ -515,7 +516,7 @@ def _crossing_of_break(moment: Moment, parameters: Parameters, n: int) -> Crossi
         else:
             raise ValueError(
                 f"sensitivity: how the switch at t = {moment.t:.10g} depends on "
-                f"{parameters.names[p]} cannot be told, because something else happens "
+                f"{parameters.names[p]} cannot be determined, because something else happens "
                 f"{span:.2g} before it"
             )
     return Crossing(np.zeros(n), by_parameters) if by_parameters.any() else None

@@ -1,8 +1,8 @@
 """Resolution: whether the steps of a run are short enough for its tangents.
 
-Steps are chosen for the solution. Where that is at rest they become long, whatever its tangents do:
-a pendulum that hangs still says nothing about how fast it would swing. So the tangents of every
-run are compared with what the steps before predict for them, math (39).
+Steps are chosen for the solution. Where it is at rest they become long, whatever its tangents do: a
+pendulum that hangs still does not show how fast it would swing. So in every step the tangents are
+compared with what the steps before predict for them, math (39).
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ from tether.sensitivity.route import PAST, Path
 
 __all__ = ["Resolution", "is_at_rest"]
 
-# Of the size of a tangent: a step that makes more of it than was predicted has not resolved it ...
+# A step does not resolve a tangent if the prediction errs by more than this share of it ...
 UNRESOLVED = 0.1
-# ... and once steps are limited for that, so much is allowed, times rtol.
-FINE = 1.0
-# Of its largest value: a tangent below this has died away.
+# ... and, once steps are limited for that reason, by more than this many rtol.
+UNRESOLVED_IF_LIMITED = 1.0
+# A tangent has died away if it is below this share of its largest value.
 DIED_AWAY = 1e-3
-# Of a run: so much of its time may pass in such steps, as where fast modes die away at first.
-MAY_PASS = 0.1
-# Of the error: what shorter steps aim at.
-AIM = 0.3
-# ... but a step becomes this share of itself at least, when the run is repeated.
-LEAST_SHARE = 0.03
-# Of the time of a run: steps are not limited to less.
-SHORTEST = 5e-5
-# Of the tolerance: where a step errs by less, something else than the error has made it so long.
+# Share of the time that unresolved steps may take up, as where fast modes die away at first.
+UNRESOLVED_TIME = 0.1
+# Shorter steps aim at this share of the allowed error ...
+TARGET_ERROR = 0.3
+# ... but no step is shortened by more than to this share of itself when the run is repeated.
+MIN_STEP_RATIO = 0.03
+# Steps are not limited to less than this share of the time of the run.
+MIN_STEP = 5e-5
+# Where the error of a step is a smaller share of the tolerance, it is not what limited the step.
 AT_REST = 1e-3
-# So many steps of a leg are looked at to tell whether its solution is at rest.
-LOOKS = 16
+# Number of steps of a leg that are examined to find out whether its solution is at rest.
+SAMPLES = 16
 
 
 @dataclass(eq=False)
 class Resolution:
-    """What the steps of a run make of its tangents.
+    """How well the steps of a run resolve its tangents.
 
     Attributes
     ----------
     rtol, atol : ndarray, shape (n,)
         Tolerances of the user's unknowns.
     sizes : ndarray, shape (parameters,)
-        Sizes of the parameters: absolute tolerances are divided by them.
+        Sizes of the parameters, by which absolute tolerances are divided.
     tested : bool
-        Whether the errors are to stay within the tolerances.
+        Whether errors of tangents must stay within the tolerances.
     limited : bool
-        Whether the steps were limited for the sake of tangents.
+        Whether the steps were limited because of the tangents.
     worst : float
-        The largest error of a step, in tolerances, if that is asked for.
+        The largest error of a step, in tolerances, if `tested`.
     """
 
     rtol: np.ndarray
@@ -66,21 +66,21 @@ class Resolution:
         self.begin()
 
     def begin(self) -> None:
-        """Look at another run."""
+        """Prepare for another run."""
         self.worst, self._time = 0.0, 0.0
-        self._coarse: list[np.ndarray] = []    # rows: lengths of steps, and what they should be
-        self._asked: list[np.ndarray] = []     # rows: where steps begin, and how long they may be
+        self._coarse: list[np.ndarray] = []    # rows: lengths of unresolved steps, wanted lengths
+        self._asked: list[np.ndarray] = []     # rows: beginnings of steps, their largest lengths
         self._largest = np.zeros((len(self.rtol), len(self.sizes)))
 
     def take(self, other: Resolution) -> None:
-        """Take over what another one has found about steps, by other parameters."""
+        """Take over what was found about the steps with other parameters."""
         self._time, self._coarse = other._time, other._coarse
         self.worst, self._asked = other.worst, other._asked
 
     def look(
         self, path: Path, s: np.ndarray, changes: np.ndarray, first: int, last: int
     ) -> None:
-        """Look at some steps of a leg: the tangents behind them and what was not predicted."""
+        """Check some steps of a leg, by the tangents after them and the errors of prediction."""
         n = len(self.rtol)
         tested = np.arange(n)
         if path.linear.model.multipliers is not None:
@@ -93,31 +93,33 @@ class Resolution:
             np.concatenate([self._largest[None, tested], values]), axis=0
         )[1:]
         self._largest[tested] = largest[-1]
-        # what a tolerance of y would be changed by is nothing
+        # a tangent by which a parameter changes y only within its tolerance is negligible
         y = np.abs(path.y[:, tested]).max(axis=0)
         floor = (self.rtol[tested] * y + self.atol[tested])[:, None] / self.sizes
         unit = np.maximum(largest, floor)
         size = np.maximum((values / unit).max(axis=1, initial=0.0), DIED_AWAY)
         ratio = ((error / unit).max(axis=1, initial=0.0) / size).max(axis=1, initial=0.0)
-        allowed = FINE * float(self.rtol.min(initial=UNRESOLVED / FINE)) if self.limited else 1.0
+        smallest = float(self.rtol.min(initial=UNRESOLVED / UNRESOLVED_IF_LIMITED))
+        allowed = UNRESOLVED_IF_LIMITED * smallest if self.limited else 1.0
         allowed = min(allowed, UNRESOLVED)
         coarse = ratio > allowed
         if self.tested:
             within = self.rtol[tested, None] * values + self.atol[tested, None] / self.sizes
             ratio = (error / within).max(axis=(1, 2), initial=0.0)
             self.worst = max(self.worst, float(ratio.max(initial=0.0)))
-            share = (AIM / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
-            share = np.maximum(share, LEAST_SHARE)
-            self._asked.append(np.array([times[:-1], np.where(ratio > AIM, h * share, np.inf)]))
+            share = (TARGET_ERROR / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
+            share = np.maximum(share, MIN_STEP_RATIO)
+            longest = np.where(ratio > TARGET_ERROR, h * share, np.inf)
+            self._asked.append(np.array([times[:-1], longest]))
             return
         self._time += float(h.sum())
-        share = (AIM * allowed / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
+        share = (TARGET_ERROR * allowed / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
         self._coarse.append(np.array([h[coarse], (h * share)[coarse]]))
 
     def ceilings(
         self, before: tuple[np.ndarray, np.ndarray] | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """How long steps may be, and from which times on; `before` is what was so in this run."""
+        """How long steps may be, from which times on; `before` are the ceilings of this run."""
         t, h = np.concatenate(self._asked, axis=1)
         if before is not None:
             direction = 1.0 if t[-1] >= t[0] else -1.0
@@ -127,26 +129,26 @@ class Resolution:
 
     @property
     def wanted_step(self) -> float | None:
-        """How long steps may be at most; None if those at hand do.
+        """How long steps may be at most; None if those taken are short enough.
 
-        A small part of the time may pass in steps that are too long all the same.
+        A small part of the time may pass in steps that are longer.
         """
         if not self._coarse:
             return None
         lengths, wanted = np.concatenate(self._coarse, axis=1)
-        if lengths.sum() <= MAY_PASS * self._time:
+        if lengths.sum() <= UNRESOLVED_TIME * self._time:
             return None
         order = np.argsort(wanted)
         passed = np.cumsum(lengths[order])
-        chosen = wanted[order][np.searchsorted(passed, 0.5 * MAY_PASS * self._time)]
-        return max(float(chosen), SHORTEST * self._time)
+        chosen = wanted[order][np.searchsorted(passed, 0.5 * UNRESOLVED_TIME * self._time)]
+        return max(float(chosen), MIN_STEP * self._time)
 
 
 def is_at_rest(paths: Sequence[Path], rtol: np.ndarray, atol: np.ndarray) -> bool:
     """Whether the errors of the solution say little about how long steps may be.
 
-    That is so where it hardly changes, or changes as its polynomials do, for a good part of the
-    time; otherwise its steps do for the tangents, too.
+    They do where it hardly changes, or changes just as its polynomials do, for a good part of the
+    time; otherwise its steps are short enough for the tangents, too.
     """
     resting, total = 0.0, 0.0
     for path in paths:
@@ -155,8 +157,8 @@ def is_at_rest(paths: Sequence[Path], rtol: np.ndarray, atol: np.ndarray) -> boo
         if path.steps <= 2 * PAST:
             resting += time
             continue
-        stride = max(1, (path.steps - PAST) // LOOKS)
+        stride = max(1, (path.steps - PAST) // SAMPLES)
         resting += replay.quiet_time(
             path.t, path.y, path.order, path.predictor, rtol, atol, stride, AT_REST
         )
-    return resting > MAY_PASS * total
+    return resting > UNRESOLVED_TIME * total

@@ -1,4 +1,4 @@
-"""Route: the legs of a taped run as numbers, ready to be gone through with derivatives."""
+"""Route: the legs of a taped run as arrays, ready for sweeps with derivatives."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from tether.sensitivity.tape import Leg
 
 __all__ = ["PAST", "Path", "path_of"]
 
-PAST = 7                                       # points before a step that it may depend on
+PAST = 7                                       # number of earlier points a step may depend on
 
 
 @dataclass(eq=False)
 class Path:
-    """One leg: its points, in rows, and how every step depends on the ones before.
+    """One leg: its points, as rows, and how every step depends on the points before.
 
     Attributes
     ----------
     leg : Leg
-        What it is made of.
+        The leg on the tape.
     linear : Linearised
-        What gives its slopes.
+        Computes the derivatives of its equations and constraints.
     t : ndarray, shape (PAST + 1 + steps,)
-        Times: of the past, of the begin, of the ends of the steps. A step that was cut is the last.
+        Times of the past, of the beginning and of the ends of the steps; only the last step may
+        have been cut.
     ends : ndarray, shape (steps,)
         Times at which the equations held at the ends of the steps: at a break, just before it.
     y, yp : ndarray, shape (1 + steps, n)
-        Values at the begin and at the ends of the steps.
+        Values at the beginning and at the ends of the steps.
     order : ndarray of int, shape (steps,)
         Orders of the steps.
     c : ndarray, shape (steps, 7)
         Coefficients of the steps, math (33).
     predictor : ndarray, shape (steps, 7)
-        Shares of the points before in what was predicted for the steps.
+        Weights of the points before in the predictions of the steps.
     kept : int
         Number of steps that were not cut.
     """
@@ -59,7 +60,7 @@ class Path:
         return len(self.order)
 
     def shares(self, t: float, row: int, degree: int) -> np.ndarray:
-        """Shares of the points from a row on backwards in the value at a time."""
+        """Weights of the points, from a row on backwards, in the value at a time."""
         found = np.empty(degree + 1)
         replay.shares(self.t, PAST + row, degree, t, found)
         return found

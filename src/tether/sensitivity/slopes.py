@@ -19,33 +19,33 @@ from tether.plan.on_arrays import OnArrays
 from tether.plan.plan import Plan
 from tether.problem.problem import Problem
 from tether.sensitivity.differences import NotSmooth, by_arguments, central, one_sided
-from tether.sensitivity.exactness import EVERY, refuse_inexact
+from tether.sensitivity.exactness import CHECK_EVERY, refuse_inexact
 from tether.sensitivity.parameters import Parameters
 from tether.trace import Program, emit, jacobian
 from tether.trace.backend import Backend, prepare
 
 __all__ = ["Linearised", "Slopes", "linearised"]
 
-# From so many unknowns on sparse factors in Python are faster than full ones in the core.
-MANY = 100
+# With more unknowns, sparse factors in Python are faster than full ones in the core.
+SPARSE_ABOVE = 100
 _NOTHING = np.zeros((0, 0))
 
 
 @dataclass(eq=False)
 class Slopes:
-    """Derivatives at some points, one after the other.
+    """Derivatives at a sequence of points.
 
     Attributes
     ----------
     n, n_parameters, m : int
         Numbers of unknowns, parameters and constraints.
     values : ndarray, shape (points, entries)
-        Entries of F_y, F_y', F_p, G_y and G_p, in this order ...
+        Entries of F_y, F_y', F_p, G_y and G_p, in this order.
     places : tuple of ndarray
-        ... and where they stand: rows are equations for F_y and F_y', constraints for G_y, and
+        Places of these entries: rows are equations for F_y and F_y', constraints for G_y, and
         parameters for F_p and G_p.
     scale : ndarray, shape (points, n)
-        What projections measure changes of the unknowns in.
+        Units of the unknowns in which projections measure changes.
     """
 
     n: int
@@ -69,14 +69,14 @@ class Slopes:
         return tuple(found)
 
     def terms(self, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
-        """Size of the terms of each equation at the first of the points, which may cancel."""
+        """Size of the terms of each equation, which may cancel, at the first of the points."""
         first = len(self.places[0])
         ends = slice(0, first), slice(first, first + len(self.places[1]))
         parts = [self.values[0, end] for end in ends]
         return _terms(self.n, self.places, parts, (y, yp))
 
     def along(self, direction: np.ndarray) -> Slopes:
-        """Return the same for one combination of the parameters."""
+        """Return the derivatives along one combination of the parameters."""
         n, m = self.n, self.m
         f_y, f_yp, f_p, g_y, g_p = self.places
         a = len(f_y) + len(f_yp)
@@ -100,13 +100,13 @@ class _Programs:
 
     backend: Backend
     n: int
-    places: tuple[np.ndarray, ...]             # of F_y, F_y', F_p, G_y and G_p, each in its matrix
-    size: int                                  # how many they are
+    places: tuple[np.ndarray, ...]             # of the entries of F_y, F_y', F_p, G_y and G_p
+    size: int                                  # number of these entries
     m: int
 
 
 class Linearised:
-    """What gives the slopes of a model at points of a run."""
+    """Computes the derivatives of a model's equations and constraints at points of a run."""
 
     def __init__(
         self, model: Model, values: np.ndarray, parameters: Parameters, state: State
@@ -115,9 +115,9 @@ class Linearised:
         self.n, self.n_parameters = model.size, len(parameters)
         self.programs = None if model.plan is None else _programs(model.plan, parameters)
         self.runner = None if self.programs is None else self.programs.backend.new(values)
-        # what runs the templates of whole arrays
+        # runner of the templates of whole arrays
         self.arrays = model.new_runner(values) if isinstance(model, OnArrays) else None
-        self.given = model.constraints.all     # by the user, beside those of the equations
+        self.given = model.constraints.all     # the user's, apart from those found in the equations
         self.found = 0 if self.programs is None else self.programs.m
         self.m = state.n_constraints if self.given else self.found
         self.n_invariants = 0
@@ -126,12 +126,12 @@ class Linearised:
 
     @property
     def is_large(self) -> bool:
-        """Whether sparse matrices serve better than full ones."""
-        return self.n > MANY
+        """Whether sparse matrices are faster than full ones."""
+        return self.n > SPARSE_ABOVE
 
     @property
     def width(self) -> int:
-        """Number of entries for each unknown, about."""
+        """Approximate number of entries per unknown."""
         return 10 if self.programs is None and self.arrays is not None else (
             self.n if self.programs is None else self.programs.size // self.n + 1
         )
@@ -139,9 +139,10 @@ class Linearised:
     def at(
         self, t: np.ndarray, y: np.ndarray, yp: np.ndarray, before: np.ndarray | None = None
     ) -> Slopes:
-        """Return the slopes at points, rows of y and y'.
+        """Return the derivatives at points: rows of y and y'.
 
-        Projections are measured by tolerances at the points `before`, the same by default.
+        Projections are measured by the tolerances at the points `before`, by default the same
+        points.
         """
         if self.programs is not None:
             values, places = np.empty((len(t), self.programs.size)), self.programs.places
@@ -159,7 +160,7 @@ class Linearised:
     def _of_arrays(
         self, t: np.ndarray, y: np.ndarray, yp: np.ndarray
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        """Run templates for F_y and F_y'; F_p is found by differences."""
+        """Run templates for F_y and F_y'; F_p comes from differences."""
         assert self.arrays is not None
         runner, (fy, fyp) = self.arrays
         inputs, count, n = runner.args.copy(), len(t), self.n
@@ -192,7 +193,7 @@ class Linearised:
     def _called(
         self, t: np.ndarray, y: np.ndarray, yp: np.ndarray
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        """Ask functions that are called: by their Jacobian, or by differences."""
+        """Differentiate functions that are called, by their Jacobian or by differences."""
         n, count, problem = self.n, len(t), self.model.problem
         fy, fyp = np.full((2, count, n, n), np.nan)
         fp = np.zeros((count, self.n_parameters, n))
@@ -207,7 +208,7 @@ class Linearised:
                 raise_user_error(self.state)
                 for matrix, part in zip((fy, fyp), pair, strict=True):
                     matrix[k] = part.toarray() if hasattr(part, "toarray") else part
-            if status == 0 and problem.jac is not None and k % EVERY == 0:
+            if status == 0 and problem.jac is not None and k % CHECK_EVERY == 0:
                 fun = partial(called_residual, problem, problem.args, t[k])
                 refuse_inexact("jac", t[k], fun, [y[k], yp[k]], [fy[k], fyp[k]])
             terms = np.abs(fy[k]) @ np.abs(y[k]) + np.abs(fyp[k]) @ np.abs(yp[k])
@@ -240,7 +241,7 @@ class Linearised:
             raise_user_error(s)
             whole = whole.toarray() if hasattr(whole, "toarray") else whole
             gy[k] = whole[self.found :]
-            if is_given and k % EVERY == 0:
+            if is_given and k % CHECK_EVERY == 0:
                 refuse_inexact(
                     "jac of a constraint", t[k], partial(value, at=k), [y[k]], [gy[k]]
                 )
@@ -289,7 +290,7 @@ class Linearised:
         return slopes.matrices()[1]
 
     def scale(self, y: np.ndarray) -> np.ndarray:
-        """Return what projections measure changes of the unknowns in, next to y."""
+        """Return the units of the unknowns in which projections near y measure changes."""
         s = self.state
         return (s.array("rtol") * np.abs(y) + s.array("atol")) ** s.projection_power
 
@@ -297,7 +298,7 @@ class Linearised:
 def called_residual(
     problem: Problem, args: tuple, t: float, y: np.ndarray, yp: np.ndarray
 ) -> np.ndarray:
-    """Call a residual with some arguments."""
+    """Call a residual with given arguments."""
     if problem.fills:
         out = np.zeros(len(y))
         problem.fun(t, y.copy(), yp.copy(), out, *args)
@@ -309,7 +310,7 @@ def linearised(
     known: dict[Any, Linearised], model: Model, values: np.ndarray, parameters: Parameters,
     state: State,
 ) -> Linearised:
-    """Return what gives the slopes of a model; made once for each model and its inputs."""
+    """Return the `Linearised` of a model; one is made for each model and its inputs."""
     key = id(model), values.tobytes()
     if key not in known:
         known[key] = Linearised(model, values, parameters, state)
@@ -317,7 +318,7 @@ def linearised(
 
 
 def _programs(plan: Plan, parameters: Parameters) -> _Programs:
-    """Make the program of all derivatives of a plan, once for the same parameters."""
+    """Make the program of all derivatives of a plan, once for each set of parameters."""
     known = plan.derivatives
     if parameters.key not in known:
         with plan.modes.lock if plan.modes is not None else nullcontext():
@@ -357,9 +358,10 @@ def _make_programs(plan: Plan, parameters: Parameters) -> _Programs:
 def _beside_jump(
     fun: Callable[[float], np.ndarray], size: float, terms: np.ndarray
 ) -> np.ndarray:
-    """Differentiate by a parameter which a time may depend on at which something jumps.
+    """Differentiate with respect to a parameter that may shift the time of a jump.
 
-    Equations of whole arrays follow conditions on time; next to a jump one side of it counts.
+    Equations of whole arrays have conditions on time; close to a jump, only the side on which the
+    function is smooth counts.
     """
     try:
         return central(fun, size, terms)
@@ -368,7 +370,7 @@ def _beside_jump(
         for way in (-1.0, 1.0):
             with suppress(NotSmooth):
                 sides.append(one_sided(fun, size, way, terms))
-        if len(sides) != 1:                    # a kink, or nothing that has derivatives
+        if len(sides) != 1:                    # a kink, or no derivative at all
             raise
         return sides[0]
 

@@ -1,8 +1,8 @@
-"""StartMap: how consistent values depend on what they were made from.
+"""StartMap: how consistent values depend on the values given.
 
-With w the derivative of the values given, dτ that of the time, and everything by all parameters at
-once, what is found is s = T w + R + q dτ, at a fixed time, math (36). Slopes and what the equations
-determine follow from the linearised equations, math (37).
+With w the derivative of the values given and dτ that of the time, both with respect to all
+parameters at once, the derivative of the values found, at a fixed time, is s = T w + R + q dτ, math
+(36). Slopes and algebraic unknowns follow from the linearised equations, math (37).
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = ["GivenStart", "Motion", "StartMap", "is_undecided", "motion_at", "start_map"]
 
-# Relative: what is left of linearised constraints that hold.
-HOLDS = 1e-8
-# Relative: singular values below this are zero.
-RANK = 1e-10
-# Relative distance at which coefficients of the equations are compared.
-BESIDE = 1e-4
-# Of the time: differences by it are made in less, where something switches before and behind.
-CLOSE = 1e-3
-# Of the time: so far behind a break a start is differentiated, more than changes of arguments
-# move the break.
-BEHIND = 2e-4
+# Smaller relative residuals and changes count as zero.
+NEGLIGIBLE = 1e-8
+# Smaller relative singular values count as zero.
+RANK_TOLERANCE = 1e-10
+# Relative distance to the nearby points at which coefficients of the equations are compared.
+NEARBY = 1e-4
+# Where something switches both before and after a time, differences in time are shorter by this
+# factor.
+CLOSER = 1e-3
+# Relative distance in time after a break at which a start is differentiated: more than changes of
+# arguments move the break.
+AFTER_BREAK = 2e-4
 
 
 class Point(NamedTuple):
@@ -49,7 +50,7 @@ class Point(NamedTuple):
 
     fy: np.ndarray
     fyp: np.ndarray
-    fp: np.ndarray                             # one line per parameter, and so is gp
+    fp: np.ndarray                             # one row per parameter, as in gp
     gy: np.ndarray
     gp: np.ndarray
 
@@ -61,15 +62,15 @@ class StartMap:
     Attributes
     ----------
     by_given : ndarray, shape (n, n_user)
-        Of the values by those given: T.
+        Of the values with respect to those given: T.
     by_parameters : ndarray, shape (n, parameters)
-        ... by the parameters: R.
+        Of the values with respect to the parameters: R.
     by_time : ndarray, shape (n,)
-        ... and by the time: q.
+        Of the values with respect to the time: q.
     slopes_by_values : ndarray, shape (n, n)
-        Of the slopes by the values ...
+        Of the slopes with respect to the values.
     slopes_by_parameters : ndarray, shape (n, parameters)
-        ... and by the parameters.
+        Of the slopes with respect to the parameters.
     """
 
     by_given: np.ndarray
@@ -79,33 +80,33 @@ class StartMap:
     slopes_by_parameters: np.ndarray
 
     def values(self, w: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the tangents of the values, one line per parameter, for those of what was given.
+        """Return the tangents of the values, one row per parameter, from those of the values given.
 
         `shift` is the derivative of the time.
         """
         return w @ self.by_given.T + self.by_parameters.T + np.outer(shift, self.by_time)
 
     def slopes(self, s: np.ndarray) -> np.ndarray:
-        """Return the tangents of the slopes for those of the values."""
+        """Return the tangents of the slopes, from those of the values."""
         return s @ self.slopes_by_values.T + self.slopes_by_parameters.T
 
     def take_back(
         self, of_values: np.ndarray, gradient: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what depends on the values given and on the time, for what does on those found.
+        """Return adjoints of the values given and of the time, from those of the values found.
 
-        What comes from parameters is added to `gradient`.
+        The parameters' part is added to `gradient`.
         """
         gradient += of_values @ self.by_parameters
         return of_values @ self.by_given, of_values @ self.by_time
 
     def take_slopes_back(self, of_slopes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Return what depends on the values found, for what does on their slopes."""
+        """Return adjoints of the values found, from those of their slopes."""
         gradient += of_slopes @ self.slopes_by_parameters
         return of_slopes @ self.slopes_by_values
 
     def along(self, direction: np.ndarray) -> StartMap:
-        """Return the same for one combination of the parameters."""
+        """Return the derivatives along one combination of the parameters."""
         return replace(
             self, by_parameters=(self.by_parameters @ direction)[:, None],
             slopes_by_parameters=(self.slopes_by_parameters @ direction)[:, None],
@@ -114,43 +115,43 @@ class StartMap:
 
 @dataclass(frozen=True, eq=False)
 class GivenStart:
-    """A start that was taken as it is: values and slopes depend on nothing but what was given."""
+    """A start that was taken as it is: values and slopes depend only on those given."""
 
     size: int
     slope: np.ndarray                          # of the user's unknowns
 
     def values(self, w: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the tangents of the values for those of what was given."""
+        """Return the tangents of the values, from those of the values given."""
         found = np.zeros((len(w), self.size))
         found[:, : len(self.slope)] = w - np.outer(shift, self.slope)
         return found
 
     def slopes(self, s: np.ndarray) -> np.ndarray:
-        """Return the tangents of the slopes: there are none."""
+        """Return the tangents of the slopes: zero."""
         return np.zeros_like(s)
 
     def take_back(
         self, of_values: np.ndarray, gradient: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what depends on the values given and on the time."""
+        """Return adjoints of the values given and of the time, from those of the values found."""
         of_given = of_values[:, : len(self.slope)]
         return of_given, -of_given @ self.slope
 
     def take_slopes_back(self, of_slopes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Return what depends on the values found, for what does on their slopes: nothing."""
+        """Return adjoints of the values found, from those of their slopes: zero."""
         return np.zeros_like(of_slopes)
 
     def along(self, direction: np.ndarray) -> GivenStart:
-        """Return the same for one combination of the parameters."""
+        """Return the derivatives along one combination of the parameters."""
         return self
 
 
 def start_map(
     begin: Begin, linear: Linearised, parameters: Parameters, depends: bool = True
 ) -> StartMap | LargeStart | GivenStart:
-    """Differentiate a start; the values given may not depend on any parameter.
+    """Differentiate a start; `depends` tells whether the values given depend on parameters.
 
-    Invariants are no constraints here: they take the values found as theirs.
+    Invariants are not constraints here: they keep the values that they have at the values found.
     """
     if begin.start.reason.kind is Kind.ASSUMED and begin.happening is None:
         return GivenStart(linear.n, begin.start.yp[: len(begin.given)])
@@ -190,10 +191,10 @@ def start_map(
 
 
 class _Completion:
-    """What the equations determine of values and slopes: B of math (15), at one point.
+    """The algebraic values and the slopes that the equations determine: B of math (15).
 
-    Values are found along the columns of `null`, slopes along those of `rest`: single unknowns,
-    or where these do not do, combinations of them.
+    Values are found along the columns of `null`, slopes along those of `rest`: these are single
+    unknowns or, where that is not possible, combinations of them.
     """
 
     def __init__(self, slopes: Point, algebraic: np.ndarray | None) -> None:
@@ -207,7 +208,7 @@ class _Completion:
             size = np.abs(fyp).max(axis=1, initial=0.0)
             size[size == 0.0] = 1.0
             _, sizes, vt = np.linalg.svd(fyp / size[:, None])
-            self.rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
+            self.rank = int(np.sum(sizes > RANK_TOLERANCE * max(sizes[0], 1e-300)))
             self.null, self.rest = vt[self.rank :].T, vt[: self.rank].T
             matrix = np.hstack([fyp @ self.rest, fy @ self.null])
             inverse = _inverse(matrix)
@@ -218,7 +219,7 @@ class _Completion:
     def values(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Complete tangents of the values, where F_y s + F_y' s' = right.
 
-        Guesses of single unknowns that are determined do not count.
+        Tangents given for single unknowns that the equations determine are ignored.
         """
         if not self.is_axes:
             found = self.inverse[self.rank :] @ (right - self.fy @ values)
@@ -228,7 +229,7 @@ class _Completion:
         return np.where(self.determined[:, None], found, kept)
 
     def slopes(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Tangents of the slopes for those of the values."""
+        """Tangents of the slopes, from those of the values."""
         found = self.inverse @ (right - self.fy @ values)
         if not self.is_axes:
             return self.rest @ found[: self.rank]
@@ -244,18 +245,18 @@ class _Completion:
 
 
 def _has_moved(begin: Begin) -> bool:
-    """Whether a start has changed the values given by more than round-off."""
+    """Whether a start changed the values given by more than round-off."""
     change = np.abs(begin.start.y[: len(begin.given)] - begin.given)
-    return bool(np.any(change > HOLDS * np.max(np.abs(begin.given), initial=0.0)))
+    return bool(np.any(change > NEGLIGIBLE * np.max(np.abs(begin.given), initial=0.0)))
 
 
 def _along_combinations(
     begin: Begin, linear: Linearised, parameters: Parameters, slopes: Point, first: _Completion,
     T: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Differentiate a start that has moved values along directions in which F_y' is zero.
+    """Differentiate a start that moved values along directions in which F_y' is zero.
 
-    F_y' (y+ - y-) = 0 holds with F_y' at y+, so what F_y' itself changes by counts as well.
+    F_y' (y+ - y-) = 0 holds with F_y' at y+, so the change of F_y' itself counts as well.
     """
     t, y, yp, n_user = begin.t, begin.start.y, begin.start.yp, len(begin.given)
     change = y.copy()
@@ -265,7 +266,7 @@ def _along_combinations(
         return linear.leading(values, t, y, yp) @ change
 
     size = np.abs(y) + 1e-3 * max(float(np.abs(y).max(initial=0.0)), 1e-3)
-    terms = np.abs(slopes.fyp) @ np.abs(change)        # they cancel, by what a start is
+    terms = np.abs(slopes.fyp) @ np.abs(change)        # these cancel, since F_y' (y+ - y-) = 0
     by_y = gradient_of(lambda x: moved(x, begin.values), y, size, terms)
     by_p = np.zeros((len(y), len(parameters)))
     for p in parameters.of_inputs:
@@ -294,7 +295,7 @@ def _along_combinations(
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray | None:
-    """Invert a matrix in any units; None where it is singular."""
+    """Invert a matrix after scaling its rows and columns; None if it is singular."""
     row = np.abs(matrix).max(axis=1, initial=0.0)
     if not row.all():
         return None
@@ -308,18 +309,18 @@ def _inverse(matrix: np.ndarray) -> np.ndarray | None:
     except np.linalg.LinAlgError:
         return None
     size = np.abs(scaled).sum(axis=0).max(initial=0.0) * np.abs(found).sum(axis=0).max(initial=0.0)
-    return found / column[:, None] / row if size < 1.0 / RANK else None
+    return found / column[:, None] / row if size < 1.0 / RANK_TOLERANCE else None
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """How a solution moves at a point, as its equations have it.
+    """Derivatives of a solution at a point, from its equations.
 
     Attributes
     ----------
     yp, ypp : ndarray
-        First and second derivatives; where an unknown has no derivative in the equations its first
-        one follows from theirs, and its second one is not known and zero.
+        First and second derivatives. For an algebraic unknown the first follows from those of the
+        others; the second is not known, and zero.
     tangents : StartMap or LargeStart
         How tangents of slopes follow from those of values.
     """
@@ -332,7 +333,7 @@ class Motion:
 def motion_at(
     linear: Linearised, values: np.ndarray, t: float, y: np.ndarray, yp: np.ndarray
 ) -> Motion:
-    """Find out how a solution moves at a point where its slopes are known about."""
+    """Find the derivatives of a solution at a point where its slopes are known approximately."""
     found = linear.at(np.array([t]), y[None].copy(), yp[None].copy())
     r = linear.residual(values, t, y, yp)
     span, terms = max(abs(t), 1e-3), found.terms(y, yp)
@@ -357,7 +358,7 @@ def motion_at(
 
 
 def is_undecided(begin: Begin, linear: Linearised) -> bool:
-    """Whether a begin lies where conditions switch that were left free, and slopes jump there."""
+    """Whether conditions that were left free switch exactly at a start, so that slopes jump."""
     frozen = begin.model.frozen
     if frozen is None:
         return False
@@ -365,7 +366,8 @@ def is_undecided(begin: Begin, linear: Linearised) -> bool:
     first = len(begin.values) - len(frozen.surfaces)
     heights = frozen.heights.new(begin.values).values(t, y[:n], yp[:n])
     pairs = frozen.sizes.new(begin.values).values(t, y[:n], yp[:n]).reshape(-1, 2)
-    free = (begin.values[first:] == 0.0) & (np.abs(heights) <= HOLDS * np.abs(pairs).sum(axis=1))
+    at_zero = np.abs(heights) <= NEGLIGIBLE * np.abs(pairs).sum(axis=1)
+    free = (begin.values[first:] == 0.0) & at_zero
     if not free.any():
         return False
     sides = []
@@ -374,18 +376,18 @@ def is_undecided(begin: Begin, linear: Linearised) -> bool:
         values[first:][free] = side
         sides.append(linear.residual(values, t, y, yp))
     terms = linear.at(np.array([t]), y[None].copy(), yp[None].copy()).terms(y, yp)
-    return bool(np.any(np.abs(sides[1] - sides[0]) > HOLDS * terms))
+    return bool(np.any(np.abs(sides[1] - sides[0]) > NEGLIGIBLE * terms))
 
 
 def _before(
     fun: Callable[[float], np.ndarray], span: float, linear: Linearised, terms: np.ndarray
 ) -> np.ndarray:
-    """Differentiate by time where something may switch at once: what was before counts.
+    """Differentiate with respect to time, from one side if something switches there.
 
-    Shortly behind a switch it is what is to come.
+    The side before the time is preferred; shortly after a switch it is the side after it.
     """
     direction = linear.state.direction
-    for size in (span, CLOSE * span):
+    for size in (span, CLOSER * span):
         with suppress(NotSmooth):
             return central(fun, size, terms)
         for way in (-direction, direction):
@@ -401,11 +403,14 @@ def _onto_found(
     begin: Begin, reduced: Reduced, model: ReducedModel, slopes: Point, T: np.ndarray,
     R: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Follow a start onto the constraints of the equations, as `reduced_start` goes there."""
+    """Differentiate the way of a start onto the constraints of the equations.
+
+    The steps are those of `reduced_start`.
+    """
     full = reduced.full
     if full is not reduced:
         raise ValueError(
-            "sensitivity: form=2 leaves constraints that are not differentiated to the end; pass "
+            "sensitivity: form=2 leaves constraints that are not differentiated often enough; pass "
             "form='auto'"
         )
     n_user, m = reduced.n_user, len(reduced.levels)
@@ -428,7 +433,7 @@ def _onto_found(
     evolving = np.ones(n_user, bool)
     evolving[list(reduced.without_slopes)] = False
     jumped = np.abs(moved - before)[:n_user][evolving]
-    if jumped.size and jumped.max() > HOLDS * max(np.abs(moved).max(), 1e-300):
+    if jumped.size and jumped.max() > NEGLIGIBLE * max(np.abs(moved).max(), 1e-300):
         lawful = _by_law(begin, search, g, whole, before, moved, scale)
         moved = moved if lawful is None else lawful
     return moved[:, : T.shape[1]], moved[:, T.shape[1] :]
@@ -437,25 +442,25 @@ def _onto_found(
 def _nearest(
     g: np.ndarray, right: np.ndarray, moved: np.ndarray, scale: np.ndarray
 ) -> np.ndarray:
-    """Satisfy g v + right = 0 by the least change, column by column."""
+    """Satisfy g v + right = 0 by the least change of v, column by column."""
     left = g @ moved + right
     a = g * scale
     length = np.abs(a).max(axis=1, initial=0.0)
     length[length == 0.0] = 1.0
-    step = np.linalg.lstsq(a / length[:, None], left / length[:, None], rcond=RANK)[0]
+    step = np.linalg.lstsq(a / length[:, None], left / length[:, None], rcond=RANK_TOLERANCE)[0]
     return moved - scale[:, None] * step
 
 
 def _hold(g: np.ndarray, right: np.ndarray, moved: np.ndarray) -> bool:
     left = np.abs(g @ moved + right)
-    return bool(np.all(left <= HOLDS * (np.abs(g) @ np.abs(moved) + np.abs(right) + 1e-300)))
+    return bool(np.all(left <= NEGLIGIBLE * (np.abs(g) @ np.abs(moved) + np.abs(right) + 1e-300)))
 
 
 def _by_law(
     begin: Begin, search: Search, g: np.ndarray, right: np.ndarray, before: np.ndarray,
     nearby: np.ndarray, scale: np.ndarray,
 ) -> np.ndarray | None:
-    """Let tangents jump by the law of the equations, as `find_jump` lets values jump."""
+    """Let tangents jump by the law of the equations, as `find_jump` does with values."""
     reduced, n = search.reduced, search.reduced.n_user
     matrices = search.law(begin.start.yp[:n])
     y, unit = begin.start.y[:n], search.units.y
@@ -481,7 +486,7 @@ def _by_law(
     found = along(0, start, movable)
     if found is not None:
         return found
-    beside = y + BESIDE * (np.abs(y) + unit)
+    beside = y + NEARBY * (np.abs(y) + unit)
     if all(np.allclose(a, b, 1e-9, 0.0) for a, b in zip(matrices(beside), (E, A), strict=True)):
         jumping = Jumping(matrices, lambda *_: None, unit, movable, ~movable)
         for order in range(1, highest_order(jumping, y) + 1):
@@ -504,11 +509,11 @@ def _of_jump(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Differentiate a start at which something jumps.
 
-    Where the law of the jump is the same for all values it is that of the tangents; a parameter
-    that the law depends on is looked at by differences, and all of it where the law depends on
-    the values.
+    If the law of the jump does not depend on the values, tangents obey the same law. Derivatives
+    with respect to parameters on which the law depends come from differences; so do all of them if
+    the law depends on the values.
     """
-    t, n = _behind(begin, 2.0), reduced.n_user
+    t, n = _after_break(begin, 2.0), reduced.n_user
     after, before = begin.start.y.copy(), begin.start.y.copy()
     before[:n] = begin.given
 
@@ -522,8 +527,8 @@ def _of_jump(
 
     here = law(t, begin.values, after)
     scale = Search(reduced, t, begin.values, model.units).scale(after)
-    beside = after + BESIDE * (np.abs(after) + scale)
-    later = t + BESIDE * max(abs(t), 1e-3)
+    beside = after + NEARBY * (np.abs(after) + scale)
+    later = t + NEARBY * max(abs(t), 1e-3)
     constant = is_same(t, begin.values, before) and is_same(t, begin.values, beside)
     if not (constant and is_same(later, begin.values, after)):
         return _by_differences(
@@ -533,7 +538,7 @@ def _of_jump(
     numbers: list[int] = []
     for p in parameters.of_inputs:
         values = begin.values.copy()
-        values[parameters.inputs[p]] += BESIDE * (abs(values[parameters.inputs[p]]) or 1.0)
+        values[parameters.inputs[p]] += NEARBY * (abs(values[parameters.inputs[p]]) or 1.0)
         if not is_same(t, values, after):
             numbers.append(int(p))
     if numbers:
@@ -542,11 +547,11 @@ def _of_jump(
     return T, R, None
 
 
-def _behind(begin: Begin, steps: float) -> float:
-    """Return a time some steps behind a break, where conditions on time are decided."""
+def _after_break(begin: Begin, steps: float) -> float:
+    """Return a time some steps after a break, where the answers of conditions on time are clear."""
     if begin.happening is None or not begin.happening.is_break:
         return begin.t
-    step = BEHIND * max(abs(begin.t), 1e-3)
+    step = AFTER_BREAK * max(abs(begin.t), 1e-3)
     return begin.t + steps * (step if begin.h >= 0.0 else -step)
 
 
@@ -554,16 +559,16 @@ def _by_differences(
     begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters,
     numbers: Sequence[int], depends: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Differentiate a start by some of the parameters and, if wanted, by the values given.
+    """Differentiate a start with respect to some parameters and, if wanted, the values given.
 
-    Behind a break conditions on time are what they will be for some time, but only there: the
-    derivatives at three times behind it are extrapolated to the break.
+    Conditions on time have their new answers only after a break, so derivatives at three times
+    after it are extrapolated to the break.
     """
     why = begin.happening
     if why is None or not why.is_break:
         return _differences_at(begin.t, begin, reduced, model, parameters, numbers, depends)
     parts = [
-        _differences_at(_behind(begin, k), begin, reduced, model, parameters, numbers, depends)
+        _differences_at(_after_break(begin, k), begin, reduced, model, parameters, numbers, depends)
         for k in (1.0, 2.0, 3.0)
     ]
     T, R, by_time = (3.0 * a - 3.0 * b + c for a, b, c in zip(*parts, strict=True))
@@ -574,7 +579,7 @@ def _differences_at(
     t: float, begin: Begin, reduced: Reduced, model: ReducedModel, parameters: Parameters,
     numbers: Sequence[int], depends: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Differentiate a start, as if it were made at some time."""
+    """Differentiate a start as if it were made at the time t."""
     units, why, y, values = model.units, begin.happening, begin.given, begin.values
     assert isinstance(units, Units)
 
@@ -596,7 +601,7 @@ def _differences_at(
 
         at = values[[number]]
         R[:, p] = gradient_of(along, at, np.where(at == 0.0, 1.0, np.abs(at)))[:, 0]
-    if why is None or not depends:             # the time does not matter, or is not asked for
+    if why is None or not depends:             # the derivative by the time is not needed
         return T, R, -begin.start.yp
     size = np.array([max(abs(t), 1e-3)])
     by_time = gradient_of(lambda x: found(x[0], y, values), np.array([t]), size)[:, 0]

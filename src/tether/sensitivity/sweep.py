@@ -1,4 +1,4 @@
-"""Sweep: a taped run, ready to be gone through with derivatives.
+"""Sweep: a taped run, ready to be differentiated forwards or backwards.
 
 `forward.py` and `backward.py` do that, some steps at a time, so that little memory is needed.
 """
@@ -26,7 +26,7 @@ from tether.sensitivity.tape import Begin, Tape
 
 __all__ = ["Along", "Output", "Sweep"]
 
-# Numbers in the slopes of the steps that are looked at together.
+# Steps are processed together up to so many numbers in their derivatives.
 CHUNK = 1_000_000
 
 
@@ -36,11 +36,11 @@ class Output:
 
     leg: int
     row: int                                   # the latest of the points
-    shares: np.ndarray                         # of it and of those before
+    shares: np.ndarray                         # weights of it and of the points before
 
 
 class Sweep:
-    """A taped run that can be gone through with derivatives.
+    """A taped run that can be differentiated.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Sweep:
     record : Record
         Its steps.
     parameters : Parameters
-        By what it is differentiated.
+        The parameters of the derivatives.
     events : sequence of Event
         The user's events.
     """
@@ -61,7 +61,7 @@ class Sweep:
         self._known: dict[Any, Linearised] = {}
         self._functions: dict[int, UserFunction] = {}
         self._slopes: dict[tuple[Path, int], Slopes] = {}
-        self._kept = 0                         # numbers in them
+        self._kept = 0                         # how many numbers are in them
         legs = tape.finish()
         self.paths = [path_of(leg, record, self._linear(leg.begin, leg.state)) for leg in legs]
         self.n = tape.run.n
@@ -73,7 +73,7 @@ class Sweep:
 
     @cached_property
     def starts(self) -> list[list[Start]]:
-        """How every begin of every leg depends on what it was made from."""
+        """How every start of every leg depends on the values given for it."""
         return [
             [
                 start_map(
@@ -87,7 +87,7 @@ class Sweep:
 
     @cached_property
     def passages(self) -> list[Passage]:
-        """How the begin of every leg but the first depends on the one before."""
+        """How the beginning of every leg but the first depends on the leg before."""
         return [self._passage(number) for number in range(1, len(self.paths))]
 
     def _passage(self, number: int) -> Passage:
@@ -108,14 +108,14 @@ class Sweep:
         )
         if found.time_varies and is_undecided(leg.begin, self._linear(leg.begin, leg.state)):
             raise ValueError(
-                f"sensitivity: at t = {t:.6g} the run begins anew right where a condition "
-                "switches, and nothing says to which side the solution goes: there is no "
+                f"sensitivity: at t = {t:.6g} the run starts again exactly where a condition "
+                "switches, and nothing determines to which side the solution goes: there is no "
                 "derivative. Let no event change the state there"
             )
         return found
 
     def _changed(self, begin: Begin) -> FunctionSlopes | None:
-        """Differentiate what events make of the state before a begin; None if they leave it."""
+        """Differentiate the changes of the state by events before a start; None if none."""
         why = begin.happening
         acting = [] if why is None else [
             k for k in why.acting if self.events[k].apply is not None
@@ -131,19 +131,19 @@ class Sweep:
         if not is_same(found.value, begin.given):
             raise ValueError(
                 f"sensitivity: apply of event {self.events[acting[0]].name} gave other values at "
-                f"t = {why.t:.6g} than it does now: it depends on more than t, y, yp and args"
+                f"t = {why.t:.6g} than now: it depends on more than t, y, yp and args"
             )
         return found
 
     def function(self, fun: Any, size: int) -> UserFunction:
         """Return a function of the user's with its derivatives; it is traced once."""
-        if id(fun) not in self._functions:     # which keeps it, and its number with it
+        if id(fun) not in self._functions:     # the value keeps fun alive, so that its id is unique
             self._functions[id(fun)] = UserFunction(fun, self.n, size, self.parameters)
         return self._functions[id(fun)]
 
     @cached_property
     def seeds(self) -> np.ndarray:
-        """Derivatives of the values given at the start, one line per parameter."""
+        """Derivatives of the values given at the start, one row per parameter."""
         w = np.zeros((len(self.parameters), self.n))
         given = np.flatnonzero(self.parameters.starts >= 0)
         w[given, self.parameters.starts[given]] = 1.0
@@ -152,7 +152,7 @@ class Sweep:
     # --- steps ----------------------------------------------------------------------------------
 
     def chunks(self, path: Path) -> list[tuple[int, int]]:
-        """Cut the steps of a leg into pieces whose slopes are looked at together."""
+        """Divide the steps of a leg into chunks that are processed together."""
         linear = path.linear
         size = linear.n * (linear.width + len(self.parameters.of_inputs))
         count = max(1, CHUNK // max(size, 1))
@@ -160,7 +160,7 @@ class Sweep:
 
     @staticmethod
     def engine(path: Path) -> Any:
-        """Return what takes steps: the core, or sparse matrices for many unknowns."""
+        """Return the module that takes steps: the core's, or the sparse one for many unknowns."""
         if not path.linear.is_large:
             return replay
         from tether.sensitivity import large  # late, to save time
@@ -168,7 +168,7 @@ class Sweep:
         return large
 
     def slopes(self, path: Path, first: int, last: int) -> Slopes:
-        """Slopes at the ends of some steps; the last ones are kept for another look."""
+        """Return derivatives at the ends of some steps; recent ones are kept for another sweep."""
         key = path, first
         if key not in self._slopes:
             rows = slice(first + 1, last + 1)
@@ -182,14 +182,14 @@ class Sweep:
         return self._slopes[key]
 
     def reference_rows(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
-        """Slopes of the invariants at the begin of a leg."""
+        """Return derivatives of the invariants at the beginning of a leg."""
         begin, count = path.leg.begin, path.linear.n_invariants
         slopes = path.linear.at(np.array([begin.t]), path.y[:1], path.yp[:1])
         *_, gy, gp = slopes.matrices()
         return gy[-count:], gp[:, -count:]
 
     def takes_new_references(self, number: int) -> bool:
-        """Whether a leg lets the invariants keep the values at its begin."""
+        """Whether the invariants keep the values that they have where the leg begins."""
         path = self.paths[number]
         if not path.linear.n_invariants:
             return False
@@ -201,7 +201,7 @@ class Sweep:
 
 
 class Along:
-    """A sweep by one combination of the parameters: what `forwards` asks for, and nothing else."""
+    """A sweep along one combination of the parameters, with what `forwards` needs of it."""
 
     def __init__(self, sweep: Sweep, direction: np.ndarray) -> None:
         self._sweep, self._direction = sweep, direction
@@ -217,19 +217,19 @@ class Along:
 
     @cached_property
     def starts(self) -> list[list[Start]]:
-        """How every begin of every leg depends on what it was made from."""
+        """How every start of every leg depends on the values given for it."""
         return [[start.along(self._direction) for start in leg] for leg in self._sweep.starts]
 
     @cached_property
     def passages(self) -> list[Passage]:
-        """How the begin of every leg but the first depends on the one before."""
+        """How the beginning of every leg but the first depends on the leg before."""
         return [passage.along(self._direction) for passage in self._sweep.passages]
 
     def slopes(self, path: Path, first: int, last: int) -> Slopes:
-        """Slopes at the ends of some steps."""
+        """Return derivatives at the ends of some steps."""
         return self._sweep.slopes(path, first, last).along(self._direction)
 
     def reference_rows(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
-        """Slopes of the invariants at the begin of a leg."""
+        """Return derivatives of the invariants at the beginning of a leg."""
         gy, gp = self._sweep.reference_rows(path)
         return gy, self._direction[None] @ gp

@@ -1,8 +1,8 @@
 """Tape: what a run did, as far as its derivatives need it.
 
 A run consists of legs. Each begins at consistent values, without a past or with points of the leg
-before, and goes on for some steps. Between two legs something happens: an event changes the state,
-a condition turns, or the run begins anew for reasons of its own.
+before as its past, and continues for some steps. Between two legs something happens: an event
+changes the state, a condition changes its answer, or the solver itself starts again.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ __all__ = ["Begin", "Leg", "Overshoot", "Tape"]
 
 @dataclass(frozen=True, eq=False)
 class Begin:
-    """Consistent values, and what they were made from.
+    """Consistent values where steps begin, and the values that they were found from.
 
     Attributes
     ----------
     model, values : Model, ndarray
         What is integrated from here on, and the inputs of its programs.
     t : float
-        When.
-    before : ndarray
-        Values of the user's unknowns before events changed them; `given` are those after.
+        The time.
+    before, given : ndarray
+        Values of the user's unknowns before and after events changed them.
     start : Start
-        What was found.
+        The values found.
     h : float
-        Size of the first step: the past is the tangent, in points of this distance.
+        Size of the first step: the past consists of points at this distance on the tangent.
     happening : Happening or None
-        Why.
+        Why the run starts here.
     kept : ndarray
-        What constraints are compared with.
+        Reference values of the constraints and invariants.
     """
 
     model: Model
@@ -74,25 +74,24 @@ class Overshoot:
 
 @dataclass(eq=False)
 class Leg:
-    """Steps that belong together.
+    """Steps from one start to the next.
 
     Attributes
     ----------
     begins : list of Begin
-        The last one counts; where it was made from what another one had found, that one too.
+        The last one is where the steps begin; before it, those from which its values were made.
     state : State
-        The memory it ran in.
+        The memory in which it ran.
     happening : Happening or None
-        What it began with, if something happened.
+        What happened at its beginning, if anything.
     past, past_values : ndarray or None
-        Times of points of the leg before that it went on from, and the values there, the latest
-        first.
+        Times and values of points of the leg before that serve as its past, the latest first.
     part, first, last : int
         Rows of the record that hold its steps.
     t_end : float
-        Where the core has ended its last step: before a break, if that is there.
+        Where the core ended its last step: just before a break, if there is one.
     overshoot : Overshoot or None
-        Its last step, where that was cut.
+        Its last step, if that was cut.
     """
 
     begins: list[Begin]
@@ -101,7 +100,7 @@ class Leg:
     past: np.ndarray | None = None
     past_values: np.ndarray | None = None
     part: int = 0
-    first: int = -1                            # not begun yet
+    first: int = -1                            # no step yet
     last: int = -1
     t_end: float = np.nan
     overshoot: Overshoot | None = None
@@ -114,15 +113,15 @@ class Leg:
 
 @dataclass(eq=False)
 class Tape:
-    """What a run did; `method` is what takes its steps.
+    """What a run did; `method` makes the method that records it.
 
-    It does not keep the run alive, which keeps it (`run.part` says why).
+    The run refers to its tape; the tape does not keep the run alive (`run.part` says why).
     """
 
     legs: list[Leg] = field(default_factory=list)
     record: Record | None = None
-    happening: Happening | None = None         # what the next begin is due to
-    ceilings: tuple[np.ndarray, np.ndarray] | None = None      # how long steps may be from when on
+    happening: Happening | None = None         # the reason for the next start
+    ceilings: tuple[np.ndarray, np.ndarray] | None = None      # times, and how long steps may be
     _run: ref[Integration] | None = None
 
     @property
@@ -133,20 +132,20 @@ class Tape:
         return run
 
     def method(self, run: Integration) -> TapedBdf:
-        """Tape a run from its start on; return what takes its steps."""
+        """Tape a run from its start on; return the method that takes its steps."""
         self._run, self.legs, self.happening = ref(run), [], None
         return TapedBdf(self)
 
     def note(self, happening: Happening) -> None:
-        """Take notice of what makes the run begin anew."""
+        """Note why the run is about to start again."""
         self.happening = happening
 
     def begun(self, state: State, start: Start) -> None:
-        """Take notice of a begin; of several without a step only the last one counts."""
+        """Note a start; of several without a step in between only the last one counts."""
         run = self.run
         n, why, (t, given, _) = run.n, self.happening, run.given
         if why is not None and not self._belongs_to(why, given[:n]):
-            why = None                         # it goes on from what was found before
+            why = None                         # it continues from the values found before
         before = given[:n] if why is None or not why.acting else why.y
         new = Begin(
             run.model, run.model.values.copy(), t, before[:n].copy(), given[:n].copy(), start,
@@ -161,13 +160,13 @@ class Tape:
             self.legs.append(Leg([new], state))
 
     def _belongs_to(self, why: Happening, given: np.ndarray) -> bool:
-        """Whether a begin is the first one after a happening, or another from the same values."""
+        """Whether a start is the first after a happening, or another from the same values."""
         waiting = self.legs[-1].begins if self.legs and self.legs[-1].first < 0 else []
         same = [begin for begin in waiting if begin.happening is why]
         return not same or any(np.array_equal(begin.given, given) for begin in same)
 
     def went_on(self, times: np.ndarray, values: np.ndarray) -> None:
-        """Take notice that the last begin has a past: times and rows of values, oldest first."""
+        """Note the past of the last start: times and rows of values, oldest first."""
         self.legs[-1].past, self.legs[-1].past_values = times[::-1].copy(), values[::-1].copy()
 
     def open_leg(self, state: State) -> Leg:
@@ -177,7 +176,7 @@ class Tape:
             assert self.record is not None
             leg.state, leg.part, leg.first = state, self.record.part_number, state.stored
             leg.last, self.happening = state.stored, None
-            # conditions may have been frozen after the begin
+            # conditions may have been frozen after the start
             values = self.run.model.values.copy()
             leg.begins[-1] = _with(leg.begins[-1], values, self.run.model)
             leg.happening = next((b.happening for b in leg.begins if b.happening), None)
@@ -185,7 +184,7 @@ class Tape:
         return leg
 
     def _close(self) -> None:
-        """End the last leg: a step that was kept whole after an event was not cut."""
+        """End the last leg; a step that was kept whole in spite of an event was not cut."""
         if not self.legs or self.record is None:
             return
         leg = self.legs[-1]
@@ -197,7 +196,7 @@ class Tape:
             leg.overshoot = None
 
     def finish(self) -> list[Leg]:
-        """Return the legs of a run that is over; the last one may be a begin without steps."""
+        """Return the legs of a run that is over; the last one may have no steps."""
         self._close()
         if self.legs[-1].first < 0:
             self.open_leg(self.legs[-1].state)
@@ -212,7 +211,7 @@ def _with(begin: Begin, values: np.ndarray, model: Model) -> Begin:
 
 
 def _chain(begins: Sequence[Begin]) -> list[Begin]:
-    """Keep the last begin, and those that it was made from."""
+    """Keep the last start, and those from which its values were made."""
     found = [begins[-1]]
     for earlier in reversed(begins[:-1]):
         n = len(found[0].before)
@@ -223,13 +222,13 @@ def _chain(begins: Sequence[Begin]) -> list[Begin]:
 
 
 class TapedBdf(Bdf):
-    """BDF that writes down where it begins, and how its steps end."""
+    """BDF that records where it starts and how its steps end."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
 
     def begin(self, state: State, t: float, start: Start, first_step: float) -> int:
-        """Begin at order 1: a past on a parabola would need derivatives of y''."""
+        """Start at order 1: a past on a parabola would need derivatives of y''."""
         code = begin.begin(
             state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
         )
@@ -239,7 +238,7 @@ class TapedBdf(Bdf):
         return code
 
     def advance(self, state: State, count: int) -> int:
-        """Take steps; keep the end of one that may be cut."""
+        """Take steps; keep the end of the last if it may be cut."""
         leg = self._tape.open_leg(state)
         if leg.overshoot is not None:          # it was not cut
             leg.overshoot = None
@@ -252,7 +251,7 @@ class TapedBdf(Bdf):
         return code
 
     def go_on(self, state: State, t: float, start: Start, past: Polynomial) -> None:
-        """Go on at the order of before, through points of the polynomial."""
+        """Continue at the same order, with points of the polynomial as the past."""
         super().go_on(state, t, start, past)
         self._hold_steps(state)
         times = t - (past.t - past.t_old) * np.arange(past.k, 0, -1)
