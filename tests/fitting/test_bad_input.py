@@ -51,7 +51,7 @@ def test_floats_outside_of_args_are_not_fitted():
 
 @pytest.mark.parametrize(("args", "text"), [
     ({"k": np.ones(2)}, "args: fun needs a value of 'size', in args or in p0"),
-    ({**ARGS, "speed": 1.0}, "args: 'speed' is no argument of fun; it has rate, k, size"),
+    ({**ARGS, "speed": 1.0}, "args: 'speed' is not an argument of fun; it has rate, k, size"),
 ])
 def test_args(args, text):
     with pytest.raises(ValueError, match=text):
@@ -65,12 +65,12 @@ def test_args(args, text):
     (None, TypeError, "data must be a data frame, a dict or a pair"),
     ((T, Y[:3]), ValueError, "data must have a row of 5 values"),
     ((T, np.ones((2, 5))), ValueError, "data has 2 rows, but there are 1 unknowns"),
-    ({"t": T, "speed": Y}, ValueError, r"data: there is no unknown 'speed'; there are y\[0\]"),
+    ({"t": T, "speed": Y}, ValueError, r"there is no unknown 'speed'; the unknowns are y\[0\]"),
     ({"t": T, 3: Y}, ValueError, "data has 4 rows|data: row 3, but there are 1 unknowns"),
     ({"t": T, 0: Y[:2]}, ValueError, "data of row 0 must have 5 values"),
     ({"t": T, 0: ["a"] * 5}, TypeError, "data of row 0 must be numbers"),
     ({"t": T, 0: [1.0, np.inf, 1.0, 1.0, 1.0]}, ValueError, "data of row 0 must be finite, or NaN"),
-    ({"t": T, 1.5: Y}, TypeError, "data: unknowns are named or numbered, got 1.5"),
+    ({"t": T, 1.5: Y}, TypeError, "data: unknowns must be names or numbers, got 1.5"),
     ({"t": T * np.nan, 0: Y}, ValueError, "data: times must be finite"),
     ({"t": "now", 0: Y}, TypeError, "data: times must be a vector"),
     ({0: Y}, ValueError, "data must have times, as 't' or in pairs"),
@@ -83,9 +83,9 @@ def test_data(data, error, text):
 
 
 def test_times_outside_of_t_span():
-    with pytest.raises(ValueError, match=r"data: t = 2 lies outside t_span \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"data: t = 2 is outside t_span \[0, 1\]"):
         fit(decay, (T, Y), {"rate": 1.0}, y0=[1.0], t_span=(0, 1))
-    with pytest.raises(ValueError, match=r"b: data: t = 0 lies outside t_span \[1, 3\]"):
+    with pytest.raises(ValueError, match=r"b: data: t = 0 is outside t_span \[1, 3\]"):
         fit(decay, [{"data": (T, Y), "t_span": (1, 3), "name": "b"}], {"rate": 1.0}, y0=[1.0])
 
 
@@ -128,7 +128,7 @@ def test_bounds(bounds, text):
     ({"sigma": {}}, ValueError, "sigma: row 0 is missing"),
     ({"sigma": "small"}, TypeError, "sigma must be numbers"),
     ({"weights": 0.0}, ValueError, "weights of row 0 must be positive and finite"),
-    ({"sigma": 1.0, "weights": 1.0}, ValueError, "sigma and weights exclude each other"),
+    ({"sigma": 1.0, "weights": 1.0}, ValueError, "either sigma or weights, not both"),
     ({"loss": "square"}, ValueError, "loss must be one of linear, soft_l1"),
     ({"tol": 0.0}, ValueError, "tol must be positive"),
     ({"f_scale": -1.0}, ValueError, "f_scale must be positive"),

@@ -35,7 +35,7 @@ def test_an_optimum_beyond_what_can_be_solved_is_doubted(trace):
     found = fit(edge, {"t": T, 0: np.exp(-1.3 * T)}, {"rate": 0.5}, y0=[1.0, 0.3], trace=trace)
     assert len(found.failures) > 0
     assert found.x == pytest.approx([1.0], rel=1e-5)
-    assert any("at the edge of where there is one" in text for text in found.doubts)
+    assert any("at the edge of the region where there is one" in text for text in found.doubts)
 
 
 def test_failures_next_to_an_optimum_do_no_harm():

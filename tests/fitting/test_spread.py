@@ -188,5 +188,5 @@ def test_levels_lie_between_0_and_1(plain, level):
 
 
 def test_profiles_are_asked_for_by_name(plain):
-    with pytest.raises(ValueError, match=r"no parameter 'steepness'; there are slope, y0\[0\]"):
+    with pytest.raises(ValueError, match=r"'steepness'; the parameters are slope, y0\[0\]"):
         plain.profile("steepness")

@@ -1,4 +1,4 @@
-"""Parameters from measurements: least squares with exact derivatives, and what to make of them."""
+"""Fit parameters to measurements: least squares with exact derivatives, and judge the result."""
 
 from tether.fitting.directions import Direction
 from tether.fitting.fit import fit

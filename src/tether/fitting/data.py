@@ -1,4 +1,4 @@
-"""Measurements as a user has them: read into series of one quantity each."""
+"""Read measurements, as users have them, into one series for each quantity."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Key = str | int
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """What was measured of one quantity in one experiment; missing values are left out.
+    """Measurements of one quantity in one experiment, without missing values.
 
     Attributes
     ----------
     key : str or int
         Name or number of the quantity, as in the data.
     t, values : ndarray
-        When, and what.
+        Times and measured values.
     weights : ndarray
-        What a difference is multiplied by: one over the standard error.
+        Factors of the differences from the model: one over the standard errors.
     """
 
     key: Key
@@ -46,7 +46,7 @@ def read_data(data: Any, sigma: Any, weights: Any, where: str = "") -> list[Seri
     sigma, weights : optional
         Standard errors, or weights; numbers, by name, or of the shape of the data.
     where : str
-        What an error says about the experiment, as in "experiment 2: ".
+        Prefix of error messages that names the experiment, as in "experiment 2: ".
 
     Examples
     --------
@@ -57,7 +57,7 @@ def read_data(data: Any, sigma: Any, weights: Any, where: str = "") -> list[Seri
     ([0.0, 2.0], [1.0, 3.0], [2.0, 2.0])
     """
     if sigma is not None and weights is not None:
-        raise ValueError(f"{where}sigma and weights exclude each other: sigma is 1 / weights")
+        raise ValueError(f"{where}pass either sigma or weights, not both: sigma is 1 / weights")
     raw = _raw(data, where)
     what, given = ("sigma", sigma) if weights is None else ("weights", weights)
     scales = _Scales(f"{where}{what}", given, data, [key for key, _, _ in raw])
@@ -78,7 +78,7 @@ def read_data(data: Any, sigma: Any, weights: Any, where: str = "") -> list[Seri
 
 
 def times_of(series: Sequence[Series]) -> np.ndarray:
-    """Return all times at which something was measured, once each."""
+    """Return all times at which something was measured, each once."""
     return np.unique(np.concatenate([one.t for one in series]))
 
 
@@ -145,7 +145,7 @@ def _times(t: Any, where: str) -> np.ndarray:
 
 def _values(values: Any, count: int, key: Key, where: str) -> np.ndarray:
     if isinstance(key, (bool, np.bool_)) or not isinstance(key, (str, int, np.integer)):
-        raise TypeError(f"{where}data: unknowns are named or numbered, got {key!r}")
+        raise TypeError(f"{where}data: unknowns must be names or numbers, got {key!r}")
     column = as_numbers(f"{where}data of {_called(key)}", values)
     if column.dtype.kind == "O":
         column = np.array([np.nan if value is None else value for value in column])
@@ -162,7 +162,7 @@ def _values(values: Any, count: int, key: Key, where: str) -> np.ndarray:
 
 
 class _Scales:
-    """Standard errors or weights, however they are given."""
+    """Standard errors or weights, in any of the forms in which they may be given."""
 
     def __init__(self, name: str, given: Any, data: Any, keys: list[Key]) -> None:
         self.name, self.given, self.count = name, given, len(keys)
@@ -173,7 +173,7 @@ class _Scales:
                 raise ValueError(f"{name}: {unknown[0]!r} is not in data, which has {keys}")
 
     def of(self, row: int, key: Key, values: np.ndarray) -> np.ndarray:
-        """Return them for every value of a series."""
+        """Return one for every value of a series."""
         if self.given is None:
             return np.ones(len(values))
         if self.by_name:

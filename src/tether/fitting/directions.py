@@ -12,29 +12,30 @@ from tether.fitting.spread import Spread
 
 __all__ = ["Direction", "undetermined"]
 
-# Share of the largest component from which a parameter belongs to a direction.
-BELONGS = 0.05
-# Relative error along a direction from which the data hardly determine it, and the share that is
-# left of what its parameters do one by one: they make up for each other.
-HARDLY, CANCELS = 1.0, 0.1
-# How far ratios of components may be from simple numbers.
-NEARLY, NEARLY_HARDLY = 1e-3, 0.05
+# A parameter belongs to a direction if its component is more than this share of the largest.
+MIN_COMPONENT = 0.05
+# The data hardly determine a direction if the relative error along it is larger than the first
+# number, and if the effects of its parameters cancel up to the second.
+LARGE_ERROR, CANCELLATION = 1.0, 0.1
+# Relative difference up to which a ratio of components counts as a simple number, for directions
+# that are not determined and for those that hardly are.
+RATIO_TOLERANCE, ROUGH_RATIO_TOLERANCE = 1e-3, 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """Parameters that can be changed together without leaving the data.
+    """Parameters that can be changed together while the model still fits the data.
 
     Attributes
     ----------
     parameters : tuple of str
-        Which ones.
+        Their names.
     changes : ndarray
-        How much of each, relative to its size; the largest is 1.
+        Their changes, relative to their sizes; the largest is 1.
     error : float
         Standard error along the direction: infinite where the data say nothing at all.
     text : str
-        The same in words.
+        The direction in words.
     """
 
     parameters: tuple[str, ...]
@@ -47,7 +48,7 @@ class Direction:
 
 
 def undetermined(spread: Spread, names: Sequence[str], p: np.ndarray) -> list[Direction]:
-    """Find directions that the data do not determine, or hardly.
+    """Find directions that the data do not determine, or hardly determine.
 
     Examples
     --------
@@ -69,13 +70,14 @@ def undetermined(spread: Spread, names: Sequence[str], p: np.ndarray) -> list[Di
         for value, line in zip(s, vt, strict=True):
             error = np.sqrt(spread.variance) / value
             alone = np.linalg.norm(spread.lengths * sizes * line)
-            if error > HARDLY and value < CANCELS * alone and np.sum(_belongs(line)) > 1:
+            cancels = value < CANCELLATION * alone
+            if error > LARGE_ERROR and cancels and np.sum(_belongs(line)) > 1:
                 found.append(_named(line, error, names, p, sizes))
     return found
 
 
 def _belongs(line: np.ndarray) -> np.ndarray:
-    return np.abs(line) > BELONGS * np.max(np.abs(line))
+    return np.abs(line) > MIN_COMPONENT * np.max(np.abs(line))
 
 
 def _simplest(null: np.ndarray) -> np.ndarray:
@@ -98,8 +100,8 @@ def _named(
     chosen = np.flatnonzero(_belongs(line))
     called = tuple(names[int(k)] for k in chosen)
     signed = line[chosen] * np.sign(np.where(p[chosen] == 0.0, 1.0, p[chosen]))
-    nearly = NEARLY if np.isinf(error) else NEARLY_HARDLY
-    text = _words(called, signed, line[chosen] * sizes[chosen], p[chosen], nearly)
+    tolerance = RATIO_TOLERANCE if np.isinf(error) else ROUGH_RATIO_TOLERANCE
+    text = _words(called, signed, line[chosen] * sizes[chosen], p[chosen], tolerance)
     verb = "determine only" if np.isinf(error) else "hardly determine more than"
     if len(chosen) == 1:
         text = f"The data say nothing about {called[0]}."
@@ -109,14 +111,14 @@ def _named(
         changes = ", ".join(
             f"{name} {100 * change:+.2g} %" for name, change in zip(called, signed, strict=True)
         )
-        sure = "change nothing" if np.isinf(error) else "hardly change anything"
-        text = f"Changes together {sure} in the data: {changes}."
+        effect = "change nothing" if np.isinf(error) else "hardly change anything"
+        text = f"Joint changes {effect} in the data: {changes}."
     return Direction(called, signed, error, text)
 
 
 def _words(
     names: tuple[str, ...], relative: np.ndarray, absolute: np.ndarray, p: np.ndarray,
-    nearly: float,
+    tolerance: float,
 ) -> str:
     """Name the combination of two parameters that is determined; empty if it has no name."""
     if len(names) != 2:
@@ -125,18 +127,18 @@ def _words(
     if np.all(p != 0.0):
         power = Fraction(float(-relative[0] / relative[1])).limit_denominator(3)
         if power and abs(power.numerator) <= 3 and \
-                abs(-relative[0] / relative[1] / float(power) - 1.0) < nearly:
+                abs(-relative[0] / relative[1] / float(power) - 1.0) < tolerance:
             return _power(a, b, power)
     slope = absolute[0] / absolute[1]
-    if abs(slope + 1.0) < nearly:
+    if abs(slope + 1.0) < tolerance:
         return f"the sum of {a} and {b}"
-    if abs(slope - 1.0) < nearly:
+    if abs(slope - 1.0) < tolerance:
         return f"the difference of {a} and {b}"
     return ""
 
 
 def _power(a: str, b: str, power: Fraction) -> str:
-    """Name a b**power, which stays as it is when log a rises by `power` and log b falls by 1."""
+    """Name a b**power, which does not change when log a rises by `power` and log b falls by 1."""
     if power == 1:
         return f"the product of {a} and {b}"
     if power == -1:

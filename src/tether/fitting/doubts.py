@@ -1,4 +1,4 @@
-"""What is to be doubted about a fit: first of all whether the model is right."""
+"""Doubts about a fit: above all, whether the model is right."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from tether.problem.names import counted
 
 __all__ = ["doubts_about"]
 
-# Probability with which any of the tests may call a right model wrong.
-CHANCE = 1e-3
-# Patterns this far below the standard errors of the measurements are nothing to speak of.
-BELOW = 0.3
-# Fewer differences than this have no pattern.
-FEWEST = 8
-# Standard errors by which one value lies apart from the others.
-APART = 5.0
-# Relative distance of the result from trials without a solution, and the step in standard errors
-# that would still be taken.
-NEXT_TO, STANDS = 0.05, 0.1
-# Differences below so many tolerances of the solver are its own.
-ROUGH = 10.0
+# Probability that the tests together call a right model wrong.
+FALSE_ALARM = 1e-3
+# Patterns of this share of the standard errors of the measurements are too small to matter.
+NEGLIGIBLE_PATTERN = 0.3
+# Fewer differences than this are not searched for patterns.
+MIN_VALUES = 8
+# A value is an outlier if it is so many standard deviations of the others away from zero.
+OUTLIER = 5.0
+# The search was stopped by trials without a solution if such trials are within this relative
+# distance of the result, and if its next step would be longer than so many standard errors.
+NEAR_RESULT, STILL_MOVING = 0.05, 0.1
+# Differences below so many tolerances of the solver are errors of the solver.
+SOLVER_ERRORS = 10.0
 
 
 def doubts_about(
     found: Found, spread: Spread, experiments: Sequence[Experiment], sought: Sought,
     failures: Sequence[Failure],
 ) -> list[str]:
-    """Say in words what is to be doubted about a result."""
+    """Say in words what is doubtful about a result."""
     if not np.isfinite(found.loss):
         return []
     texts = _at_bounds(found, sought)
@@ -55,8 +55,8 @@ def _at_bounds(found: Found, sought: Sought) -> list[str]:
         if side:
             which, value = ("lower", low) if side < 0 else ("upper", high)
             texts.append(
-                f"{name} is at its {which} bound, {value:g}: the data want it beyond, and its "
-                "standard error means little."
+                f"{name} is at its {which} bound, {value:g}: the data favour a value beyond it. "
+                "Its standard error means little."
             )
     return texts
 
@@ -64,20 +64,20 @@ def _at_bounds(found: Found, sought: Sought) -> list[str]:
 def _stopped_by_failures(
     found: Found, spread: Spread, failures: Sequence[Failure]
 ) -> list[str]:
-    """Whether the search would have gone on if there were solutions."""
+    """Say whether the search would have continued if there were solutions."""
     near = [one for one in failures if _close(one.p, found.p)]
     step = next_step(found.residuals, found.jacobian)
-    if not near or step <= STANDS * np.sqrt(found.loss / max(spread.dof, 1)):
+    if not near or step <= STILL_MOVING * np.sqrt(found.loss / max(spread.dof, 1)):
         return []
     return [
-        f"{counted(len(near), 'trial')} next to the result had no solution: the search has stopped "
-        "at the edge of where there is one, and the data want to go on. The last trial said: "
-        f"{near[-1].message}"
+        f"{counted(len(near), 'trial')} next to the result had no solution: the search stopped at "
+        "the edge of the region where there is one, and the data favour values beyond it. The last "
+        f"trial said: {near[-1].message}"
     ]
 
 
 def _close(a: np.ndarray, b: np.ndarray) -> bool:
-    return bool(np.all(np.abs(a - b) <= NEXT_TO * np.maximum(np.abs(a), np.abs(b))))
+    return bool(np.all(np.abs(a - b) <= NEAR_RESULT * np.maximum(np.abs(a), np.abs(b))))
 
 
 def _within_tolerances(found: Found, experiments: Sequence[Experiment]) -> bool:
@@ -86,7 +86,7 @@ def _within_tolerances(found: Found, experiments: Sequence[Experiment]) -> bool:
         _tolerance(one) * part.weights * (np.max(np.abs(part.values)) or 1.0)
         for one in experiments for part in one.series
     ])
-    return bool(np.sqrt(np.mean(found.residuals**2)) < ROUGH * np.sqrt(np.mean(own**2)))
+    return bool(np.sqrt(np.mean(found.residuals**2)) < SOLVER_ERRORS * np.sqrt(np.mean(own**2)))
 
 
 def _tolerance(experiment: Experiment) -> float:
@@ -100,21 +100,21 @@ def _size_of_misfit(found: Found, spread: Spread) -> list[str]:
         return []
     chi2 = float(found.residuals @ found.residuals)
     reduced = f"chi2 / dof is {chi2 / spread.dof:.3g}"
-    if chdtrc(spread.dof, chi2) < CHANCE:
+    if chdtrc(spread.dof, chi2) < FALSE_ALARM:
         return [
             f"The model does not follow the data within their standard errors: {reduced}, which "
             "should be about 1. Either sigma is too small or the model is wrong."
         ]
-    if chdtr(spread.dof, chi2) < CHANCE:
+    if chdtr(spread.dof, chi2) < FALSE_ALARM:
         return [
-            f"The data scatter less than their standard errors say: {reduced}, which should be "
+            f"The data scatter less than their standard errors suggest: {reduced}, which should be "
             "about 1. sigma is too large."
         ]
     return []
 
 
 def _patterns(found: Found, spread: Spread, experiments: Sequence[Experiment]) -> list[str]:
-    """Look for what is left of the model's shape in the differences of every series."""
+    """Look for patterns in the differences of every series."""
     count = sum(len(one.series) for one in experiments)
     size = float(np.sqrt(found.loss / max(spread.dof, 1)))
     texts: list[str] = []
@@ -123,26 +123,26 @@ def _patterns(found: Found, spread: Spread, experiments: Sequence[Experiment]) -
         for k, series in enumerate(one.series):
             part = found.residuals[first : first + len(series.values)]
             first += len(part)
-            if spread.known_errors and np.sqrt(np.mean(part**2)) < BELOW:
+            if spread.known_errors and np.sqrt(np.mean(part**2)) < NEGLIGIBLE_PATTERN:
                 continue
-            texts += _of_series(part, series.t, size, CHANCE / count, one.label(k))
+            texts += _of_series(part, series.t, size, FALSE_ALARM / count, one.label(k))
     return texts
 
 
 def _of_series(
     r: np.ndarray, t: np.ndarray, size: float, chance: float, label: str
 ) -> list[str]:
-    if len(r) < FEWEST or size == 0.0:
+    if len(r) < MIN_VALUES or size == 0.0:
         return []
-    pattern = _runs(r, chance, label) or _level(r, chance, label) or _echo(r, chance, label)
+    pattern = _runs(r, chance, label) or _level(r, chance, label) or _neighbours(r, chance, label)
     if pattern:
         return [f"{pattern} The model, not the fit, is at fault."]
     worst = int(np.argmax(np.abs(r)))
     rest = np.sqrt(np.mean(np.delete(r, worst) ** 2))
-    if abs(r[worst]) > APART * rest and len(r) > 2 * FEWEST:
+    if abs(r[worst]) > OUTLIER * rest and len(r) > 2 * MIN_VALUES:
         return [
-            f"One value of {label}, at t = {t[worst]:.6g}, lies {abs(r[worst]) / rest:.2g} times "
-            "as far away as the others: an outlier? loss='soft_l1' gives it less weight."
+            f"One value of {label}, at t = {t[worst]:.6g}, is {abs(r[worst]) / rest:.2g} times as "
+            "far from the model as the others: an outlier? loss='soft_l1' gives it less weight."
         ]
     return []
 
@@ -154,7 +154,7 @@ def _tail(z: float) -> float:
 
 
 def _runs(r: np.ndarray, chance: float, label: str) -> str:
-    """Test of Wald and Wolfowitz: too few changes of sign."""
+    """Wald-Wolfowitz test: too few changes of sign."""
     above = r > 0.0
     m, n = int(np.sum(above)), int(np.sum(~above))
     if min(m, n) < 3:
@@ -165,13 +165,13 @@ def _runs(r: np.ndarray, chance: float, label: str) -> str:
     if _tail((expected - runs - 0.5) / np.sqrt(variance)) >= chance:
         return ""
     return (
-        f"The differences of {label} come in {runs} runs above and below zero, where chance would "
-        f"make about {expected:.0f}."
+        f"The differences of {label} form {runs} runs above and below zero, where chance would "
+        f"give about {expected:.0f}."
     )
 
 
 def _level(r: np.ndarray, chance: float, label: str) -> str:
-    """Test of the mean: the model lies above the data, or below."""
+    """Test of the mean: the model is above the data, or below."""
     from scipy.special import stdtr  # late, to save time
 
     error = np.std(r, ddof=1) / np.sqrt(len(r))
@@ -179,11 +179,11 @@ def _level(r: np.ndarray, chance: float, label: str) -> str:
     if error > 0.0 and 2.0 * stdtr(len(r) - 1, -abs(mean) / error) >= chance:
         return ""
     side = "above" if mean > 0.0 else "below"
-    return f"The model lies {side} the data of {label} on the whole."
+    return f"The model is {side} the data of {label} on average."
 
 
-def _echo(r: np.ndarray, chance: float, label: str) -> str:
-    """Correlation of neighbours."""
+def _neighbours(r: np.ndarray, chance: float, label: str) -> str:
+    """Test of the correlation of neighbours."""
     apart = r - np.mean(r)
     share = float(apart[1:] @ apart[:-1] / (apart @ apart)) if np.any(apart) else 0.0
     if _tail(share * np.sqrt(len(r))) >= chance:

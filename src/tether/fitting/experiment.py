@@ -1,4 +1,4 @@
-"""Experiments: one run of the model each, and what was measured in it."""
+"""Experiments: for each, one run of the model and what was measured in it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from tether.solve import check_span, solve_dae
 
 __all__ = ["Experiment", "Trial", "read_experiments"]
 
-OF_PROBLEM = (
+PROBLEM_ARGUMENTS = (
     "jac", "constraints", "invariants", "var_index", "jac_sparsity", "lband", "uband",
 )
-OWN = ("data", "t_span", "y0", "yp0", "args", "sigma", "weights", "observe", "name")
-TAKEN = ("t_eval", "sensitivity", "dense_output", "progress", "callback")
+EXPERIMENT_KEYS = ("data", "t_span", "y0", "yp0", "args", "sigma", "weights", "observe", "name")
+# Arguments of `solve_dae` that `fit` sets itself.
+SET_BY_FIT = ("t_eval", "sensitivity", "dense_output", "progress", "callback")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +45,19 @@ class Experiment:
     Attributes
     ----------
     name : str
-        What it is called; empty if there is only one.
+        Its name; empty if there is only one.
     problem : Problem
         The equations, with the arguments of this experiment.
     t_span, y0, yp0
         As in `solve_dae`.
     parameters : Parameters
-        Where the parameters stand in its arguments and starting values.
+        Places of the parameters in its arguments and starting values.
     series : list of Series
         What was measured.
     rows : list of int
-        ... of which quantity.
+        For every series, the number of its quantity.
     columns : list of ndarray
-        ... at which of the times.
+        For every series, the numbers of its times in `times`.
     times : ndarray
         All times at which something was measured.
     quantities : Quantities
@@ -97,14 +98,14 @@ class Experiment:
         return f"{name} in {self.name}" if self.name else name
 
     def args_of(self, p: np.ndarray) -> tuple:
-        """Return the arguments of the function with these parameters."""
+        """Return the arguments of the function for given parameters."""
         places = self.parameters
         values = places.values
         values[places.inputs[places.of_inputs]] = p[places.of_inputs]
         return places.args_of(values)
 
     def solve(self, p: np.ndarray, **options: Any) -> DaeResult:
-        """Solve with these parameters."""
+        """Solve with given parameters."""
         problem = copy.copy(self.problem)
         problem.args = self.args_of(p)
         y0, starts = self.y0.copy(), self.parameters.starts
@@ -115,7 +116,7 @@ class Experiment:
         )
 
     def attempt(self, p: np.ndarray) -> Trial:
-        """Compare the solution for these parameters with what was measured."""
+        """Compare the solution for given parameters with what was measured."""
         sol = self.solve(p, t_eval=self.times)
         failure = "" if sol.success else sol.message
         if not failure and len(sol.t) < len(self.times):
@@ -143,8 +144,8 @@ class Experiment:
 def read_experiments(
     fun: Any, data: Any, p0: Mapping[str, Any], shared: dict[str, Any], options: dict[str, Any]
 ) -> list[Experiment]:
-    """Read one experiment or several; what one does not say, `shared` does."""
-    for name in TAKEN:
+    """Read one experiment or several; `shared` has the arguments that an experiment leaves out."""
+    for name in SET_BY_FIT:
         if name in options:
             raise TypeError(f"{name} cannot be passed to fit, which sets it itself")
     options = {"start": "quiet"} | options
@@ -152,10 +153,10 @@ def read_experiments(
         return [_read(fun, {"data": data}, p0, shared, options, "", "")]
     found = []
     for k, one in enumerate(data):
-        unknown = sorted(set(one) - set(OWN))
+        unknown = sorted(set(one) - set(EXPERIMENT_KEYS))
         if unknown:
             raise ValueError(
-                f"data[{k}] has {unknown[0]!r}, but an experiment has {', '.join(OWN)}"
+                f"data[{k}] has {unknown[0]!r}, but an experiment has {', '.join(EXPERIMENT_KEYS)}"
             )
         name = str(one.get("name", f"experiment {k}"))
         found.append(_read(fun, one, p0, shared, options, name, f"{name}: "))
@@ -180,7 +181,7 @@ def _read(
     options: dict[str, Any], name: str, where: str,
 ) -> Experiment:
     said = shared | {key: own[key] for key in own if key not in ("args", "name")}
-    if {"sigma", "weights"} & set(own):        # one of an experiment's replaces the shared other
+    if {"sigma", "weights"} & set(own):        # either one replaces both of the shared ones
         said |= {key: own.get(key) for key in ("sigma", "weights")}
     series = read_data(said["data"], said["sigma"], said["weights"], where)
     times = times_of(series)
@@ -203,7 +204,7 @@ def _read(
     order = np.argsort(times)
     columns = [order[np.searchsorted(times, one.t, sorter=order)] for one in series]
     yp0 = None if said["yp0"] is None else check_vector(f"{where}yp0", said["yp0"], len(y0))
-    rest = {key: value for key, value in options.items() if key not in OF_PROBLEM}
+    rest = {key: value for key, value in options.items() if key not in PROBLEM_ARGUMENTS}
     return Experiment(
         name, problem, t_span, y0, yp0, parameters, series, rows, columns, times, quantities,
         said["sigma"] is not None, rest | {"names": variables, "units": names.units or None},
@@ -222,12 +223,12 @@ def _span(t_span: Any, times: np.ndarray, where: str) -> tuple[float, float]:
     low, high = min(t0, t_end), max(t0, t_end)
     for t in (times[0], times[-1]):
         if not low <= t <= high:
-            raise ValueError(f"{where}data: t = {t:g} lies outside t_span [{low:g}, {high:g}]")
+            raise ValueError(f"{where}data: t = {t:g} is outside t_span [{low:g}, {high:g}]")
     return t0, t_end
 
 
 def _merged(shared: Any, own: Any, where: str) -> Any:
-    """Return the arguments of an experiment: its own, and by name what it shares with others."""
+    """Return the arguments of an experiment: its own and, where given by name, the shared ones."""
     if isinstance(own, Mapping) and isinstance(shared, Mapping):
         return dict(shared) | dict(own)
     if isinstance(own, Mapping) and len(shared) and own:
@@ -236,7 +237,7 @@ def _merged(shared: Any, own: Any, where: str) -> Any:
 
 
 def _problem(fun: Any, args: Any, p0: Mapping[str, Any], options: dict[str, Any]) -> Problem:
-    settings = {key: options[key] for key in OF_PROBLEM if key in options}
+    settings = {key: options[key] for key in PROBLEM_ARGUMENTS if key in options}
     if isinstance(fun, Problem):
         given = copy.copy(as_problem(fun, **settings))
         if len(args):
@@ -246,7 +247,7 @@ def _problem(fun: Any, args: Any, p0: Mapping[str, Any], options: dict[str, Any]
 
 
 def _count_rows(series: Sequence[Series], quantities: Quantities, where: str) -> None:
-    """Refuse a table that has another number of rows than there are quantities."""
+    """Refuse a table with more rows than there are quantities."""
     rows = [one.key for one in series if not isinstance(one.key, str)]
     count = quantities.count or len(quantities.names)
     if rows and len(rows) == len(series) and max(rows) >= count:

@@ -59,41 +59,41 @@ def fit(
         differ, ``"y0"``, ``"yp0"``, ``"t_span"``, ``"args"``, ``"observe"``, ``"sigma"``,
         ``"weights"`` and ``"name"``. They share the parameters and run in threads.
     p0 : dict or sequence
-        The parameters and where to start: ``"k"``, an argument of `fun`; ``"k[2]"``, an entry of
-        an array; ``"y0[3]"`` or ``"y0[voltage]"``, a starting value. A sequence stands for all of
-        `args`.
+        The parameters and first guesses of them: ``"k"``, an argument of `fun`; ``"k[2]"``, an
+        entry of an array; ``"y0[3]"`` or ``"y0[voltage]"``, a starting value. A sequence has
+        guesses for all of `args`.
     y0 : array_like, shape (n,)
         Starting values; algebraic components may be guesses.
     t_span : pair of float, optional
-        Where `y0` belongs, and the end. When left out, from 0 to the last time in `data`, which
-        must begin at 0 then.
+        The time of `y0`, and the end. When left out, 0 and the last time in `data`, which must then
+        begin at 0.
     yp0 : array_like, optional
         Starting derivative.
     args : sequence or dict
-        Arguments of `fun` that are not fitted: all of them in order, where those in `p0` may have
-        any value, or by name. What is in `p0` need not be given by name.
+        Arguments of `fun`: all of them in order, where values of those in `p0` are ignored, or by
+        name, where those in `p0` may be left out.
     observe : callable, optional
-        What was measured if not unknowns: ``observe(t, y, *args)`` or ``observe(t, y)``, called
-        with all times at once, y of shape (n, times). It returns a dict of names and rows, or
-        rows. Unknowns may be measured as well.
+        Computes measured quantities that are not unknowns: ``observe(t, y, *args)`` or
+        ``observe(t, y)``, called with all times at once, y of shape (n, times). It returns a dict
+        of names and rows, or rows. Unknowns may be measured as well.
     sigma : float, array_like or dict, optional
         Standard errors of the measurements: a number, one for every unknown or by name, or of the
         shape of the data.
     weights : float, array_like or dict, optional
-        Instead of `sigma`: what differences are multiplied by. Only their ratios count; the size
-        of the errors is estimated from the differences, as it is without `sigma` and `weights`.
+        Factors of the differences, instead of `sigma`. Only their ratios matter; the size of the
+        errors is estimated from the differences, as it is without `sigma` and `weights`.
     bounds : dict or pair, optional
         ``{"k": (0, None)}``, or ``(low, high)`` for all.
     log : bool, str or sequence of str
-        Parameters that are searched for by their logarithms: all, or some by name. They stay
-        positive, and may be of very different sizes.
+        Parameters whose logarithms are fitted: all, or some by name. They stay positive, and may
+        be of very different sizes.
     loss, f_scale, x_scale, max_nfev
         As in `scipy.optimize.least_squares`; a robust loss such as "soft_l1" gives outliers less
         weight.
     tol : float
-        When the search ends: relative changes of the sum of squares and of the parameters.
+        The search ends when the sum of squares or the parameters change by less, relatively.
     workers : int, optional
-        Threads for several experiments; as many as there are cores when left out.
+        Number of threads for several experiments; as many as there are cores when left out.
     rtol, atol : float or array_like
         Tolerances of `solve_dae`.
     **options
@@ -103,9 +103,9 @@ def fit(
     Returns
     -------
     FitResult
-        ``p`` with the parameters, their covariance and intervals, and what is to be doubted;
-        ``print`` it. If there is no solution for `p0`, ``success`` is False and ``message`` says
-        why.
+        ``p`` has the parameters; there are also their covariance, intervals, and doubts about the
+        fit. ``print`` it. If there is no solution for `p0`, ``success`` is False and ``message``
+        says why.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def fit(
     >>> round(result.p["resistance"], 5)
     1.5
 
-    Without the current nothing tells resistance and capacity apart:
+    Without a measured current, resistance and capacity cannot be told apart:
 
     >>> result = fit(circuit, data, [1.0, 1.0], y0=[0.0, 0.0], t_span=(0.0, 8.0))
     >>> print(result.unidentifiable[0])

@@ -1,4 +1,4 @@
-"""Quantities that were measured: unknowns, and functions of the solution."""
+"""Measured quantities: unknowns, and functions of the solution."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["Quantities"]
 
 @dataclass(frozen=True, eq=False)
 class Quantities:
-    """What can be measured of a solution: what `observe` returns, then the unknowns.
+    """The quantities of a solution that can be measured: first those of `observe`, then unknowns.
 
     Attributes
     ----------
     observe : callable or None
-        ``observe(t, y, *args)`` or ``observe(t, y)``, of all times at once.
+        ``observe(t, y, *args)`` or ``observe(t, y)``, called with all times at once.
     takes_args : bool
-        Which of the two.
+        Whether it takes args.
     names : tuple of str
-        What the quantities are called.
+        Names of the quantities.
     count : int
-        How many of them `observe` returns.
+        Number of quantities that `observe` returns.
     """
 
     observe: Callable[..., Any] | None
@@ -41,7 +41,7 @@ class Quantities:
         cls, observe: Any, unknowns: Sequence[str], t: np.ndarray, y0: np.ndarray, args: tuple,
         where: str,
     ) -> Quantities:
-        """Find out what `observe` returns by asking it for values that stay as they begin."""
+        """Find out what `observe` returns, by calling it with y0 at all times."""
         if observe is None:
             return cls(None, False, tuple(unknowns), 0)
         if not callable(observe):
@@ -63,12 +63,13 @@ class Quantities:
         return cls(observe, takes_args, (*names, *unknowns), len(table))
 
     def row(self, key: Key, where: str) -> int:
-        """Return the number of a quantity that the data name; numbers are those of `observe`."""
+        """Return the number of a quantity; a number in the data is a row of `observe`."""
         if isinstance(key, str):
             if key in self.names:
                 return self.names.index(key)
             raise ValueError(
-                f"{where}data: there is no unknown {key!r}; there are {', '.join(self.names)}"
+                f"{where}data: there is no unknown {key!r}; the unknowns are "
+                f"{', '.join(self.names)}"
             )
         count = self.count or len(self.names)
         if not 0 <= key < count:
@@ -76,7 +77,7 @@ class Quantities:
         return int(key)
 
     def values(self, t: np.ndarray, y: np.ndarray, args: tuple) -> np.ndarray:
-        """Return all quantities, a row for each."""
+        """Return all quantities, one row for each."""
         if self.observe is None:
             return y
         found = self.observe(t, y, *args) if self.takes_args else self.observe(t, y)
@@ -86,10 +87,10 @@ class Quantities:
         self, t: np.ndarray, y: np.ndarray, sens: np.ndarray, p: np.ndarray,
         args_of: Callable[[np.ndarray], tuple],
     ) -> np.ndarray:
-        """Return derivatives of all quantities by the parameters, (parameters, quantities, times).
+        """Return dq/dp of all quantities q, of shape (parameters, quantities, times).
 
         `observe` is differentiated along the derivative of the solution, by differences of fourth
-        order: they are exact to about 1e-11.
+        order, which are exact to about 1e-11.
         """
         if self.observe is None:
             return sens
@@ -106,7 +107,7 @@ class Quantities:
 
 
 def _size(value: float, y: np.ndarray, tangent: np.ndarray) -> float:
-    """Return a change of a parameter that neither it nor any unknown is small against."""
+    """Return a scale for changes of a parameter: neither it nor any unknown changes by more."""
     moves, sizes = np.abs(tangent).max(axis=1), np.abs(y).max(axis=1)
     limits = [size / move for size, move in zip(sizes, moves, strict=True) if size and move]
     return min([*limits, abs(value)] if value else limits, default=1.0)
@@ -117,7 +118,7 @@ def _binds(fun: Callable[..., Any], count: int) -> bool:
         inspect.signature(fun).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:                         # a builtin that does not tell
+    except ValueError:                         # a builtin without a signature
         return count == 2
     return True
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_correlation", "plot_fit"]
 
-HEIGHT = 2.4                           # inches, of a panel
-POINTS = 300                           # of a curve
-MOST_NUMBERS = 8                       # parameters up to which correlations are written out
+PANEL_HEIGHT = 2.4                     # inches
+CURVE_POINTS = 300
+MAX_WITH_NUMBERS = 8                   # number of parameters up to which numbers are shown
 
 
 def plot_fit(
@@ -40,11 +40,11 @@ def plot_fit(
     result : FitResult
         The fit.
     experiments : sequence of Experiment
-        What was measured; each has its colour.
+        The experiments, each in its own colour.
     unknowns : sequence of str, optional
-        Which quantities; all that were measured when left out.
+        Which quantities to plot; all that were measured when left out.
     level : float
-        Of the band around the curve, in which the model lies with this probability.
+        Probability with which the model is in the band around the curve.
     axes : sequence of Axes, optional
         Panels to draw in, as many as there are quantities.
     path : str or path, optional
@@ -58,8 +58,8 @@ def plot_fit(
     names = _chosen(experiments, unknowns)
     if axes is None:
         _, grid = pyplot.subplots(
-            len(names), 1, sharex=True, squeeze=False, figsize=(6.4, 0.8 + HEIGHT * len(names)),
-            layout="constrained",
+            len(names), 1, sharex=True, squeeze=False,
+            figsize=(6.4, 0.8 + PANEL_HEIGHT * len(names)), layout="constrained",
         )
         axes = grid[:, 0]
     axes = np.atleast_1d(np.asarray(axes, object))
@@ -114,7 +114,7 @@ def _curves(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the model over time, and its standard errors where they are known."""
     sol = result.solutions[number]
-    t = np.linspace(sol.t[0], sol.t[-1], POINTS)
+    t = np.linspace(sol.t[0], sol.t[-1], CURVE_POINTS)
     y, quantities = sol.y_at(t), experiment.quantities
     values = quantities.values(t, y, experiment.args_of(result.x))
     if not np.all(np.isfinite(result.covariance)):
@@ -135,7 +135,7 @@ def plot_correlation(names: Sequence[str], correlation: np.ndarray, ax: Any = No
     labels = [as_label(name) for name in names]
     ax.set_xticks(range(n), labels, rotation=45, ha="right")
     ax.set_yticks(range(n), labels)
-    if n <= MOST_NUMBERS:
+    if n <= MAX_WITH_NUMBERS:
         for i, j in np.ndindex(n, n):
             dark = abs(correlation[i, j]) > 0.6
             ax.text(

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Profile", "profile_of"]
 
-# An end of an interval is found to this share of the distance in standard errors.
-NEARLY = 1e-3
-MOST_TRIALS = 20
-# Steps outwards grow at most by this factor. An interval is open if it has no end within so many
-# times what standard errors say, nor, for a logarithm, within a factor of a million.
-GROWTH, FARTHEST, LARGEST = 3.0, 30.0, np.log(1e6)
-INSIDE = 3                                     # fits between the best one and an end
+# Relative accuracy of an end of an interval, in standard errors.
+END_TOLERANCE = 1e-3
+# Largest number of fits to find an end.
+MAX_TRIALS = 20
+# Steps outwards grow at most by the first factor. An interval is open if it has no end within the
+# second number times the distance by standard errors or, for a logarithm, within the third.
+MAX_GROWTH, MAX_DISTANCE, MAX_LOG_DISTANCE = 3.0, 30.0, np.log(1e6)
+FITS_INSIDE = 3                                # number of fits between the best one and an end
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +37,15 @@ class Profile:
     values, chi2 : ndarray
         Its values, in order, and the smallest sum of squares for each.
     p : ndarray, shape (values, parameters)
-        All parameters there.
+        All parameters of these fits.
     interval : tuple of float
-        Where the sum of squares has risen so much that values beyond are excluded at the level
-        asked for. An end is infinite where that never happens, and the bound where that comes
-        first.
+        Values of the parameter outside of which the sum of squares is so large that they are
+        excluded at the level asked for. An end is infinite if it is never so large, and the bound
+        if that comes first.
     limit : float
         The sum of squares at the ends.
     level : float
-        The level.
+        Probability of the interval.
     """
 
     name: str
@@ -72,7 +73,7 @@ class Profile:
 
 
 def profile_of(search: Search, found: Found, spread: Spread, k: int, level: float) -> Profile:
-    """Refit with parameter k held at other values until the sum of squares has risen enough."""
+    """Refit with parameter k fixed at other values until the sum of squares has risen enough."""
     far = spread.quantile(level)
     walk = _Walk(search, found, spread, k, far)
     ends = (walk.end(-1.0), walk.end(1.0))
@@ -85,7 +86,7 @@ def profile_of(search: Search, found: Found, spread: Spread, k: int, level: floa
 
 
 class _Walk:
-    """Goes outwards from the best fit, in x, which is the parameter or its logarithm."""
+    """Moves outwards from the best fit in x, which is the parameter or its logarithm."""
 
     def __init__(
         self, search: Search, found: Found, spread: Spread, k: int, far: float
@@ -102,9 +103,9 @@ class _Walk:
             shares = spread.covariance[:, k] / spread.covariance[k, k] * slopes[k] / slopes
         self.follow = np.where(np.isfinite(shares), shares, 0.0)
         self.error = error if 0.0 < error < np.inf else 0.1 * unit
-        self.farthest = FARTHEST * far * self.error
+        self.farthest = MAX_DISTANCE * far * self.error
         if search.sought.log[k]:
-            self.farthest = min(self.farthest, LARGEST)
+            self.farthest = min(self.farthest, MAX_LOG_DISTANCE)
 
     def end(self, side: float) -> float:
         """Find the end of the interval on one side."""
@@ -112,20 +113,20 @@ class _Walk:
         low, high = sought.x_bounds()
         bound = (high[k] - self.x) if side > 0 else (self.x - low[k])
         most = min(bound, self.farthest)
-        inner, outer = (0.0, 0.0), None        # distance, and standard errors it is worth
+        inner, outer = (0.0, 0.0), None        # distance, and standard errors by the rise there
         p, distance = self.found.p, min(self.far * self.error, most)
-        for share in np.arange(1, INSIDE + 1) / (INSIDE + 1):
-            worth, p = self._try(side * share * distance, p)
-            if worth < self.far:
-                inner = (share * distance, worth)
-        for _ in range(MOST_TRIALS):
-            worth, p = self._try(side * distance, p)
-            if abs(worth / self.far - 1.0) < NEARLY:
+        for share in np.arange(1, FITS_INSIDE + 1) / (FITS_INSIDE + 1):
+            errors, p = self._try(side * share * distance, p)
+            if errors < self.far:
+                inner = (share * distance, errors)
+        for _ in range(MAX_TRIALS):
+            errors, p = self._try(side * distance, p)
+            if abs(errors / self.far - 1.0) < END_TOLERANCE:
                 return self._value(side * distance)
-            if worth > self.far:
-                outer = (distance, worth)
+            if errors > self.far:
+                outer = (distance, errors)
             elif distance < most:
-                inner = (distance, worth)
+                inner = (distance, errors)
             else:
                 return self._value(side * bound) if most == bound else self._open(side)
             distance = min(self._next(inner, outer), most)
@@ -134,11 +135,11 @@ class _Walk:
     def _next(
         self, inner: tuple[float, float], outer: tuple[float, float] | None
     ) -> float:
-        """Take the next distance: what is between the two is nearly straight."""
+        """Choose the next distance: standard errors are nearly linear in the distance."""
         (a, u) = inner
         if outer is None:
             ahead = a * self.far / u if u > 0.0 else np.inf
-            return min(1.05 * ahead, GROWTH * a)
+            return min(1.05 * ahead, MAX_GROWTH * a)
         b, v = outer
         if not np.isfinite(v):
             return 0.5 * (a + b)
@@ -156,10 +157,10 @@ class _Walk:
         return side * np.inf
 
     def _try(self, change: float, p: np.ndarray) -> tuple[float, np.ndarray]:
-        """Refit at some distance; return its worth in standard errors, and the parameters."""
+        """Refit at some distance; return the rise of the loss in standard errors, and the fit."""
         sought, k = self.search.sought, self.k
         x = sought.x_of(p)
-        x += (self.x + change - x[k]) * self.follow            # where the others will be, nearly
+        x += (self.x + change - x[k]) * self.follow            # move the others as expected
         start = np.clip(sought.p_of(x), sought.low, sought.high)
         start[k] = self._value(change)
         ended = self.search.run(start, self.free)

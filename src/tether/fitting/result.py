@@ -24,9 +24,9 @@ __all__ = ["FitResult"]
 
 
 class FitResult:
-    """Parameters that were fitted; made by `tether.fit`.
+    """The result of `tether.fit`.
 
-    ``print(result)`` shows a table with standard errors and intervals, and what is to be doubted.
+    ``print(result)`` shows a table with standard errors and intervals, and doubts about the fit.
 
     Attributes
     ----------
@@ -35,23 +35,24 @@ class FitResult:
     x : ndarray
         Their values; `p` has them by name.
     success : bool
-        Whether the search has converged.
+        Whether the search converged.
     message : str
-        How it has ended.
+        How it ended.
     residuals : ndarray
         Differences of model and data, divided by `sigma` or multiplied by `weights`: those of the
         first experiment, unknown by unknown, then those of the next.
     jac : ndarray, shape (values, parameters)
-        Their derivatives by the parameters; with a robust loss those that have its Hessian.
+        Derivatives of `residuals` with respect to the parameters; with a robust loss, scaled so
+        that they have its Hessian.
     chi2 : float
-        Sum of their squares.
+        Sum of the squares of `residuals`.
     loss : float
-        What was minimised: `chi2`, or what a robust loss makes of it.
+        What was minimised: `chi2`, or the robust loss.
     dof : int
-        Degrees of freedom: number of values less number of parameters that they determine.
+        Degrees of freedom: number of values minus number of parameters that they determine.
     nfev, njev, solves : int
-        Trials of the search, derivatives it used, and how many times the model was solved; one
-        solve gives both the differences and their derivatives for one experiment.
+        Number of trials, of derivatives used, and of times that the model was solved; one solve
+        gives both the differences and their derivatives for one experiment.
     failures : tuple of Failure
         Trials for which the model had no solution: `p` and `message` of each.
 
@@ -108,10 +109,10 @@ class FitResult:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Covariance of the parameters, as far as the model is nearly linear around the result.
+        """Covariance of the parameters, valid where the model is nearly linear near the result.
 
-        With `sigma` the errors of the measurements are taken as known; else they are estimated from
-        the differences. Parameters that the data do not determine have infinite variance.
+        With `sigma` the errors of the measurements are known; otherwise they are estimated from the
+        differences. Parameters that the data do not determine have infinite variance.
         """
         n = len(self.x)
         return self._spread.covariance if self._is_found else np.full((n, n), np.nan)
@@ -128,11 +129,11 @@ class FitResult:
         return self.covariance / np.outer(errors, errors)
 
     def confidence(self, level: float = 0.95) -> np.ndarray:
-        """Return intervals of confidence, one row (low, high) for every parameter.
+        """Return confidence intervals, one row (low, high) for every parameter.
 
-        They come from the standard errors, with quantiles of Student's distribution, or with
+        They come from the standard errors, with quantiles of Student's distribution or, with
         `sigma`, of the normal one. For parameters in `log` they are symmetric in the logarithm.
-        `profile` does without the assumption that the model is nearly linear.
+        `profile` does not assume that the model is nearly linear.
 
         Parameters
         ----------
@@ -152,10 +153,10 @@ class FitResult:
         return np.stack([sought.p_of(x - half), sought.p_of(x + half)], axis=1)
 
     def profile(self, name: str, level: float = 0.95) -> Profile:
-        """Hold one parameter at other values, fit the rest, and see how the sum of squares rises.
+        """Fix one parameter at other values, fit the others, and see how the sum of squares rises.
 
-        Its interval holds where the one from standard errors does not: for parameters that are
-        badly determined, or far from linear.
+        The interval is valid even where that from standard errors is not: for parameters that are
+        badly determined, or where the model is far from linear.
 
         Parameters
         ----------
@@ -182,7 +183,7 @@ class FitResult:
         """
         if name not in self.names:
             raise ValueError(
-                f"name: there is no parameter {name!r}; there are {', '.join(self.names)}"
+                f"name: there is no parameter {name!r}; the parameters are {', '.join(self.names)}"
             )
         if not self._is_found or np.isnan(self._spread.quantile(0.5)):
             raise ValueError("profile: there are no errors to compare with, since " + (
@@ -194,10 +195,10 @@ class FitResult:
 
     @cached_property
     def unidentifiable(self) -> tuple[Direction, ...]:
-        """Directions in the space of parameters that the data do not determine, or hardly.
+        """Directions in the space of parameters that the data do not, or hardly, determine.
 
-        ``str`` of one says it in words, such as "The data determine only the ratio of a and b.";
-        `parameters`, `changes` and `error` say it in numbers.
+        ``str`` of one is a sentence, such as "The data determine only the ratio of a and b.";
+        `parameters`, `changes` and `error` are its numbers.
         """
         if not self._is_found:
             return ()
@@ -205,10 +206,10 @@ class FitResult:
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """What is to be doubted, in words; empty for a good fit of a good model.
+        """Doubts about the fit, in words; empty for a good fit of a good model.
 
-        Differences that are larger than `sigma` allows, or have a pattern; single values far away;
-        parameters at their bounds; trials without a solution next to the result.
+        They are about differences that are larger than `sigma` allows or have a pattern, outliers,
+        parameters at their bounds, and trials without a solution next to the result.
         """
         search = self._search
         return tuple(doubts_about(
@@ -221,7 +222,7 @@ class FitResult:
         return tuple(one.solve(self.x, dense_output=True) for one in self._search.experiments)
 
     def plot(self, unknowns: Sequence[str] | str | None = None, **options: Any) -> Figure:
-        """Plot data against model, with a band of confidence; needs matplotlib.
+        """Plot data against model, with a confidence band; needs matplotlib.
 
         The options are those of `tether.fitting.plot.plot_fit`.
         """
@@ -232,11 +233,11 @@ class FitResult:
         return plot_correlation(self.names, self.correlation, ax)
 
     def __repr__(self) -> str:
-        """Say in one line how the fit has ended; ``print(result)`` has more."""
+        """Say in one line how the fit ended; ``print(result)`` shows more."""
         return one_line(self)
 
     def __str__(self) -> str:
-        """Summarise the fit as a table, with what is to be doubted."""
+        """Summarise the fit as a table, with doubts about it."""
         return summary(self)
 
     def _repr_html_(self) -> str:

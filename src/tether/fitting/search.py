@@ -12,7 +12,7 @@ import numpy as np
 
 from tether.fitting.experiment import Experiment, Trial
 from tether.fitting.sought import Sought
-from tether.fitting.spread import NOTHING
+from tether.fitting.spread import NULL_TOLERANCE
 
 __all__ = ["LOSSES", "Failure", "Found", "Search", "next_step", "threads_for"]
 
@@ -27,25 +27,25 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Where a search has ended.
+    """Where a search ended.
 
     Attributes
     ----------
     p : ndarray
         The parameters.
     residuals, jacobian : ndarray
-        Weighted differences there, and their derivatives by p; with a robust loss those that
-        have the same Hessian as the loss.
+        Weighted differences there, and their derivatives with respect to p; with a robust loss,
+        scaled so that they have its Hessian.
     loss : float
-        The sum of squares, or of what a robust loss makes of them.
+        The sum of squares, or the robust loss.
     success : bool
-        Whether it has converged.
+        Whether it converged.
     message : str
-        How it has ended.
+        How it ended.
     at_bound : ndarray of int
         -1, 0 or 1 for every parameter: at its lower bound, inside, at its upper bound.
     nfev, njev : int
-        Trials, and derivatives that were used.
+        Number of trials, and of derivatives used.
     """
 
     p: np.ndarray
@@ -60,7 +60,7 @@ class Found:
 
 
 MESSAGES = {
-    0: "The number of trials has reached max_nfev.",
+    0: "The number of trials reached max_nfev.",
     1: "Converged: the gradient vanishes.",
     2: "Converged: the sum of squares no longer changes.",
     3: "Converged: the parameters no longer change.",
@@ -69,12 +69,12 @@ MESSAGES = {
 CLOSE = "Converged: the next step would be less than a thousandth of the standard errors."
 FLOOR = "Converged: the sum of squares changes only by errors of the solver."
 
-# Steps in standard errors: below the first the search ends, and below the second it ends where a
-# trial does not make the sum of squares smaller, which are errors of the solver then. Sums of
-# squares that differ by less than the second are as good as each other.
-ENOUGH, SMALL = 1e-3, 1e-2
+# In standard errors. The search ends if the next step is shorter than the first, or if it is
+# shorter than the second and a trial did not reduce the sum of squares, since only errors of the
+# solver are left. Sums of squares that differ by less than the second are equally good.
+CONVERGED_STEP, SMALL_STEP = 1e-3, 1e-2
 
-# What losses make of a square; scipy.optimize.least_squares has the same.
+# Losses as functions of a squared difference, as in scipy.optimize.least_squares.
 LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "linear": lambda z: z,
     "soft_l1": lambda z: 2.0 * (np.sqrt(1.0 + z) - 1.0),
@@ -86,16 +86,16 @@ LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(eq=False)
 class Search:
-    """Looks for parameters; what it was asked last is kept.
+    """Searches for parameters; keeps the last trial.
 
     Attributes
     ----------
     experiments, sought
-        What is fitted, and by which parameters.
+        The experiments and the parameters to be fitted.
     settings : dict
         Passed on to `scipy.optimize.least_squares`.
     workers : int
-        Threads.
+        Number of threads.
     solves : int
         How many times the model was solved.
     failures : list of Failure
@@ -111,7 +111,7 @@ class Search:
     last: tuple[bytes, Trial] | None = None
 
     def at(self, p: np.ndarray) -> Trial:
-        """Compare the solutions for these parameters with all that was measured."""
+        """Compare the solutions for given parameters with all measurements."""
         if self.last is not None and self.last[0] == p.tobytes():
             return self.last[1]
         if self.workers > 1:
@@ -131,22 +131,22 @@ class Search:
         return whole
 
     def run(self, p: np.ndarray, free: np.ndarray | None = None) -> Found:
-        """Search from p on; parameters that are not `free` stay as they are."""
+        """Search from p; parameters that are not `free` stay as they are."""
         sought = self.sought
         free = np.ones(len(p), bool) if free is None else free
-        p = np.where(free, sought.p_of(sought.x_of(p)), p)     # as it will be asked for
+        p = np.where(free, sought.p_of(sought.x_of(p)), p)     # the same bits as in the search
         first = self.at(p)
         if first.failure:
             return _nothing(p, first, f"There is no solution for p0: {first.failure}")
         if not np.any(free):
             return Found(
                 p, first.residuals, first.jacobian, self.loss_of(first.residuals), True,
-                "Nothing was sought.", np.zeros(len(p), int), 1, 0,
+                "No parameter was free.", np.zeros(len(p), int), 1, 0,
             )
         return _Walk(self, p, free).run()
 
     def loss_of(self, residuals: np.ndarray) -> float:
-        """Return the sum of squares, or of what a robust loss makes of them."""
+        """Return the sum of squares, or the robust loss."""
         scale = self.settings["f_scale"] ** 2
         return float(scale * np.sum(LOSSES[self.settings["loss"]](residuals**2 / scale)))
 
@@ -158,13 +158,13 @@ def _nothing(p: np.ndarray, first: Trial, message: str) -> Found:
     )
 
 
-class _Enough(Exception):  # noqa: N818
-    """Ends a search from within."""
+class _Converged(Exception):  # noqa: N818
+    """Raised within a search to end it."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Best:
-    """The best trial so far, and the step from there in units of a difference."""
+    """The best trial so far, and the length of the next step from it (`next_step`)."""
 
     p: np.ndarray
     trial: Trial
@@ -173,7 +173,7 @@ class _Best:
 
 
 class _Walk:
-    """One search. It looks at the derivatives of every trial, whether or not it is accepted."""
+    """One search; it uses the derivatives of every trial, accepted or not."""
 
     def __init__(self, search: Search, p: np.ndarray, free: np.ndarray) -> None:
         self.search, self.p, self.free = search, p, free
@@ -182,7 +182,7 @@ class _Walk:
         self.message = ""
 
     def run(self) -> Found:
-        """Go from trial to trial until one is good enough."""
+        """Search until converged."""
         from scipy.optimize import least_squares  # late, to save time
 
         sought, free = self.search.sought, self.free
@@ -190,12 +190,12 @@ class _Walk:
         settings = dict(self.search.settings)
         if not isinstance(settings["x_scale"], str):
             settings["x_scale"] = np.broadcast_to(settings["x_scale"], len(free))[free]
-        try:                                   # what is not finite is refused, and a step made less
+        try:                                   # trials that are not finite lead to shorter steps
             ended = least_squares(
                 self._residuals, sought.x_of(self.p)[free], self._jacobian,
                 (low[free], high[free]), **settings,
             )
-        except _Enough:
+        except _Converged:
             return self._stopped()
         p = self._whole(ended.x)
         scaled, at_bound = np.zeros((len(ended.fun), len(p))), np.zeros(len(p), int)
@@ -234,24 +234,24 @@ class _Walk:
         return trial.residuals
 
     def _look_at(self, p: np.ndarray, trial: Trial) -> None:
-        """End the search if the step that would come next is small in standard errors."""
+        """End the search if the next step would be small compared with the standard errors."""
         loss = self.search.loss_of(trial.residuals)
         step = next_step(trial.residuals, trial.jacobian[:, self.free])
         variance = self._variance(loss)
         new = _Best(p, trial, loss, step)
         best = self.best or new
         better = loss < best.loss
-        as_good = loss <= best.loss + SMALL * variance
+        as_good = loss <= best.loss + SMALL_STEP * variance
         if better or (as_good and step <= best.step):
             best = new
-        if best.step <= ENOUGH * np.sqrt(variance):
+        if best.step <= CONVERGED_STEP * np.sqrt(variance):
             self.message = CLOSE
-        elif self.best and not better and best.step <= SMALL * np.sqrt(variance):
+        elif self.best and not better and best.step <= SMALL_STEP * np.sqrt(variance):
             self.message = FLOOR
         self.best = best
         if self.message:
             self.njev += 1
-            raise _Enough
+            raise _Converged
 
     def _variance(self, loss: float) -> float:
         dof = sum(one.size for one in self.search.experiments) - int(np.sum(self.free))
@@ -263,16 +263,16 @@ class _Walk:
 def next_step(residuals: np.ndarray, jacobian: np.ndarray) -> float:
     """Return the length of the part of the differences that the parameters can still explain.
 
-    Divided by the standard error of a difference, this is the step of Gauss and Newton in standard
-    errors of the parameters.
+    Divided by the standard error of a difference, this is the Gauss-Newton step in standard errors
+    of the parameters.
     """
     lengths = np.linalg.norm(jacobian, axis=0)
     u, s, _ = np.linalg.svd(jacobian / np.where(lengths > 0.0, lengths, 1.0), full_matrices=False)
-    return float(np.linalg.norm(u[:, s > NOTHING * max(s[0], NOTHING)].T @ residuals))
+    return float(np.linalg.norm(u[:, s > NULL_TOLERANCE * max(s[0], NULL_TOLERANCE)].T @ residuals))
 
 
 def threads_for(experiments: int, workers: int | None) -> int:
-    """Return the number of threads for so many experiments."""
+    """Return the number of threads for a number of experiments."""
     if workers is None:
         workers = os.cpu_count() or 1
     elif isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:

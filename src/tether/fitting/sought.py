@@ -1,4 +1,4 @@
-"""Which parameters are sought: their names, starting values and bounds, and how they are scaled."""
+"""The parameters to be fitted: their names, first guesses, bounds and scales."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["Sought", "args_by_name", "as_mapping", "places", "read_sought"]
 class Sought:
     """The parameters of a fit. The search works on x, which is p, or 1 + log(p / start).
 
-    The first step of the search is as long as x at most: it changes p by a factor of e.
+    The first step of the search is at most as long as x, so it changes p by a factor of at most e.
 
     Attributes
     ----------
     names : tuple of str
-        What they are called.
+        Their names.
     start, low, high : ndarray
-        Starting values and bounds.
+        First guesses and bounds.
     log : ndarray of bool
-        Which of them are searched for by their logarithms.
+        Parameters whose logarithms are fitted.
     """
 
     names: tuple[str, ...]
@@ -40,12 +40,12 @@ class Sought:
     log: np.ndarray
 
     def x_of(self, p: np.ndarray) -> np.ndarray:
-        """Return what the search works on."""
+        """Return x for parameters p."""
         with np.errstate(divide="ignore"):
             return np.where(self.log, 1.0 + np.log(np.where(self.log, p / self._unit, 1.0)), p)
 
     def p_of(self, x: np.ndarray) -> np.ndarray:
-        """Return the parameters."""
+        """Return the parameters for x."""
         return np.where(self.log, self._unit * np.exp(np.where(self.log, x - 1.0, 0.0)), x)
 
     @property
@@ -64,7 +64,7 @@ class Sought:
 
 
 def as_mapping(fun: Any, p0: Any, args: Any) -> tuple[dict[str, Any], Any]:
-    """Return p0 by name, and args; a sequence p0 stands for all of args."""
+    """Return p0 by name, and args; if p0 is a sequence, it has values for all of args."""
     if isinstance(p0, Mapping):
         for name in p0:
             if not isinstance(name, str):
@@ -127,7 +127,7 @@ def _from_names(fun: Any, given: dict[str, Any], p0: Mapping[str, Any]) -> tuple
     found = []
     unknown = sorted(set(given) - {p.name for p in plain})
     if unknown:
-        raise ValueError(f"args: {unknown[0]!r} is no argument of fun{_known(plain)}")
+        raise ValueError(f"args: {unknown[0]!r} is not an argument of fun{_known(plain)}")
     for p in plain:
         if p.name in p0:
             found.append(_in_place_of(given.get(p.name), p0[p.name], p.name))
@@ -141,7 +141,7 @@ def _from_names(fun: Any, given: dict[str, Any], p0: Mapping[str, Any]) -> tuple
 
 
 def _in_place_of(given: Any, value: float | np.ndarray, name: str) -> float | np.ndarray:
-    """Return what stands in the place of an argument: one value may stand for a whole array."""
+    """Return the value that replaces an argument: a single one fills a whole array."""
     if not isinstance(given, np.ndarray) or given.ndim == 0:
         return value
     if np.ndim(value) and np.shape(value) != given.shape:
@@ -155,7 +155,7 @@ def _known(plain: Sequence[inspect.Parameter]) -> str:
 
 
 def places(p0: Mapping[str, Any], problem: Problem, n: int, variables: Sequence[str]) -> Parameters:
-    """Find where the parameters stand in the arguments and starting values of an experiment."""
+    """Find the places of the parameters in the arguments and starting values of an experiment."""
     try:
         found = find_parameters(list(p0), problem, n, variables)
     except ValueError as error:
@@ -171,7 +171,7 @@ def places(p0: Mapping[str, Any], problem: Problem, n: int, variables: Sequence[
 def read_sought(
     p0: Mapping[str, Any], problem: Problem, variables: Sequence[str], bounds: Any, log: Any
 ) -> Sought:
-    """Read the parameters that are sought, with their bounds and scales."""
+    """Read the parameters to be fitted, with their bounds and scales."""
     names: list[str] = []
     values: list[float] = []
     groups: dict[str, slice] = {}

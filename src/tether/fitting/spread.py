@@ -9,15 +9,15 @@ import numpy as np
 
 __all__ = ["Spread"]
 
-# Singular values of a Jacobian with columns of length 1, below which a direction changes nothing.
-NOTHING = 1e-7
-# Share of a parameter in such a direction, above which it is not determined.
-PART = 1e-4
+# A direction changes nothing if its singular value, with columns of length 1, is smaller than this.
+NULL_TOLERANCE = 1e-7
+# A parameter is not determined if its component in such a direction is larger than this.
+NULL_COMPONENT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """What a Jacobian says about the errors of parameters.
+    """The errors of parameters that follow from a Jacobian.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class Spread:
     loss : float
         Sum of their squares.
     known_errors : bool
-        Whether standard errors of the measurements were given; else they are taken from the sum of
-        squares.
+        Whether standard errors of the measurements were given; otherwise they are estimated from
+        the sum of squares.
 
     Examples
     --------
@@ -56,9 +56,9 @@ class Spread:
 
     @cached_property
     def null(self) -> np.ndarray:
-        """Directions in the space of parameters that change nothing, a row for each."""
+        """Directions in the space of parameters that change nothing, one row for each."""
         s, vt = self.parts
-        return vt[s <= NOTHING * max(s[0], NOTHING)] / self.lengths
+        return vt[s <= NULL_TOLERANCE * max(s[0], NULL_TOLERANCE)] / self.lengths
 
     @property
     def rank(self) -> int:
@@ -67,7 +67,7 @@ class Spread:
 
     @property
     def dof(self) -> int:
-        """Degrees of freedom: values that were measured, less what they had to determine."""
+        """Degrees of freedom: number of measured values minus number of directions determined."""
         return len(self.jacobian) - self.rank
 
     @property
@@ -81,16 +81,16 @@ class Spread:
     def covariance(self) -> np.ndarray:
         """Covariance of the parameters; infinite for those that are not determined."""
         s, vt = self.parts
-        kept = s > NOTHING * max(s[0], NOTHING)
+        kept = s > NULL_TOLERANCE * max(s[0], NULL_TOLERANCE)
         half = vt[kept] / s[kept, None] / self.lengths
         found = self.variance * half.T @ half
-        lost = np.any(np.abs(vt[~kept]) > PART, axis=0)
+        lost = np.any(np.abs(vt[~kept]) > NULL_COMPONENT, axis=0)
         found[lost], found[:, lost] = np.nan, np.nan
         found[lost, lost] = np.inf
         return found
 
     def quantile(self, level: float) -> float:
-        """How many standard errors an interval of this level reaches to either side."""
+        """Half the width of an interval of this level, in standard errors."""
         from scipy.special import ndtri, stdtrit  # late, to save time
 
         share = 0.5 + 0.5 * level

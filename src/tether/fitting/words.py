@@ -17,12 +17,12 @@ __all__ = ["one_line", "page", "summary"]
 
 WIDTH = 100
 TITLES = ("parameter", "value", "std. error", "95 % interval")
-# Correlation that is worth a line.
-STRONG = 0.95
+# Correlations above this are listed.
+STRONG_CORRELATION = 0.95
 
 
 def one_line(result: FitResult) -> str:
-    """Say in one line how a fit has ended."""
+    """Say in one line how a fit ended."""
     ended = "converged" if result.success else "not converged"
     return (
         f"<FitResult: {ended}, {counted(len(result.names), 'parameter')} ({listed(result.names)}), "
@@ -91,7 +91,7 @@ def _correlations(result: FitResult) -> list[str]:
     for i, first in enumerate(result.names):
         for j, second in enumerate(result.names[:i]):
             value = result.correlation[i, j]
-            if abs(value) > STRONG:
+            if abs(value) > STRONG_CORRELATION:
                 found.append((abs(value), f"{second} and {first} ({value:.3f})"))
     if not found:
         return []
