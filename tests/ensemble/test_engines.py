@@ -218,7 +218,7 @@ def test_processes_take_over_where_members_turn_out_to_need_python(monkeypatch):
     def relay(t, y, yp, level):
         return [yp[0] - (2.0 if y[0] < level else 0.5)]
 
-    monkeypatch.setattr(engines, "WORTH_PROCESSES", 0.0)
+    monkeypatch.setattr(engines, "PROCESSES_PAY_FROM", 0.0)
     levels = np.linspace(2.0, 3.0, 120)
     result = solve_ensemble(relay, (0.0, 3.0), [1.0], args=(levels,), workers=2)
     assert result.engine == "processes"

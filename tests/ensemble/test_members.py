@@ -19,7 +19,7 @@ def solve(args, y0=(1.0,), fun=decay, **more):
     ((1.0,), [1.0], "nothing varies"),
     ((), [1.0], "nothing varies"),
     (([1.0, 2.0, 3.0], np.ones(3)), [1.0], "list of 3 numbers"),
-    ((np.ones(3), np.ones(4)), [1.0], r"equally long, got a: 3, b: 4"),
+    ((np.ones(3), np.ones(4)), [1.0], r"of the same length, got a: 3, b: 4"),
     ((np.ones(3), 1.0), np.ones((2, 1)), r"a: 3, y0: 2"),
     ((np.ones(3), 1.0), np.ones((2, 2, 1)), r"y0 must have shape"),
     ((np.ones(3), 1.0), [], r"y0 must have shape"),
@@ -41,7 +41,7 @@ def test_what_does_not_fit_is_refused(args, y0, words):
     ((K + 1j,), [1.0], "rate must be real"),
     ((K,), ["one"], "y0 must be real"),
     ((K,), (x for x in [1.0]), "y0 must be real"),
-    ({"speed": K}, [1.0], "'speed', which is no parameter"),
+    ({"speed": K}, [1.0], "'speed', which is not a parameter"),
     ({}, [1.0], "lacks 'rate'"),
 ])
 def test_wrong_types_are_named(args, y0, words):
@@ -66,7 +66,7 @@ def test_wrong_values_are_named(more, words):
 
 @pytest.mark.parametrize(("more", "words"), [
     ({"engine": 5}, "engine must be"), ({"progress": 3}, "progress must be"),
-    ({"dense_output": True}, "dense_output is no argument"), ({"callback": print}, "callback"),
+    ({"dense_output": True}, "dense_output is not an argument"), ({"callback": print}, "callback"),
     ({"tolerance": 1.0}, "no argument 'tolerance'"), ({"events": 3}, "events must be"),
     ({"options": 3}, "options must be"),
 ])
@@ -108,7 +108,7 @@ def test_a_data_frame():
     np.testing.assert_array_equal(found.y, in_order.y)
     series = solve((pandas.Series(K),))
     np.testing.assert_array_equal(series.y, solve((K,)).y)
-    with pytest.raises(TypeError, match="'mass', which is no parameter"):
+    with pytest.raises(TypeError, match="'mass', which is not a parameter"):
         solve_ensemble(decay, (0.0, 1.0), [1.0], args=pandas.DataFrame({"mass": K}))
 
 

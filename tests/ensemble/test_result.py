@@ -106,7 +106,7 @@ def test_ends_of_streamed_members_with_events():
 
 
 def test_quantiles_of_many_are_of_a_fixed_lot(monkeypatch):
-    monkeypatch.setattr(bands, "MOST_MEMBERS", 500)
+    monkeypatch.setattr(bands, "MAX_EXACT", 500)
     values = np.random.default_rng(1).random((4000, 2, 1))
     everything = np.ones(4000, bool)
     one, other = bands.Bands(4000, (2, 1)), bands.Bands(4000, (2, 1))

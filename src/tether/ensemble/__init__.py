@@ -1,6 +1,6 @@
-"""Many at once: one problem solved for many parameters and starting values.
+"""Ensembles: one problem solved for many parameters and starting values.
 
-`tether.solve_ensemble` is the way in; here is what helps to say which members there are.
+`tether.solve_ensemble` solves them; the functions here help to choose the members.
 """
 
 from tether.ensemble.members import shared

@@ -1,4 +1,4 @@
-"""Mean, spread and quantiles over members, taken up chunk by chunk."""
+"""Quantiles over members, collected chunk by chunk."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tether.ensemble.chunk import Chunk
 
 __all__ = ["Bands", "check_quantiles"]
 
-# Up to so many members quantiles are exact; beyond, they are those of so many drawn by lot.
-MOST_MEMBERS = 16_384
+# Quantiles are exact for up to so many members; of more, they are those of a sample of this size.
+MAX_EXACT = 16_384
 # Golden section: the fractional parts of its multiples fill an interval evenly.
 GOLDEN = 0.6180339887498949
 
 
 def check_quantiles(quantiles: ArrayLike) -> np.ndarray:
-    """Return shares between 0 and 1 as a vector."""
+    """Return quantiles, numbers between 0 and 1, as a vector."""
     found = np.atleast_1d(np.asarray(quantiles, float))
     if found.ndim != 1 or not np.all((found >= 0.0) & (found <= 1.0)):
         raise ValueError(f"quantiles must be shares between 0 and 1, got {quantiles!r}")
@@ -26,10 +26,10 @@ def check_quantiles(quantiles: ArrayLike) -> np.ndarray:
 
 
 class Bands:
-    """What is known about the values of all members at the output times.
+    """Values of all members, or of a sample of them, at the output times.
 
-    The same whatever the chunks are and in which order they come. Members that failed are left
-    out. Which members are drawn, where there are many, depends on their numbers alone.
+    They do not depend on the chunks and their order. Members that failed are left out. If there are
+    many members, the sample depends only on their number.
 
     Examples
     --------
@@ -42,31 +42,31 @@ class Bands:
     """
 
     def __init__(self, count: int, shape: tuple[int, int]) -> None:
-        size = min(count, MOST_MEMBERS)
+        size = min(count, MAX_EXACT)
         self._place = np.full(count, -1, np.int32)
         drawn = np.arange(count)
-        if count > MOST_MEMBERS:               # those with the smallest numbers of a fixed lot
+        if count > MAX_EXACT:                  # those with the smallest numbers in a fixed sequence
             drawn = np.sort(np.argsort(drawn * GOLDEN % 1.0, kind="stable")[:size])
         self._place[drawn] = np.arange(size)
         self._values = np.full((size, *shape), np.nan)
 
     def take(self, first: int, y: np.ndarray, success: np.ndarray) -> None:
-        """Take up members from `first` on; rows of y are (times, unknowns)."""
+        """Add members from `first` on; each row of y has shape (times, unknowns)."""
         places = self._place[first : first + len(y)]
         chosen = (places >= 0) & success
         self._values[places[chosen]] = y[chosen]
 
     def take_chunk(self, chunk: Chunk) -> None:
-        """Take up a chunk."""
+        """Add a chunk."""
         self.take(chunk.first, chunk.y, chunk.status >= 0)
 
     def quantiles(self, shares: Any) -> np.ndarray:
-        """Quantiles over members: one entry per share, each of shape (unknowns, times)."""
+        """Quantiles over members: an array of shape (shares, unknowns, times)."""
         return quantiles_of(self._values, check_quantiles(shares))
 
 
 def quantiles_of(values: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Quantiles over the first axis, without members that have no value at a time."""
+    """Quantiles over the first axis; at each time, members without a value are left out."""
     if len(values) == 0:
         found = np.full((len(shares), *values.shape[1:]), np.nan)
     else:

@@ -1,4 +1,4 @@
-"""A chunk: some members in a row, and what has become of them."""
+"""A chunk: some consecutive members, and their results."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ class Chunk:
     Attributes
     ----------
     y, yp : ndarray, shape (members, nt, n)
-        Values at the times that are kept; NaN where a member has not come so far.
+        Values at the times that are kept; NaN where a member did not get that far.
     t_end : ndarray
-        Where each has ended.
+        Where each member ended.
     status : ndarray of int
-        How; that of a member that was not run is UNFINISHED.
+        How each member ended; UNFINISHED if it was not run.
     counts, drift : ndarray
         Work (`tether._core.lane.COUNTS`), and the largest residual of a constraint.
     moved : ndarray of int8
         Whether y0 was changed by more than its tolerance.
     notes : dict
-        Of members about which there is more to say: `Note` by number in the chunk.
+        `Note` by number in the chunk, for members about which there is more to say.
     seconds : float
         Time that it took.
     in_core : int
-        How many ran without Python.
+        Number of members that ran without Python.
     is_trusted : bool
-        False if the program turned out to differ from its function: what ran without Python, here
-        and before, is not to be believed.
+        False if the program turned out to differ from its function: results of members that ran
+        without Python, here and before, are not to be used.
     """
 
     first: int
@@ -64,7 +64,7 @@ class Chunk:
 
 @dataclass(eq=False)
 class Note:
-    """What there is to say about a member beyond numbers."""
+    """Messages, events and other results of a member that are not in the arrays."""
 
     message: str = ""
     warnings: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Note:
     y_events: list[np.ndarray] | None = None
     yp_events: list[np.ndarray] | None = None
     error: BaseException | None = None     # raised instead of a result
-    steps: Any = None                      # all steps, as the arrays of `tether.run.steps.Steps`
+    steps: Any = None                      # the whole `DaeResult`, where all steps are kept
 
 
 def new_chunk(first: int, last: int, nt: int, n: int) -> Chunk:

@@ -1,4 +1,4 @@
-"""All chunks put together."""
+"""The results of all chunks, put together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Collected"]
 
 
 class Collected:
-    """What has come in so far; rows belong to members.
+    """The results so far; rows belong to members.
 
     Attributes
     ----------
@@ -25,9 +25,9 @@ class Collected:
     status, t_end, counts, drift, moved : ndarray
         As in `Chunk`.
     notes : dict
-        By number of the member.
+        `Note` by number of the member.
     bands : Bands or None
-        Of all times, where only the last one is kept.
+        For quantiles at all times, where only the last values are kept.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Collected:
 
     @property
     def done(self) -> np.ndarray:
-        """Which members have come in."""
+        """Which members are finished."""
         return self.status != UNFINISHED
 
 
@@ -86,7 +86,7 @@ def _values(count: int, nt: int, n: int, room: Any) -> tuple[np.ndarray, np.ndar
 
 
 def _last_values(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
-    """Values where the members have ended: at the last time, or at the event that ended them."""
+    """Values where the members ended: at the last time, or at the event that ended them."""
     y, yp = chunk.y[:, -1].copy(), chunk.yp[:, -1].copy()
     for i in np.flatnonzero(chunk.status != Status.REACHED_END).tolist():
         note = chunk.notes.get(i)

@@ -1,4 +1,4 @@
-"""Where chunks are solved: threads, processes, or executors of somebody else's."""
+"""Where chunks are solved: in threads, processes, or an executor of the user's."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ from tether.ensemble.worker import Worker
 __all__ = ["ENGINES", "Engine", "choose_engine", "cores"]
 
 ENGINES = ("auto", "threads", "processes", "loky")
-# How long a chunk is to take: long beside what it costs to send one.
-IN_THREADS, IN_PROCESSES, ELSEWHERE = 0.1, 0.25, 1.0
+# Seconds that a chunk should take: long compared with the cost of sending it.
+SECONDS_IN_THREADS, SECONDS_IN_PROCESSES, SECONDS_IN_EXECUTORS = 0.1, 0.25, 1.0
 # Where members need Python, processes pay from so many seconds of work on.
-WORTH_PROCESSES = 2.0
+PROCESSES_PAY_FROM = 2.0
 
 
 class Engine(Protocol):
     """Solves chunks, several at once."""
 
     workers: int
-    seconds: float                             # that a chunk is to take
+    seconds: float                             # time that a chunk should take
 
     @property
     def name(self) -> str:
-        """What it is."""
+        """Name of the kind of engine."""
         ...
 
     def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
-        """Begin to solve members; in the core only if that `trusts` their programs."""
+        """Start to solve members; in the core only if their programs are trusted (`trusts`)."""
         ...
 
     def is_ready(self, idle: bool, seconds_left: float) -> bool:
-        """Whether chunks may be handed out, with so much work left; `idle` if none is running."""
+        """Whether chunks may be handed out, with so much work left; `idle` if none are running."""
         ...
 
     def renew(self) -> bool:
-        """Go on after workers were lost; False where that cannot be done here."""
+        """Replace workers that were lost; False if that is not possible."""
         ...
 
     def close(self) -> None:
-        """Let go of everything that was made for it."""
+        """Release all resources."""
         ...
 
 
@@ -73,14 +73,14 @@ def cores() -> int:
 class Threads:
     """Threads of this process."""
 
-    name, seconds = "threads", IN_THREADS
+    name, seconds = "threads", SECONDS_IN_THREADS
 
     def __init__(self, worker: Worker, members: Members, workers: int, stop: np.ndarray) -> None:
         self._worker, self._members, self.workers, self._stop = worker, members, workers, stop
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tether")
 
     def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
-        """Begin to solve members."""
+        """Start to solve members."""
         return self._pool.submit(
             self._worker.solve, self._members.part(first, last), first, self._stop, trusts
         )
@@ -90,7 +90,7 @@ class Threads:
         return True
 
     def renew(self) -> bool:
-        """Threads are not lost."""
+        """Replace nothing: threads are not lost."""
         return False
 
     def close(self) -> None:
@@ -99,9 +99,9 @@ class Threads:
 
 
 class Processes:
-    """Processes of this machine: forked where that is possible, with nothing to be sent."""
+    """Processes on this machine: forked where possible, so that members need not be sent."""
 
-    name, seconds = "processes", IN_PROCESSES
+    name, seconds = "processes", SECONDS_IN_PROCESSES
 
     def __init__(self, task: Task, members: Members, workers: int) -> None:
         self.workers, self._members = workers, members
@@ -118,12 +118,12 @@ class Processes:
         self._pool = ProcessPoolExecutor(self.workers, context, initializer=ignore_interrupts)
 
     def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
-        """Begin to solve members."""
+        """Start to solve members."""
         if not self._forks:
             return self._pool.submit(
                 solve_parcel, self._parcel, self._members.part(first, last), first, trusts
             )
-        with warnings.catch_warnings():        # of threads that are idle while others fork
+        with warnings.catch_warnings():        # about forking with threads, which are idle here
             warnings.simplefilter("ignore", DeprecationWarning)
             return self._pool.submit(solve_inherited, self._name, first, last, trusts)
 
@@ -132,13 +132,13 @@ class Processes:
         return True
 
     def renew(self) -> bool:
-        """Begin with new processes."""
+        """Start new processes."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._open()
         return True
 
     def close(self) -> None:
-        """End the processes, busy ones too: nobody waits for what they do."""
+        """End the processes, even busy ones: their results are not needed any more."""
         running = list((getattr(self._pool, "_processes", None) or {}).values())
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in running:
@@ -148,10 +148,10 @@ class Processes:
         disinherit(self._name)
 
 
-class Elsewhere:
-    """An executor of somebody else's; everything is sent there."""
+class UserExecutor:
+    """An executor of the user's; task and members are sent to it."""
 
-    seconds = ELSEWHERE
+    seconds = SECONDS_IN_EXECUTORS
 
     def __init__(
         self, executor: Executor, task: Task, members: Members, workers: int, name: str
@@ -160,7 +160,7 @@ class Elsewhere:
         self._executor, self._members, self._parcel = executor, members, pack(task)
 
     def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
-        """Begin to solve members."""
+        """Start to solve members."""
         part = self._members.part(first, last)
         return self._executor.submit(solve_parcel, self._parcel, part, first, trusts)
 
@@ -169,20 +169,20 @@ class Elsewhere:
         return True
 
     def renew(self) -> bool:
-        """Nothing can be renewed here."""
+        """Replace nothing: workers are the executor's business."""
         return False
 
     def close(self) -> None:
-        """Leave it as it was."""
+        """Leave the executor open."""
 
 
 class Auto:
-    """Threads, until it turns out that members need Python; then processes, if they are worth it.
+    """Threads, until it turns out that members need Python; then processes, if these pay.
 
-    Whether they need it may show on the way: where conditions turn, for example.
+    That may turn out on the way, for example when conditions change their answers.
     """
 
-    seconds = IN_THREADS
+    seconds = SECONDS_IN_THREADS
 
     def __init__(
         self, worker: Worker, task: Task, members: Members, workers: int, stop: np.ndarray
@@ -192,17 +192,17 @@ class Auto:
 
     @property
     def name(self) -> str:
-        """Where members are solved now."""
+        """Name of the engine in use now."""
         return self._engine.name
 
     def submit(self, first: int, last: int, trusts: bool) -> Future[Chunk]:
-        """Begin to solve members."""
+        """Start to solve members."""
         return self._engine.submit(first, last, trusts)
 
     def is_ready(self, idle: bool, seconds_left: float) -> bool:
-        """Go over to processes, if need be, while nothing is running that a fork could disturb."""
+        """Switch to processes if they pay, once nothing is running that a fork could disturb."""
         alone = self._worker.note and self._engine.name == "threads"
-        if not alone or seconds_left < WORTH_PROCESSES:
+        if not alone or seconds_left < PROCESSES_PAY_FROM:
             return True
         if idle:
             self._engine.close()
@@ -210,11 +210,11 @@ class Auto:
         return idle
 
     def renew(self) -> bool:
-        """Begin with new workers."""
+        """Replace workers that were lost."""
         return self._engine.renew()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         self._engine.close()
 
 
@@ -222,20 +222,20 @@ def choose_engine(
     engine: Any, task: Task, members: Members, workers: int | None, stop: np.ndarray,
     estimate: Callable[[Worker], float],
 ) -> Engine:
-    """Return where to solve; `estimate` tells how many seconds one core would take."""
+    """Return the engine to use; `estimate` returns how many seconds one core would take."""
     if isinstance(engine, str):
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {ENGINES}, an executor or a Dask client, "
                              f"got {engine!r}")
         return _local(engine, task, members, workers or cores(), stop, estimate)
     if hasattr(engine, "get_executor") and hasattr(engine, "nthreads"):     # a client of Dask
-        return Elsewhere(
+        return UserExecutor(
             engine.get_executor(pure=False, retries=3), task, members,
             workers or max(1, sum(engine.nthreads().values())), "dask",
         )
     if isinstance(engine, Executor) or hasattr(engine, "submit"):
         known = getattr(engine, "_max_workers", None)
-        return Elsewhere(engine, task, members, workers or known or cores(), "executor")
+        return UserExecutor(engine, task, members, workers or known or cores(), "executor")
     raise TypeError(
         f"engine must be one of {ENGINES}, an executor or a Dask client, got {engine!r}"
     )
@@ -250,11 +250,11 @@ def _local(
     if engine == "loky":
         loky = load_optional("joblib.externals.loky", "engine='loky'")
         executor = loky.get_reusable_executor(max_workers=workers)
-        return Elsewhere(executor, task, members, workers, "loky")
+        return UserExecutor(executor, task, members, workers, "loky")
     worker = Worker(task, members)
     can_fork = "fork" in get_all_start_methods() and os.name == "posix"
     if engine == "threads" or workers == 1 or members.count < 2 or not can_fork:
         return Threads(worker, members, workers, stop)
-    if worker.note and estimate(worker) > WORTH_PROCESSES:
+    if worker.note and estimate(worker) > PROCESSES_PAY_FROM:
         return Processes(task, members, workers)
     return Auto(worker, task, members, workers, stop)

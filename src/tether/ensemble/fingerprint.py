@@ -1,4 +1,4 @@
-"""A name for what a function, its arguments and options are, the same in every process."""
+"""A digest of a function, its arguments and options, the same in every process."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(task: Task, members: Members, keep: str) -> str:
-    """Return a digest of all that decides about the results.
+    """Return a digest of all that determines the results.
 
-    Functions count by their code, what they close over and the global functions and values they
-    use; objects that cannot be looked into count by their type.
+    For functions it covers their code, closures and the globals that they use; for objects that
+    cannot be inspected, only their type.
     """
     digest = _Digest()
     digest.add((

@@ -54,18 +54,18 @@ def shared(value: Any) -> Shared:
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """The members of an ensemble, or some of them in a row.
+    """The members of an ensemble, or some consecutive ones of them.
 
     Attributes
     ----------
     count : int
-        How many there are.
+        Number of members.
     args : tuple
         Arguments: an array with a row for every member, or a `Shared` value.
     names : tuple of str
-        What the arguments are called.
+        Names of the arguments.
     y0, yp0 : ndarray
-        Starting values: a row for every member, or one row for all; no row where y' is not given.
+        Starting values: a row for every member, or one row for all; no row if y' is not given.
     """
 
     count: int
@@ -75,7 +75,7 @@ class Members:
     yp0: np.ndarray
 
     def args_of(self, i: int) -> tuple[Any, ...]:
-        """Arguments of one member, as `solve_dae` would be given them."""
+        """Arguments of one member, as they would be passed to `solve_dae`."""
         return tuple([_entry(value, i) for value in self.args])
 
     def y0_of(self, i: int) -> np.ndarray:
@@ -83,7 +83,7 @@ class Members:
         return self.y0[i if len(self.y0) > 1 else 0].copy()
 
     def yp0_of(self, i: int) -> np.ndarray | None:
-        """Return the starting slopes of one member; None where they are not given."""
+        """Return the starting slopes of one member; None if they are not given."""
         if not len(self.yp0):
             return None
         return self.yp0[i if len(self.yp0) > 1 else 0].copy()
@@ -109,7 +109,7 @@ class Members:
         return bool(self.part(i, i + 1)._finite()[0])
 
     def spread(self, most: int) -> tuple[int, ...]:
-        """Numbers of some members, from the first to the last, at equal distances."""
+        """Numbers of some members, evenly spaced from the first to the last."""
         fine = np.flatnonzero(self._finite())
         if not len(fine):
             return ()
@@ -117,7 +117,7 @@ class Members:
         return tuple(np.unique(fine[chosen]).tolist())
 
     def pick(self, numbers: Sequence[int]) -> Members:
-        """Members with some numbers."""
+        """Members with the given numbers."""
         rows = list(numbers)
         args = tuple([value if isinstance(value, Shared) else value[rows] for value in self.args])
         y0 = self.y0[rows] if len(self.y0) > 1 else self.y0
@@ -157,7 +157,7 @@ def read_members(fun: Any, args: Any, y0: Any, yp0: Any) -> Members:
     Raises
     ------
     ValueError, TypeError
-        Something is wrong, or could be meant in two ways; the message names the argument.
+        An argument is wrong or ambiguous; the message names it.
     """
     start = _values("y0", y0)
     slopes = np.zeros((0, start.shape[1])) if yp0 is None else _values("yp0", yp0)
@@ -222,7 +222,7 @@ def _by_name(fun: Any, args: Mapping[str, Any]) -> list[tuple[str, Any]]:
         raise TypeError("args by name need a fun whose parameters have names: pass a sequence")
     unknown = [name for name in args if name not in known]
     if unknown:
-        raise TypeError(f"args has {unknown[0]!r}, which is no parameter of fun: {known}")
+        raise TypeError(f"args has {unknown[0]!r}, which is not a parameter of fun: {known}")
     missing = [name for name in known if name not in args]
     if missing:
         raise TypeError(f"args lacks {missing[0]!r}, a parameter of fun")
@@ -230,7 +230,7 @@ def _by_name(fun: Any, args: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _parameters(fun: Any) -> list[str] | None:
-    """Names of the parameters of fun behind t, y and yp; None where nobody knows."""
+    """Names of the parameters of fun after t, y and yp; None if they are not known."""
     function: Callable[..., Any] = fun.fun if isinstance(fun, Problem) else fun
     try:
         found = list(inspect.signature(function).parameters.values())
@@ -243,7 +243,7 @@ def _parameters(fun: Any) -> list[str] | None:
 
 
 def _as_given(name: str, value: Any) -> Any:
-    """Return an array where the argument may vary, or the value as it is."""
+    """Return an array if the argument may vary, otherwise the value as it is."""
     if isinstance(value, Shared):
         return value
     if inspect.isgenerator(value) or isinstance(value, (range, map, filter, zip)):
@@ -269,9 +269,9 @@ def _count(lengths: dict[str, int]) -> int:
     if len(set(lengths.values())) > 1:
         words = ", ".join(f"{name}: {length}" for name, length in lengths.items())
         raise ValueError(
-            f"the first axes of what varies must be equally long, got {words}. An array that is "
-            "the same for all members is passed as shared(array), from tether.ensemble; all "
-            "combinations of several are made by tether.ensemble.product"
+            f"all arguments that vary must have first axes of the same length, got {words}. Pass "
+            "an array that is the same for all members as shared(array), from tether.ensemble; for "
+            "all combinations of several arguments use tether.ensemble.product"
         )
     return next(iter(lengths.values()))
 

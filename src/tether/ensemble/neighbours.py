@@ -1,7 +1,7 @@
-"""Starts of some members, which are guesses for others whose own starts are not found.
+"""Starts of some members, used as guesses for others whose own starts are not found.
 
-Which members these are depends on their numbers alone, not on what runs where and in which order:
-so a member has the same start in any chunk and on any engine.
+Which members are used depends only on numbers of members, not on what runs where and in which
+order, so a member has the same start in any chunk and on any engine.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tether.structure.start import Start
 
 __all__ = ["solve_alone"]
 
-# On the way from the arguments of a neighbour to those of a member no step is shorter.
-SHORTEST_STEP = 1.0 / 16.0
+# Shortest step, as a share of the way from the arguments of a neighbour to those of a member.
+MIN_STEP = 1.0 / 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,9 @@ class _Start:
 def solve_alone(
     task: Task, members: Members, i: int, number: int, full: bool = False
 ) -> DaeResult:
-    """Solve one of some members by itself, `number` in the ensemble.
+    """Solve member i of `members`, which has the number `number` in the ensemble, by itself.
 
-    Where its start is not found, that of a neighbour serves as a guess, and the message says so.
+    If its start is not found, that of a neighbour serves as a guess, and the message says so.
     """
     found = task.solve(members, i, full)
     if found.start.success or not task.options.repairs_start or not members.is_finite(i):
@@ -60,13 +60,13 @@ def solve_alone(
         if guess is not None:
             again = task.solve(members, i, full, guess)
             if again.start.success:
-                return _told(again, members.y0_of(i), task.numbers[k])
+                return _with_origin(again, members.y0_of(i), task.numbers[k])
         break
     return found
 
 
-def _told(found: DaeResult, y0: np.ndarray, number: int) -> DaeResult:
-    """Say where a start has come from, and what was changed of the values that were given."""
+def _with_origin(found: DaeResult, y0: np.ndarray, number: int) -> DaeResult:
+    """Add to a result where its start came from, and how the given values were changed."""
     moved = {j: float(v - y0[j]) for j, v in enumerate(found.start.y) if v != y0[j]}
     return replace(
         found, message=f"{found.message} The start was found from that of member {number}.",
@@ -75,11 +75,11 @@ def _told(found: DaeResult, y0: np.ndarray, number: int) -> DaeResult:
 
 
 def _start_of(task: Task, k: int) -> _Start | None:
-    """Find the start of a neighbour, as its own run does, once."""
+    """Find the start of a neighbour in the same way as its own run, once."""
     if k not in task.starts:
         sample, task.starts[k] = task.sample, None
         assert sample is not None
-        with suppress(Exception):              # its own run will tell
+        with suppress(Exception):              # its own run will report it
             run = Integration(
                 task.problem_of(sample, k), task.t0, sample.y0_of(k), sample.yp0_of(k),
                 task.options, t_bound=task.t_end, dense_output=False,
@@ -99,7 +99,7 @@ def _read(start: Start, model: Model, state: State, n: int) -> _Start | None:
 def _search(
     task: Task, args: tuple[Any, ...], y0: np.ndarray, yp0: np.ndarray | None
 ) -> _Start | None:
-    """Search near the given values alone: to go far, as a run does, would take long."""
+    """Search only near the given values: going far, as a run does, would take too long."""
     options, t0, n = task.options, task.t0, len(y0)
     problem = prepared(task.problem_with(args), t0, y0)
     model: Model = AsWritten(problem, n, (t0, y0, yp0))
@@ -116,7 +116,7 @@ def _search(
 
 
 def _walk(task: Task, k: int, members: Members, i: int, start: _Start) -> np.ndarray | None:
-    """Follow the start of a neighbour to the arguments of a member; return it as a guess there."""
+    """Follow the start of a neighbour to the arguments of a member; return a guess for it."""
     y0, yp0, args = members.y0_of(i), members.yp0_of(i), members.args_of(i)
     sample = task.sample
     assert sample is not None
@@ -124,7 +124,7 @@ def _walk(task: Task, k: int, members: Members, i: int, start: _Start) -> np.nda
     varies = [
         not isinstance(value, Shared) and value.dtype.kind == "f" for value in members.args
     ]
-    is_smooth = all(                           # there is no way between two integers
+    is_smooth = all(                           # integers cannot be changed step by step
         moves or isinstance(value, Shared) or np.array_equal(own, far)
         for moves, value, own, far in zip(varies, members.args, args, far_args, strict=True)
     )
@@ -146,7 +146,7 @@ def _walk(task: Task, k: int, members: Members, i: int, start: _Start) -> np.nda
         if found is not None:
             share, y, follows = share_tried, found.y, follows | found.follows
             step = 2.0 * step
-        elif not is_smooth or step <= SHORTEST_STEP:
+        elif not is_smooth or step <= MIN_STEP:
             return None
         else:
             step *= 0.5

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_bands"]
 
-HEIGHT = 2.2                           # inches, of a panel
-PALEST, DARKEST = 0.15, 0.35           # opacity of bands, the widest and the narrowest
+PANEL_HEIGHT = 2.2                     # inches
+MIN_OPACITY, MAX_OPACITY = 0.15, 0.35  # of the widest and of the narrowest band
 
 
 def plot_bands(
@@ -34,15 +34,15 @@ def plot_bands(
     Parameters
     ----------
     result : EnsembleResult
-        With times: from ``t_eval``.
+        An ensemble with values at times, from ``t_eval``.
     unknowns : sequence of str or int, optional
-        Which ones; all when left out.
+        Which unknowns to plot; all when left out.
     bands : array_like
         Shares of members between the edges of each band.
     path : str or path, optional
         Where to save the picture.
     title : str
-        Above the panels.
+        Title above the panels.
 
     Returns
     -------
@@ -59,10 +59,10 @@ def plot_bands(
     edges = np.concatenate([[0.5], 0.5 - widths / 2, 0.5 + widths / 2])
     found = result.quantiles(edges)
     figure, axes = pyplot.subplots(
-        len(rows), 1, sharex=True, squeeze=False, figsize=(6.4, 0.8 + HEIGHT * len(rows)),
+        len(rows), 1, sharex=True, squeeze=False, figsize=(6.4, 0.8 + PANEL_HEIGHT * len(rows)),
         layout="constrained",
     )
-    opacity = np.linspace(PALEST, DARKEST, len(widths))
+    opacity = np.linspace(MIN_OPACITY, MAX_OPACITY, len(widths))
     for axis, j in zip(axes[:, 0], rows, strict=True):
         for k, width in enumerate(widths):
             axis.fill_between(
@@ -95,5 +95,5 @@ def _numbers(
         elif isinstance(name, (int, np.integer)) and -len(names) <= name < len(names):
             found.append(int(name) % len(names))
         else:
-            raise KeyError(f"there is no unknown {name!r}; they are {list(names)}")
+            raise KeyError(f"there is no unknown {name!r}; the unknowns are {list(names)}")
     return found

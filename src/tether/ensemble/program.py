@@ -1,8 +1,8 @@
-"""Members in the core: one plan for all, of which their parameters are the inputs.
+"""Members in the core: one plan for all of them, with their parameters as its inputs.
 
-A member may run without Python if all that happens in its run is known before: its equations and
-constraints are programs whose structure does not depend on its values, and nobody else is to be
-asked on the way. Everything else is for a run of its own.
+A member may run without Python if all that can happen in its run is known beforehand: its equations
+and constraints are programs whose structure does not depend on its values, and no Python function
+has to be called on the way. All others get a run of their own by `solve_dae`.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from tether.trace.verify import ArrayPair, Pair
 
 __all__ = ["MembersInCore", "NotInCoreError", "determined"]
 
-# Members are left to runs of their own before anybody could say that these creep.
-MOST_STEPS = (LOOKS_IN_A_ROW - 1) * STEPS_PER_LOOK
-# Another point: a plan that was made for one point alone does not serve there.
-BESIDE = 1e-3
+# With more steps than this, members get runs of their own, which can tell whether they creep.
+MAX_STEPS = (LOOKS_IN_A_ROW - 1) * STEPS_PER_LOOK
+# Distance to another point, at which a plan that was made for one point alone is not used.
+NEARBY_DISTANCE = 1e-3
 
 
 class NotInCoreError(Exception):
@@ -49,14 +49,14 @@ class NotInCoreError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """Inputs of one program: those of the first member, and which columns vary."""
+    """Inputs of one program: `values` for the first member, and rows for the others."""
 
     plan: Plan
     hidden: np.ndarray
     values: np.ndarray
 
     def of(self, args: tuple[Any, ...]) -> np.ndarray:
-        """Return the inputs for some arguments, with conditions left free."""
+        """Return the inputs for given arguments, with conditions left free."""
         found = self.plan.args(args, self.hidden)
         return np.append(found, np.zeros(len(self.values) - len(found)))
 
@@ -78,12 +78,12 @@ class _Inputs:
 
 
 class MembersInCore:
-    """How members of a task run in the core; lanes of it share nothing that changes.
+    """Runs members of a task in the core; its lanes share nothing that changes.
 
     Raises
     ------
     NotInCoreError
-        They cannot.
+        The members cannot run in the core.
     """
 
     def __init__(self, task: Task, members: Members) -> None:
@@ -103,11 +103,12 @@ class MembersInCore:
         for _, _, traced in model.constraints.traced:
             self._inputs.append(_Inputs(traced.plan, traced.reading.hidden, traced.inputs))
         if len(self._inputs) - 1 != state.n_pieces:
-            raise NotInCoreError("it has constraints that are no programs")
+            raise NotInCoreError("it has constraints that are not programs")
         self.model, plan = model, self._inputs[0].plan
-        if plan.depends_on_inputs and self._find_model(self.y0 + BESIDE)[0].plan is not plan:
+        other = self.y0 + NEARBY_DISTANCE
+        if plan.depends_on_inputs and self._find_model(other)[0].plan is not plan:
             raise NotInCoreError("its structure depends on the arguments")
-        if plan.frozen is not None:            # heights and what they are differences of
+        if plan.frozen is not None:            # for `heights` and for `sizes`
             self._inputs += 2 * self._inputs[:1]
         if plan.conditions is not None:
             self._inputs.append(_Inputs(plan, self._inputs[0].hidden, model.inputs))
@@ -129,7 +130,7 @@ class MembersInCore:
         return np.hstack([part.rows(members) for part in self._inputs])
 
     def _new_memory(self) -> tuple[Model, State]:
-        """Make a model and its memory, ready to begin, in the order of `Integration`."""
+        """Make a model and its memory, ready to start, in the order in which `Integration` does."""
         task, options = self.task, self.task.options
         model, note = self._find_model(self.y0)
         _check_model(model, note)
@@ -152,7 +153,7 @@ class MembersInCore:
         )
 
     def serves(self, members: Members, inputs: np.ndarray) -> np.ndarray:
-        """Tell for which members the structure is the one that was found."""
+        """Tell for which members the structure found is valid."""
         plan, width = self._inputs[0].plan, len(self._inputs[0].values)
         if not plan.depends_on_inputs:
             return np.ones(members.count, bool)
@@ -191,7 +192,7 @@ class MembersInCore:
         return core.Lane(
             state, state.residual_adapter, search, self.n, t0,
             np.zeros(0) if times is None else times, options.first_step or 0.0,
-            min(options.max_steps or MOST_STEPS, MOST_STEPS),
+            min(options.max_steps or MAX_STEPS, MAX_STEPS),
             state.n_constraints - n_invariants, model.determined, asked, reduced,
             reduced and not model.constraints.all, self.yp0 is not None, heights, sizes,
             None if self._events is None else self._events.stops_after,
@@ -199,17 +200,17 @@ class MembersInCore:
 
     @property
     def n_events(self) -> int:
-        """How many events are watched."""
+        """Number of events that are watched."""
         return 0 if self._events is None else len(self._events.directions)
 
     @property
     def known_branches(self) -> list[int]:
-        """Branches of the function on which its program was compared with it."""
+        """Branches on which the program was compared with its function."""
         return sorted(self._inputs[0].plan.ledger.branches)
 
     @property
     def _between(self) -> bool:
-        """Whether the unknowns are asked for between the steps."""
+        """Whether values between the steps are asked for."""
         times = self.task.times
         if times is None:
             return False
@@ -234,7 +235,7 @@ class MembersInCore:
 
 
 def determined(task: Task, members: Members) -> np.ndarray:
-    """Tell which starting values are replaced without a word; none where nobody knows."""
+    """Tell which starting values are replaced without a warning; none if that is not known."""
     nothing = np.zeros(members.y0.shape[1], bool)
     if members.count == 0 or task.options.trace == "never":
         return nothing
@@ -246,14 +247,14 @@ def determined(task: Task, members: Members) -> np.ndarray:
         model, _ = find_model(
             problem, task.t0, y0, members.yp0_of(first), options.form, options.backend, units
         )
-    except Exception:                          # the runs of the members will tell
+    except Exception:                          # the runs of the members will report it
         return nothing
     return model.determined
 
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """Events that are programs and change no state."""
+    """Events that are programs and do not change the state."""
 
     program: TracedEvents
     directions: list[int]
@@ -263,7 +264,7 @@ class _Events:
 def _events_of(
     task: Task, problem: Problem, y0: np.ndarray, yp0: np.ndarray | None
 ) -> _Events | None:
-    """Make a program of the events; None where there are none."""
+    """Make a program of the events; None if there are none."""
     events = check_events(task.more.get("events"), problem.args)
     if not events:
         return None
@@ -309,19 +310,19 @@ def _check_task(task: Task, members: Members) -> None:
             raise NotInCoreError(reason)
     for name, value in zip(members.names, members.args, strict=True):
         if not isinstance(value, Shared) and value.dtype != np.float64:
-            raise NotInCoreError(f"{name} varies and is no array of floats")
+            raise NotInCoreError(f"{name} varies and is not an array of floats")
 
 
 def _check_model(model: Model, note: str) -> None:
-    """Refuse what asks for more than steps, or whose structure depends on values."""
+    """Refuse models that need more than steps, or whose structure depends on values."""
     plan = model.plan
     if plan is None or model.reading is None or plan.system is None:
         raise NotInCoreError(note or "it is not traced")
     for reason, cannot in (
-        ("its structure was found with the values at hand", plan.only_here),
+        ("its structure was found from the current values", plan.only_here),
         ("its structure depends on conditions", plan.modes is not None),
         ("it switches by time", plan.switch_times is not None or model.is_switched_by_time),
-        ("it is made of a derivative array", model.rows_were_chosen or model.redundant),
+        ("it consists of rows of a derivative array", model.rows_were_chosen or model.redundant),
         ("it has further unknowns", model.size != model.n),
         ("functions are called", model.problem.jac is not None),
     ):
@@ -336,6 +337,6 @@ def _check_state(model: Model, state: State) -> None:
         raise NotInCoreError("functions are called")
     if state.n_constraints:
         if not all(isinstance(piece, Machine) for piece in state.pieces):
-            raise NotInCoreError("it has constraints that are no programs")
+            raise NotInCoreError("it has constraints that are not programs")
         if state.projection_adapter is not None:
             raise NotInCoreError("it has many constraints")

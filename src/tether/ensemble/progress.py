@@ -1,4 +1,4 @@
-"""How far an ensemble has come: a line on standard error, or a function of the user's."""
+"""Progress of an ensemble: a line on standard error, or calls of a function of the user's."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, TextIO
 
 __all__ = ["Progress", "read_progress"]
 
-WIDTH = 30
-SECONDS_BETWEEN = 0.1
+BAR_WIDTH = 30
+SECONDS_BETWEEN_UPDATES = 0.1
 
 
 class Progress:
@@ -24,12 +24,12 @@ class Progress:
         """Redraw, but not more often than ten times a second."""
         now = time.monotonic()
         if now >= self._next or done >= self.total:
-            self._next = now + SECONDS_BETWEEN
+            self._next = now + SECONDS_BETWEEN_UPDATES
             self._draw(done, failed, seconds_left)
 
     def _draw(self, done: int, failed: int, seconds_left: float | None) -> None:
         share = done / self.total if self.total else 1.0
-        bar = ("#" * round(share * WIDTH)).ljust(WIDTH)
+        bar = ("#" * round(share * BAR_WIDTH)).ljust(BAR_WIDTH)
         left = "" if seconds_left is None else f"  {in_words(seconds_left)} left"
         bad = f"  {failed} failed" if failed else ""
         line = f"[{bar}] {share:6.1%}  {done}/{self.total} members{bad}{left}"
@@ -37,13 +37,13 @@ class Progress:
         self.stream.flush()
 
     def close(self) -> None:
-        """Leave the line."""
+        """End the line."""
         self.stream.write("\n")
         self.stream.flush()
 
 
 class _Called:
-    """Hands the numbers on to a function of the user's."""
+    """Passes the numbers on to a function of the user's."""
 
     def __init__(self, function: Callable[..., Any], total: int) -> None:
         self._function, self.total = function, total
@@ -53,11 +53,11 @@ class _Called:
         self._function(done, self.total, seconds_left)
 
     def close(self) -> None:
-        """Nothing is left to be done."""
+        """Do nothing."""
 
 
 def read_progress(progress: Any, total: int) -> Progress | _Called | None:
-    """Return what shows progress; None for nothing."""
+    """Return an object that shows progress, or None."""
     if isinstance(progress, bool):
         return Progress(total) if progress else None
     if callable(progress):

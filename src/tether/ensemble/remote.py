@@ -1,4 +1,4 @@
-"""Chunks in other processes: what is sent there, and what runs there."""
+"""Chunks in other processes: what is sent to them, and what they run."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = [
     "solve_parcel",
 ]
 
-# Tasks that a process keeps ready.
-MOST_WORKERS = 4
+# How many workers, each for one task, a process keeps.
+MAX_WORKERS_KEPT = 4
 _workers: OrderedDict[str, Worker] = OrderedDict()
-_making = threading.Lock()             # one worker for all threads: it lets one at a time call
-# What processes made by fork find: the task and all members.
+_making = threading.Lock()             # so that all threads share one worker of a task
+# Tasks with all their members, for processes made by fork.
 _inherited: dict[str, tuple[Task, Members]] = {}
 
 Parcel = tuple[str, bytes]
 
 
 def pack(task: Task) -> Parcel:
-    """Make of a task what can be sent to any process, with a name for it."""
+    """Turn a task into bytes that can be sent to any process, with a name for them."""
     try:
-        import cloudpickle as pickler  # optional: also functions of the main script
+        import cloudpickle as pickler  # optional: it can also pickle functions of the main script
     except ImportError:
         pickler = pickle
     try:
@@ -46,7 +46,7 @@ def pack(task: Task) -> Parcel:
 
 
 def inherit(name: str, task: Task, members: Members) -> None:
-    """Let processes that are forked from now on know a task."""
+    """Make a task known to processes that are forked from now on."""
     _inherited[name] = task, members
 
 
@@ -56,19 +56,19 @@ def disinherit(name: str) -> None:
 
 
 def ignore_interrupts() -> None:
-    """Leave Ctrl-C to the process that is asked."""
+    """Leave Ctrl-C to the main process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def solve_inherited(name: str, first: int, last: int, trusts: bool) -> Chunk:
-    """Solve members of a task that this process was forked with."""
+    """Solve members of a task that this process inherited when it was forked."""
     task, members = _inherited[name]
     part = members.part(first, last)
     return _sendable(_worker(name, task, part).solve(part, first, trusts=trusts))
 
 
 def solve_parcel(parcel: Parcel, members: Members, first: int, trusts: bool) -> Chunk:
-    """Solve members of a task that has come with them."""
+    """Solve members of a task that was sent with them."""
     name, content = parcel
     with _making:
         known = _workers.get(name)
@@ -81,13 +81,13 @@ def _worker(name: str, task: Task, members: Members) -> Worker:
     worker = _workers.get(name)
     if worker is None:
         worker = _workers[name] = Worker(task, members)
-        while len(_workers) > MOST_WORKERS:
+        while len(_workers) > MAX_WORKERS_KEPT:
             _workers.popitem(last=False)
     return worker
 
 
 def _sendable(chunk: Chunk) -> Chunk:
-    """Replace exceptions that cannot be sent by their words."""
+    """Replace exceptions that cannot be sent by their messages."""
     for note in chunk.notes.values():
         if note.error is not None and not _survives(note.error):
             note.error = RuntimeError(note.message)

@@ -39,21 +39,22 @@ DEFAULT_BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 class EnsembleResult:
-    """Solutions of all members of an ensemble; made by `tether.solve_ensemble`.
+    """Solutions of all members of an ensemble; returned by `tether.solve_ensemble`.
 
     Attributes
     ----------
     t : ndarray, shape (nt,)
         Times that were kept: `t_eval`, or the end of the interval; empty with ``keep="full"``.
     y, yp : ndarray, shape (members, n, nt)
-        Values and derivatives; NaN at times that a member has not reached. With ``keep="final"``
-        those where each member has ended, whether at the end of the interval or before.
+        Values and derivatives; NaN at times that a member did not reach. With ``keep="final"``
+        those where each member ended, whether at the end of the interval or before.
     t_final : ndarray, shape (members,)
-        Where each member has ended.
+        Where each member ended.
     status : ndarray of int, shape (members,)
-        How; the numbers are those of `tether.Status`, and -100 stands for an exception.
+        How each member ended; the numbers are those of `tether.Status`, and -100 stands for an
+        exception.
     success : ndarray of bool, shape (members,)
-        Whether each has reached its goal.
+        Whether each member succeeded.
     stats : dict of ndarray
         Work of each member: steps, nfev, njev, nlu, iterations, error_test_failures,
         convergence_failures, projections, worst_drift.
@@ -66,7 +67,7 @@ class EnsembleResult:
     engine : str
         Where members were solved: "threads", "processes", "executor", "loky" or "dask".
     in_core : int
-        How many members ran in the compiled core from their start to their end, without Python.
+        Number of members that ran in the compiled core from start to end, without Python.
 
     Examples
     --------
@@ -116,7 +117,7 @@ class EnsembleResult:
         return self._members.count
 
     def __iter__(self) -> Iterator[DaeResult]:
-        """Go through the members."""
+        """Iterate over the members."""
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, i: int) -> DaeResult:
@@ -142,23 +143,23 @@ class EnsembleResult:
 
     def _number(self, i: Any) -> int:
         if isinstance(i, (bool, np.bool_)) or not isinstance(i, (int, np.integer)):
-            raise TypeError(f"a member is asked for by its number, got {i!r}")
+            raise TypeError(f"the number of a member must be an integer, got {i!r}")
         if not -len(self) <= i < len(self):
-            raise IndexError(f"there are {len(self)} members, and {i} is none of them")
+            raise IndexError(f"there are {len(self)} members, and {i} is not one of them")
         return int(i) % len(self)
 
     def _start(self, i: int) -> Start:
         y0, yp0 = self._members.y0_of(i), self._members.yp0_of(i)
         slopes = np.full_like(y0, np.nan) if yp0 is None else yp0
         return Start(y0, slopes, bool(self.success[i]), Reason(Kind.NOTHING), "as given; member(i) "
-                     "tells what was changed")
+                     "shows what was changed")
 
     def _statistics(self, i: int) -> Statistics:
         counts: dict[str, Any] = {name: int(self.stats[name][i]) for name in COUNTS}
         return Statistics(**counts, worst_drift=float(self.stats["worst_drift"][i]))
 
     def member(self, i: int) -> DaeResult:
-        """Solve one member once more, in full: with all steps, dense output and diagnosis.
+        """Solve one member again, in full: with all steps, dense output and diagnosis.
 
         Parameters
         ----------
@@ -168,7 +169,7 @@ class EnsembleResult:
         Returns
         -------
         DaeResult
-            As `solve_dae` returns it; an exception of the member's is raised.
+            As `solve_dae` returns it; if the member raised an exception, that is raised.
 
         Examples
         --------
@@ -184,7 +185,7 @@ class EnsembleResult:
         return solve_alone(self._task, self._members, number, number, full=True)
 
     def message(self, i: int) -> str:
-        """Say how one member has ended."""
+        """Say how one member ended."""
         i = self._number(i)
         note = self._found.notes.get(i, NO_NOTE)
         if self.status[i] == UNFINISHED:
@@ -193,12 +194,12 @@ class EnsembleResult:
 
     @property
     def messages(self) -> list[str]:
-        """How each member has ended, in words."""
+        """How each member ended, in words."""
         return [self.message(i) for i in range(len(self))]
 
     @property
     def errors(self) -> dict[int, BaseException]:
-        """Exceptions that members have raised, by number."""
+        """Exceptions that members raised, by number."""
         found = sorted(self._found.notes.items())
         return {i: note.error for i, note in found if note.error is not None}
 
@@ -228,7 +229,7 @@ class EnsembleResult:
         Returns
         -------
         ndarray, shape (shares, n, nt)
-            At `t`; where quantiles were found while members came in, at `t_bands`.
+            At the times `t_bands`, which are `t` unless only the ends of members are kept.
 
         Examples
         --------
@@ -279,7 +280,7 @@ class EnsembleResult:
         return tuple(getattr(event, "__name__", f"event {k}") for k, event in enumerate(given))
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return a data frame: a row for every member and time; needs pandas.
+        """Return a data frame with a row for every member and time; needs pandas.
 
         Returns
         -------
@@ -300,10 +301,10 @@ class EnsembleResult:
         return tables.to_xarray(self)
 
     def to_zarr(self, path: str | os.PathLike[str]) -> None:
-        """Write y, yp and the rest into a folder in the format of Zarr; needs zarr.
+        """Write all that `to_xarray` returns into a folder in the format of Zarr; needs zarr.
 
-        ``xarray.open_zarr(path)`` opens it without reading it as a whole. What is written is what
-        `to_xarray` returns, a part at a time: it need not fit into memory.
+        It is written part by part, and need not fit into memory. ``xarray.open_zarr(path)`` opens
+        it without reading all of it.
 
         Parameters
         ----------
@@ -333,7 +334,7 @@ class EnsembleResult:
         )
 
     def __str__(self) -> str:
-        """Summarise in a few lines how the members have ended."""
+        """Summarise in a few lines how the members ended."""
         lines = [repr(self).strip("<>")]
         for status in np.unique(self.status):
             rows = np.flatnonzero(self.status == status)

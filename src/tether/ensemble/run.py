@@ -1,4 +1,4 @@
-"""Run all chunks: hand them out, take them in, and lose nothing on the way."""
+"""Run all chunks: hand them out, collect their results, and repeat those that are lost."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tether.ensemble.worker import FAILED_WITH_EXCEPTION
 
 __all__ = ["run_all"]
 
-# Seconds between looks, where nothing comes in.
-PATIENCE = 0.2
-# So often a member may take its process down before it counts as failed.
-MOST_LOSSES = 2
+# Longest wait for a result, in seconds, before looking again.
+MAX_WAIT = 0.2
+# A member that is alone in its process and kills it so often has failed.
+MAX_LOSSES = 2
 
 
 class Run:
@@ -34,17 +34,17 @@ class Run:
         self._running: dict[Future[Chunk], tuple[int, int]] = {}
         self._lost: Counter[tuple[int, int]] = Counter()
         self._begun, self._closed = False, ""
-        self._trusts = True                    # that programs are what they were traced from
+        self._trusts = True                    # that programs agree with their functions
         self._by_programs: list[tuple[int, int]] = []
-        self._suspects = 0                     # members that may take their process down
+        self._suspects = 0                     # number of members that may kill their process
 
     def run(self) -> str:
-        """Solve everything; return why not, if something is left."""
+        """Solve everything; if something is left, return the reason."""
         try:
             return self._run()
         except KeyboardInterrupt:
             self._stop[0] = 1
-            with contextlib.suppress(KeyboardInterrupt):       # of somebody who is impatient
+            with contextlib.suppress(KeyboardInterrupt):       # a second Ctrl-C ends the waiting
                 self._collect()
             return "it was interrupted"
         except BaseException:
@@ -56,7 +56,7 @@ class Run:
             self._hand_out()
             if not self._running and (self._closed or not self._schedule.left):
                 return self._closed and f"the engine was closed ({self._closed})"
-            finished, _ = wait(self._running, PATIENCE, FIRST_COMPLETED)
+            finished, _ = wait(self._running, MAX_WAIT, FIRST_COMPLETED)
             for future in finished:
                 span = self._running.pop(future)
                 try:
@@ -70,7 +70,7 @@ class Run:
                 self._take(chunk)
 
     def _take(self, chunk: Chunk) -> None:
-        """Take a chunk in; where programs turn out to be wrong, solve without them."""
+        """Accept a chunk; if programs turn out to be wrong, repeat what was solved by them."""
         if chunk.is_trusted and (self._trusts or not chunk.in_core):
             self._deliver(chunk)
             if chunk.in_core:
@@ -97,12 +97,12 @@ class Run:
                 return
 
     def _submit(self, span: tuple[int, int]) -> bool:
-        """Begin with a chunk; take it back where the engine takes nothing any longer."""
+        """Submit a chunk; take it back if the engine accepts no more."""
         try:
             self._running[self._engine.submit(*span, self._trusts)] = span
             self._begun = True
             return True
-        except BrokenExecutor as error:        # what is running will tell, or nothing is
+        except BrokenExecutor as error:        # chunks that are running, if any, will fail as well
             self._schedule.give_back(*span)
             if not self._running and not self._engine.renew():
                 self._closed = str(error)
@@ -114,14 +114,14 @@ class Run:
         return False
 
     def _note_loss(self, span: tuple[int, int]) -> bool:
-        """Solve again what was lost; a member that takes its process down every time has failed."""
+        """Repeat what was lost; a member that kills its process every time has failed."""
         if not self._engine.renew():
             return False
         lost, self._running = [span, *self._running.values()], {}
         was_alone, self._suspects = self._suspects > 0, max(0, self._suspects - 1)
         for first, last in sorted(lost, reverse=True):
             self._lost[first, last] += was_alone
-            if self._lost[first, last] >= MOST_LOSSES:
+            if self._lost[first, last] >= MAX_LOSSES:
                 self._deliver(self._killed(first))
             else:
                 self._schedule.give_back(first, last)
@@ -136,7 +136,7 @@ class Run:
         return chunk
 
     def _collect(self) -> None:
-        """Take in what is finished, and what threads have finished of their chunks."""
+        """Collect the chunks that are finished, and in threads also unfinished ones."""
         for future in self._running:
             future.cancel()
         waits = self._engine.name == "threads"
@@ -150,7 +150,7 @@ def run_all(
     engine: Engine, schedule: Schedule, deliver: Callable[[Chunk], None],
     shape: tuple[int, int], stop: np.ndarray,
 ) -> str:
-    """Solve everything in the schedule; return why not, if something is left.
+    """Solve everything in the schedule; if something is left, return the reason.
 
     `shape` is that of the values of a member: times and unknowns.
     """

@@ -1,4 +1,4 @@
-"""Parameters to be scanned: grids and samples, as arguments of `tether.solve_ensemble`."""
+"""Grids and samples of parameters, as arguments of `tether.solve_ensemble`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def product(**values: ArrayLike) -> dict[str, np.ndarray]:
     Parameters
     ----------
     **values : array_like
-        Values of every parameter, by the name it has in fun; numbers stay as they are.
+        Values of every parameter, under its name in fun; a number is a single value.
 
     Returns
     -------
     dict of ndarray
-        Arrays as long as there are combinations, for `args`.
+        For `args`: arrays with one value for every combination.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def product(**values: ArrayLike) -> dict[str, np.ndarray]:
         if array.ndim != 1:
             raise ValueError(f"{name} must be a number or a vector, got shape {array.shape}")
     if not arrays:
-        raise ValueError("product needs the values of one parameter at least")
+        raise ValueError("product needs the values of at least one parameter")
     grids = np.meshgrid(*arrays.values(), indexing="ij")
     return {name: grid.ravel() for name, grid in zip(arrays, grids, strict=True)}
 
@@ -55,7 +55,7 @@ def latin_hypercube(
     seed : int or numpy.random.Generator, optional
         For the same sample in every run.
     **ranges : pair of float
-        Lowest and highest value of every parameter, by the name it has in fun.
+        Lowest and highest value of every parameter, under its name in fun.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def sobol(
     seed : int or numpy.random.Generator, optional
         For the same sample in every run.
     **ranges : pair of float
-        Lowest and highest value of every parameter, by the name it has in fun.
+        Lowest and highest value of every parameter, under its name in fun.
 
     Returns
     -------
@@ -109,12 +109,12 @@ def _sample(
     if not isinstance(count, (int, np.integer)) or count < 1:
         raise ValueError(f"count must be a positive integer, got {count!r}")
     if not ranges:
-        raise ValueError("a sample needs the range of one parameter at least, as mass=(1.0, 2.0)")
+        raise ValueError("a sample needs the range of at least one parameter, as mass=(1.0, 2.0)")
     low, high = np.array([_range(name, pair) for name, pair in ranges.items()]).T
     make = getattr(qmc, kind)
     name = "rng" if "rng" in inspect.signature(make).parameters else "seed"    # SciPy before 1.15
     sampler = make(d=len(ranges), **{name: np.random.default_rng(seed)})
-    with warnings.catch_warnings():            # that the count is no power of two
+    with warnings.catch_warnings():            # that the count is not a power of two
         warnings.simplefilter("ignore", UserWarning)
         points = low + (high - low) * sampler.random(count)
     return {name: points[:, k].copy() for k, name in enumerate(ranges)}

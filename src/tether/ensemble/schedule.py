@@ -1,4 +1,4 @@
-"""Which members are solved together, and where: chunks sized by what members cost."""
+"""Which members are solved together: chunks sized by what members cost."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import numpy as np
 
 __all__ = ["Schedule", "missing"]
 
-# Weight of the last chunk in the mean cost of a member.
-NEWEST = 0.5
-# A chunk is at most so many times as large as the last one that was measured ...
-GROWTH = 16
-# ... and the last members are shared out, so that nobody waits for one large chunk.
+# Weight of the last chunk in the average cost of a member.
+LAST_WEIGHT = 0.5
+# A chunk is at most so many times as large as the largest one that was measured ...
+MAX_GROWTH = 16
+# ... and has at most this share of a worker's part of the members left, so that at the end no
+# worker waits for one large chunk.
 SHARE_OF_THE_REST = 0.5
 
 
 class Schedule:
-    """Hands out members in chunks that take about as long as wanted.
+    """Hands out members in chunks that each take about a given time.
 
     Parameters
     ----------
     ranges : iterable of (int, int)
         Members to be solved, from the first up to the last of each range.
     seconds : float
-        How long a chunk is to take.
+        Time that a chunk should take.
     workers : int
-        How many work at once.
+        Number of workers.
     largest : int
-        No chunk has more members.
+        Largest number of members in a chunk.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class Schedule:
         self._size = 1                         # of the largest chunk that was measured
 
     def next(self) -> tuple[int, int] | None:
-        """Return the next chunk; None where all members were handed out."""
+        """Return the next chunk; None if all members were handed out."""
         if not self._ranges:
             return None
         first, last = self._ranges.popleft()
@@ -67,23 +68,25 @@ class Schedule:
             return 1
         wanted = self.seconds / max(self.cost, 1e-9)
         fair = SHARE_OF_THE_REST * self.left / self.workers
-        return max(1, min(int(wanted), GROWTH * self._size, self.largest, int(fair) + 1))
+        return max(1, min(int(wanted), MAX_GROWTH * self._size, self.largest, int(fair) + 1))
 
     def measured(self, count: int, seconds: float) -> None:
-        """Take notice of what a chunk has cost."""
+        """Note how long a chunk took."""
         if count == 0:
             return
         cost = seconds / count
-        self.cost = cost if self.cost is None else NEWEST * cost + (1.0 - NEWEST) * self.cost
+        if self.cost is not None:
+            cost = LAST_WEIGHT * cost + (1.0 - LAST_WEIGHT) * self.cost
+        self.cost = cost
         self._size = max(self._size, count)
 
     @property
     def seconds_left(self) -> float:
-        """What the members that were not handed out yet would cost on one worker."""
+        """Time that one worker would need for the members not handed out yet."""
         return (self.cost or 0.0) * self.left
 
     def give_back(self, first: int, last: int) -> None:
-        """Take members back that were lost on the way."""
+        """Take back members that have to be solved again."""
         self._ranges.appendleft((first, last))
         self.left += last - first
 

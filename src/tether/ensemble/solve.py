@@ -28,8 +28,8 @@ from tether.ensemble.worker import Worker
 
 __all__ = ["solve_ensemble"]
 
-# Numbers that a chunk may hold: what is on its way at any moment is a small part of everything.
-LARGEST_CHUNK = 2**20
+# Numbers that the values in a chunk may have at most, so that chunks under way need little memory.
+MAX_CHUNK_NUMBERS = 2**20
 
 
 def solve_ensemble(
@@ -50,9 +50,9 @@ def solve_ensemble(
 ) -> EnsembleResult:
     """Solve F(t, y, y') = 0 for many parameters and starting values, on all cores.
 
-    The equations are traced, analysed and reduced once; what varies are inputs of the compiled
-    program. Every member takes the same steps as if it were solved alone by `solve_dae`, to the
-    last bit, whatever the engine and wherever it runs. A member that fails leaves the others alone.
+    The equations are traced, analysed and reduced once; arguments that vary are inputs of the
+    compiled program. Every member takes the same steps as if `solve_dae` solved it alone, to the
+    last bit, on any engine. A member that fails does not affect the others.
 
     Parameters
     ----------
@@ -61,33 +61,33 @@ def solve_ensemble(
     t_span : pair of float
         Start and end, the same for all members.
     y0, yp0 : array_like, shape (n,) or (members, n)
-        Starting values and slopes: for all members, or a row for every one.
+        Starting values and slopes: the same for all members, or a row for each.
     args : sequence, mapping or DataFrame
-        Further arguments of `fun`. An array varies: its first axis counts the members. Everything
-        else is shared; an array that is shared is passed as ``tether.ensemble.shared(array)``. A
-        mapping or a pandas DataFrame gives the parameters of `fun` by name. Floats are inputs of
-        the program; integers that vary are constants of it, so that each value is traced.
+        Further arguments of `fun`. Arrays vary: their first axis counts the members. Everything
+        else is shared; pass an array that is shared as ``tether.ensemble.shared(array)``. A mapping
+        or a pandas DataFrame gives the parameters of `fun` by name. Floats are inputs of the
+        program; integers that vary are constants in it, so that every value is traced.
     t_eval : array_like, optional
         Times at which the solution is kept.
     keep : {"final", "t_eval", "full"}, optional
         What is kept of every member: the point where it ends, the values at `t_eval`, or all
-        steps with dense output. Left out, it is "t_eval" where there are such times.
+        steps with dense output. When left out, "t_eval" if `t_eval` is passed, otherwise "final".
     quantiles : array_like, optional
         Shares of members, such as ``[0.05, 0.5, 0.95]``. With ``keep="final"`` and `t_eval` the
-        bands are found at these times while members come in, and of every member only the end is
-        kept. Of more than 16,384 members they are those of so many drawn by lot.
+        quantiles at these times are computed from members as they finish, and only the end of every
+        member is kept. For more than 16,384 members they come from a sample of that size.
     engine : {"auto", "threads", "processes", "loky"}, Executor or dask.distributed.Client
-        Where members are solved. "auto" takes threads for what runs in the compiled core without
-        Python, and processes for longer work that does not. Any executor of `concurrent.futures`
-        and clients of Dask serve too.
+        Where members are solved. "auto" uses threads for members that run in the compiled core
+        without Python, and processes for longer work that needs Python. It may also be any executor
+        of `concurrent.futures`, or a client of Dask.
     workers : int, optional
-        How many members are solved at once; as many as there are cores.
+        How many members are solved at once; as many as there are cores when left out.
     progress : bool or callable
         Show a bar with an estimate of the time left on standard error, or call
         ``progress(done, total, seconds_left)``.
     store : str or path, optional
-        A folder in which finished members are kept. A run that was interrupted or killed goes on
-        from there; a folder with members of another problem is refused.
+        A folder in which finished members are kept. A run that was interrupted or killed can be
+        continued from there; a folder with members of another problem is refused.
     **settings
         Further arguments of `solve_dae`: rtol, atol, events, constraints, invariants, names,
         options and so on.
@@ -95,16 +95,16 @@ def solve_ensemble(
     Returns
     -------
     EnsembleResult
-        After Ctrl-C with what is finished.
+        After Ctrl-C, with the members that are finished.
 
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong or could be meant in two ways; the message names it.
+        An argument is wrong or ambiguous; the message names it.
 
     Examples
     --------
-    A capacitor that discharges over three resistors:
+    A capacitor that discharges over each of three resistors:
 
     >>> import numpy as np
     >>> from tether import solve_ensemble
@@ -155,7 +155,7 @@ def _solve_all(
     task: Task, members: Members, engine: Any, workers: int | None, found: Collected,
     place: Store | None, shown: Any,
 ) -> tuple[str, str]:
-    """Solve what is not in the store; return why not all of it, and the engine's name."""
+    """Solve what is not in the store; return why members are missing, and the engine's name."""
     if place is not None:
         for chunk in place.chunks():
             found.take(chunk)
@@ -163,11 +163,11 @@ def _solve_all(
     stop = np.zeros(1, np.int8)
 
     def estimate(worker: Worker) -> float:
-        """Solve the first member, and say what all would cost on one core."""
+        """Solve the first member, and estimate how long all would take on one core."""
         first = left[0][0]
         count = sum(last - first for first, last in left)
         spent = float("inf")
-        for _ in range(2):                     # the first time something may have to be traced
+        for _ in range(2):                     # the first time includes tracing
             spent = min(spent, worker.solve(members.part(first, first + 1), first).seconds)
         return spent * count
 
@@ -175,7 +175,7 @@ def _solve_all(
         return "", "store"
     chosen: Engine = choose_engine(engine, task, members, workers, stop, estimate)
     n = members.y0.shape[1]
-    largest = max(1, LARGEST_CHUNK // max(1, task.n_times * n))
+    largest = max(1, MAX_CHUNK_NUMBERS // max(1, task.n_times * n))
     schedule = Schedule(left, chosen.seconds, chosen.workers, largest)
 
     def deliver(chunk: Chunk) -> None:
@@ -196,7 +196,7 @@ def _solve_all(
 
 
 def _tell(task: Task, result: EnsembleResult, found: Collected) -> None:
-    """Warn once about what concerns all members, and raise what all of them have raised."""
+    """Warn once for all members; if all of them raised an exception, raise the first."""
     errors = [note.error for note in found.notes.values() if note.error is not None]
     if errors and len(errors) == len(result):
         raise errors[0]
@@ -213,6 +213,6 @@ def _tell(task: Task, result: EnsembleResult, found: Collected) -> None:
         )
     if result.not_stored:
         warnings.warn(
-            f"not all members could be kept in the store ({result.not_stored}); the result has "
-            "them all the same", RuntimeWarning, stacklevel=3,
+            f"not all members could be kept in the store ({result.not_stored}); the result "
+            "contains them nevertheless", RuntimeWarning, stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""Finished chunks on disk: each one whole or not at all, for a later run to go on from."""
+"""Finished chunks on disk, from which a later run can continue; no chunk is written in part."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ class Store:
     Parameters
     ----------
     path : str or path
-        The folder; made where it does not exist.
+        The folder; made if it does not exist.
     name : str
-        Fingerprint of the problem; another one in the folder is refused.
+        Fingerprint of the problem; a folder with a different one is refused.
     count : int
         Number of members.
 
     Attributes
     ----------
     trouble : str
-        What the disk said when a chunk could not be written; empty if all is well.
+        The error when a chunk could not be written; empty if there was none.
     """
 
     def __init__(self, path: str | os.PathLike[str], name: str, count: int) -> None:
         self.path = Path(path)
         self.trouble = ""
         if self.path.exists() and not self.path.is_dir():
-            raise StoreError(f"store must be a folder, and {self.path} is a file")
+            raise StoreError(f"store must be a folder, but {self.path} is a file")
         self.path.mkdir(parents=True, exist_ok=True)
         self._check(name, count)
 
@@ -61,7 +61,7 @@ class Store:
         if not place.exists():
             if any(self.path.iterdir()):
                 raise StoreError(
-                    f"store {self.path} is not empty, and no ensemble is in it: pass another folder"
+                    f"store {self.path} is not empty and has no ensemble in it: pass another folder"
                 )
             content = json.dumps({"format": FORMAT, "problem": name, "members": count})
             self._write(place, content.encode())
@@ -82,7 +82,7 @@ class Store:
             )
 
     def chunks(self) -> Iterator[Chunk]:
-        """Read the chunks that are there; what cannot be read is left out, and solved again."""
+        """Read the chunks in the folder; those that cannot be read are deleted and solved again."""
         for place in sorted(self.path.glob("chunk-*.npz")):
             try:
                 yield _read(place)
@@ -91,13 +91,13 @@ class Store:
                 place.unlink(missing_ok=True)
 
     def write(self, chunk: Chunk) -> None:
-        """Write a chunk; where the disk is full it stays in memory, and a note is made of it."""
+        """Write a chunk; if that fails it stays in memory, and `trouble` says why."""
         place = self.path / f"chunk-{chunk.first:010d}-{chunk.last:010d}.npz"
         arrays = {name: getattr(chunk, name) for name in ARRAYS}
         notes = np.frombuffer(pickle.dumps(chunk.notes), np.uint8)
         about = np.array([chunk.first, chunk.last, chunk.in_core])
         try:
-            with self._in_whole(place) as file:
+            with self._as_a_whole(place) as file:
                 np.savez(file, **arrays, notes=notes, about=about, seconds=chunk.seconds)
         except OSError as error:
             if not self.trouble:
@@ -105,10 +105,10 @@ class Store:
             self.trouble = f"{place}: {error}"
 
     def new_array(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """Make an array on disk, for what does not fit into memory.
+        """Make an array on disk, for values that do not fit into memory.
 
-        The whole room for it is taken at once: on a disk that becomes full later, to write into
-        the array would end the process.
+        All of its space is allocated at once: if the disk became full later, writing into the array
+        would kill the process.
         """
         place = self.path / f"{name}.npy"
         try:
@@ -125,12 +125,12 @@ class Store:
         return array
 
     def _write(self, place: Path, content: bytes) -> None:
-        with self._in_whole(place) as file:
+        with self._as_a_whole(place) as file:
             file.write(content)
 
     @contextlib.contextmanager
-    def _in_whole(self, place: Path) -> Iterator[Any]:
-        """Write a file under another name, and give it its own when everything is on disk."""
+    def _as_a_whole(self, place: Path) -> Iterator[Any]:
+        """Write a file under a temporary name, and rename it when everything is on disk."""
         handle, name = tempfile.mkstemp(dir=self.path, prefix=".writing-")
         try:
             with os.fdopen(handle, "wb") as file:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["to_dataframe", "to_xarray", "to_zarr"]
 
-# Of a chunk on disk, and of what is in memory at a time while it is written.
+# Numbers in a chunk on disk; only one chunk is in memory while it is written.
 NUMBERS_IN_CHUNK = 2**17
 Variable = tuple[tuple[str, ...], np.ndarray]
 
@@ -51,7 +51,7 @@ def to_zarr(result: EnsembleResult, path: str | os.PathLike[str]) -> None:
     zarr = load_optional("zarr", "to_zarr()")
     _require_times(result, "to_zarr")
     if os.path.exists(path):
-        raise FileExistsError(f"to_zarr() makes a new folder, and {os.fspath(path)} exists")
+        raise FileExistsError(f"to_zarr() makes a new folder, but {os.fspath(path)} exists")
     group = zarr.open_group(os.fspath(path), mode="w-", zarr_format=2)
     data, coordinates = _variables(result)
     for name, (over, values) in {**data, **coordinates}.items():
@@ -70,7 +70,7 @@ def to_zarr(result: EnsembleResult, path: str | os.PathLike[str]) -> None:
 
 
 def _variables(result: EnsembleResult) -> tuple[dict[str, Variable], dict[str, Variable]]:
-    """Return data and coordinates by name: over what they are, and their values."""
+    """Return data and coordinates by name: their dimensions and values."""
     over, member = ("member", "unknown", "t"), ("member",)
     data: dict[str, Variable] = {
         "y": (over, result.y), "yp": (over, result.yp), "success": (member, result.success),

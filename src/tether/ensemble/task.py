@@ -1,4 +1,4 @@
-"""What is to be solved for every member, checked once; it can be sent to another process."""
+"""Task: what all members share, checked once; it can be sent to other processes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tether.solve import check_span, check_t_breaks, check_t_eval, solve_dae
 __all__ = ["KEEPS", "Task", "read_task"]
 
 KEEPS = ("final", "t_eval", "full")
-# Members whose starts are guesses for others.
-MOST_IN_SAMPLE = 8
+# How many members may provide starts as guesses for others.
+SAMPLE_SIZE = 8
 # Arguments of solve_dae that become options ...
 OPTIONS = (
     "rtol", "atol", "start", "first_step", "max_step", "max_order", "max_steps", "max_seconds",
     "form", "trace",
 )
 # ... that belong to the problem ...
-OF_PROBLEM = (
+PROBLEM_ARGUMENTS = (
     "jac", "constraints", "invariants", "var_index", "jac_sparsity", "lband", "uband",
 )
-# ... and that have no meaning for many runs at once.
-NOT_HERE = {
+# ... and that are not available for many runs at once.
+NOT_AVAILABLE = {
     "dense_output": "keep='full' keeps all steps, and result[i].sol is the dense output",
     "callback": "it would be called from several threads at once; use events, or solve_dae",
 }
@@ -40,7 +40,7 @@ NOT_HERE = {
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is to be solved for every member.
+    """What all members of an ensemble share.
 
     Attributes
     ----------
@@ -49,16 +49,16 @@ class Task:
     keep : str
         One of `KEEPS`.
     options : Options
-        With a back end that does not depend on what was run before.
+        Options, with a backend that does not depend on earlier runs.
     problem : dict
         Further arguments of `solve_dae` that belong to the problem.
     more : dict
-        Others: events, names, units and so on.
+        Other arguments of `solve_dae`: events, names, units and so on.
     warns : bool
-        Whether a warning is due where starting values were changed.
+        Whether to warn if starting values were changed.
     sample, numbers, starts : Members, tuple of int, dict
-        Some members from all over the ensemble, and their numbers in it; and their starts, as far
-        as somebody has asked for them (`tether.ensemble.neighbours`).
+        Some members from all over the ensemble, their numbers in it, and those of their starts that
+        have been needed so far (`tether.ensemble.neighbours`).
     """
 
     fun: Any
@@ -77,9 +77,9 @@ class Task:
     def solve(
         self, members: Members, i: int, full: bool = False, y0: np.ndarray | None = None
     ) -> DaeResult:
-        """Solve one member by itself; in full with all steps and the dense output.
+        """Solve one member by itself; with `full`, keep all steps and the dense output.
 
-        Other starting values than its own may be given.
+        `y0` replaces its own starting values.
         """
         keep_all = full or self.keep == "full"
         return solve_dae(
@@ -93,17 +93,17 @@ class Task:
         return self.problem_with(members.args_of(i))
 
     def problem_with(self, args: tuple[Any, ...]) -> Problem:
-        """Return the problem with some arguments."""
+        """Return the problem with given arguments."""
         return as_problem(self.fun, args=args, **self.problem)
 
     def nearest(self, number: int) -> list[int]:
-        """Order the sample by its distance from a member, which is left out."""
+        """Return the sample, in order of the distance from a member, without the member itself."""
         others = [k for k, other in enumerate(self.numbers) if other != number]
         return sorted(others, key=lambda k: abs(self.numbers[k] - number))
 
     @property
     def n_times(self) -> int:
-        """How many times are kept of every member."""
+        """Number of times at which values of every member are kept."""
         if self.keep == "full":
             return 0
         return 1 if self.times is None else len(self.times)
@@ -113,18 +113,18 @@ def read_task(
     fun: Any, t_span: Any, t_eval: Any, keep: str | None, members: Members,
     settings: Mapping[str, Any],
 ) -> Task:
-    """Check all arguments that the members share; what is wrong raises and is named."""
+    """Check all arguments that the members share; an error names the argument."""
     known = set(inspect.signature(solve_dae).parameters) - {"progress"}
     for name in settings:
-        if name in NOT_HERE:
-            raise TypeError(f"{name} is no argument of solve_ensemble: {NOT_HERE[name]}")
+        if name in NOT_AVAILABLE:
+            raise TypeError(f"{name} is not an argument of solve_ensemble: {NOT_AVAILABLE[name]}")
         if name not in known:
             raise TypeError(f"solve_ensemble has no argument {name!r}")
     keep = ("final" if t_eval is None else "t_eval") if keep is None else keep
     if keep not in KEEPS:
         raise ValueError(f"keep must be one of {KEEPS}, got {keep!r}")
     if keep == "t_eval" and t_eval is None:
-        raise ValueError("keep='t_eval' needs t_eval, the times that are to be kept")
+        raise ValueError("keep='t_eval' needs t_eval, the times to be kept")
     if keep != "t_eval" and t_eval is not None:
         raise ValueError(f"t_eval has no meaning with keep={keep!r}; keep='t_eval' keeps its times")
     t0, t_end = check_span(t_span)
@@ -133,14 +133,14 @@ def read_task(
         given.pop("options", None), **{name: given.pop(name) for name in OPTIONS if name in given}
     )
     warns = options.start == "auto"
-    if warns:                                  # once for all members
+    if warns:                                  # `solve_ensemble` warns once for all members
         options = replace(options, start="quiet")
-    if options.backend == "auto":              # which it would be depends on what was run before
+    if options.backend == "auto":              # its choice would depend on earlier runs
         options = replace(options, backend="machine")
-    problem = {name: given.pop(name) for name in OF_PROBLEM if name in given}
+    problem = {name: given.pop(name) for name in PROBLEM_ARGUMENTS if name in given}
     times = check_t_eval(t_eval, t0, t_end)
     check_t_breaks(given.get("t_breaks"), t0, t_end)
-    numbers = members.spread(MOST_IN_SAMPLE)
+    numbers = members.spread(SAMPLE_SIZE)
     task = Task(
         fun, t0, t_end, times, keep, options, problem, given, warns, members.pick(numbers), numbers
     )

@@ -1,4 +1,4 @@
-"""Solve chunks: in the core where that can be done, the rest member by member."""
+"""Solve chunks: in the core where possible, otherwise member by member."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ __all__ = ["FAILED_WITH_EXCEPTION", "Worker"]
 
 # Status of a member whose run raised an exception.
 FAILED_WITH_EXCEPTION = -100
-# Of so many members at least, the share that may be run in vain in the core.
-FEWEST, MOST_IN_VAIN = 16, 0.5
-NEVER = np.zeros(1, np.int8)
+# After at least so many members, the core is not used any more if it could not finish more than
+# this share of them.
+MIN_TRIED, MAX_UNFINISHED_SHARE = 16, 0.5
+NEVER_STOP = np.zeros(1, np.int8)
 
 
 class Worker:
-    """Solves chunks of a task, in several threads at once if need be.
+    """Solves chunks of a task; several threads may call it at once.
 
     Attributes
     ----------
@@ -40,10 +41,10 @@ class Worker:
         self.task = task
         self._lanes: SimpleQueue[Any] = SimpleQueue()
         self.note = ""
-        # Functions of the user's may keep what they compute in arrays of their own, and linear
-        # solvers their factors: of several threads one at a time calls them.
+        # Functions of the user's may keep results in arrays of their own, and linear solvers their
+        # factors, so only one thread at a time may call them.
         self._calling = threading.Lock()
-        self._tried = self._in_vain = 0        # members in the core, and those it has left
+        self._tried = self._unfinished = 0     # members tried in the core, and not finished there
         self._determined = determined(task, members)
         self._in_core: MembersInCore | None = None
         try:
@@ -51,15 +52,15 @@ class Worker:
             self._lanes.put(self._new_lane(self._in_core))
         except NotInCoreError as reason:
             self.note = str(reason)
-        except Exception as error:             # whatever it is, a run of its own will tell
+        except Exception as error:             # runs of the members' own will report it
             self.note = f"{type(error).__name__}: {error}"
 
     def solve(
-        self, members: Members, first: int = 0, stop: np.ndarray = NEVER, trusts: bool = True
+        self, members: Members, first: int = 0, stop: np.ndarray = NEVER_STOP, trusts: bool = True
     ) -> Chunk:
-        """Solve members, of which the first one has the number `first` in the ensemble.
+        """Solve members; the first one has the number `first` in the ensemble.
 
-        Where somebody has found out that programs are not to be trusted, none runs in the core.
+        None runs in the core if programs turned out to be wrong, so that `trusts` is False.
         """
         if not trusts:
             self._in_core = None
@@ -76,7 +77,7 @@ class Worker:
         return chunk
 
     def _solve_in_core(self, members: Members, chunk: Chunk, stop: np.ndarray) -> np.ndarray:
-        """Run what can be run without Python; return what became of every member."""
+        """Run members without Python where possible; return the outcome of every member."""
         count, n = members.count, members.y0.shape[1]
         outcome = np.zeros(count, np.int8)
         in_core = self._in_core
@@ -110,7 +111,7 @@ class Worker:
             with self._calling:
                 differs = in_core.differs(members, last, *point)
             if differs:
-                self._in_core = None           # the function is not what was traced: it decides
+                self._in_core = None           # the function itself is right, not its trace
                 self.note = "its trace differs from the function"
                 outcome[:] = 0
                 chunk.in_core, chunk.is_trusted = 0, False
@@ -120,15 +121,15 @@ class Worker:
         return outcome
 
     def _count(self, done: np.ndarray, outcome: np.ndarray) -> None:
-        """Give up where most members are left to runs of their own: they switch, or fail."""
+        """Give up the core if it could not finish most members, which switch or fail."""
         self._tried += int(np.sum(outcome != core.NOT_YET))
-        self._in_vain += int(np.sum(~done & (outcome != core.NOT_YET)))
-        if self._tried >= FEWEST and self._in_vain > MOST_IN_VAIN * self._tried:
+        self._unfinished += int(np.sum(~done & (outcome != core.NOT_YET)))
+        if self._tried >= MIN_TRIED and self._unfinished > MAX_UNFINISHED_SHARE * self._tried:
             self._in_core = None
             self.note = "most members need a run of their own"
 
     def _take_lane(self, in_core: MembersInCore) -> tuple[Any, int]:
-        """Return a memory that nobody uses, and how many branches it knows: all that are known."""
+        """Return a lane that is free, and its number of known branches, which has to be current."""
         try:
             lane, known = self._lanes.get_nowait()
         except Empty:
@@ -153,7 +154,7 @@ class Worker:
         _write_down(found, i, chunk, self.task)
 
     def _was_moved(self, found: DaeResult, y0: np.ndarray) -> bool:
-        """Whether starting values were changed by more than their tolerance, if not on purpose."""
+        """Whether starting values that count were changed by more than their tolerance."""
         start = found.start
         if not (start.success and start.moved):
             return False
@@ -165,7 +166,7 @@ class Worker:
 
 
 def _write_down(found: DaeResult, i: int, chunk: Chunk, task: Task) -> None:
-    """Write the result of a run of its own into the arrays of its chunk."""
+    """Write the result of one member's own run into the arrays of its chunk."""
     chunk.status[i] = found.status
     chunk.counts[i] = [getattr(found.stats, name) for name in core.COUNTS]
     chunk.drift[i] = found.stats.worst_drift
@@ -208,7 +209,7 @@ def _note_events(
 
 
 def _or_empty(rows: np.ndarray) -> np.ndarray:
-    """Return the values at events, as `solve_dae` does where there are none."""
+    """Return a copy of the values at events; an empty vector if there are none, as `solve_dae`."""
     return rows.copy() if len(rows) else np.zeros(0)
 
 
@@ -218,7 +219,7 @@ def _last_event(times: list[np.ndarray], task: Task) -> float:
 
 
 def _end_of(found: DaeResult, task: Task) -> float:
-    """Where a run has ended."""
+    """Return the time at which a run ended."""
     if found.status == Status.REACHED_END:
         return task.t_end
     if task.keep != "t_eval":
