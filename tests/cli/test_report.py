@@ -10,7 +10,7 @@ from support.command_line import EVIL, EVIL_BALL
 
 from tether import gallery, solve_dae
 from tether.cli.report.axes import fit_axis
-from tether.cli.report.charts import MOST_POINTS, Line, chart
+from tether.cli.report.charts import MAX_POINTS, Line, chart
 from tether.cli.report.curves import by_decades, groups
 from tether.cli.report.markup import as_formula, as_json
 
@@ -81,7 +81,7 @@ def test_the_whole_story_of_a_ball(tether):
     text = page_of(tether, tether.write(EVIL_BALL)).text
     for word in ("States", "Solution", "Index", "Equations", "Steps", "Jumps", "Events",
                  "Statistics", "differential", "algebraic", "m/s", "v1: -8; v2: 2", "0.4515",
-                 "The run began anew 4 times"):
+                 "The run started again 4 times"):
         assert word in text
     assert "e-17" not in text.split("Jumps")[1].split("Events")[0]
 
@@ -175,7 +175,7 @@ def test_thinning_keeps_peaks():
     drawn = chart("y", t, [Line("y", y)])
     data = json.loads(re.search(r"json\">(.*?)</script>", drawn)[1])
     assert "7" in data["y"][0]
-    assert len(data["t"]) < MOST_POINTS
+    assert len(data["t"]) < MAX_POINTS
     assert (data["t"][0], data["t"][-1]) == ("0", "1")
 
 

@@ -19,7 +19,7 @@ __all__ = ["analyze_source", "run"]
 
 
 def run(source: Source, options: argparse.Namespace) -> ExitCode:
-    """Print what kind of DAE it is."""
+    """Print what kind of DAE the equations are."""
     if options.plot is not None:
         check_writable(options.plot, "--plot")
         load_matplotlib()
@@ -36,7 +36,7 @@ def run(source: Source, options: argparse.Namespace) -> ExitCode:
 
 
 def analyze_source(source: Source) -> IndexReport:
-    """Find out what kind of DAE it is, at its start."""
+    """Find out what kind of DAE the equations are, at their start."""
     from tether.analyze import analyze
 
     return analyze(

@@ -26,9 +26,10 @@ COLUMNS = ("name", "n", "steps", "nfev", "njev", "nlu", "digits", "first_ms", "w
 def run(options: argparse.Namespace) -> ExitCode:
     """Solve every problem once, then all of them in turn, round after round.
 
-    In turn, so that a machine that is busy for a while slows down all of them and not one.
+    They are solved in turn so that a machine that is busy for a while slows down all of them, not
+    just one.
     """
-    from tether import gallery  # dear to import
+    from tether import gallery  # slow to import
 
     if options.json is not None:
         check_writable(options.json, "--json")
@@ -84,7 +85,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
         cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
         print("  ".join(cells))
     total = sum(row["warm_ms"] for row in rows)
-    print(f"{len(rows)} problems, {total:.4g} ms for all of them once warm")
+    print(f"{len(rows)} problems, {total:.4g} ms for all of them when warm")
 
 
 def _cell(value: Any) -> str:

@@ -14,14 +14,14 @@ TARGETS = "NAME | FILE.py[:function]"
 
 @dataclass
 class Command:
-    """What may stand behind a command."""
+    """What may follow a command."""
 
     name: str
     title: str
-    options: dict[str, str] = field(default_factory=dict)       # with their help
-    choices: dict[str, list[str]] = field(default_factory=dict)  # of options that have them
+    options: dict[str, str] = field(default_factory=dict)       # options and their help texts
+    choices: dict[str, list[str]] = field(default_factory=dict)  # options with fixed values
     files: list[str] = field(default_factory=list)              # options whose value is a file
-    words: list[str] = field(default_factory=list)              # to choose the argument from
+    words: list[str] = field(default_factory=list)              # possible arguments
     takes_file: bool = False
 
 
@@ -38,7 +38,7 @@ def script(shell: str) -> str:
 
 
 def _commands() -> list[Command]:
-    from tether import gallery  # dear to import
+    from tether import gallery  # slow to import
     from tether.cli.studies import titles
 
     parser = build_parser()
@@ -98,7 +98,7 @@ def _bash(commands: list[Command]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote for zsh and fish: both take text in single quotes as it is but for the quote."""
+    """Quote for zsh and fish: in single quotes, both take everything but the quote literally."""
     return "'" + text.replace("\\", "\\\\").replace("'", "") + "'"
 
 

@@ -1,4 +1,4 @@
-"""How the command ends, and what it says about errors, in one line."""
+"""Exit codes of the command, and errors in one line."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class ExitCode(IntEnum):
     SUCCESS = 0
     FAILED = 1                         # the run failed, or the equations are singular
     BAD_USE = 2                        # the command, the file or a value is wrong
-    INTERRUPTED = 130                  # Ctrl-C, as shells have it
+    INTERRUPTED = 130                  # Ctrl-C, as in shells
 
 
 class UsageError(Exception):
-    """Something is wrong with what was asked for; the message says how to ask."""
+    """The command was used wrongly; the message says how to use it."""
 
 
-# Their words need no name in front.
-SAYS_ENOUGH = (UsageError, ValueError, TypeError, OSError, ImportError)
+# Exceptions whose messages are clear without the name of their type.
+CLEAR_MESSAGES = (UsageError, ValueError, TypeError, OSError, ImportError)
 
 
 def one_line(error: BaseException, file: Path | None = None) -> str:
@@ -32,9 +32,9 @@ def one_line(error: BaseException, file: Path | None = None) -> str:
     Parameters
     ----------
     error : exception
-        What was raised.
+        The exception.
     file : Path, optional
-        The user's file: the last line of it that was being run, or that cannot be read, is named.
+        The user's file; its last line that was being run, or that cannot be read, is named.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def one_line(error: BaseException, file: Path | None = None) -> str:
         where = f"{error.filename}:{error.lineno}"
         return f"{where}: {type(error).__name__}: {error.msg}"
     place = None if file is None else _place(error, file)
-    if place is None and isinstance(error, SAYS_ENOUGH):
+    if place is None and isinstance(error, CLEAR_MESSAGES):
         return text or type(error).__name__
     name = type(error).__name__ + (f": {text}" if text else "")
     return name if place is None else f"{place}: {name}"

@@ -17,15 +17,15 @@ from tether.cli.errors import UsageError
 if TYPE_CHECKING:
     from tether.result.solution import DaeResult
 
-__all__ = ["SAVED", "STDOUT", "WRITERS", "check_writable", "write_text"]
+__all__ = ["COMPLETE_FORMATS", "STDOUT", "WRITERS", "check_writable", "write_text"]
 
 STDOUT = "-"
-# Formats that hold everything; their files have these endings.
-SAVED = ("npz", "nc", "h5")
+# Formats that hold the whole result, and endings of their files.
+COMPLETE_FORMATS = ("npz", "nc", "h5")
 
 
 def check_writable(target: str, option: str) -> None:
-    """Refuse a file that cannot be written before the work is done for it."""
+    """Refuse a file that cannot be written, before any work is done."""
     path = Path(target)
     if target != STDOUT and path.is_dir():
         raise UsageError(f"{option} {target}: this is a folder")
@@ -54,7 +54,7 @@ def write_csv(target: str, sol: DaeResult) -> None:
 
 
 def write_json(target: str, sol: DaeResult) -> None:
-    """Write solution, events and statistics; what is not a number is null."""
+    """Write solution, events and statistics; infinities and NaN are written as null."""
     stats = {
         key: value for key, value in vars(sol.stats).items() if isinstance(value, (int, float))
     }
@@ -69,7 +69,7 @@ def write_json(target: str, sol: DaeResult) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Turn arrays into lists, and numbers that JSON does not have into None."""
+    """Turn arrays into lists, and infinities and NaN, which JSON lacks, into None."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, np.ndarray):
@@ -82,7 +82,7 @@ def _plain(value: Any) -> Any:
 
 
 def save(target: str, sol: DaeResult) -> None:
-    """Write everything, for `tether.load`; the ending says in which format."""
+    """Write the whole result, for `tether.load`; the ending of the name selects the format."""
     sol.save(target)
 
 

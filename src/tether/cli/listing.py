@@ -14,7 +14,7 @@ __all__ = ["run"]
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Print the names of all problems, with size, index and title."""
-    from tether import gallery  # dear to import
+    from tether import gallery  # slow to import
 
     names = gallery.names()
     if options.names:

@@ -1,4 +1,4 @@
-"""The command ``tether``: reads the arguments, runs a command, says how it ended."""
+"""The command ``tether``: reads the arguments, runs a command, reports how it ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Those of the process when left out.
+        The arguments; those of the process when left out.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = attach_negative(sys.argv[1:] if arguments is None else arguments)
     try:
         options = parser.parse_args(given)
-    except SystemExit as end:          # argparse has said what is wrong, or printed the help
+    except SystemExit as end:          # argparse has reported the error, or printed the help
         return int(end.code or 0)
     if options.version:
         from tether import __version__
@@ -67,7 +67,7 @@ def _guarded(options: argparse.Namespace) -> int:
             warnings.simplefilter("always", ConsistencyWarning)
             code = int(_commands()[options.command](options))
         sys.stdout.flush()
-    except SystemExit as end:          # of a study, or of the user's file
+    except SystemExit as end:          # raised by a study or by the user's file
         if isinstance(end.code, int) or end.code is None:
             return end.code or 0
         print(f"tether: error: {end.code}", file=sys.stderr)
@@ -75,7 +75,7 @@ def _guarded(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("tether: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:            # the reader has had enough, as in `tether list | head`
+    except BrokenPipeError:            # the reader has closed the pipe, as in `tether list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.SUCCESS
     except Exception as error:
@@ -104,7 +104,7 @@ def _commands() -> dict[str, Callable[[Any], int]]:
     }
 
 
-# What a command needs is imported when it is run: --help does not wait for the others.
+# Each command is imported only when it is run, so that --help does not wait for all of them.
 
 
 def _source(options: argparse.Namespace) -> Any:

@@ -1,4 +1,4 @@
-"""The words of the command line: commands, options, help with examples."""
+"""The parser of the command line: commands, options, help with examples."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["SHELLS", "build_parser"]
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Leave with the exit code for bad use."""
+        """Exit with the code for bad use."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
@@ -24,7 +24,7 @@ TARGET = "a problem of the gallery, or a Python file and, after a colon, the fun
 FILE_HELP = """\
 A file defines the residual, fun(t, y, yp) or the only function with these parameters, and may
 define under these names: y0, yp0, t_span, args, names, units, title, events, t_eval, rtol, atol,
-constraints, invariants, t_breaks, equation_names. What stands on the command line wins.
+constraints, invariants, t_breaks, equation_names. Options on the command line override them.
 """
 
 EXIT_HELP = """\
@@ -92,7 +92,7 @@ examples:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Make the parser; nothing that computes is imported for it."""
+    """Make the parser, without importing any module that computes."""
     parser = Parser(
         prog="tether", description="Solve differential-algebraic equations F(t, y, y') = 0.",
         epilog=f"{EXAMPLES['tether']}\n{EXIT_HELP}", allow_abbrev=False,
@@ -120,7 +120,7 @@ def build_parser() -> argparse.ArgumentParser:
     one = _command(commands, "analyze", "say what kind of DAE it is: index, hidden constraints",
                    FILE_HELP)
     _add_equations(one)
-    one.add_argument("--plot", metavar="FILE", help="draw which unknowns stand in which equations")
+    one.add_argument("--plot", metavar="FILE", help="draw which unknowns occur in which equations")
 
     one = _command(commands, "report", "solve and write all about it into one HTML page", FILE_HELP)
     _add_equations(one)
@@ -151,7 +151,7 @@ def _command(commands: Any, name: str, title: str, more: str = "") -> argparse.A
         epilog=EXAMPLES[name], formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    # also behind the command; SUPPRESS leaves alone what stands before it
+    # --debug may also follow the command; with SUPPRESS, one before it is not overwritten
     parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS,
                         help="show the traceback of an error")
     return parser
@@ -166,7 +166,7 @@ def _add_equations(parser: argparse.ArgumentParser) -> None:
                        help="starting derivatives; computed when left out")
     group.add_argument("--args", type=values.assignments, action="append", metavar="NAME=VALUE",
                        default=[], help="further parameters of the function, or parameters of the "
-                       "problem; several with commas between them")
+                       "problem; separate several by commas")
     group.add_argument("--names", type=values.words, metavar="NAME,...",
                        help="names of the unknowns")
     group.add_argument("--rtol", type=values.tolerance, help="relative tolerance (1e-6)")
@@ -194,5 +194,5 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
 def _add_times(group: argparse._ArgumentGroup) -> None:
     times = group.add_mutually_exclusive_group()
     times.add_argument("--points", type=values.count, metavar="N",
-                       help="so many times of output, equally spaced; every step when left out")
-    times.add_argument("--at", type=values.numbers, metavar="T,T,...", help="times of output")
+                       help="number of output times, equally spaced; every step when left out")
+    times.add_argument("--at", type=values.numbers, metavar="T,T,...", help="output times")

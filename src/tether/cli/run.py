@@ -1,4 +1,4 @@
-"""A run from the command line: what is known about the equations, handed to `solve_dae`."""
+"""A run from the command line: a source and options, passed to `solve_dae`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SETTINGS = ("form", "trace", "start", "first_step", "max_step", "max_order", "ma
 def solve_source(
     source: Source, options: argparse.Namespace, t_eval: Any = None, dense_output: bool = False
 ) -> DaeResult:
-    """Solve; a bar shows how far it has come if somebody is looking at a terminal."""
+    """Solve, with a progress bar if standard error is a terminal."""
     from tether.solve import solve_dae
 
     settings = {
@@ -42,7 +42,7 @@ def solve_source(
 
 
 def tolerances(source: Source) -> dict[str, Any]:
-    """Tolerances; those of the gallery say how large an absolute one belongs to a relative one."""
+    """Return the tolerances; problems of the gallery compute the absolute from the relative one."""
     rtol = DEFAULTS["rtol"] if source.rtol is None else source.rtol
     if source.atol is None:
         return {"rtol": rtol}
@@ -50,12 +50,12 @@ def tolerances(source: Source) -> dict[str, Any]:
 
 
 def output_times(source: Source, options: argparse.Namespace) -> Any:
-    """Return the times of output that are asked for, None for every step."""
+    """Return the output times that are asked for; None for every step."""
     if options.at is not None:
         return options.at
     if options.points is not None:
         if options.points < 2:
-            raise UsageError("--points must be 2 or more: both ends of the interval are among them")
+            raise UsageError("--points must be 2 or more: both ends of the interval are included")
         return np.linspace(source.t_span[0], source.t_span[1], options.points)
-    # those of a file belong to its own span
+    # output times of a file belong to its own interval
     return source.t_eval if options.t is None else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tether.base.optional import load_optional
 from tether.cli.errors import ExitCode, UsageError
-from tether.cli.files import SAVED, STDOUT, WRITERS, check_writable
+from tether.cli.files import COMPLETE_FORMATS, STDOUT, WRITERS, check_writable
 from tether.cli.run import output_times, solve_source
 from tether.cli.source import Source
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-TEXT = ("csv", "json")
+TEXT_FORMATS = ("csv", "json")
 
 
 def run(source: Source, options: argparse.Namespace) -> ExitCode:
@@ -41,10 +41,10 @@ def _check_outputs(options: argparse.Namespace) -> None:
         target = getattr(options, kind)
         if target is None:
             continue
-        if target == STDOUT and kind not in TEXT:
+        if target == STDOUT and kind not in TEXT_FORMATS:
             raise UsageError(f"--{kind} needs the name of a file")
         check_writable(target, f"--{kind}")
-        if kind in SAVED and not target.endswith(f".{kind}"):
+        if kind in COMPLETE_FORMATS and not target.endswith(f".{kind}"):
             raise UsageError(f"--{kind} {target}: the name of the file must end in .{kind}")
     if options.csv == options.json == STDOUT:
         raise UsageError("--csv - and --json -: only one of them can go to standard output")
@@ -55,12 +55,12 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def load_matplotlib() -> None:
-    """Import matplotlib for files, or say how to get it."""
+    """Import matplotlib for files, or say how to install it."""
     load_optional("matplotlib", "--plot").use("Agg")
 
 
 def _deliver(sol: DaeResult, source: Source, options: argparse.Namespace) -> None:
-    """Write files and summary; of a run that failed, what was computed."""
+    """Write files and summary; if the run failed, with what was computed."""
     for kind, write in WRITERS.items():
         target = getattr(options, kind)
         if target is not None:
@@ -77,7 +77,7 @@ def _deliver(sol: DaeResult, source: Source, options: argparse.Namespace) -> Non
 
 
 def save_plot(sol: DaeResult, target: str) -> None:
-    """Draw the solution into a file; the ending says of which kind."""
+    """Draw the solution into a file; the ending of its name selects the format."""
     try:
         sol.plot().savefig(target, dpi=150)
     except ValueError as error:

@@ -20,7 +20,7 @@ PASSED_ON = ("events", "constraints", "invariants", "t_breaks", "equation_names"
 
 @dataclass
 class Source:
-    """Equations with what is known about them, before the command line has its say."""
+    """Equations with what is known about them, before options of the command line override it."""
 
     name: str
     fun: Any
@@ -40,17 +40,17 @@ class Source:
 
     @property
     def here(self) -> str:
-        """Where a missing value may be written down."""
+        """Where a missing value can be added."""
         return "the gallery" if self.file is None else self.file.name
 
     def take(self, options: argparse.Namespace) -> Source:
-        """Let what stands on the command line win, and say what is missing."""
+        """Override values by options of the command line, and report what is missing."""
         if options.y0 is not None:
             if self.file is None and len(options.y0) != len(self.y0):
                 raise UsageError(
                     f"--y0 must have {len(self.y0)} values for {self.name}, got {len(options.y0)}"
                 )
-            self.yp0 = None            # it belongs to the other y0
+            self.yp0 = None            # it belongs to the y0 that is replaced
         for name in ("y0", "yp0", "names", "rtol", "atol"):
             given = getattr(options, name, None)
             if given is not None:
@@ -65,7 +65,7 @@ class Source:
 
     def _missing(self, name: str, option: str, line: str) -> UsageError:
         return UsageError(
-            f"{self.name} has no {name}: give it by {option}, or write {line} into {self.here}"
+            f"{self.name} has no {name}: pass {option}, or write {line} into {self.here}"
         )
 
 

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> ExitCode:
             print(f"{name:<{width}}  {title}")
         return ExitCode.SUCCESS
     if options.study not in known:
-        raise UsageError(f"no study is called {options.study!r}; there are {', '.join(known)}")
+        raise UsageError(f"there is no study {options.study!r}; the studies are {', '.join(known)}")
     module = importlib.import_module(f"tether.studies.{options.study}")
     module.main(options.arguments)
     return ExitCode.SUCCESS

@@ -1,4 +1,4 @@
-"""What a command is about: a problem of the gallery, or a file of the user's."""
+"""The target of a command: a problem of the gallery, or a file of the user's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def split_target(target: str) -> tuple[Path, str] | None:
 
 
 def load_source(target: str, arguments: Mapping[str, Any]) -> Source:
-    """Find what a command is about.
+    """Find the equations that a command is about.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def load_source(target: str, arguments: Mapping[str, Any]) -> Source:
 
 
 def _from_gallery(name: str, arguments: Mapping[str, Any]) -> Source:
-    from tether import gallery  # dear to import
+    from tether import gallery  # slow to import
 
     if name not in gallery.names():
         raise UsageError(_unknown(name, gallery.names()))
@@ -68,5 +68,5 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     from difflib import get_close_matches  # needed here only
 
     close = get_close_matches(name, known, 3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`tether list` names them"
-    return f"no problem of the gallery is called {name!r}: {hint} (the name of a file ends in .py)"
+    hint = f"did you mean {' or '.join(close)}?" if close else "`tether list` lists all problems"
+    return f"the gallery has no problem {name!r}: {hint} (the name of a file must end in .py)"

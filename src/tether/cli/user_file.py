@@ -1,4 +1,4 @@
-"""A file of the user's: the function in it, and what it says about start, span and tolerances."""
+"""A file of the user's: the function in it, and its start, interval and tolerances."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tether.problem.problem import Problem
 
 __all__ = ["from_file"]
 
-FIRST = ("t", "y", "yp")
+FIRST_PARAMETERS = ("t", "y", "yp")
 VALUES = ("t_span", "y0", "yp0", "names", "units", "t_eval", "rtol", "atol")
 
 
 def from_file(path: Path, function: str, arguments: Mapping[str, Any]) -> Source:
-    """Run a file and read off it what there is to solve."""
+    """Run a file and collect from it what is to be solved."""
     module = _run(path)
     fun, name = _find_function(module, path, function)
     values = {key: getattr(module, key, None) for key in VALUES}
@@ -45,9 +45,9 @@ def _run(path: Path) -> ModuleType:
         raise UsageError(f"there is no file {path}")
     spec = importlib.util.spec_from_file_location(f"tether_file_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is no Python file")
+        raise UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    # as `python FILE.py` does: modules beside the file can be imported from it
+    # as with `python FILE.py`, the file can import modules from its own folder
     sys.path.insert(0, str(path.resolve().parent))
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
@@ -76,13 +76,13 @@ def _find_function(module: ModuleType, path: Path, name: str) -> tuple[Any, str]
 
 
 def _residuals(module: ModuleType) -> list[str]:
-    """Names of functions (t, y, yp, ...) of the file that serve for nothing else."""
+    """Names of functions (t, y, yp, ...) of the file that are not events or the like."""
     taken = [getattr(module, key, None) for key in (*PASSED_ON, "jac")]
     others = [f for part in taken for f in (part if isinstance(part, (list, tuple)) else [part])]
     return [
         name for name, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__
-        and tuple(inspect.signature(value).parameters)[:3] == FIRST
+        and tuple(inspect.signature(value).parameters)[:3] == FIRST_PARAMETERS
         and not any(value is other for other in others)
     ]
 
@@ -118,8 +118,8 @@ def _values_of_parameters(
             values[word] = parameter.default
         if word not in values:
             raise UsageError(
-                f"the parameter {word!r} of {name} has no value: give it by --args {word}=..., "
-                f"or write args = {{'{word}': ...}} into {path.name}"
+                f"the parameter {word!r} of {name} has no value: pass --args {word}=..., or write "
+                f"args = {{'{word}': ...}} into {path.name}"
             )
     return tuple(values[word] for word in parameters)
 
@@ -128,7 +128,7 @@ def _further_parameters(fun: Callable[..., Any]) -> dict[str, inspect.Parameter]
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
-        return {}                      # a C function does not tell
+        return {}                      # a C function has no signature
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     first = 4 if len(positional) > 3 and positional[3].name == "out" else 3
     return {p.name: p for p in positional[first:]}
@@ -138,7 +138,7 @@ def _by_name(known: Any, parameters: Sequence[str], path: Path) -> dict[str, Any
     if isinstance(known, Mapping):
         unknown = [word for word in known if word not in parameters]
         if unknown:
-            raise UsageError(f"args in {path.name} has {unknown[0]!r}, which is no parameter")
+            raise UsageError(f"args in {path.name} has {unknown[0]!r}, which is not a parameter")
         return dict(known)
     if isinstance(known, (str, bytes)) or not isinstance(known, Sequence):
         raise UsageError(f"args in {path.name} must be a tuple, a list or a dictionary")

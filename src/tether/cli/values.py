@@ -14,7 +14,7 @@ __all__ = ["assignments", "attach_negative", "count", "form", "numbers", "span",
 
 
 def numbers(text: str) -> list[float]:
-    """Read numbers with commas between them.
+    """Read numbers separated by commas.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def numbers(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"expected numbers with commas between them, as in 1,0,-2.5, got {text!r}"
+            f"expected numbers separated by commas, as in 1,0,-2.5, got {text!r}"
         ) from None
 
 
@@ -56,7 +56,7 @@ def span(text: str) -> tuple[float | None, float]:
 
 
 def words(text: str) -> list[str]:
-    """Read names with commas between them."""
+    """Read names separated by commas."""
     return [part.strip() for part in text.split(",")]
 
 
@@ -77,7 +77,7 @@ def form(text: str) -> str | int:
 
 
 def assignments(text: str) -> dict[str, Any]:
-    """Read NAME=VALUE, with commas between several; values are written as in Python.
+    """Read NAME=VALUE, several separated by commas; values are written as in Python.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def _named(word: ast.keyword) -> str:
 
 
 def attach_negative(arguments: Sequence[str]) -> list[str]:
-    """Join an option with a value that begins with a minus sign: argparse takes it for an option.
+    """Join options with values that begin with a minus, which argparse would take for options.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""A run as one HTML page that needs nothing else."""
+"""A run as a single HTML page without external files."""

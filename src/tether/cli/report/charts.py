@@ -1,4 +1,4 @@
-"""Charts as inline SVG, readable without colours, with the values under the pointer."""
+"""Charts as inline SVG, readable without colours, that show the values at the pointer."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ __all__ = ["Line", "chart"]
 
 WIDTH, HEIGHT = 440, 235
 LEFT, RIGHT, TOP, BOTTOM = 62, 418, 10, 202
-# Colours that the colour-blind tell apart, and dashes for those who print in black.
+# Colours that colour-blind readers can tell apart, and dashes for prints in black and white.
 STYLES = (
     ("#0072b2", ""), ("#d55e00", "7 3"), ("#008060", "2 3"), ("#aa3377", "9 3 2 3"),
     ("#555555", "4 2"),
 )
-MOST_LINES = len(STYLES)
-# More points than this are thinned out; peaks stay.
-MOST_POINTS = 1500
+MAX_LINES = len(STYLES)
+# More points than this are thinned out, but peaks are kept: for every line, the extremes in each of
+# so many strips of time.
+MAX_POINTS = 1500
 BUCKETS = 200
 
 
@@ -42,13 +43,13 @@ def chart(
     Parameters
     ----------
     title : str
-        What stands above.
+        The title above the chart.
     t : ndarray
         Times.
     lines : sequence of Line
-        At most five.
+        The lines, at most five.
     log, log_time : bool
-        Logarithmic axes; what is not positive is left out.
+        Whether axes are logarithmic; values that are not positive are then left out.
     """
     keep = _thinned(t, lines, log_time)
     t = t[keep]
@@ -80,11 +81,11 @@ def chart(
 def _thinned(t: np.ndarray, lines: Sequence[Line], log_time: bool) -> np.ndarray:
     """Return rows to draw: all of them, or the extremes of every line in narrow strips of time."""
     rows = np.flatnonzero(np.isfinite(t) & ((t > 0) | (not log_time)))
-    if len(rows) <= MOST_POINTS:
+    if len(rows) <= MAX_POINTS:
         return rows
     place = fit_axis(t[rows], 0.0, BUCKETS, log=log_time)(t[rows])
     strip = np.clip(place.astype(int), 0, BUCKETS - 1)
-    # in the order of time, so every strip is a run of rows
+    # times are in order, so every strip is a range of rows
     edges = np.flatnonzero(np.diff(strip)) + 1
     chosen = {int(rows[0]), int(rows[-1])}
     for part in np.split(rows, edges):
@@ -103,7 +104,7 @@ def _rounded(values: np.ndarray) -> list[float]:
 
 
 def _path(line: Line, t: np.ndarray, across: Axis, up: Axis) -> str:
-    """Return the line as moves; it is interrupted where there is no value."""
+    """Return the path of a line, which is interrupted where there is no value."""
     fine = np.isfinite(line.values) & ((line.values > 0) | (not up.log))
     x = _rounded(across(t))
     y = _rounded(up(np.where(fine, line.values, 1.0)))

@@ -19,7 +19,7 @@ __all__ = ["run"]
 
 
 def run(source: Source, options: argparse.Namespace) -> ExitCode:
-    """Solve, and write all about it into a page; of a run that failed too."""
+    """Solve, and write all about the run into a page, even if it failed."""
     check_writable(options.output, "--output")
     source.take(options)
     sol = solve_source(source, options, dense_output=True)

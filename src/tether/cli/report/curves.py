@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tether.cli.report.charts import MOST_LINES, Line, chart
+from tether.cli.report.charts import MAX_LINES, Line, chart
 from tether.cli.report.markup import paragraphs
 from tether.result.between import finer
 from tether.result.plot import BETWEEN, ENOUGH_POINTS
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["drift_charts", "history_charts", "solution_charts"]
 
-MOST_CURVES = 40
-# Curves share a chart if their sizes differ by less than this.
-SIMILAR = 10.0
-# Drift this much below the largest is drawn at the bottom.
-FLOOR = 1e-3
-# Half of the steps within this share of the interval: time is shown by decades.
-CROWDED = 1e-3
+MAX_CURVES = 40
+# Curves share a chart if their sizes differ by less than this factor.
+SIMILAR_SIZE = 10.0
+# Drift below this share of the largest is drawn at the bottom of the chart.
+DRIFT_FLOOR = 1e-3
+# Time has a logarithmic axis if half of the steps lie within this share of the interval.
+CROWDED_SHARE = 1e-3
 
 
 def solution_charts(sol: DaeResult, names: Sequence[str], units: Sequence[str]) -> str:
@@ -35,8 +35,8 @@ def solution_charts(sol: DaeResult, names: Sequence[str], units: Sequence[str]) 
     smooth = finer(sol, BETWEEN) if len(sol.t) <= ENOUGH_POINTS else sol
     t, y = smooth.t, smooth.y
     n = len(y)
-    # of many, some from everywhere: they are often values along a line
-    shown = np.unique(np.linspace(0, n - 1, min(n, MOST_CURVES)).round().astype(int))
+    # of many unknowns, some are shown, evenly spaced, since they are often values along a line
+    shown = np.unique(np.linspace(0, n - 1, min(n, MAX_CURVES)).round().astype(int))
     drawn = []
     for group in groups(y[shown], [units[j] for j in shown]):
         members = [int(shown[k]) for k in group]
@@ -48,11 +48,11 @@ def solution_charts(sol: DaeResult, names: Sequence[str], units: Sequence[str]) 
 
 def by_decades(t: np.ndarray) -> bool:
     """Tell whether most of a run happens in a small part of the time right after zero."""
-    return bool(len(t) > 2 and 0 <= t[0] < t[-1] and np.median(t) < CROWDED * t[-1])
+    return bool(len(t) > 2 and 0 <= t[0] < t[-1] and np.median(t) < CROWDED_SHARE * t[-1])
 
 
 def groups(y: np.ndarray, units: Sequence[str]) -> list[list[int]]:
-    """Put rows together that can share a chart.
+    """Group the rows that can share a chart.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def groups(y: np.ndarray, units: Sequence[str]) -> list[list[int]]:
     for j, row in enumerate(y):
         size = float(np.max(np.abs(row), initial=0.0, where=np.isfinite(row)))
         for unit, other, members in found:
-            if unit == units[j] and len(members) < MOST_LINES and _similar(size, other):
+            if unit == units[j] and len(members) < MAX_LINES and _similar(size, other):
                 members.append(j)
                 break
         else:
@@ -76,7 +76,7 @@ def groups(y: np.ndarray, units: Sequence[str]) -> list[list[int]]:
 def _similar(a: float, b: float) -> bool:
     if a == 0.0 or b == 0.0:
         return a == b
-    return abs(math.log(a / b)) < math.log(SIMILAR)
+    return abs(math.log(a / b)) < math.log(SIMILAR_SIZE)
 
 
 def _title(group: list[int], names: Sequence[str], units: Sequence[str]) -> str:
@@ -99,17 +99,17 @@ def history_charts(sol: DaeResult) -> str:
 
 
 def drift_charts(sol: DaeResult) -> str:
-    """Draw how far the solution is off each constraint; of many, the worst of all."""
+    """Draw how far the solution is off each constraint or, if there are many, the worst of them."""
     if sol.drift is None or len(sol.t) < 2:
         return ""
     size = np.abs(sol.drift)
-    if len(size) > MOST_LINES:
+    if len(size) > MAX_LINES:
         worst = np.max(np.where(np.isfinite(size), size, 0.0), axis=0)
         lines = [Line(f"worst of {len(size)} constraints and invariants", worst)]
     else:
         lines = [Line(f"constraint {k}", row) for k, row in enumerate(size)]
     largest = float(np.max(size, initial=0.0, where=np.isfinite(size)))
-    floor = FLOOR * largest
+    floor = DRIFT_FLOOR * largest
     lines = [Line(line.name, np.maximum(line.values, floor)) for line in lines]
     text = f"At most {max(largest, sol.stats.worst_drift):.2g} at any time."
     if not np.any(size > 0):

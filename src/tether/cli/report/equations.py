@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["equations", "hidden_constraints"]
 
-MOST_EQUATIONS = 60
+MAX_EQUATIONS = 60
 
 
 def equations(source: Source, names: Sequence[str]) -> str:
@@ -34,7 +34,7 @@ def equations(source: Source, names: Sequence[str]) -> str:
         return paragraphs([f"The function was not traced: {failure}"]) + _as_written(problem.fun)
     written = [
         formula(traced.graph, node, names, traced.args.names)
-        for node in traced.outputs[:MOST_EQUATIONS]
+        for node in traced.outputs[:MAX_EQUATIONS]
     ]
     left_out = len(traced.outputs) - len(written)
     more = [f"{left_out} more equations are left out."] if left_out else []
@@ -43,7 +43,7 @@ def equations(source: Source, names: Sequence[str]) -> str:
 
 def hidden_constraints(report: IndexReport) -> str:
     """Write the constraints that the equations imply."""
-    hidden = report.hidden[:MOST_EQUATIONS]
+    hidden = report.hidden[:MAX_EQUATIONS]
     if not hidden:
         return ""
     shown = _listed((str(entry.equation) + "'" * entry.order, entry.formula) for entry in hidden)

@@ -1,4 +1,4 @@
-"""What happened on the way: new beginnings, jumps, events."""
+"""What happened during a run: restarts, jumps, events."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["events_table", "jumps_table", "restarts"]
 
-MOST_TIMES = 12
-MOST_JUMPS = 20
+MAX_TIMES = 12
+MAX_JUMPS = 20
 
 
 def restarts(sol: DaeResult) -> str:
-    """Say when the run began anew: a time that is there twice ends one part and begins another."""
+    """Say when the run started again, which is where a time occurs twice."""
     times = np.unique(sol.t[1:][np.diff(sol.t) == 0])
     if not len(times):
         return ""
-    return paragraphs([f"The run began anew {_times(len(times))}, at t = {_listed(times)}."])
+    return paragraphs([f"The run started again {_times(len(times))}, at t = {_listed(times)}."])
 
 
 def jumps_table(sol: DaeResult, names: Sequence[str]) -> str:
@@ -31,7 +31,7 @@ def jumps_table(sol: DaeResult, names: Sequence[str]) -> str:
     rows = [
         [jump.t, _changes(jump.changes, names), _changes(jump.impulses, names),
          "the equations" if jump.by_law else "the smallest change"]
-        for jump in sol.jumps[:MOST_JUMPS]
+        for jump in sol.jumps[:MAX_JUMPS]
     ]
     head = ["t", "changes", "impulses", "decided by"]
     some = f" (the first {len(rows)} of {len(sol.jumps)})" if len(rows) < len(sol.jumps) else ""
@@ -52,7 +52,7 @@ def events_table(sol: DaeResult) -> str:
 def _changes(values: dict[int, float], names: Sequence[str]) -> str:
     parts = [f"{names[j] if j < len(names) else f'unknown {j}'}: {number(value)}"
              for j, value in values.items()]
-    return "; ".join(parts[:MOST_TIMES]) + (" …" if len(parts) > MOST_TIMES else "")
+    return "; ".join(parts[:MAX_TIMES]) + (" …" if len(parts) > MAX_TIMES else "")
 
 
 def _times(count: int) -> str:
@@ -60,6 +60,6 @@ def _times(count: int) -> str:
 
 
 def _listed(times: np.ndarray) -> str:
-    shown = ", ".join(number(time) for time in times[:MOST_TIMES])
-    left = len(times) - MOST_TIMES
+    shown = ", ".join(number(time) for time in times[:MAX_TIMES])
+    left = len(times) - MAX_TIMES
     return f"{shown} and {left} more" if left > 0 else shown

@@ -1,4 +1,4 @@
-"""Which unknowns stand in which equations, as inline SVG."""
+"""Which unknowns occur in which equations, as inline SVG."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 __all__ = ["incidence_picture"]
 
-MOST_LABELS = 40
-MOST_ENTRIES = 20_000
-LARGEST, SMALLEST, SIDE = 24.0, 3.0, 640.0
-LONGEST_NAME = 14
+MAX_LABELS = 40
+MAX_ENTRIES = 20_000
+MAX_CELL, MIN_CELL, WIDTH = 24.0, 3.0, 640.0
+MAX_NAME_LENGTH = 14
 
 
 def incidence_picture(report: IndexReport, names: Sequence[str]) -> str:
-    """Draw a row for every equation, a column for every unknown; "" where nothing is known."""
+    """Draw a row for every equation, a column for every unknown; "" if nothing is known."""
     entries = report.incidence.entries
-    if not entries or len(entries) > MOST_ENTRIES:
+    if not entries or len(entries) > MAX_ENTRIES:
         return ""
     n = report.n
-    cell = min(max(SIDE / n, SMALLEST), LARGEST)
-    labelled = n <= MOST_LABELS
+    cell = min(max(WIDTH / n, MIN_CELL), MAX_CELL)
+    labelled = n <= MAX_LABELS
     left = 34.0 if labelled else 6.0
     top = 10.0 + 7.0 * max(len(_short(name)) for name in names) if labelled else 6.0
     width, height = left + n * cell + 6, top + n * cell + 6
@@ -52,7 +52,7 @@ def incidence_picture(report: IndexReport, names: Sequence[str]) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return name if len(name) <= MAX_NAME_LENGTH else name[: MAX_NAME_LENGTH - 1] + "…"
 
 
 def _entry(

@@ -1,4 +1,4 @@
-"""Pieces of HTML; everything that comes from outside is escaped here."""
+"""Pieces of HTML; all text from outside is escaped here."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 __all__ = ["as_formula", "as_json", "escape", "number", "paragraphs", "preformatted", "section",
            "table"]
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 
 
 def escape(text: Any) -> str:
-    """Return text that stands for itself in elements and attributes.
+    """Escape text for use in elements and attributes.
 
     Examples
     --------
@@ -27,18 +27,18 @@ def escape(text: Any) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number with the digits a reader wants."""
+    """Write a number with six digits."""
     return f"{value:.6g}"
 
 
 def as_json(value: Any) -> str:
-    """Return JSON that may stand inside a script element: it cannot end it."""
+    """Return JSON that is safe inside a script element, which it cannot end."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def as_formula(text: str) -> str:
-    """Return a formula of Python's as HTML, with raised exponents and dots for products.
+    """Return a Python formula as HTML, with superscripts for powers and dots for products.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def as_formula(text: str) -> str:
 
 
 def section(title: str, *parts: str) -> str:
-    """Return a section with a heading, nothing if it would be empty."""
+    """Return a section with a heading; an empty string if it would be empty."""
     inside = "\n".join(part for part in parts if part)
     return f"<section><h2>{escape(title)}</h2>\n{inside}\n</section>" if inside else ""
 
@@ -64,13 +64,13 @@ def paragraphs(lines: Iterable[str], kind: str = "") -> str:
 
 
 def preformatted(text: str) -> str:
-    """Return text as it is laid out."""
+    """Return text with its layout."""
     return f"<pre>{escape(text)}</pre>"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """Return a table; numbers stand to the right."""
-    shown = rows[:MOST_ROWS]
+    """Return a table with numbers aligned to the right."""
+    shown = rows[:MAX_ROWS]
     lines = ['<div class="wide"><table>']
     if caption:
         lines.append(f"<caption>{escape(caption)}</caption>")
@@ -80,8 +80,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "")
         lines.append(f"<thead><tr>{''.join(cells)}</tr></thead>")
     lines += [f"<tr>{''.join(map(_cell, row))}</tr>" for row in shown]
     lines.append("</table></div>")
-    if len(rows) > MOST_ROWS:
-        lines.append(paragraphs([f"{len(rows) - MOST_ROWS} more rows are left out."]))
+    if len(rows) > MAX_ROWS:
+        lines.append(paragraphs([f"{len(rows) - MAX_ROWS} more rows are left out."]))
     return "\n".join(lines)
 
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Story", "write_page"]
 
-# Nothing is loaded from anywhere, whatever a name may contain.
+# Nothing is loaded from outside, whatever a name may contain.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 @dataclass(frozen=True)
 class Story:
-    """What the page tells."""
+    """The contents of the page."""
 
     source: Source
     sol: DaeResult
@@ -114,8 +114,8 @@ def _statistics(sol: DaeResult) -> str:
     rows: list[list[str | float]] = [
         ["steps", stats.steps], ["residuals", stats.nfev], ["Jacobians", stats.njev],
         ["factorisations", stats.nlu], ["Newton iterations", stats.iterations],
-        ["steps repeated for the error", stats.error_test_failures],
-        ["steps repeated for Newton", stats.convergence_failures],
+        ["error test failures", stats.error_test_failures],
+        ["convergence failures", stats.convergence_failures],
         ["projections", stats.projections], ["largest drift", stats.worst_drift],
         ["points at which the trace was checked", stats.checks],
         ["seconds", stats.seconds],
