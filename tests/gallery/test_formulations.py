@@ -390,9 +390,9 @@ def test_heavier_bodies_move_less():
 @pytest.mark.parametrize(
     ("constraint", "words"),
     [
-        (lambda t, q: [q[0] - 1, 2 * q[0] - 2], "2 constraints depend on each other.*rank 1"),
+        (lambda t, q: [q[0] - 1, 2 * q[0] - 2], "2 constraints are dependent.*rank 1"),
         (lambda t, q: [q[0] - 1, 0 * q[1]], r"constraint\[1\] does not change with q"),
-        (lambda t, q: [q[0] - 1, q[1], q[0] + q[1] - 1], "3 constraints depend.*rank 2"),
+        (lambda t, q: [q[0] - 1, q[1], q[0] + q[1] - 1], "3 constraints are dependent.*rank 2"),
         (lambda t, q: math.nan, "constraint is not finite"),
     ],
 )

@@ -1,8 +1,8 @@
 """Problems with trusted reference values.
 
-They feed tests, benchmarks, documentation and the command line; docs/gallery lists them. Every
-problem is made by a function of its own; `get` makes one by name and `names` has all of them, or
-those of a group.
+They are used by tests, benchmarks, documentation and the command line; docs/gallery lists them.
+Every problem is made by a function of its own; `get` makes one by name, and `names` lists all of
+them, or those of a group.
 
 Examples
 --------
@@ -187,7 +187,7 @@ _FACTORIES: dict[str, _Factory] = {
 
 
 def groups() -> tuple[str, ...]:
-    """Names of the groups: "classic" are those of the literature that benchmarks run on.
+    """Names of the groups; "classic" has the problems of the literature that benchmarks use.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def names(group: str | None = None) -> tuple[str, ...]:
     if group is None:
         return tuple(_FACTORIES)
     if group not in _GROUPS:
-        raise ValueError(f"unknown group {group!r}; there are {', '.join(_GROUPS)}")
+        raise ValueError(f"unknown group {group!r}; the groups are {', '.join(_GROUPS)}")
     return tuple(_GROUPS[group])
 
 
@@ -238,5 +238,5 @@ def get(name: str, **options: Any) -> GalleryProblem:
     20
     """
     if name not in _FACTORIES:
-        raise ValueError(f"unknown problem {name!r}; there are {', '.join(_FACTORIES)}")
+        raise ValueError(f"unknown problem {name!r}; the problems are {', '.join(_FACTORIES)}")
     return _FACTORIES[name](**options)

@@ -1,12 +1,12 @@
 """The two-bit adding unit of the Test Set for IVP Solvers: 39 transistors in ten gates.
 
-The unknowns are the 175 voltages; charges are differentiated by hand. Nodes that only capacitors
-join make the matrix of the slopes singular, so that the system has index 1.
+The unknowns are the 175 voltages; charges are differentiated by hand. Nodes that are connected only
+by capacitors make the matrix of the derivatives singular, so the system has index 1.
 
-The text of the Test Set has two slips: it leaves out the supply in one charge, and names the node
-of another gate in a second one. Their capacities become negative for a while, which makes the
+The text of the Test Set has two errors: it omits the supply in one charge, and uses the node of
+another gate in a second one. The capacities there become negative for a while, which makes the
 circuit unstable: small disturbances grow by a factor of e within 0.01, and runs are right only if
-their steps are too long to notice. The circuit here is the one that was meant.
+their steps are too long to notice. The circuit here is the intended one.
 """
 
 import math
@@ -20,14 +20,14 @@ __all__ = ["adding_unit"]
 
 Vector = Any
 
-# As in the Test Set: time is counted in units of 1e-4 of the true one, and a factor of 5 makes the
+# As in the Test Set: the unit of time is 1e-4 times the true one, and a factor of 5 makes the
 # circuit stiffer. Voltages in V.
 TIME, STIFFNESS = 1e4, 5.0
 CHANNEL_CONDUCTANCE, BULK_CONDUCTANCE = TIME * STIFFNESS / 40.0, TIME * STIFFNESS / 100.0
 GATE_CAPACITY, BULK_CAPACITY, LOAD = 0.6e-4 * TIME, 2.4e-5 * TIME, 2e-4 * TIME
 SATURATION, THERMAL = 1e-15 * TIME * STIFFNESS, 25.85
 SUPPLY, BULK, BUILT_IN, SLOPE = 5.0, -2.5, 0.87, 0.02
-# Transistors by threshold, how it changes with the bulk, surface potential, and gain: of the
+# Transistors: threshold, its change with the bulk voltage, surface potential, and gain; of the
 # depletion type, and of the enhancement type, alone or as one of two or three in series.
 DEPLETION = (-2.43, 0.2, 1.28, 53.5e-6 * TIME * STIFFNESS)
 ALONE, OF_TWO, OF_THREE = [
@@ -44,7 +44,7 @@ def _overdrive(kind: Kind, gate: float, bulk: float) -> float:
 
 
 def _channel(kind: Kind, u: float, over_source: float, over_drain: float) -> float:
-    """Return the current from drain to source by Shichman and Hodges, at a voltage u."""
+    """Return the current from drain to source at a voltage u (model of Shichman and Hodges)."""
     if u > 0.0:
         open_part = over_source**2 - max(over_source - u, 0.0) ** 2
         return kind[3] * open_part * (1.0 + SLOPE * u)
@@ -57,7 +57,7 @@ def _junction(u: float) -> float:
 
 
 def _bulk_capacity(u: float) -> float:
-    """Return the charge between bulk and channel over their voltage."""
+    """Return the charge between bulk and channel, divided by their voltage."""
     if u <= 0.0:
         return BULK_CAPACITY / math.sqrt(1.0 - u / BUILT_IN)
     return BULK_CAPACITY * (1.0 + u / (2.0 * BUILT_IN))
@@ -76,9 +76,9 @@ def bulk_current(u: float, v: float, u_rate: float, v_rate: float) -> float:
 
 
 class Circuit:
-    """Currents into the nodes and charges on them, gathered from transistor to transistor.
+    """Sums of currents at the nodes, collected transistor by transistor.
 
-    Nodes are numbered from 1, as in the Test Set. A signal is a node or a pair of voltage and
+    Nodes are numbered from 1, as in the Test Set. A signal is a node, or a pair of voltage and
     slope of an input.
     """
 
@@ -91,7 +91,7 @@ class Circuit:
         return (self.u[node - 1], self.rate[node - 1]) if node else (0.0, 0.0)
 
     def transistor(self, kind: Kind, first: int, gate: Any, source: int, drain: int | None) -> None:
-        """Add one whose inner nodes begin at `first`; without a drain it hangs on the supply."""
+        """Add a transistor with inner nodes from `first` on; without a drain, to the supply."""
         left = self.left
         (s, s_rate), (d, d_rate), (bs, bs_rate), (bd, bd_rate) = (
             self.at(first + k) for k in range(4)
@@ -121,7 +121,7 @@ class Circuit:
         left[first + 3] += at_bulk + BULK_CONDUCTANCE * (bd - BULK) + to_drain
 
     def load(self, first: int) -> int:
-        """Add the depletion transistor of a gate, and return the node of the gate's result."""
+        """Add the depletion transistor of a gate, and return the node of the gate's output."""
         result = first + 4
         self.transistor(DEPLETION, first, result, result, None)
         return result
@@ -154,7 +154,7 @@ class Circuit:
 
 
 def _pulse(t: float, delay: float, high: float, period: float) -> tuple[float, float]:
-    """Voltage and slope of an input: up within 5, `high` long at 5 V, down within 5."""
+    """Voltage and slope of an input: it rises within 5, stays at 5 V for `high`, falls within 5."""
     time = t % period - delay
     if time > high + 10.0:
         return 0.0, 0.0
@@ -172,7 +172,7 @@ def _adder(t: float, y: Vector, yp: Vector) -> list[float]:
 
 
 def add(circuit: Circuit, t: float) -> list[float]:
-    """Wire the gates, and return what is left at each node."""
+    """Connect the gates, and return the residual at each node."""
     a0, b0 = _pulse(t, 0.0, 5.0, 20.0), _pulse(t, 10.0, 15.0, 40.0)         # inverted
     a1, b1 = _pulse(t, 30.0, 35.0, 80.0), _pulse(t, 70.0, 75.0, 160.0)
     carry = _pulse(t, 150.0, 155.0, 320.0)
@@ -247,8 +247,8 @@ def adding_unit(t_end: float = T_END) -> GalleryProblem:
     Parameters
     ----------
     t_end : float
-        End of the run; the Test Set's 320 takes all sums of two numbers of two bits and a carry.
-        The reference is for the first 20.
+        End of the run; 320, as in the Test Set, covers all sums of two numbers of two bits and a
+        carry. The reference is for 20.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def adding_unit(t_end: float = T_END) -> GalleryProblem:
         description=(
             "Ten gates of 39 MOS transistors add two numbers of two bits. Transistors cut off, "
             "conduct and saturate in turn, several at the same time. This is the circuit of the "
-            "Test Set without two slips in its text, which make it unstable."
+            "Test Set without two errors in its text, which make it unstable."
         ),
         fun=_adder,
         t_span=(0.0, float(t_end)),

@@ -25,9 +25,9 @@ def _trivial_exact(t: float) -> FloatArray:
 
 
 def trivial(t_end: float = 1000.0) -> GalleryProblem:
-    """Quadrature of a cosine and a copy of it: y0' = cos t, y1 = y0.
+    """Integral of a cosine and a copy of it: y0' = cos t, y1 = y0.
 
-    The residual costs next to nothing, so a run shows what a step costs by itself.
+    The residual costs almost nothing, so a run shows the cost of a step itself.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def trivial(t_end: float = 1000.0) -> GalleryProblem:
         name="trivial",
         title="Quadrature of a cosine",
         description=(
-            "A cosine is integrated and copied; the residual costs next to nothing."
+            "A cosine is integrated and copied; the residual costs almost nothing."
         ),
         names=("y", "copy"),
         units=("", ""),
@@ -228,7 +228,7 @@ def harmonic(frequency: float = 1.0, t_end: float = 10.0) -> GalleryProblem:
     return GalleryProblem(
         name="harmonic",
         title="Harmonic oscillator",
-        description="The oscillator of every textbook, as a residual.",
+        description="The harmonic oscillator of every textbook, as a residual.",
         names=("q", "p"),
         units=("", ""),
         picture=("q", "p"),

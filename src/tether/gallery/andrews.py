@@ -7,7 +7,7 @@ import numpy as np
 from tether.gallery.base import GalleryProblem, Residual, Vector
 from tether.gallery.mechanisms import check_index, with_index
 
-# Names of the test set: masses, moments of inertia, fixed points, spring, lengths, motor.
+# Names as in the Test Set: masses, moments of inertia, fixed points, spring, lengths, motor.
 M1, M2, M3, M4, M5, M6, M7 = 0.04325, 0.00365, 0.02373, 0.00706, 0.07050, 0.00706, 0.05498
 I1, I2, I3, I4 = 2.194e-6, 4.410e-7, 5.255e-6, 5.667e-7
 I5, I6, I7 = 1.169e-5, 5.667e-7, 1.912e-5
@@ -18,7 +18,7 @@ SS, SA, SB, SC, SD = 0.035, 0.01874, 0.01043, 0.018, 0.02
 TA, TB, U, UA, UB = 0.02308, 0.00916, 0.04, 0.01228, 0.00449
 ZF, ZT, FA = 0.02, 0.04, 0.01421
 
-# Constant parts of the mass matrix, and the coupling of two bodies in a row.
+# Constant parts of the mass matrix, and the couplings of two consecutive bodies.
 COUPLING_2 = M2 * DA * RR
 COUPLING_4 = M4 * ZT * (E - EA)
 COUPLING_6 = M6 * U * (ZF - FA)
@@ -153,12 +153,12 @@ def _andrews(index: int) -> Residual:
         sin_pd, cos_pd = math.sin(ph + de), math.cos(ph + de)
         sin_oe, cos_oe = math.sin(om + ep), math.cos(om + ep)
 
-        # mass matrix, of blocks 2, 1, 2 and 2
+        # mass matrix, with blocks of sizes 2, 1, 2 and 2
         m11, m12 = MASS_1 - 2 * COUPLING_2 * cos_th, MASS_2 - COUPLING_2 * cos_th
         m45, m55 = MASS_4 + COUPLING_4 * sin_ph, MASS_5 + 2 * COUPLING_4 * sin_ph
         m67, m77 = MASS_6 - COUPLING_6 * sin_om, MASS_7 - 2 * COUPLING_6 * sin_om
 
-        # motor, spring and what the velocities contribute
+        # motor, spring and the terms with velocities
         xd = SD * cos_ga + SC * sin_ga + XB - XC
         yd = SD * sin_ga - SC * cos_ga + YB - YC
         spring = C0 * (L0 / math.sqrt(xd * xd + yd * yd) - 1)
@@ -170,7 +170,7 @@ def _andrews(index: int) -> Residual:
         f6 = -COUPLING_6 * v_ep * v_ep * cos_om
         f7 = COUPLING_6 * v_om * (v_om + 2 * v_ep) * cos_om
 
-        # derivatives of the loops' gaps by the angles
+        # derivatives of the loops' gaps with respect to the angles
         x_be, y_be = D * sin_bt - RR * sin_be, RR * cos_be - D * cos_bt
         x_th, y_th = D * sin_bt, -D * cos_bt
         x_ga, y_ga = -SS * cos_ga, -SS * sin_ga
@@ -250,7 +250,7 @@ def andrews(index: int = 3) -> GalleryProblem:
     Parameters
     ----------
     index : {1, 2, 3}
-        Which of the three.
+        Index of the equations.
 
     Examples
     --------

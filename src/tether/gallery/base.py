@@ -1,4 +1,4 @@
-"""The shape of a gallery problem."""
+"""GalleryProblem: a problem with a reference value, and what is known about it."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,31 +35,31 @@ class GalleryProblem:
     y0 : ndarray
         Values at the start: consistent, or guesses for unknowns that the solver finds.
     yp0 : ndarray, optional
-        Slopes at the start. The residual says nothing about those of purely algebraic unknowns;
-        they are zero unless they are known. None leaves all of them to the solver.
+        Slopes at the start. The residual does not depend on those of algebraic unknowns, which are
+        zero unless they are known. None leaves all of them to the solver.
     reference : ndarray
-        Solution at the end on the components `compare`; NaN for a size that has none.
+        Solution at the end in the components `compare`; NaN for a size without a reference.
     source : str
         Where the reference comes from.
     title : str
-        What it is, in a few words.
+        The problem in a few words.
     description : str
         What happens and what is hard about it, in a sentence or two.
     names, units : tuple of str
-        Of the unknowns; "" is a pure number or has no unit.
+        Names and units of the unknowns; "" is the unit of a pure number.
     picture : tuple of str
-        Names of the unknowns that make its picture.
+        Names of the unknowns shown in its picture.
     reference_digits : float
-        How many digits of the reference are right.
+        Number of correct digits of the reference.
     expected_digits : float
-        Digits to which a run at ``rtol=1e-6`` and otherwise default options meets the reference,
-        as counted by `digits`.
+        Digits to which a run with ``rtol=1e-6`` and otherwise default options agrees with the
+        reference, as counted by `digits`.
     events : tuple of callable
-        Events to be passed to `solve_dae`: without them it is another problem.
+        Events to be passed to `solve_dae`; they are part of the problem.
     compare : tuple of int
         Components whose error counts; all of them when left empty.
     atol_scale : ndarray
-        Size below which a component is noise: `atol` is this times rtol.
+        Size below which a component is noise: `atol` is rtol times this.
     algebraic : tuple of int
         Unknowns whose derivative does not occur.
     index : int
@@ -69,9 +69,9 @@ class GalleryProblem:
     exact : callable, optional
         ``exact(t)`` gives all of y.
     c_source : str, optional
-        C text of ``void residual(double t, const double *y, const double *yp, double *out)``.
+        C source of ``void residual(double t, const double *y, const double *yp, double *out)``.
     vectorised : bool
-        The residual computes with whole arrays instead of single numbers.
+        Whether the residual computes with whole arrays instead of single numbers.
     bandwidth : int, optional
         Half bandwidth of both Jacobians, where it is small.
     """
@@ -124,7 +124,7 @@ class GalleryProblem:
         return bool(np.isfinite(self.reference).all())
 
     def solve(self, **options: Any) -> "DaeResult":
-        """Solve it by `tether.solve_dae`.
+        """Solve the problem by `tether.solve_dae`.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class GalleryProblem:
         >>> sol.success
         True
         """
-        # here, so that the problems can be looked at without the solver
+        # imported here, so that problems can be inspected without loading the solver
         from tether.solve import solve_dae
 
         given: dict[str, Any] = {
@@ -147,7 +147,7 @@ class GalleryProblem:
         return solve_dae(self.fun, self.t_span, self.y0, self.yp0, **given)
 
     def atol(self, rtol: float) -> FloatArray:
-        """Absolute tolerance per component that belongs to a relative one.
+        """Absolute tolerance of each component for a given relative tolerance.
 
         Examples
         --------
@@ -158,10 +158,11 @@ class GalleryProblem:
         return rtol * self.atol_scale
 
     def digits(self, y_end: Any) -> float:
-        """Correct digits of an end state in the mixed absolute and relative error.
+        """Count the correct digits at the end, by the mixed absolute and relative error.
 
-        This is the mescd of the IVP test set, ``-log10 max |y - ref| / (atol_scale + |ref|)``
-        over the components `compare`, at most 16 and minus infinity where a value is not finite.
+        This is the mescd of the Test Set for IVP Solvers, ``-log10 max |y - ref| / (atol_scale +
+        |ref|)`` over the components `compare`: at most 16, and minus infinity if a value is not
+        finite.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ def _robertson_jac(t: float, y: Vector, yp: Vector) -> tuple[FloatArray, FloatAr
 
 
 def robertson(t_end: float = 4e10) -> GalleryProblem:
-    """Robertson's autocatalytic reaction with the conservation of mass as equation: index 1.
+    """Robertson's autocatalytic reaction, with conservation of mass as an equation: index 1.
 
     Rates from 0.04 to 3e7 and eleven decades of time make it the usual test of stiffness.
 
@@ -130,7 +130,7 @@ def _akzo(t: float, y: Vector, yp: Vector) -> list[float]:
 def akzo() -> GalleryProblem:
     """Chemical Akzo Nobel: five reactions, one of them always in equilibrium: index 1.
 
-    The square root of an oxygen concentration forbids negative values of that unknown.
+    Because of a square root, one concentration must not become negative.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def akzo() -> GalleryProblem:
         name="akzo",
         title="Chemical Akzo Nobel",
         description=(
-            "Two species are mixed in a tank while carbon dioxide is let in: five reactions, "
+            "Two species are mixed in a tank while carbon dioxide is added: five reactions, "
             "one of which is always in equilibrium."
         ),
         names=("FLB", "CO2", "FLBT", "ZHU", "ZLA", "FLB_ZHU"),

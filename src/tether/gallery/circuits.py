@@ -11,7 +11,7 @@ R0, R = 1000.0, 9000.0
 C1, C2, C3, C4, C5 = 1e-6, 2e-6, 3e-6, 4e-6, 5e-6
 OMEGA = 200 * math.pi
 
-# First rows of the pairs joined by a floating capacitor: the sum of a pair has no derivative.
+# First rows of the pairs coupled by a floating capacitor: the sum of a pair has no derivative.
 _PAIRS = (0, 3, 6)
 
 
@@ -64,8 +64,8 @@ def transamp() -> GalleryProblem:
     """Transistor amplifier: singular leading matrix without a single algebraic unknown: index 1.
 
     Both transistors are exponential in a voltage difference over 26 mV, so the equations are
-    strongly nonlinear, and a Newton iterate astray overflows. The starting slopes are solved for:
-    those printed in the test set keep only four digits with its own parameters.
+    strongly nonlinear, and a poor Newton iterate overflows. The starting slopes are computed: those
+    printed in the Test Set have only four digits right for its own parameters.
 
     Examples
     --------
@@ -112,7 +112,7 @@ THERMAL_VOLTAGE, SATURATION = 0.02585, 1e-14
 
 
 def _junction(voltage: float) -> float:
-    """Give the current through a diode by Shockley's law."""
+    """Return the current through a diode by Shockley's law."""
     return SATURATION * (math.exp(voltage / THERMAL_VOLTAGE) - 1)
 
 
@@ -143,8 +143,8 @@ def diode_bridge() -> GalleryProblem:
         name="diode-bridge",
         title="Diode bridge",
         description=(
-            "Four diodes rectify 5 V at 50 Hz onto a capacitor and a load. While all of them "
-            "block, only their leakage of a microampere tells where the source floats."
+            "Four diodes rectify 5 V at 50 Hz for a capacitor and a load. While all of them "
+            "block, only their leakage of a microampere determines the potential of the source."
         ),
         fun=_diode_bridge,
         t_span=(0.0, 0.05),
@@ -234,9 +234,9 @@ def boost_converter() -> GalleryProblem:
         name="boost-converter",
         title="Boost converter",
         description=(
-            "An ideal switch at 100 kHz and an ideal diode turn 12 V into 24 V. Where the switch "
-            "opens nothing but the diode can take over the current of the inductor, and where "
-            "it closes the diode has to block."
+            "An ideal switch at 100 kHz and an ideal diode turn 12 V into 24 V. When the switch "
+            "opens, only the diode can take over the current of the inductor, and when it closes, "
+            "the diode has to block."
         ),
         fun=_boost,
         t_span=(0.0, 3e-4),
@@ -280,8 +280,8 @@ def sallen_key() -> GalleryProblem:
         name="sallen-key",
         title="Sallen-Key filter",
         description=(
-            "A low-pass filter of second order around an ideal operational amplifier, which "
-            "keeps its inputs equal (v2 = vo) by whatever current io that takes."
+            "A second-order low-pass filter with an ideal operational amplifier, which keeps its "
+            "inputs equal (v2 = vo) by whatever current io that takes."
         ),
         fun=_sallen_key,
         t_span=(0.0, 5e-3),
@@ -337,8 +337,8 @@ def charge_pump() -> GalleryProblem:
         title="Charge pump",
         description=(
             "Dickson's pump: two clocks in antiphase push charge through four diodes up to more "
-            "than twice the supply. The clocks hang on capacitors, so their currents follow "
-            "from slopes of voltages that are prescribed."
+            "than twice the supply. The clocks are connected to capacitors, so their currents "
+            "follow from slopes of voltages that are prescribed."
         ),
         fun=_charge_pump,
         t_span=(0.0, 1e-4),
@@ -399,8 +399,8 @@ def ring_modulator() -> GalleryProblem:
         name="ring-modulator",
         title="Ring modulator",
         description=(
-            "Four diodes in a ring mix a signal of 1 kHz with a carrier of 10 kHz. Parasitic "
-            "capacitances of 2 pF let it oscillate at several MHz, which takes many steps."
+            "Four diodes in a ring mix a signal of 1 kHz with a carrier of 10 kHz. With parasitic "
+            "capacitances of 2 pF it oscillates at several MHz, which takes many steps."
         ),
         fun=_ring_modulator,
         t_span=(0.0, 1e-3),
@@ -436,14 +436,14 @@ def ring_modulator() -> GalleryProblem:
 
 
 def _overdrive(voltage: float) -> float:
-    """Square how far a gate is above its threshold of 0.7 V."""
+    """Square of the voltage of a gate above its threshold of 0.7 V, or zero."""
     return max(voltage - 0.7, 0.0) ** 2
 
 
 def _nand(t: float, y: Vector, yp: Vector) -> list[float]:
     a, b, middle, out, supply_current = y
     supply, gain_n, gain_p, wire, load = 5.0, 2e-4, 1e-4, 5e-15, 5e-14
-    # transistors by Shichman and Hodges, with source and drain alike
+    # transistors by the model of Shichman and Hodges, symmetric in source and drain
     i_a = gain_p / 2 * (_overdrive(supply - a) - _overdrive(out - a))
     i_b = gain_p / 2 * (_overdrive(supply - b) - _overdrive(out - b))
     i_top = gain_n / 2 * (_overdrive(a - middle) - _overdrive(a - out))
@@ -470,7 +470,7 @@ def nand_gate() -> GalleryProblem:
         name="nand-gate",
         title="NAND gate",
         description=(
-            "Four MOS transistors make a NAND gate, and trapezoidal pulses of 5 V its inputs. "
+            "Four MOS transistors form a NAND gate, with trapezoidal pulses of 5 V as its inputs. "
             "Transistors cut off, conduct and saturate in turn, within nanoseconds. This is not "
             "the gate of the Test Set, which has other transistors."
         ),

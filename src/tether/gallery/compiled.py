@@ -1,4 +1,4 @@
-"""C text of a residual, compiled and loaded."""
+"""Compile and load the C source of a residual."""
 
 import ctypes
 import os
@@ -29,28 +29,28 @@ def compile_residual(problem: GalleryProblem, folder: str | os.PathLike[str]) ->
     Returns
     -------
     ctypes function
-        ``void (double, double *, double *, double *)``; `scipy.LowLevelCallable` takes it.
+        ``void (double, double *, double *, double *)``, accepted by `scipy.LowLevelCallable`.
 
     Raises
     ------
     ValueError
-        The problem has no C text.
+        The problem has no C source.
     RuntimeError
-        No compiler was found, or it refused the text.
+        No compiler was found, or it rejected the source.
     """
     if problem.c_source is None:
         raise ValueError(f"{problem.name} has no C residual")
     compiler = find_compiler()
     if compiler is None:
         raise RuntimeError("no C compiler found: install gcc or set CC")
-    # n tells apart problems of one name that differ in size
+    # with n in the name, problems of the same name and different sizes do not collide
     source = Path(folder) / f"{problem.name}-{problem.n}.c"
     library = source.with_suffix(".so")
     source.write_text(problem.c_source, encoding="utf-8")
     command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
     outcome = subprocess.run(command, capture_output=True, text=True)
     if outcome.returncode:
-        raise RuntimeError(f"{compiler} refused {source.name}:\n{outcome.stderr}")
+        raise RuntimeError(f"{compiler} rejected {source.name}:\n{outcome.stderr}")
     function = ctypes.CDLL(str(library)).residual
     pointer = ctypes.POINTER(ctypes.c_double)
     function.restype = None

@@ -1,4 +1,4 @@
-"""Control: paths that are prescribed and controllers that sample."""
+"""Control: prescribed paths and sampled controllers."""
 
 import math
 from typing import Any
@@ -26,7 +26,7 @@ def _aircraft(t: float, y: Vector, yp: Vector) -> list[float]:
 
 
 def aircraft() -> GalleryProblem:
-    """Aircraft on a prescribed height, by the lift that takes: index 3.
+    """Aircraft at a prescribed height, with the lift as an unknown: index 3.
 
     Examples
     --------
@@ -38,8 +38,8 @@ def aircraft() -> GalleryProblem:
         name="aircraft",
         title="Aircraft on a prescribed path",
         description=(
-            "An aircraft as a point mass follows a wave of heights. Its height is given, and "
-            "the coefficient of lift that flies it is found: an inverse problem."
+            "An aircraft, as a point mass, follows a wave. Its height is given, and the lift "
+            "coefficient that achieves it is found: an inverse problem."
         ),
         fun=_aircraft,
         t_span=(0.0, 60.0),
@@ -106,7 +106,7 @@ def inverted_pendulum() -> GalleryProblem:
         title="Inverted pendulum with sampled control",
         description=(
             "A cart balances a pendulum. Every 50 ms a controller reads the state and sets the "
-            "force, which is kept until the next sample: an event with an `apply`."
+            "force, which is held until the next sample: an event with an `apply`."
         ),
         fun=_cart_pole,
         t_span=(0.0, 4.0),

@@ -8,7 +8,7 @@ from tether.gallery.base import FloatArray, GalleryProblem
 
 POINTS = 20
 
-# Each ring of the start: number of points, longitude, latitude and number of the first point.
+# Rings of points at the start: number of points, longitude, latitude, number of the first point.
 _RINGS = (
     (3, math.pi / 13, 3 * math.pi / 8, 1),
     (7, math.pi / 29, math.pi / 8, 1),
@@ -90,7 +90,7 @@ def _fekete(t: float, y: FloatArray, yp: FloatArray) -> FloatArray:
 
 
 def _start() -> tuple[FloatArray, FloatArray]:
-    """Points at rest, the multipliers that keep their accelerations tangential, and slopes."""
+    """Points at rest, multipliers that keep their accelerations tangential, and slopes."""
     y, zero = np.zeros(8 * POINTS), np.zeros(8 * POINTS)
     y[:60] = [
         coordinate
@@ -113,8 +113,8 @@ def _start() -> tuple[FloatArray, FloatArray]:
 def fekete() -> GalleryProblem:
     """Twenty points on a sphere that repel each other and come to rest far apart: index 2.
 
-    Unknowns are positions and velocities of all points and two multipliers for each, in the form
-    of Gear, Gupta and Leimkuhler (1985): every point stays on the sphere and its velocity
+    Unknowns are positions and velocities of all points and two multipliers for each, in the form of
+    Gear, Gupta and Leimkuhler (1985): every point stays on the sphere, and its velocity stays
     tangential. The motion is damped; at rest the product of all distances is large.
 
     Examples

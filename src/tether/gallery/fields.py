@@ -1,4 +1,4 @@
-"""Partial differential equations by lines."""
+"""Partial differential equations by the method of lines."""
 
 import functools
 import math
@@ -7,7 +7,7 @@ import numpy as np
 
 from tether.gallery.base import FloatArray, GalleryProblem
 
-# Amplitude of each sine in the starting profile.
+# Amplitudes of the sines in the starting profile, by wave number.
 _MODES = {1: 1.0, 3: 0.5, 10: 0.2}
 
 
@@ -26,7 +26,7 @@ void residual(double t, const double *u, const double *up, double *out)
 
 
 def heat1d(m: int = 100, t_end: float = 0.1) -> GalleryProblem:
-    """Heat in a rod by lines, both ends held at zero by an algebraic equation: index 1.
+    """Heat in a rod by the method of lines, its ends held at zero by algebraic equations: index 1.
 
     The reference solves the equations on the grid, not the partial differential equation: each
     sine of the starting profile decays with its own eigenvalue of the difference operator.
@@ -82,8 +82,8 @@ def heat1d(m: int = 100, t_end: float = 0.1) -> GalleryProblem:
         name="heat1d",
         title="Heat in a rod",
         description=(
-            "A rod cools by its ends. Every point of the grid is an unknown, at the ends by an "
-            "algebraic equation."
+            "A rod cools at its ends. Every point of the grid is an unknown; those at the ends "
+            "have algebraic equations."
         ),
         names=tuple(f"u{k}" for k in range(m)),
         units=("K",) * m,

@@ -19,29 +19,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tether.gallery.holonomic import BEND_STEP, FloatArray, Holonomic, slope
+from tether.gallery.holonomic import SECOND_STEP, FloatArray, Holonomic, slope
 from tether.problem.constraint import Constraint
 from tether.problem.problem import Problem, check_signature
 
 __all__ = ["FORMULATIONS", "Mechanism"]
 
 FORMULATIONS = ("index 3", "index 2", "index 1", "ggl", "baumgarte", "projection")
-# Those in which d2Phi/dt2 occurs, with accelerations that are solved for.
+# Formulations with d2Phi/dt2, for which accelerations are solved for.
 WITH_ACCELERATIONS = ("index 1", "baumgarte", "projection")
 
-# Rate at which errors in the constraints decay, unless told otherwise.
+# Default rate at which errors in the constraints decay.
 BAUMGARTE_RATE = 10.0
 
 
 class Mechanism:
     """A mechanism M v' = f - G^T lambda, q' = v, with constraints Phi(t, q) = 0.
 
-    Derivatives of the constraint that are left out are found by central differences of order 6.
-    Relative to the terms that the constraint adds up, they are accurate to about 1e-13, and to
-    1e-11 for `curvature`, provided that it is smooth on the lengths of `scale` and `time_scale`.
-    `start` refuses a constraint for which they are inaccurate, and a given derivative with
-    which they disagree. With all three derivatives given the residual takes about a sixth of the
-    time.
+    Derivatives of the constraint that are not given are found by central differences of order 6.
+    Relative to the terms in the constraint, they are accurate to about 1e-13, and `curvature` to
+    1e-11, provided that the constraint is smooth on the scales `scale` and `time_scale`. `start`
+    refuses a constraint for which they are inaccurate, and a given derivative with which they
+    disagree. With all three derivatives given, the residual takes about a sixth of the time.
 
     Parameters
     ----------
@@ -49,10 +48,10 @@ class Mechanism:
         The mass matrix, the vector of its diagonal, or a function ``mass(t, q)`` that returns
         the matrix.
     force : callable
-        ``force(t, q, v)`` returns everything that acts on the mechanism except the forces of
-        the constraints; with the gyroscopic terms if the mass depends on q.
+        ``force(t, q, v)`` returns all forces on the mechanism except those of the constraints,
+        including gyroscopic terms if the mass depends on q.
     constraint : callable
-        ``constraint(t, q)`` returns the values Phi that are to be zero: a number or a vector.
+        ``constraint(t, q)`` returns the values Phi that must be zero: a number or a vector.
     constraint_jac : callable, optional
         ``constraint_jac(t, q)`` returns G = dPhi/dq, one row for each constraint.
     constraint_rate : callable, optional
@@ -62,9 +61,9 @@ class Mechanism:
     n : int, optional
         Number of coordinates; needed if `mass` is a function.
     scale : float or array_like
-        Size of the changes, in all coordinates or in each, over which a constraint may curve.
-        It sets the steps of the differences: a mechanism of millimetres computed in metres needs
-        ``scale=1e-3``.
+        Typical changes of the coordinates, one for all or one for each, over which a constraint is
+        curved. They set the steps of the differences: a mechanism of millimetres that is computed
+        in metres needs ``scale=1e-3``.
     time_scale : float
         The same for time.
 
@@ -129,7 +128,7 @@ class Mechanism:
         formulation : str
             How the constraints enter:
 
-            - "index 3": Phi = 0, as it stands. No drift, but the hardest to solve.
+            - "index 3": Phi = 0, as given. No drift, but the hardest to solve.
             - "index 2": dPhi/dt = 0 along q' = v. The positions drift.
             - "index 1": d2Phi/dt2 = 0 with v' from the equations of motion, PL2 (1.11). The
               easiest to solve; positions and velocities drift.
@@ -140,9 +139,9 @@ class Mechanism:
             - "projection": "index 1" with Phi and dPhi/dt as `constraints` of the problem, onto
               which every step is projected. No drift.
         alpha, beta : float, optional
-            Damping of "baumgarte". By default `alpha` is 10 and `beta` equals `alpha`, and errors
-            decay like exp(-10 t). The equations become stiff if that is much faster than the
-            mechanism moves.
+            Damping of "baumgarte". By default `alpha` is 10 and `beta` equals `alpha`, so errors
+            decay like exp(-10 t). The equations become stiff if that is much faster than the motion
+            of the mechanism.
 
         Returns
         -------
@@ -191,23 +190,23 @@ class Mechanism:
         t0 : float
             Starting time.
         project : bool
-            Correct `q0` and `v0`: the position by steps that are the smallest in the norm of the
-            mass matrix, then the velocity by the impulse M (v - v0) = -G^T Lambda that the
-            constraints would exert (PL2 section 2).
+            Correct `q0` and `v0`: positions by the smallest steps in the norm of the mass matrix,
+            then velocities by the impulse M (v - v0) = -G^T Lambda that the constraints would exert
+            (PL2 section 2).
         tol : float
-            Violation that counts as none, relative to G and the sizes of coordinates and
+            Largest violation that is accepted, relative to G and the sizes of coordinates and
             velocities.
 
         Returns
         -------
         y0, yp0 : ndarray
-            With accelerations and multipliers that satisfy d2Phi/dt2 = 0.
+            A start with accelerations and multipliers that satisfy d2Phi/dt2 = 0.
 
         Raises
         ------
         ValueError
-            A constraint is violated (the message names it), the constraints depend on each
-            other, or a function does not return what it should.
+            A constraint is violated (the message names it), the constraints are dependent, or a
+            function returns something wrong.
 
         Examples
         --------
@@ -247,7 +246,7 @@ class Mechanism:
         speed = max(
             self._constraint.speed(v), math.sqrt(np.max(np.abs(a) / self._constraint.scale))
         )
-        lam_slope = slope(multipliers, BEND_STEP / speed)
+        lam_slope = slope(multipliers, SECOND_STEP / speed)
         mu = np.zeros(len(lam) if formulation == "ggl" else 0)
         return np.concatenate([q, v, lam, mu]), np.concatenate([v, a, lam_slope, mu])
 
@@ -300,8 +299,8 @@ class Mechanism:
         except np.linalg.LinAlgError:
             raise ValueError(
                 f"accelerations and multipliers are not determined at t = {t:.6g}, "
-                f"q = {q.tolist()}: the constraints depend on each other, or mass is singular for "
-                "motions that they allow"
+                f"q = {q.tolist()}: the constraints are dependent, or mass is singular for motions "
+                "that they allow"
             ) from None
         return solution[:n], solution[n:]
 
@@ -336,8 +335,8 @@ class Mechanism:
         rank = int(np.linalg.matrix_rank(jac / norms[:, None], tol=1e-9))
         if rank < len(jac):
             raise ValueError(
-                f"the {len(jac)} constraints depend on each other at q0, where dPhi/dq has rank "
-                f"{rank}: leave out what is redundant"
+                f"the {len(jac)} constraints are dependent at q0, where dPhi/dq has rank {rank}: "
+                "leave out the redundant ones"
             )
 
     def _refuse_violations(self, t: float, q: FloatArray, v: FloatArray, tol: float) -> None:
@@ -376,12 +375,12 @@ class Mechanism:
         )
 
 
-# var_index of velocities and multipliers where the index is above 1.
+# var_index of velocities and multipliers for formulations of index 2 and 3.
 KINDS = {"index 3": (2, 3), "index 2": (0, 2), "ggl": (0, 2)}
 
 
 class _MechanismProblem(Problem):
-    """Equations of a mechanism; the number of constraints shows at the first sight of y0."""
+    """Equations of a mechanism; the number of constraints is found when y0 is known."""
 
     def __init__(
         self, mechanism: Mechanism, formulation: str, alpha: float = 0.0, beta: float = 0.0
@@ -412,7 +411,7 @@ class _MechanismProblem(Problem):
         force: np.ndarray,
         jac: np.ndarray,
     ) -> list[np.ndarray]:
-        """Values of the constraint or its derivatives that the formulation asks to vanish."""
+        """Values of the constraint or its derivatives that are zero in the formulation."""
         constraint, formulation = self.mechanism._constraint, self.formulation
         if formulation == "index 3":
             return [constraint.values(t, q)]
@@ -420,8 +419,8 @@ class _MechanismProblem(Problem):
             return [jac @ v + constraint.rate(t, q)]
         if formulation == "ggl":
             return [constraint.values(t, q), jac @ v + constraint.rate(t, q)]
-        # M^-1 force instead of v': its derivative is free of 1/h, so that an old iteration matrix
-        # serves for many steps. With v' the pendulum takes over ten times as many Jacobians.
+        # M^-1 force instead of v': its derivative has no 1/h, so an iteration matrix can be used
+        # for many steps. With v' the pendulum takes over ten times as many Jacobians.
         acceleration = jac @ np.linalg.solve(mass, force) + constraint.curvature(t, q, v)
         if formulation == "baumgarte":
             acceleration += 2 * self.alpha * (jac @ v + constraint.rate(t, q))
@@ -454,7 +453,7 @@ class _MechanismProblem(Problem):
                 f"{self.formulation!r})"
             )
         prepared = copy.copy(self)
-        if self.formulation in KINDS:          # index 2 or 3 was asked for
+        if self.formulation in KINDS:          # index 2 or 3
             velocities, multipliers = KINDS[self.formulation]
             prepared.var_index = np.zeros(expected, int)
             prepared.var_index[n : 2 * n], prepared.var_index[2 * n :] = velocities, multipliers

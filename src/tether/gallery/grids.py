@@ -1,4 +1,4 @@
-"""Partial differential equations by lines whose size is a parameter: small unless told."""
+"""Partial differential equations by the method of lines, small by default."""
 
 import math
 
@@ -9,7 +9,7 @@ from tether.models import Cavity
 
 
 def heat2d(m: int = 12) -> GalleryProblem:
-    """Heat in a square plate by lines, the rim held at zero by algebraic equations: index 1.
+    """Heat in a square plate by lines, its rim held at zero by algebraic equations: index 1.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def heat2d(m: int = 12) -> GalleryProblem:
         name="heat2d",
         title="Heat in a plate",
         description=(
-            "A square plate cools by its rim. Every point of the grid is an unknown, on the rim "
-            "by an algebraic equation."
+            "A square plate cools at its rim. Every point of the grid is an unknown; those on the "
+            "rim have algebraic equations."
         ),
         fun=fun,
         t_span=(0.0, 0.05),
@@ -74,7 +74,7 @@ def heat2d(m: int = 12) -> GalleryProblem:
     )
 
 
-# Inner points: u and v at a quarter and at the middle of the interval, at the end.
+# By number of inner points: u and v at a quarter and in the middle of the interval, at the end.
 _BRUSSELATOR_ENDS: dict[int, tuple[float, ...]] = {
     19: (0.5268368998397, 0.4300111541336, 3.587201016088, 3.690719354528),
     39: (0.5272487456137, 0.4298935610169, 3.585132388103, 3.688777365526),
@@ -82,7 +82,7 @@ _BRUSSELATOR_ENDS: dict[int, tuple[float, ...]] = {
 
 
 def brusselator(m: int = 19) -> GalleryProblem:
-    """Brusselator with diffusion on an interval by lines, ends held: index 1.
+    """Brusselator with diffusion on an interval by lines, with fixed ends: index 1.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def brusselator(m: int = 19) -> GalleryProblem:
         name="brusselator",
         title="Brusselator with diffusion",
         description=(
-            "Two substances react in circles and diffuse along an interval whose ends are held. "
-            "The middle keeps oscillating."
+            "Two substances react in a cycle and diffuse along an interval with fixed values at "
+            "its ends. The middle keeps oscillating."
         ),
         fun=fun,
         t_span=(0.0, 10.0),
@@ -145,7 +145,7 @@ def brusselator(m: int = 19) -> GalleryProblem:
     )
 
 
-# Points along a side: u and v in the corner of the origin and in the middle, at the end.
+# By points along a side: u and v in the corner at the origin and in the middle, at the end.
 _BRUSSELATOR_2D_ENDS: dict[int, tuple[float, ...]] = {
     7: (3.064366344455, 0.7075386476318, 3.082870454208, 5.61978440228),
 }
@@ -191,8 +191,8 @@ def brusselator2d(m: int = 7) -> GalleryProblem:
         name="brusselator2d",
         title="Brusselator in a square",
         description=(
-            "The same reaction in an insulated square, which begins with u along one side and v "
-            "along the other."
+            "The same reaction in an insulated square, starting with u that varies along one side "
+            "and v along the other."
         ),
         fun=fun,
         t_span=(0.0, 7.5),
@@ -211,7 +211,7 @@ def brusselator2d(m: int = 7) -> GalleryProblem:
     )
 
 
-# Cells along a side: sums of squares of u and v, and both at the first and last place, at the end.
+# By cells along a side: values at the end in the components that `compare` names.
 _CAVITY_ENDS: dict[int, tuple[float, ...]] = {
     5: (-0.06826536250106, 0.3839871694602, 0.1108893677498, -0.1467107258282),
 }
@@ -240,8 +240,8 @@ def driven_cavity(m: int = 5) -> GalleryProblem:
         title="Lid-driven cavity",
         description=(
             "The lid of a box starts to move and drags an incompressible fluid along (Navier and "
-            "Stokes, Reynolds number 100). Pressure has no equation of its own: it is what keeps "
-            "every cell from filling."
+            "Stokes, Reynolds number 100). Pressure has no equation of its own: it is whatever "
+            "makes the flow into every cell equal to the flow out of it."
         ),
         fun=Cavity(m, m, viscosity=0.01).index_2().fun,
         t_span=(0.0, 5.0),

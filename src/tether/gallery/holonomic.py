@@ -12,21 +12,21 @@ from tether.problem.problem import check_signature
 
 FloatArray = NDArray[np.float64]
 
-# Central differences of order 6. The steps, powers of two, balance truncation against rounding for
-# functions that are smooth on the scale of 1.
-SLOPE_WEIGHTS = (3 / 4, -3 / 20, 1 / 60)
-BEND_WEIGHTS = (3 / 2, -3 / 20, 1 / 90)
-SLOPE_STEP = 2.0**-9
-BEND_STEP = 2.0**-7
+# Central differences of order 6. The steps, powers of two, balance truncation against round-off for
+# functions that are smooth on a scale of 1.
+FIRST_WEIGHTS = (3 / 4, -3 / 20, 1 / 60)
+SECOND_WEIGHTS = (3 / 2, -3 / 20, 1 / 90)
+FIRST_STEP = 2.0**-9
+SECOND_STEP = 2.0**-7
 
-# Differences with two steps that differ by more than the first are no good, by less than the
-# second are good enough to judge the user's own derivative, which may be off by the third.
-UNRELIABLE, RELIABLE, WRONG = 1e-7, 1e-8, 1e-5
+# Differences with two step sizes must not differ by more than the first; if they differ by less
+# than the second, they are used to check the user's derivative, which may be wrong by the third.
+MAX_SPREAD, SPREAD_FOR_CHECKS, MAX_ERROR = 1e-7, 1e-8, 1e-5
 
 
 def slope(f: Callable[[float], FloatArray], h: float) -> FloatArray:
     """First derivative of f at 0."""
-    terms = [w * (f(k * h) - f(-k * h)) for k, w in enumerate(SLOPE_WEIGHTS, 1)]
+    terms = [w * (f(k * h) - f(-k * h)) for k, w in enumerate(FIRST_WEIGHTS, 1)]
     return np.sum(terms, axis=0) / h
 
 
@@ -34,7 +34,7 @@ def bend(f: Callable[[float], FloatArray], h: float) -> FloatArray:
     """Second derivative of f at 0."""
     middle = f(0.0)
     terms = [
-        w * ((f(k * h) - middle) + (f(-k * h) - middle)) for k, w in enumerate(BEND_WEIGHTS, 1)
+        w * ((f(k * h) - middle) + (f(-k * h) - middle)) for k, w in enumerate(SECOND_WEIGHTS, 1)
     ]
     return np.sum(terms, axis=0) / h**2
 
@@ -90,15 +90,15 @@ class Holonomic:
         return _vector(self.given_curvature(t, q, v))
 
     def jac_rate(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        """dG/dt along q' = v, which is the derivative of `velocity` by q, to a few digits."""
-        s = SLOPE_STEP / self.speed(v)
+        """dG/dt along q' = v, which is d(`velocity`)/dq, to a few digits."""
+        s = FIRST_STEP / self.speed(v)
         return (self.jac(t + s, q + s * v) - self.jac(t - s, q - s * v)) / (2 * s)
 
     def speed(self, v: FloatArray) -> float:
-        """How often per unit of time a motion passes a scale of the coordinates or of time."""
+        """How many scales, of the coordinates or of time, a motion covers per unit of time."""
         return max(1 / self.time_scale, float(np.max(np.abs(v) / self.scale)))
 
-    def difference_jac(self, t: float, q: FloatArray, h: float = SLOPE_STEP) -> FloatArray:
+    def difference_jac(self, t: float, q: FloatArray, h: float = FIRST_STEP) -> FloatArray:
         """G by differences with steps of h scales."""
 
         def along(move: FloatArray) -> FloatArray:
@@ -106,40 +106,40 @@ class Holonomic:
 
         return np.column_stack([along(move) for move in np.diag(self.scale)]) / self.scale
 
-    def difference_rate(self, t: float, q: FloatArray, h: float = SLOPE_STEP) -> FloatArray:
+    def difference_rate(self, t: float, q: FloatArray, h: float = FIRST_STEP) -> FloatArray:
         """dPhi/dt by differences with a step of h scales."""
         return slope(lambda s: self.values(t + s, q), h * self.time_scale)
 
     def difference_curvature(
-        self, t: float, q: FloatArray, v: FloatArray, h: float = BEND_STEP
+        self, t: float, q: FloatArray, v: FloatArray, h: float = SECOND_STEP
     ) -> FloatArray:
         """d2Phi/dt2 by differences along the straight motion."""
         return bend(lambda s: self.values(t + s, q + s * v), h / self.speed(v))
 
     def check_derivatives(self, t: float, q: FloatArray, v: FloatArray) -> None:
-        """Refuse differences that depend on their step, and given derivatives they contradict."""
-        # a curvature shows only in motion, and many mechanisms start at rest
+        """Refuse differences that depend on their step, and derivatives that contradict them."""
+        # curvature is visible only in motion, and many mechanisms start at rest
         v = v + self.scale / self.time_scale * np.cos(1.0 + np.arange(len(q)))
         speed, size = self.speed(v), np.abs(self.jac(t, q) * self.scale).max()
         self._judge(
             "constraint_jac",
             None if self.given_jac is None else self.jac(t, q) * self.scale,
             lambda h: self.difference_jac(t, q, h) * self.scale,
-            SLOPE_STEP,
+            FIRST_STEP,
             size,
         )
         self._judge(
             "constraint_rate",
             None if self.given_rate is None else self.rate(t, q),
             lambda h: self.difference_rate(t, q, h),
-            SLOPE_STEP,
+            FIRST_STEP,
             size * speed,
         )
         self._judge(
             "curvature",
             None if self.given_curvature is None else self.curvature(t, q, v),
             lambda h: self.difference_curvature(t, q, v, h),
-            BEND_STEP,
+            SECOND_STEP,
             size * speed**2,
         )
 
@@ -153,19 +153,19 @@ class Holonomic:
     ) -> None:
         fine, coarse = differences(step / 2), differences(step)
         spread = np.abs(fine - coarse).max()
-        if given is None and not spread <= UNRELIABLE * size:
+        if given is None and not spread <= MAX_SPREAD * size:
             raise ValueError(
                 f"differences cannot replace {name}: with another step they change by "
                 f"{spread:.1g} at q0. Set scale and time_scale to changes over which the "
-                f"constraint curves, or pass {name}"
+                f"constraint is curved, or pass {name}"
             )
-        if given is None or not spread <= RELIABLE * size:
+        if given is None or not spread <= SPREAD_FOR_CHECKS * size:
             return
         error = np.abs(given - fine).max()
-        if not error <= WRONG * size:
+        if not error <= MAX_ERROR * size:
             raise ValueError(
-                f"{name} is wrong by {error:.3g} (in units of scale) at q0, as differences of "
-                "constraint tell"
+                f"{name} is wrong by {error:.3g} (in units of scale) at q0, compared with "
+                "differences of constraint"
             )
 
 

@@ -1,4 +1,4 @@
-"""Machines: cranks, ropes, chains, friction and drives, as an engineer writes them down."""
+"""Machines: cranks, ropes, chains, friction and drives, as an engineer would write them."""
 
 import math
 
@@ -24,8 +24,8 @@ def slider_crank() -> GalleryProblem:
         name="slider-crank",
         title="Slider-crank mechanism",
         description=(
-            "A constant torque of 0.1 N m turns a crank that moves a slider by a connecting rod. "
-            "Three bodies in five coordinates with four constraints, none of them differentiated."
+            "A constant torque of 0.1 N m turns a crank that moves a slider by a connecting rod: "
+            "three bodies in five coordinates with four constraints, none of them differentiated."
         ),
         fun=raw.fun,
         t_span=(0.0, 2.0),
@@ -126,7 +126,7 @@ def _chain(links: int) -> Residual:
     def fun(t: float, y: Vector, yp: Vector) -> list[float]:
         x, z, u, w, f = (y[k * links : (k + 1) * links] for k in range(5))
         dx, dz, du, dw = (yp[k * links : (k + 1) * links] for k in range(4))
-        # each link as it goes from one mass to the next, and the tension over its length
+        # components of each link, from one mass to the next, and of its pull (f is per length)
         across = [x[k] - (x[k - 1] if k else 0.0) for k in range(links)]
         down = [z[k] - (z[k - 1] if k else 0.0) for k in range(links)]
         pull_x = [*(f[k] * across[k] for k in range(links)), 0.0]
@@ -142,7 +142,7 @@ def _chain(links: int) -> Residual:
     return fun
 
 
-# End of the chain of so many links: x, z, u, w of the last mass.
+# By number of links: x, z, u, w of the last mass, at the end.
 _CHAIN_ENDS: dict[int, tuple[float, float, float, float]] = {
     2: (-0.976164772438, -0.09344773704748, -0.1311362098255, 0.8503117594809),
     6: (-1.437317637935, -2.291343535651, -7.159308152764, 4.225488618758),
@@ -172,7 +172,7 @@ def chain(links: int = 6) -> GalleryProblem:
         name="chain",
         title="Falling chain",
         description=(
-            "A chain of rigid links is let go from the horizontal, fixed at one end, and falls. "
+            "A chain of rigid links, fixed at one end, is released from the horizontal and falls. "
             "Positions, velocities and tensions of all masses are unknowns, and the lengths are "
             "the constraints."
         ),
@@ -214,9 +214,9 @@ def stick_slip() -> GalleryProblem:
         name="stick-slip",
         title="Stick-slip oscillator",
         description=(
-            "A belt takes a mass along until its spring tears it off, again and again: friction "
-            "falls with speed. While the mass sticks, the force is whatever lies between the "
-            "two sides of the jump."
+            "A belt carries a mass along until its spring tears it off, again and again: friction "
+            "decreases with speed. While the mass sticks, the friction lies between its values on "
+            "the two sides of the jump."
         ),
         fun=_stick_slip,
         t_span=(0.0, 10.0),
@@ -248,7 +248,7 @@ def _geared_motor(t: float, y: Vector, yp: Vector) -> list[float]:
 
 
 def geared_motor() -> GalleryProblem:
-    """DC motor that drives a fan by a gear: index 2.
+    """DC motor that drives a fan through a gear: index 2.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Mechanical systems with constraints: as they stand (index 3), and differentiated."""
+"""Mechanical systems with constraints as given (index 3), or differentiated (index 2 and 1)."""
 
 import math
 
@@ -8,7 +8,7 @@ from tether.gallery.base import FloatArray, GalleryProblem, Jacobian, Residual, 
 
 GRAVITY = 9.8
 
-# The texts below begin with a line "#define INDEX ...".
+# `with_index` puts a line "#define INDEX ..." before these sources.
 PENDULUM_C = """\
 void residual(double t, const double *y, const double *yp, double *out)
 {
@@ -44,13 +44,13 @@ void residual(double t, const double *y, const double *yp, double *out)
 
 
 def check_index(index: int) -> None:
-    """Refuse an index for which a mechanism has no equations."""
+    """Refuse an index other than 1, 2 and 3."""
     if index not in (1, 2, 3):
         raise ValueError(f"index must be 1, 2 or 3, got {index!r}")
 
 
 def with_index(c_text: str, index: int) -> str:
-    """C text of a residual that distinguishes the index by the macro INDEX."""
+    """C source of a residual that selects its equations by the macro INDEX."""
     return f"#define INDEX {index}\n{c_text}"
 
 
@@ -121,7 +121,7 @@ def _pendulum_ggl_jac(t: float, y: Vector, yp: Vector) -> tuple[FloatArray, Floa
 def jacobi_functions(u: float, m: float) -> tuple[float, float, float]:
     """Return sn, cn and dn, by the arithmetic-geometric mean.
 
-    Importing SciPy's would take longer than listing all problems.
+    Importing SciPy's version would take longer than listing all problems.
     """
     a, b = 1.0, math.sqrt(1.0 - m)
     ratios = []
@@ -155,15 +155,15 @@ def pendulum(t_end: float = 10.0, index: int = 1) -> GalleryProblem:
     """Pendulum of length and mass 1, released from rest at (1, 0): index 1, 2 or 3.
 
     Unknowns are the position (x, z), the velocity (u, v) and the force in the rod. At index 3
-    the length is the constraint, at index 2 its first derivative and at index 1 its second; then
-    the numerical solution drifts off the circle.
+    the length is the constraint, at index 2 its first derivative and at index 1 its second; at
+    index 2 and 1 the numerical solution drifts off the circle.
 
     Parameters
     ----------
     t_end : float
         End of the interval.
     index : {1, 2, 3}
-        Which of the three.
+        Index of the equations.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def pendulum(t_end: float = 10.0, index: int = 1) -> GalleryProblem:
 
 
 def pendulum_ggl(t_end: float = 10.0) -> GalleryProblem:
-    """Pendulum of `pendulum` with length and velocity constraint at once: index 2.
+    """Pendulum as in `pendulum`, with its constraints on length and velocity at once: index 2.
 
     This is the form of Gear, Gupta and Leimkuhler (1985): a second multiplier, zero along the
     exact solution, lets the position move onto the circle.
@@ -297,7 +297,7 @@ def _car_axis(index: int) -> Residual:
     def fun(t: float, y: Vector, yp: Vector) -> list[float]:
         xl, yl, xr, yr, ul, vl, ur, vr, la, lb = y
         k = _AXIS_MASS
-        # the road under the right wheel
+        # position of the road under the right wheel
         yb = 0.1 * math.sin(10 * t)
         xb = math.sqrt(1 - yb * yb)
         dx, dy = xl - xr, yl - yr
@@ -343,13 +343,13 @@ def car_axis(index: int = 1) -> GalleryProblem:
     """Car axis on a bumpy road: two wheels on stiff springs, two constraints: index 1, 2 or 3.
 
     Unknowns are positions and velocities of both ends of the axis and two multipliers. At index
-    2 the constraints of the original index-3 problem are differentiated once, at index 1 twice
-    and the accelerations put in.
+    2 the constraints of the original index-3 problem are differentiated once, at index 1 twice with
+    the accelerations inserted.
 
     Parameters
     ----------
     index : {1, 2, 3}
-        Which of the three.
+        Index of the equations.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Circuits that are written as netlists, by `tether.models`."""
+"""Circuits given as netlists, or built by `tether.models`."""
 
 import math
 
@@ -8,7 +8,7 @@ from tether.gallery.base import GalleryProblem
 from tether.models import Circuit, Equations, Pulse, read_netlist
 
 _AMPLIFIER = """
-* one transistor, its base, emitter and load coupled by capacitors
+* one transistor, with capacitors at base, emitter and load
 VCC vcc 0 9
 VIN in 0 SIN(0 0.02 1k)
 C1 in b 1u
@@ -33,7 +33,7 @@ def common_emitter() -> GalleryProblem:
     ('v(vcc)', 'v(in)', 'v(b)')
     """
     equations = read_netlist(_AMPLIFIER).nodal()
-    collector, bias = 9.0 / 1.22, 9.0 / 47e3   # with empty capacitors no current flows in Q1
+    collector, bias = 9.0 / 1.22, 9.0 / 47e3   # with uncharged capacitors, Q1 has no current
     start = {
         "v(vcc)": 9.0, "v(c)": collector, "v(out)": collector,
         "i(VCC)": -(collector / 1e4 + bias), "i(VIN)": bias,
@@ -63,7 +63,8 @@ def common_emitter() -> GalleryProblem:
 
 _AMPLIFIER_END = (1.42998618020, 4.3819582919, 0.69546327799, -0.9064881828)
 
-# Sections: the voltage in the middle and at the end, and the first and last current of a coil.
+# By number of sections: voltages in the middle and at the end of the line, currents of the first
+# and of the last coil, at the end.
 _LINE_ENDS: dict[int, tuple[float, ...]] = {
     8: (0.634552733533, -0.084710640774, -0.0277935352839, 0.000796341893808),
     16: (0.726175890445, 2.81706599468, -0.0147841667325, -0.00394741973152),
@@ -76,7 +77,8 @@ def clamped_line(sections: int = 8) -> GalleryProblem:
     Parameters
     ----------
     sections : int
-        Coils of the line, at least 2: 2 sections + 5 unknowns; 8 and 16 have a reference.
+        Number of coils, at least 2, which makes 2 * sections + 5 unknowns; 8 and 16 have a
+        reference.
 
     Examples
     --------
@@ -103,9 +105,9 @@ def clamped_line(sections: int = 8) -> GalleryProblem:
         name="clamped-line",
         title="Pulse on a clamped line",
         description=(
-            "A pulse runs along a line of coils and capacitors and is reflected by a load that a "
-            "diode clamps. A capacitor right at the source makes a loop with it: the current of "
-            "the source follows from the slope of the pulse."
+            "A pulse travels along a line of coils and capacitors and is reflected by a load that "
+            "is clamped by a diode. A capacitor directly at the source forms a loop with it: the "
+            "current of the source follows from the slope of the pulse."
         ),
         fun=equations.fun,
         t_span=(0.0, 1.4e-8),
@@ -133,7 +135,7 @@ def _scale(equations: Equations) -> np.ndarray:
 
 
 def _algebraic(equations: Equations) -> tuple[int, ...]:
-    """Unknowns on whose slopes nothing depends: the equations are linear in these."""
+    """Unknowns on whose derivatives no equation depends: all are linear in derivatives."""
     n = len(equations.names)
     still = np.asarray(equations.fun(0.0, equations.y0, np.zeros(n)), float)
     moved = [np.asarray(equations.fun(0.0, equations.y0, row), float) for row in np.eye(n)]

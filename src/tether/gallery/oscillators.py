@@ -19,7 +19,7 @@ def _van_der_pol_jac(t: float, y: Vector, yp: Vector) -> tuple[FloatArray, Float
 def van_der_pol() -> GalleryProblem:
     """Van der Pol's oscillator with mu = 1e6 in scaled time: index 0, nearly 1.
 
-    Slow motion along two branches, with jumps between them and a transient at the start whose
+    It moves slowly along two branches with jumps between them, after a transient at the start whose
     slope is -2e6.
 
     Examples
@@ -32,8 +32,8 @@ def van_der_pol() -> GalleryProblem:
         name="vdpol",
         title="Van der Pol's oscillator",
         description=(
-            "A relaxation oscillation: slow along one branch of a curve, then fast to the "
-            "other."
+            "A relaxation oscillation: slow motion along one branch of a curve, then a fast jump "
+            "to the other."
         ),
         names=("y", "z"),
         units=("", ""),

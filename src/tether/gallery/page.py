@@ -29,12 +29,12 @@ print(problem.title, problem.digits(sol.y[:, -1]))     # correct digits at the e
 
 From a shell: `tether solve buck-converter --plot buck.png`.
 
-A problem has the equations as a plain Python function (`fun`), span and start (`t_span`, `y0`,
+A problem has its equations as a plain Python function (`fun`), interval and start (`t_span`, `y0`,
 `yp0`, `events`), `names` and `units` of its unknowns, a `title` and a `description`, the end value
-(`reference`) with its `source` and how many of its digits are right (`reference_digits`), the
-digits to which a run at `rtol=1e-6` meets it (`expected_digits`), and the unknowns that make its
-`picture`. No reference comes from tether itself. Some problems have a size or another parameter:
-`gallery.get("chain", links=12)`.
+(`reference`) with its `source` and the number of its correct digits (`reference_digits`), the
+number of digits to which a run at `rtol=1e-6` agrees with it (`expected_digits`), and the unknowns
+in its `picture`. No reference comes from tether itself. Some problems have a size or another
+parameter: `gallery.get("chain", links=12)`.
 
 """
 
@@ -64,12 +64,12 @@ def _entry(problem: GalleryProblem) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Write the pages from what the problems say about themselves.
+    """Make the pages from the attributes of the problems.
 
     Returns
     -------
     dict
-        Text by name of file: a page with all pictures, and one for every group.
+        Texts by file name: a page with all pictures, and one page for every group.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def pages() -> dict[str, str]:
 
 
 def _by_unit(problem: GalleryProblem) -> list[list[int]]:
-    """Sort the unknowns that make the picture by their units."""
+    """Group the unknowns in the picture by their units."""
     found: dict[str, list[int]] = {}
     for name in problem.picture:
         place = problem.names.index(name)
@@ -99,14 +99,14 @@ def _by_unit(problem: GalleryProblem) -> list[list[int]]:
 
 def _draw(problem: GalleryProblem, path: Path) -> None:
     sol = problem.solve(rtol=1e-6)
-    # decades of time are seen on a logarithmic axis only
+    # many decades of time need a logarithmic axis
     late = problem.t_span[1] > 1e6
     times = sol.t[1:] if late else sol.t
     pyplot = load_pyplot()
     figure, ax = pyplot.subplots(figsize=(2.0, 1.5))
     for rows in _by_unit(problem):
         values = sol.y[rows][:, -len(times) :]
-        # every unit over the whole height
+        # each unit is scaled to the whole height
         low, high = values.min(), values.max()
         ax.plot(times, (values.T - low) / (high - low), linewidth=0.9)
     if late:
@@ -120,7 +120,7 @@ def _draw(problem: GalleryProblem, path: Path) -> None:
 
 
 def draw(folder: str | Path) -> None:
-    """Solve all problems and draw the unknowns that make their pictures, one file each.
+    """Solve all problems and draw their pictures, one file each.
 
     Parameters
     ----------

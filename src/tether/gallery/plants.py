@@ -33,9 +33,9 @@ def neutralisation() -> GalleryProblem:
         name="neutralisation",
         title="pH neutralisation",
         description=(
-            "Acetic acid and sodium hydroxide flow into a stirred tank, and after five minutes a "
-            "little more of the base than of the acid. The charges balance at every time, which "
-            "is an equation for the pH alone; it leaps where the acid is used up."
+            "Acetic acid and sodium hydroxide flow into a stirred tank, after five minutes a "
+            "little more of the base than of the acid. The balance of charges is an equation for "
+            "the pH alone, which rises steeply where the acid is used up."
         ),
         fun=_neutralisation,
         t_span=(0.0, 600.0),
@@ -53,7 +53,7 @@ def neutralisation() -> GalleryProblem:
 
 
 def _vapour_pressure(temperature: float, a: float, b: float, c: float) -> float:
-    """Antoine's equation, in kPa and degrees Celsius (given in mmHg)."""
+    """Antoine's equation in kPa and degrees Celsius, with coefficients for mmHg."""
     return 101.325 / 760.0 * 10.0 ** (a - b / (c + temperature))
 
 
@@ -88,8 +88,8 @@ def flash_drum() -> GalleryProblem:
         title="Flash drum",
         description=(
             "A boiling mixture of benzene and toluene is split into vapour and liquid; after "
-            "five minutes the feed has less benzene. Equilibrium (Antoine, Raoult) gives "
-            "temperature and vapour at once."
+            "five minutes the feed has less benzene. Equilibrium (Antoine, Raoult) determines "
+            "temperature and composition of the vapour together."
         ),
         fun=_flash_drum,
         t_span=(0.0, 30.0),
@@ -118,7 +118,7 @@ def flash_drum() -> GalleryProblem:
     )
 
 
-# Trays: end value of the composition on all of them, from the condenser down.
+# By number of trays: composition on all stages, from the condenser down, at the end.
 _COLUMN_ENDS: dict[int, tuple[float, ...]] = {
     20: (
         0.9508252219964,
@@ -195,8 +195,8 @@ def distillation(trays: int = 20) -> GalleryProblem:
         title="Distillation column",
         description=(
             "A column starts with the feed on every tray and separates it; after ten minutes "
-            "the feed changes. Vapour is in equilibrium with liquid on every stage, and both "
-            "flows are the same on all trays."
+            "the feed changes. On every stage vapour and liquid are in equilibrium; their flows "
+            "do not change from tray to tray except at the feed."
         ),
         fun=fun,
         t_span=(0.0, 60.0),
@@ -214,7 +214,7 @@ def distillation(trays: int = 20) -> GalleryProblem:
     )
 
 
-# Shells per particle: voltage, and the surfaces' shares of lithium, at the end.
+# By shells per particle: shares of lithium at both surfaces and the voltage, at the end.
 _BATTERY_ENDS: dict[int, tuple[float, ...]] = {
     10: (0.3679999881513, 0.778, 3.387627529513),
     20: (0.3679999898552, 0.778, 3.387627529788),
@@ -243,7 +243,7 @@ def battery(shells: int = 10) -> GalleryProblem:
     width = 1.0 / shells
     # diffusivity over squared radius, 1/s
     speed_n, speed_p = 4e-4, 1e-3
-    # share of lithium per second that the current moves through a unit of surface
+    # share of lithium that the current moves through a unit of surface per second
     flux_n, flux_p = 8e-5, 7e-5
     thermal = 0.0257
 
@@ -323,7 +323,7 @@ def _pipe_network(t: float, y: Vector, yp: Vector) -> list[float]:
 
 
 def pipe_network() -> GalleryProblem:
-    """Pipes that meet in a node without volume, behind a pressure regulator: index 2.
+    """Pipes that meet in a node without volume, after a pressure regulator: index 2.
 
     Examples
     --------
@@ -335,9 +335,9 @@ def pipe_network() -> GalleryProblem:
         name="pipe-network",
         title="Pressure-regulated pipes",
         description=(
-            "A main feeds two branches through a regulator that keeps 2.9 bar behind it as long as "
-            "there is more before it, and is wide open otherwise. Flows have inertia and the node "
-            "has no volume, so its pressure follows from the slopes of the flows."
+            "A main feeds two branches through a regulator that keeps 2.9 bar downstream as long "
+            "as there is more upstream, and is wide open otherwise. Flows have inertia and the "
+            "node has no volume, so its pressure follows from the slopes of the flows."
         ),
         fun=_pipe_network,
         t_span=(0.0, 30.0),

@@ -1,8 +1,8 @@
 """Mechanisms as they are first written down: equations of motion and position constraints.
 
-All are of index 3 or more and none has its constraints differentiated. They are for the analysis
-and the reduction of the index: each comes with what that must find, with a consistent start and
-with a rough one, as a user might guess it.
+Nearly all have index 3, and no constraint is differentiated. They test the analysis and reduction
+of the index: each comes with the results expected of these, with a consistent start, and with a
+rough one such as a user might guess.
 """
 
 import math
@@ -34,7 +34,7 @@ class RawMechanism:
     Attributes
     ----------
     name : str
-        What it is.
+        Name of the mechanism.
     fun : callable
         Residual ``fun(t, y, yp)``.
     y0 : ndarray
@@ -105,7 +105,7 @@ CRANK, ROD = 0.2, 0.5
 
 
 def _slider_crank(t: float, y: Vector, yp: Vector) -> list[float]:
-    # angle of the crank, middle and angle of the rod, place of the slider
+    # angle of the crank, centre and angle of the rod, position of the slider
     phi, x, z, psi, s, v_phi, v_x, v_z, v_psi, v_s, l1, l2, l3, l4 = y
     inertia, mass, rod_inertia, slider = 0.02, 1.0, 0.02, 2.0
     half = ROD / 2
@@ -162,7 +162,7 @@ def slider_crank() -> RawMechanism:
 
 
 def closed_chain(links: int = 5) -> RawMechanism:
-    """Chain of rods of length 1 that hangs between two fixed points, with masses at the joints.
+    """Chain of rods of length 1 between two fixed points, with masses at the joints.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def closed_chain(links: int = 5) -> RawMechanism:
     [(21, 6), (46, 16)]
     """
     joints = links - 1
-    step = 2.0 / links  # angle of one rod: the chain is an arc
+    step = 2.0 / links  # angle per rod: the chain starts as an arc
     radius = 0.5 / math.sin(step / 2)
     angles = step * (np.arange(links + 1) - links / 2)
     arc = radius * np.column_stack([np.sin(angles), -np.cos(angles)])
@@ -285,8 +285,8 @@ def _parallel_cranks(t: float, y: Vector, yp: Vector) -> list[float]:
 def parallel_cranks() -> RawMechanism:
     """Platform on three parallel cranks of length 1: one of the three constraints is redundant.
 
-    Off the solutions the constraints are independent: their structure and their Jacobian at a
-    general point show nothing.
+    Only on solutions are the constraints dependent: neither their structure nor their Jacobian at a
+    general point shows it.
 
     Examples
     --------
@@ -308,7 +308,7 @@ def prescribed(index: int = 3) -> RawMechanism:
     Parameters
     ----------
     index : int
-        Index, at least 2; the last unknown is the derivative of order index - 1 of sin t.
+        The index, at least 2; the last unknown is the derivative of sin t of order index - 1.
 
     Examples
     --------

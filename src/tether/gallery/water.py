@@ -6,12 +6,12 @@ import numpy as np
 
 from tether.gallery.base import GalleryProblem, Vector
 
-# Pipes lead from a node to another; the nodes are numbered as in the Test Set.
+# Pipes, each from one node to another; nodes are numbered as in the Test Set.
 PIPES = (
     (1, 2), (2, 3), (2, 6), (3, 4), (3, 5), (4, 5), (5, 10), (6, 5), (7, 4), (7, 8), (8, 5),
     (8, 10), (9, 8), (11, 9), (11, 12), (12, 7), (12, 8), (13, 11),
 )
-# The first two are buffers with a free surface, the others have no volume.
+# The first two nodes are tanks with a free surface, the others have no volume.
 NODES = (5, 8, 1, 2, 3, 4, 6, 7, 9, 10, 11, 12, 13)
 VISCOSITY, DENSITY, GRAVITY = 1.31e-6, 1e3, 9.8
 LENGTH, DIAMETER, ROUGHNESS, SURFACE = 1e3, 1.0, 2e-4, 200.0
@@ -20,7 +20,7 @@ CRITICAL = 2.3e3                   # Reynolds number above which a flow is turbu
 
 
 def _supply(node: int, t: float) -> float:
-    """Water that flows into the network at a node, less what is taken out."""
+    """Water that flows into the network at a node, minus what is taken out."""
     hours = t / 3600.0
     if node in (1, 13):
         return (1.0 - math.cos(math.exp(-hours) - 1.0)) / (200.0 if node == 1 else 80.0)
@@ -92,10 +92,10 @@ def water_tubes() -> GalleryProblem:
         name="water-tubes",
         title="Water tube system",
         description=(
-            "Water flows for 17 hours through 18 pipes of a kilometre each, laminar or turbulent, "
-            "by Newton's law and that of Colebrook. Nodes without volume make the pressures follow "
-            "from the slopes of the flows; losses jump where a flow becomes turbulent. It begins "
-            "at rest."
+            "Water flows for 17 hours through 18 pipes of a kilometre each, laminar or turbulent "
+            "(Newton's law, Colebrook's friction), starting at rest. Since nodes have no volume, "
+            "pressures follow from the slopes of the flows; losses jump where a flow becomes "
+            "turbulent."
         ),
         fun=_water_tubes,
         t_span=(0.0, 17 * 3600.0),

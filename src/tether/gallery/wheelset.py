@@ -1,8 +1,8 @@
-"""A wheelset on rails, from the Test Set for IVP Solvers: 17 unknowns, of index 2 or 3 as written.
+"""A wheelset on rails, from the Test Set for IVP Solvers: 17 unknowns, index 2 or 3 as written.
 
 Unknowns are the position of the axle (x, y, z and two angles), the velocities and the deviation of
-the speed of rotation, four parameters of the two points of contact, and two multipliers. The
-creep forces are so steep that small errors of the velocities become forces.
+the speed of rotation, four parameters of the two points of contact, and two multipliers. The creep
+forces are so steep that small errors of the velocities become considerable forces.
 """
 
 import functools
@@ -29,7 +29,7 @@ START = [
 
 
 def residual(t: float, y: Vector, yp: Vector, index: int = 3) -> list[float]:
-    """Residual; the constraints are those of the positions, or at index 2 of the velocities."""
+    """Residual; the constraints are on positions or, at index 2, on velocities."""
     x, height, z, theta, phi = y[:5]
     dtheta, dphi, spin = y[8:11]
     psi_right, xi_right, psi_left, xi_left = y[11:15]
@@ -102,7 +102,7 @@ class Contact:
                           / (side * (-slope * sp - cpsi * cp)))
 
     def creep(self, y: Vector, normal: float) -> list[float]:
-        """Force of friction in the point of contact (Kalker's theory, limited as by Coulomb)."""
+        """Friction force at the point of contact (Kalker's theory, with Coulomb's limit)."""
         u, v, w, dtheta, dphi, spin = y[5:11]
         _, _, sp, cp = self.turned
         sd, cd = sin(self.angle), cos(self.angle)
@@ -133,7 +133,7 @@ class Contact:
         return [st * tx + ct * cd * ty, self.side * sd * ty, ct * tx - st * cd * ty]
 
     def moments(self, force: Vector) -> list[float]:
-        """Moments of such a force."""
+        """Moments of a friction force."""
         st, ct, sp, cp = self.turned
         xi, r, s, c = self.xi, self.radius, self.spsi, self.cpsi
         a, b, d = force
@@ -151,7 +151,7 @@ def wheelset(index: int = 3) -> GalleryProblem:
     Parameters
     ----------
     index : {2, 3}
-        Whether the constraints are those of the velocities or of the positions.
+        Whether the constraints are on velocities (2) or on positions (3).
 
     Examples
     --------
@@ -166,12 +166,12 @@ def wheelset(index: int = 3) -> GalleryProblem:
         title="Wheelset",
         description=(
             "Two coned wheels on an axle roll along a straight track at 30 m/s and begin to hunt "
-            "from side to side. The creep forces in the contacts are so steep that small errors "
-            "of velocities become forces."
+            "from side to side. The creep forces at the contacts are so steep that small errors "
+            "of velocities become considerable forces."
         ),
         fun=functools.partial(residual, index=index),
         t_span=(0.0, 10.0),
-        # that of the Test Set, with the digits that it does not print
+        # the start of the Test Set, with more digits than it prints
         y0=np.array(START),
         names=(
             "x", "y", "z", "theta", "phi", "v_x", "v_y", "v_z", "v_theta", "v_phi", "spin",
