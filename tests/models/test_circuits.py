@@ -268,9 +268,9 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="R1: resistance must be a positive number, got -1"):
         circuit.resistor("R1", "a", "0", -1.0)
     circuit.resistor("R1", "a", "GND", 1.0)
-    with pytest.raises(ValueError, match="two elements R1"):
+    with pytest.raises(ValueError, match="two elements called R1"):
         circuit.resistor("R1", "a", "b", 1.0)
-    with pytest.raises(ValueError, match=r"'v\(b\)' is no unknown"):
+    with pytest.raises(ValueError, match=r"'v\(b\)' is not an unknown"):
         circuit.nodal().start({"v(b)": 1.0})
     circuit.resistor("a", "a", "b", 1.0)
     with pytest.raises(ValueError, match="a is the name of an element and of a node"):

@@ -64,7 +64,7 @@ def test_random_circuits(seed, form):
 def test_words():
     words = str(read_netlist(KNOWN["both"][0]).topology())
     assert words.startswith("Index 2: V1 and C1 form a loop of capacitors and voltage sources.")
-    assert "I1 and L1 are all that joins two parts of the circuit" in words
+    assert "I1 and L1 are the only connections of two parts of the circuit" in words
     loop = read_netlist(KNOWN["two capacitors side by side"][0]).topology("tableau")
     assert loop.loops == (("C1", "C2"),)
     assert "Controlled elements" in str(read_netlist("V1 a 0 1\nR1 a 0 1\nE1 b 0 a 0 2\nR2 b 0 1")
@@ -73,8 +73,8 @@ def test_words():
 
 @pytest.mark.parametrize(("netlist", "words"), [
     ("V1 a 0 1\nV2 a 0 2\nR1 a 0 1", "V1 and V2 form a loop of voltage sources"),
-    ("V1 a 0 1\nR1 a 0 1\nR2 b c 1", "Nothing joins b and c to ground"),
-    ("V1 a 0 1\nR1 a 0 1\nI1 0 b 1\nI2 b a 1", "I1 and I2 are the only way"),
+    ("V1 a 0 1\nR1 a 0 1\nR2 b c 1", "Nothing connects b and c to ground"),
+    ("V1 a 0 1\nR1 a 0 1\nI1 0 b 1\nI2 b a 1", "I1 and I2 are the only connections"),
 ])
 def test_circuits_without_a_solution(netlist, words):
     circuit = read_netlist(netlist)

@@ -1,4 +1,4 @@
-"""Models as a user would write them: circuits from netlists, and flows on grids."""
+"""Models, written as a user would write them: circuits from netlists, and flows on grids."""
 
 from tether.models.circuits import Circuit
 from tether.models.equations import Equations

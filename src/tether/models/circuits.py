@@ -17,7 +17,7 @@ __all__ = ["Branch", "Circuit"]
 THERMAL_VOLTAGE = 0.02585                      # kT/q at 300 K
 GROUND = ("0", "gnd", "ground")
 
-# Voltages between two nodes and their slopes, and the current of the branch and its slope.
+# The law of a branch, as a function of what it may depend on.
 Law = Callable[["Point"], Any]
 
 
@@ -26,28 +26,28 @@ class Point(NamedTuple):
 
     t: Any
     between: Callable[[str, str], Any]         # voltage between two nodes
-    v: Any                                     # of the branch ...
-    dv: Any                                    # ... and its slope
-    i: Any = 0.0
-    di: Any = 0.0
+    v: Any                                     # voltage of the branch
+    dv: Any                                    # its derivative
+    i: Any = 0.0                               # current of the branch
+    di: Any = 0.0                              # its derivative
 
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """A branch between two nodes with its law.
+    """A branch between two nodes, with its law.
 
     Attributes
     ----------
     name : str
-        Of the element, with a suffix where an element has several branches.
+        Name of the element, with a suffix if the element has several branches.
     plus, minus : str
         Nodes; the current flows from plus through the branch to minus.
     kind : str
         A letter: R, L, C, V (voltage source), I (current source), or X for others.
     gives : {"current", "zero"}
-        What its law returns: its current, or what has to be zero for voltage and current.
+        What its law returns: the current, or a residual for voltage and current.
     law : callable
-        Of a `Point`.
+        The law, a function of a `Point`.
     """
 
     name: str
@@ -60,11 +60,11 @@ class Branch:
 
 @dataclass(eq=False)
 class Circuit:
-    """A circuit, put together from its elements; the node ``0`` is ground.
+    """A circuit, built element by element; the node ``0`` is ground.
 
     Examples
     --------
-    A capacitor that is charged over a resistor:
+    A capacitor that is charged through a resistor:
 
     >>> from tether import solve_dae
     >>> from tether.models import Circuit
@@ -85,7 +85,7 @@ class Circuit:
 
     branches: list[Branch] = field(default_factory=list)
 
-    # --- elements with two poles ----------------------------------------------------------------
+    # --- two-terminal elements ------------------------------------------------------------------
 
     def resistor(self, name: str, plus: str, minus: str, resistance: float) -> None:
         """Add a resistor, in ohm."""
@@ -118,9 +118,9 @@ class Circuit:
     ) -> None:
         """Add a diode, by Shockley's law; `capacity` is that of its junction, in farad.
 
-        A diode that has to take over a current at once, as in a converter, needs one: without it
-        its voltage would jump, and equations that are exponential in it are hard to solve from
-        far away.
+        A diode that has to take over a current at once, as in a converter, needs a capacity:
+        without it the voltage of the diode would jump, and equations that are exponential in the
+        voltage are hard to solve from far away.
         """
         _check_positive(name, "saturation", saturation)
         if capacity:
@@ -173,7 +173,7 @@ class Circuit:
         self, name: str, collector: str, base: str, emitter: str, *, saturation: float = 1e-16,
         forward: float = 100.0, reverse: float = 1.0, polarity: int = 1,
     ) -> None:
-        """Add a bipolar transistor by Ebers and Moll; `polarity` 1 is npn, -1 pnp.
+        """Add a bipolar transistor by the model of Ebers and Moll; `polarity` 1 is npn, -1 pnp.
 
         `forward` and `reverse` are its current gains.
         """
@@ -197,11 +197,11 @@ class Circuit:
         self, name: str, drain: str, gate: str, source: str, *, threshold: float = 1.0,
         gain: float = 2e-5, modulation: float = 0.0, polarity: int = 1,
     ) -> None:
-        """Add a MOS transistor by Shichman and Hodges.
+        """Add a MOS transistor by the model of Shichman and Hodges.
 
-        `polarity` 1 has an n-channel, -1 a p-channel. `gain` is in A/V^2, `modulation` of the
-        channel's length in 1/V. No current flows into the gate. Written symmetrically in drain
-        and source one law serves all regions.
+        `polarity` 1 has an n-channel, -1 a p-channel. `gain` is in A/V^2, `modulation` (of the
+        channel length) in 1/V. No current flows into the gate. The law is written symmetrically in
+        drain and source, so that it holds in all regions.
         """
         _check_positive(name, "gain", gain)
         d, g, s = self._nodes(drain, gate, source)
@@ -220,12 +220,12 @@ class Circuit:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes but for ground, in the order in which they came."""
+        """The nodes except ground, in the order in which they were added."""
         ends = [node for branch in self.branches for node in (branch.plus, branch.minus)]
         return tuple(dict.fromkeys(node for node in ends if node != "0"))
 
     def nodal(self) -> Equations:
-        """Return modified nodal analysis: voltages of nodes, currents where no law gives them."""
+        """Return modified nodal analysis: node voltages, and currents that no law gives."""
         self._check()
         nodes, branches = self.nodes, self.branches
         place = {node: k for k, node in enumerate(nodes)}
@@ -257,10 +257,10 @@ class Circuit:
         return Equations(fun, tuple(names), tuple(units), np.zeros(len(names)))
 
     def tableau(self) -> Equations:
-        """Return the sparse tableau: voltages and currents of all branches, voltages of nodes.
+        """Return the sparse tableau: voltages and currents of all branches, node voltages.
 
-        Its rows are those of LP1 (3.1): the laws of the branches, then Kirchhoff's law of voltages
-        for every branch, and that of currents for every node.
+        Its rows are those of LP1 (3.1): the laws of the branches, then Kirchhoff's voltage law for
+        every branch, and his current law for every node.
         """
         self._check()
         nodes, branches = self.nodes, self.branches
@@ -296,13 +296,13 @@ class Circuit:
         return Equations(fun, tuple(names), tuple(units), np.zeros(2 * b + m))
 
     def topology(self, form: str = "nodal") -> Topology:
-        """Tell the index from the network alone, and why.
+        """Find the index from the network alone, with the reason.
 
         Parameters
         ----------
         form : {"nodal", "tableau"}
-            Which equations. A loop of capacitors alone matters only where their voltages are
-            unknowns, in the tableau.
+            Which equations. A loop of capacitors alone matters only in the tableau, where their
+            voltages are unknowns.
         """
         self._check()
         return look_at([(b.name, b.plus, b.minus, b.kind) for b in self.branches], form)
@@ -314,7 +314,7 @@ class Circuit:
 
     def _add(self, name: str, plus: str, minus: str, kind: str, gives: str, law: Law) -> None:
         if any(branch.name == name for branch in self.branches):
-            raise ValueError(f"there are two elements {name}")
+            raise ValueError(f"there are two elements called {name}")
         a, b = self._nodes(plus, minus)
         self.branches.append(Branch(name, a, b, kind, gives, law))
 

@@ -20,10 +20,10 @@ class Equations:
     fun : callable
         The residual ``fun(t, y, yp)``, in plain NumPy.
     names, units : tuple of str
-        Of the unknowns.
+        Names and units of the unknowns.
     y0 : ndarray
-        Zeros: a circuit without charges and currents, a fluid at rest. What follows from the
-        equations is found by the solver.
+        Zeros: a circuit without charges and currents, a fluid at rest. The solver finds the values
+        that follow from the equations.
     """
 
     fun: Callable[[float, Any, Any], Any]
@@ -37,11 +37,12 @@ class Equations:
         Parameters
         ----------
         values : dict
-            By name, as in ``{"v(out)": 5.0}``.
+            Values by name, as in ``{"v(out)": 5.0}``.
         """
         y0 = self.y0.copy()
         for name, value in values.items():
             if name not in self.names:
-                raise ValueError(f"{name!r} is no unknown; there are {', '.join(self.names)}")
+                known = ", ".join(self.names)
+                raise ValueError(f"{name!r} is not an unknown; the unknowns are {known}")
             y0[self.names.index(name)] = value
         return y0

@@ -1,9 +1,9 @@
 """Flows on grids as DAEs: LP1, section 3.2.
 
-Incompressible flow has no equation for the pressure: it is whatever keeps the divergence zero, an
-unknown without a slope in a system of index 2, LP1 (3.7) and (3.8). Differentiating the constraint
-once makes it a Poisson equation, of index 1: (3.9) and (3.10). On a staggered grid the pressure
-stands in the middle of the cells, and the velocities on their sides.
+Incompressible flow has no equation for the pressure, which is whatever keeps the divergence zero:
+an algebraic unknown in a system of index 2, LP1 (3.7) and (3.8). Differentiating the constraint
+once turns it into a Poisson equation, with index 1: (3.9) and (3.10). On a staggered grid,
+pressures are at the centres of the cells and velocities on their sides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Places = tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class _Grid(Protocol):
-    """What a flow has to have: where its velocities stand, and differences there."""
+    """What a flow has to provide: the points of its velocities, and differences there."""
 
     @property
     def shapes(self) -> Shapes:
@@ -33,15 +33,15 @@ class _Grid(Protocol):
 
     @property
     def places(self) -> Places:
-        """Coordinates (x, y) of the points where u stands, and of those of v."""
+        """Coordinates (x, y) of the points of u, and of those of v."""
         ...
 
     def forces(self, t: Any, u: Any, v: Any) -> tuple[Any, Any]:
-        """Return the acceleration but for the pressure's: -(K + N(U)) U + f of LP1 (3.7)."""
+        """Return the acceleration without the pressure's: -(K + N(U)) U + f of LP1 (3.7)."""
         ...
 
     def gradient(self, p: Any) -> tuple[Any, Any]:
-        """Return C P: where u and v stand."""
+        """Return C P at the points of u and v."""
         ...
 
     def divergence(self, u: Any, v: Any) -> Any:
@@ -66,7 +66,7 @@ class _Flow:
     height: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse grids that are no grids."""
+        """Refuse grids that are too small or have no size."""
         if min(self.nx, self.ny) < 3:
             raise ValueError(f"nx and ny must be at least 3, got {self.nx} and {self.ny}")
         if not (self.viscosity >= 0.0 and self.width > 0.0 and self.height > 0.0):
@@ -92,8 +92,8 @@ class _Flow:
     def index_2(self: _Grid) -> Equations:
         """Return LP1 (3.7) and (3.8): momentum, and a divergence of zero.
 
-        Only differences of the pressure matter. In one cell the divergence is zero if it is in all
-        others; in place of that equation the pressure there is zero.
+        Only differences of the pressure matter, and the divergence is zero in one cell if it is in
+        all others. That equation is replaced by a pressure of zero in the cell.
         """
         def divergence(u: Any, v: Any, *accelerations: Any) -> Any:
             return self.divergence(u, v)
@@ -103,15 +103,15 @@ class _Flow:
     def index_1(self: _Grid) -> Equations:
         """Return LP1 (3.9) and (3.10): momentum, and a Poisson equation for the pressure.
 
-        The divergence stays what it is at the start.
+        The divergence keeps its value at the start.
         """
-        def its_slope(u: Any, v: Any, up: Any, vp: Any) -> Any:
+        def divergence_rate(u: Any, v: Any, up: Any, vp: Any) -> Any:
             return self.divergence(up, vp)
 
-        return self._equations(its_slope)
+        return self._equations(divergence_rate)
 
     def _equations(self: _Grid, constraint: Callable[..., Any]) -> Equations:
-        """Put the momentum equations and a constraint on velocities and accelerations together."""
+        """Combine the momentum equations with a constraint on velocities and accelerations."""
         def fun(t: float, y: Any, yp: Any) -> Any:
             u, v, p = self.split(y)
             up, vp, _ = self.split(yp)
@@ -143,7 +143,7 @@ class _Flow:
 
 
 class PeriodicFlow(_Flow):
-    """Incompressible flow that repeats itself in both directions.
+    """Incompressible flow that is periodic in both directions.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class PeriodicFlow(_Flow):
 
     Examples
     --------
-    The vortices of Taylor and Green, which decay without changing their shape:
+    Taylor-Green vortices, which decay without changing their shape:
 
     >>> import numpy as np
     >>> from tether import solve_dae
@@ -171,19 +171,19 @@ class PeriodicFlow(_Flow):
 
     @property
     def shapes(self) -> Shapes:
-        """Shapes of the arrays of u, v and p: all alike."""
+        """Shapes of the arrays of u, v and p: all the same."""
         return ((self.nx, self.ny),) * 3
 
     @property
     def places(self) -> Places:
-        """Middles of the left sides of the cells for u, and of the lower ones for v."""
+        """Middles of the left sides of the cells for u, and of the lower sides for v."""
         i, j = np.meshgrid(np.arange(self.nx), np.arange(self.ny), indexing="ij")
         return (
             (i * self.dx, (j + 0.5) * self.dy), ((i + 0.5) * self.dx, j * self.dy)
         )
 
     def forces(self, t: Any, u: Any, v: Any) -> tuple[Any, Any]:
-        """Convection in the form of divergences, and friction; central differences."""
+        """Convection in divergence form, and friction; by central differences."""
         dx, dy = self.dx, self.dy
         u_middle, v_middle = 0.5 * (u + _next(u, 0)), 0.5 * (v + _next(v, 1))
         u_corner, v_corner = 0.5 * (u + _last(u, 1)), 0.5 * (v + _last(v, 0))
@@ -209,7 +209,7 @@ class PeriodicFlow(_Flow):
 
 @dataclass(frozen=True, eq=False)
 class Cavity(_Flow):
-    """A box of fluid with a lid that slides; all walls are at rest but for it.
+    """A box of fluid with a sliding lid; the other walls are at rest.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class Cavity(_Flow):
     viscosity : float
         Kinematic viscosity; one over the Reynolds number for a lid of speed 1 and width 1.
     width, height : float
-        Of the box.
+        Size of the box.
     lid : float or callable
         Speed of the lid, or a function of time.
 
@@ -234,18 +234,18 @@ class Cavity(_Flow):
 
     @property
     def shapes(self) -> Shapes:
-        """Shapes of u, v and p: velocities through walls are no unknowns."""
+        """Shapes of u, v and p; velocities through walls are not unknowns."""
         return (self.nx - 1, self.ny), (self.nx, self.ny - 1), (self.nx, self.ny)
 
     @property
     def places(self) -> Places:
-        """Places between neighbours along x for u, along y for v."""
+        """Points between neighbouring cells, along x for u and along y for v."""
         iu, ju = np.meshgrid(np.arange(1, self.nx), np.arange(self.ny), indexing="ij")
         iv, jv = np.meshgrid(np.arange(self.nx), np.arange(1, self.ny), indexing="ij")
         return (iu * self.dx, (ju + 0.5) * self.dy), ((iv + 0.5) * self.dx, jv * self.dy)
 
     def forces(self, t: Any, u: Any, v: Any) -> tuple[Any, Any]:
-        """Convection in the form of divergences, and friction; walls by values beyond them."""
+        """Convection in divergence form, and friction; walls by values beyond them."""
         dx, dy = self.dx, self.dy
         lid = self.lid(t) if callable(self.lid) else self.lid
         u_wide = _between_walls(u, 0)                          # (nx + 1, ny)
@@ -269,7 +269,7 @@ class Cavity(_Flow):
         return (p[1:] - p[:-1]) / self.dx, (p[:, 1:] - p[:, :-1]) / self.dy
 
     def divergence(self, u: Any, v: Any) -> Any:
-        """Differences between opposite sides, of which those in walls let nothing through."""
+        """Differences between opposite sides; nothing flows through sides that are walls."""
         u_wide, v_wide = _between_walls(u, 0), _between_walls(v, 1)
         return (u_wide[1:] - u_wide[:-1]) / self.dx + (v_wide[:, 1:] - v_wide[:, :-1]) / self.dy
 
@@ -284,11 +284,11 @@ class Tube:
     Parameters
     ----------
     cells : int
-        Of the grid, at least 3.
+        Number of cells, at least 3.
     pressure : callable
         The equation of state ``p(density)``, for whole arrays.
     length : float
-        Of the tube.
+        Length of the tube.
 
     Examples
     --------
@@ -304,7 +304,7 @@ class Tube:
     length: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse grids that are no grids."""
+        """Refuse grids that are too small or have no size."""
         if self.cells < 3 or not self.length > 0.0:
             raise ValueError("a tube has at least 3 cells and a positive length")
 
@@ -315,7 +315,7 @@ class Tube:
 
     @property
     def x(self) -> np.ndarray:
-        """Places of the middles of the cells."""
+        """Centres of the cells."""
         return (np.arange(self.cells) + 0.5) * self.dx
 
     def split(self, y: Any) -> tuple[Any, Any, Any]:
@@ -329,17 +329,17 @@ class Tube:
         Parameters
         ----------
         density, velocity : callable
-            For whole arrays of x.
+            Functions of whole arrays of x.
         momentum : bool
-            For `conservative`, which has the momentum as an unknown in place of the velocity.
+            Set it for `conservative`, which has the momentum as an unknown instead of the velocity.
         """
         d, u = (np.broadcast_to(f(self.x), self.cells) for f in (density, velocity))
         return np.concatenate([d, d * u if momentum else u, self.pressure(d)])
 
     def smooth(self) -> Equations:
-        """Return LP1 (3.12) as it is printed, in a ring, by central differences.
+        """Return LP1 (3.12) as printed, on a ring, by central differences.
 
-        For smooth flows; where a wave breaks, `conservative` serves.
+        For smooth flows; use `conservative` where a wave breaks.
         """
         def slope(f: Any) -> Any:
             return (_next(f, 0) - _last(f, 0)) / (2 * self.dx)
@@ -356,20 +356,20 @@ class Tube:
     def conservative(self, speed: float) -> Equations:
         """Return conservation of mass and momentum between closed ends, with shocks.
 
-        The flux between two cells is the mean of theirs, less half their difference times the
-        `speed` of the fastest wave (Rusanov): of first order, and never too steep.
+        The flux between two cells is the mean of their fluxes, minus half the difference of their
+        values times the `speed` of the fastest wave (Rusanov): of first order, without overshoots.
 
         Parameters
         ----------
         speed : float
-            At least that of the fastest wave.
+            A speed that is at least that of the fastest wave.
         """
         def fun(t: float, y: Any, yp: Any) -> Any:
             (d, m, p), (dp, mp, _) = self.split(y), self.split(yp)
             force = m * m / d + p
             mass = 0.5 * (m[1:] + m[:-1]) - 0.5 * speed * (d[1:] - d[:-1])
             push = 0.5 * (force[1:] + force[:-1]) - 0.5 * speed * (m[1:] - m[:-1])
-            # in the ends nothing flows, and a mirror image pushes back
+            # nothing flows through the ends, where the pressure is that of a mirror image
             mass = np.concatenate([0.0 * d[:1], mass, 0.0 * d[:1]])
             push = np.concatenate([
                 force[:1] - speed * m[:1], push, force[-1:] + speed * m[-1:]
@@ -409,16 +409,16 @@ def _bend(f: Any, axis: int) -> Any:
 
 
 def _between_walls(f: Any, axis: int) -> Any:
-    """Put zeros at both ends: nothing flows through a wall."""
+    """Add zeros at both ends: nothing flows through a wall."""
     wall = 0.0 * (f[:1] if axis == 0 else f[:, :1])
     return np.concatenate([wall, f, wall], axis=axis)
 
 
 def _inner(v_wide: Any) -> Any:
-    """Return v at the corners between cells that are neighbours along x."""
+    """Return v at the corners between neighbouring cells along x."""
     return 0.5 * (v_wide[1:] + v_wide[:-1])
 
 
 def _inner_rows(u_wide: Any) -> Any:
-    """Return u at the corners between cells that are neighbours along y."""
+    """Return u at the corners between neighbouring cells along y."""
     return 0.5 * (u_wide[:, 1:] + u_wide[:, :-1])

@@ -1,4 +1,4 @@
-"""Circuits from text, in the manner of SPICE."""
+"""Circuits from text, in the style of SPICE."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORD = re.compile(r"[^\s,=()]+|=")
 
 
 def read_netlist(text: str) -> Circuit:
-    """Read a circuit: one element in a line, its name first, whose first letter says what it is.
+    """Read a circuit: one element per line; the first letter of its name is its type.
 
     ==== ========================================================================================
     R    ``R1 a b 1k``, resistor; C and L likewise, with ``1u``, ``10m`` and so on
@@ -30,13 +30,13 @@ def read_netlist(text: str) -> Circuit:
     Q    ``Q1 collector base emitter NPN IS=1e-16 BF=100 BR=1``, or PNP
     M    ``M1 drain gate source NMOS VTO=1 KP=2e-5 LAMBDA=0``, or PMOS, with a positive VTO as well
     E    ``E1 a b c d 10``, a voltage source of 10 times the voltage between c and d; G, a current
-    O    ``O1 out in+ in-``, an ideal operational amplifier; ``GAIN=1e5`` for another one
+    O    ``O1 out in+ in-``, an ideal operational amplifier; ``GAIN=1e5`` for a finite gain
     S    ``S1 a b c d VT=2.5 RON=1 ROFF=1e9``, closed while the voltage between c and d is above VT
     ==== ========================================================================================
 
-    Lines that begin with ``*`` or ``.`` are left out, and so is what follows a ``;``. A line that
-    begins with ``+`` goes on with the one before. Letters count as if they were small, but for the
-    names of nodes and elements. The node ``0`` is ground.
+    Lines that begin with ``*`` or ``.`` are ignored, and so is text after a ``;``. A line that
+    begins with ``+`` continues the one before. Upper and lower case are the same except in names of
+    nodes and elements. The node ``0`` is ground.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def read_netlist(text: str) -> Circuit:
         name, *words = WORD.findall(line)
         read = ELEMENTS.get(name[0].lower())
         if read is None:
-            raise ValueError(f"{line!r}: nothing is known that begins with {name[0]!r}")
+            raise ValueError(f"{line!r}: there is no element that begins with {name[0]!r}")
         try:
             read(circuit, name, words)
         except (IndexError, KeyError, TypeError, ValueError) as error:
@@ -71,7 +71,7 @@ def read_netlist(text: str) -> Circuit:
 
 
 def read_number(word: str) -> float:
-    """Read a number with a suffix of SPICE's.
+    """Read a number with a SPICE suffix.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def read_number(word: str) -> float:
     """
     found = NUMBER.match(word.lower())
     if found is None:
-        raise ValueError(f"{word!r} is no number")
+        raise ValueError(f"{word!r} is not a number")
     return float(Decimal(found[1]).scaleb(POWERS.get(found[2] or "", 0)))
 
 
@@ -103,10 +103,10 @@ def _settings(words: list[str], known: tuple[str, ...]) -> dict[str, float]:
     found = {}
     while words:
         if len(words) < 3 or words[1] != "=":
-            raise ValueError(f"NAME=value is expected, not {words[0]!r}")
+            raise ValueError(f"expected NAME=value, got {words[0]!r}")
         name = words[0].lower()
         if name not in known:
-            raise ValueError(f"{words[0]!r} is none of {', '.join(known).upper()}")
+            raise ValueError(f"{words[0]!r} is not one of {', '.join(known).upper()}")
         found[name] = read_number(words[2])
         words = words[3:]
     return found
@@ -120,21 +120,21 @@ def _wave(words: list[str]) -> Any:
     numbers = [read_number(word) for word in words[1:]]
     if kind == "pwl":
         if len(numbers) % 2:
-            raise ValueError("PWL needs pairs of a time and a value")
+            raise ValueError("PWL needs pairs of times and values")
         return Pwl(numbers[::2], numbers[1::2])
     least, most = {"dc": (1, 1), "sin": (3, 5), "pulse": (2, 7)}[kind]
     if not least <= len(numbers) <= most:
-        raise ValueError(f"{kind.upper()} has {least} to {most} numbers, got {len(numbers)}")
+        raise ValueError(f"{kind.upper()} takes {least} to {most} numbers, got {len(numbers)}")
     makers: dict[str, Callable[..., Any]] = {"dc": Dc, "sin": Sin, "pulse": Pulse}
     return makers[kind](*numbers)
 
 
 def _no_more(words: list[str]) -> None:
     if words:
-        raise ValueError(f"{' '.join(words)!r} is too much")
+        raise ValueError(f"unexpected {' '.join(words)!r} at the end")
 
 
-def _two_poles(method: str) -> Callable[[Circuit, str, list[str]], None]:
+def _two_terminal(method: str) -> Callable[[Circuit, str, list[str]], None]:
     def read(circuit: Circuit, name: str, words: list[str]) -> None:
         _no_more(words[3:])
         getattr(circuit, method)(name, words[0], words[1], read_number(words[2]))
@@ -198,7 +198,7 @@ def _switch(circuit: Circuit, name: str, words: list[str]) -> None:
 
 
 ELEMENTS: dict[str, Callable[[Circuit, str, list[str]], None]] = {
-    "r": _two_poles("resistor"), "c": _two_poles("capacitor"), "l": _two_poles("inductor"),
+    "r": _two_terminal("resistor"), "c": _two_terminal("capacitor"), "l": _two_terminal("inductor"),
     "v": _source("voltage"), "i": _source("current"), "d": _diode, "q": _bipolar, "m": _mosfet,
     "e": _controlled("controlled_voltage"), "g": _controlled("controlled_current"),
     "o": _opamp, "s": _switch,

@@ -1,4 +1,4 @@
-"""What sources do over time: constant, sine, pulses, straight lines between points."""
+"""Waveforms of sources: constant, sine, pulses, straight lines between points."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Dc:
 
 @dataclass(frozen=True)
 class Sin:
-    """A sine that begins after a delay, as SPICE has it; before, its value is `offset`.
+    """A sine that begins after a delay, as in SPICE; before that, its value is `offset`.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Pwl:
     values: Sequence[float]
 
     def __post_init__(self) -> None:
-        """Refuse points that are no function of time."""
+        """Refuse points that do not define a function of time."""
         if len(self.times) != len(self.values) or len(self.times) == 0:
             raise ValueError("Pwl needs as many values as times, and at least one")
         if any(b <= a for a, b in zip(self.times, self.times[1:], strict=False)):

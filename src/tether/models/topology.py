@@ -1,4 +1,4 @@
-"""The index of a circuit, told from its network: LP1, section 3.1, and the same for coils."""
+"""The index of a circuit, found from its network: LP1, section 3.1, and the same for coils."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Edge = tuple[str, str, str, str]               # name, its two nodes, kind
 
 @dataclass(frozen=True)
 class Topology:
-    """What the network says about the index.
+    """What the network shows about the index.
 
     Attributes
     ----------
     index : int or None
-        0, 1 or 2; None where the network contradicts itself or leaves something open.
+        0, 1 or 2; None if the network is contradictory or leaves something undetermined.
     loops : tuple of tuple of str
         Loops of capacitors and voltage sources that raise the index, by names of branches.
     cuts : tuple of tuple of str
-        Coils and current sources that are all that joins two parts of the circuit.
+        Coils and current sources that are the only connection of two parts of the circuit.
     impossible : str
-        Why there is no solution, or more than one; empty if all is well.
+        Why there is no solution, or more than one; empty if there is exactly one.
     is_certain : bool
-        False with elements that are controlled, of which the network does not tell everything.
+        False with controlled elements, whose effect the network does not show.
     """
 
     index: int | None
@@ -40,24 +40,24 @@ class Topology:
             return self.impossible
         words = [
             f"{_listed(loop)} form a loop of capacitors and voltage sources. Their voltages add up "
-            "to zero, so that one of them follows from the others, and its current from their "
+            "to zero, so one of them follows from the others, and its current from their "
             "derivatives." for loop in self.loops
         ]
         words += [
-            f"{_listed(cut)} are all that joins two parts of the circuit. Their currents add up to "
-            "zero, so that one of them follows from the others, and the voltage of a coil from "
-            "their derivatives." if len(cut) > 1 else
-            f"{cut[0]} is all that joins two parts of the circuit, so that no current can flow "
+            f"{_listed(cut)} are the only connections of two parts of the circuit. Their currents "
+            "add up to zero, so one of them follows from the others, and the voltage of a coil "
+            "from their derivatives." if len(cut) > 1 else
+            f"{cut[0]} is the only connection of two parts of the circuit, so no current can flow "
             "through it, and its voltage follows from a derivative." for cut in self.cuts
         ]
         if self.index == 0:
-            words = ["capacitors join every node to ground, and there is no voltage source, so "
-                     "that all equations are differential."]
+            words = ["capacitors connect every node to ground, and there is no voltage source, so "
+                     "all equations are differential."]
         elif not words:
             words = ["no loop of capacitors and voltage sources, no cut of coils and current "
                      "sources."]
         if not self.is_certain:
-            words.append("Controlled elements may change that: analyze() tells for certain.")
+            words.append("Controlled elements may change that: analyze() finds the actual index.")
         return f"Index {self.index}: " + " ".join(words)
 
 
@@ -69,24 +69,24 @@ def look_at(edges: Sequence[Edge], form: str = "nodal") -> Topology:
     if len(parts) > 1:
         lost = next(part for part in parts if "0" not in part)
         return Topology(None, impossible=(
-            f"Nothing joins {_listed(sorted(lost))} to ground: the voltages there are left open."
+            f"Nothing connects {_listed(sorted(lost))} to ground: their voltages are undetermined."
         ))
     kinds = {name: kind for name, _, _, kind in edges}
     sources = _loops([edge for edge in edges if edge[3] == "V"])
     if sources:
         return Topology(None, impossible=(
             f"{_listed(sources[0])} form a loop of voltage sources alone: their voltages "
-            "contradict each other, or leave the current in the loop open."
+            "contradict each other, or leave the current in the loop undetermined."
         ))
     starved = _cuts(edges, ("I",))
     if starved:
         return Topology(None, impossible=(
-            f"{_listed(starved[0])} are the only way into a part of the circuit: current sources "
-            "alone contradict each other, or leave a voltage open."
+            f"{_listed(starved[0])} are the only connections of a part of the circuit: current "
+            "sources alone contradict each other, or leave a voltage undetermined."
         ))
-    # voltage sources first: what closes a loop is then a capacitor
+    # voltage sources first, so that loops are closed by capacitors
     loops = _loops([edge for kind in "VC" for edge in edges if edge[3] == kind])
-    if form == "nodal":                        # voltages of capacitors are no unknowns there
+    if form == "nodal":                        # where voltages of capacitors are not unknowns
         loops = [loop for loop in loops if any(kinds[name] == "V" for name in loop)]
     cuts = _cuts(edges, ("L", "I"))
     index = 2 if loops or cuts else 1
@@ -101,7 +101,7 @@ def look_at(edges: Sequence[Edge], form: str = "nodal") -> Topology:
 
 
 def _parts(edges: Iterable[Edge]) -> list[set[str]]:
-    """Nodes that are joined to each other."""
+    """Return sets of nodes that are connected to each other."""
     parts: list[set[str]] = [{"0"}]
     for _, a, b, _ in edges:
         met = [part for part in parts if a in part or b in part]
@@ -111,7 +111,7 @@ def _parts(edges: Iterable[Edge]) -> list[set[str]]:
 
 
 def _loops(edges: Sequence[Edge]) -> list[tuple[str, ...]]:
-    """Loops that close one after the other, as the branches are added; names of their branches."""
+    """Loops that close as branches are added one after another; names of their branches."""
     tree: list[Edge] = []
     found = []
     for edge in edges:
@@ -124,7 +124,7 @@ def _loops(edges: Sequence[Edge]) -> list[tuple[str, ...]]:
 
 
 def _way(tree: Sequence[Edge], begin: str, end: str) -> tuple[str, ...] | None:
-    """Names of the branches that lead from a node to another; None if none do."""
+    """Names of the branches on the path from one node to another; None if there is none."""
     ways: dict[str, tuple[str, ...]] = {begin: ()}
     fresh = [begin]
     while fresh and end not in ways:
@@ -138,7 +138,7 @@ def _way(tree: Sequence[Edge], begin: str, end: str) -> tuple[str, ...] | None:
 
 
 def _cuts(edges: Sequence[Edge], kinds: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Branches of some kinds that are all that joins a part of the circuit to the rest of it."""
+    """Branches of some kinds that are the only connections of a part of the circuit."""
     nodes = {node for edge in edges for node in edge[1:3]}
     others = [edge for edge in edges if edge[3] not in kinds]
     parts = _parts([*others, *[("", node, node, "") for node in nodes]])
