@@ -336,7 +336,7 @@ def hessian_product(
     loss, fun, t_span, y0, yp0, wrt
         As in `gradient`; the parameters must be in `args` or `y0`.
     direction : array_like, shape (parameters,)
-        The vector. The points lie along it, a thousandth and two of the parameters' sizes away.
+        The vector. The points lie along it, 3e-5 and 6e-5 of the parameters' sizes to either side.
     args, **options
         Further arguments of `solve_dae`.
 

@@ -60,7 +60,7 @@ class Bdf:
     t_old : float or None
         The time before the last step.
     order, step_size : int, float
-        Of the last step.
+        Order and size of the last step.
     status : Status
         RUNNING, REACHED_END or a failure.
     start : Start
@@ -143,7 +143,7 @@ class Bdf:
         Returns
         -------
         generator
-            Of `Request`; it returns the `Status`, which is also that of the last request.
+            It yields `Request`, and returns the `Status`, which is also that of the last request.
 
         Examples
         --------
@@ -210,7 +210,7 @@ class Bdf:
 
     @property
     def t_bound(self) -> float:
-        """Where the run ends; setting it to a later time lets the run continue to there."""
+        """Where the run ends; it may be changed during the run, which then continues to there."""
         return self._integration.t_bound
 
     @t_bound.setter

@@ -154,7 +154,7 @@ class Worker:
         _write_down(found, i, chunk, self.task)
 
     def _was_moved(self, found: DaeResult, y0: np.ndarray) -> bool:
-        """Whether starting values that count were changed by more than their tolerance."""
+        """Whether starting values that are not determined were moved beyond their tolerance."""
         start = found.start
         if not (start.success and start.moved):
             return False

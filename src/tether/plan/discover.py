@@ -13,8 +13,8 @@ from tether.problem.sparsity import Sparsity, sparsity_of
 
 __all__ = ["ASIDE", "find_entries", "find_pattern", "groups_of", "see_sparsity"]
 
-# How often the unknowns are divided into parts at random: few entries that are not there remain
-# possible after so many divisions.
+# How often the unknowns are divided into parts at random: after so many divisions, only few wrong
+# entries remain possible.
 DIVISIONS = 3
 # In equations with more unknowns than this, possible entries are not checked.
 LONG_ROW = 200

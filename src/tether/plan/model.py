@@ -161,7 +161,7 @@ class Model:
 
     @property
     def multipliers(self) -> np.ndarray | None:
-        """Mark the unknowns that reduced equations determine by 1; None if not reduced."""
+        """Mark by 1 the unknowns that reduced equations determine; None if not reduced."""
         if self.row_reduction is not None:
             return self.row_reduction.multipliers.astype(np.intc)
         return None if self.reduced is None else self.reduced.determined
@@ -233,7 +233,7 @@ class Model:
         return self.sides
 
     def sides_after(self, old: Given, new: Point, tolerance: Tolerance) -> Sides:
-        """On which sides a point lies after a move that may have crossed surfaces clearly."""
+        """On which sides a point lies after a move; only surfaces clearly crossed are changed."""
         return self.sides
 
     def band(self, surface: int, point: Point, tolerance: Tolerance) -> float:
@@ -469,7 +469,7 @@ class TracedModel(Model):
         return () if self.modes is None else self.modes.sides(t, y, yp, self.inputs)
 
     def sides_after(self, old: Given, new: Point, tolerance: Tolerance) -> Sides:
-        """On which sides a point lies after a move that may have crossed surfaces clearly."""
+        """On which sides a point lies after a move; only surfaces clearly crossed are changed."""
         if self.modes is None:
             return ()
         t, y, yp = old

@@ -25,9 +25,9 @@ class Constraint:
         (`scipy.LowLevelCallable`, Numba cfunc, ctypes pointer) with the arguments
         ``(double t, double *y, double *values)`` and optionally ``void *user_data``.
     jac : callable, optional
-        ``jac(t, y, *args)`` returns the matrix of derivatives, one row per value, as an array or
-        in any sparse format of SciPy; for a C
-        function another C function of the same signature that fills it row by row.
+        ``jac(t, y, *args)`` returns the matrix of derivatives, one row per value, as an array or in
+        any sparse format of SciPy. For a C function it is another C function of the same signature,
+        which fills the matrix row by row.
     size : int, optional
         Number of values; needed for a C function.
 

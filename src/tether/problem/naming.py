@@ -141,8 +141,8 @@ _OWN_FILES += tuple(
 def place_of_value(fun: Any, row: int | None = None) -> str:
     """File and line where a value of a function is written; empty if that is not known.
 
-    With `row` the line of one of several values, where they are returned as a list or set in
-    ``out``; where that cannot be told, the line at which the function begins.
+    With `row` it is the line of one of several values, if they are returned as a list or set in
+    ``out``; if that is not known, the line at which the function begins.
     """
     code = code_of(fun)
     if code is None or code.co_filename.startswith(_OWN_FILES):

@@ -102,7 +102,8 @@ class Options:
         Integrate a traced system of index 2 or more at index 1, on all of its constraints; as it
         is written; or reduced to index 2.
     trace : {"auto", "never", "always"}
-        Run `fun` as a program if it can be traced; never do; or refuse it if it cannot be traced.
+        Run `fun` as a program if it can be traced; always call it; or refuse it if it cannot be
+        traced.
     backend : {"auto", "machine", "c"}
         What runs the program: the core's machine; C code (or the machine, if there is no compiler);
         or C code where it exists already or is worth compiling. ``sol.how`` says which it was.

@@ -484,7 +484,7 @@ def _hint_at_args(signature: inspect.Signature, count: int) -> str:
 
 
 def refuse_swapped(name: str, parameters: Sequence[str]) -> None:
-    """Refuse a function of (t, yp, y): its parameters say that it takes them the wrong way round.
+    """Refuse a function whose parameters are named (t, yp, y), in the wrong order.
 
     Examples
     --------

@@ -92,9 +92,9 @@ class Integrands:
     functions : list of callable
         All of them as functions of (t, y, yp, *args).
     ends : list of int
-        Where the values of each end in the vector of all.
+        Where the values of each function end in the vector of all values.
     names : list of str
-        What messages call the integrals.
+        Names of the integrals in messages.
     take_slopes : bool
         Whether any of them reads y'.
     at_start : ndarray
@@ -179,7 +179,7 @@ class WithQuadratures(Problem):
         if written.sparsity is not None:
             self.sparsity = _sparsity(written.sparsity, n, integrands)
         if integrands.take_slopes:
-            return                             # the y' in the integrands adds unknown F_y'
+            return                             # their F_y' is not constant, and not in `terms`
         if written.fyp is not None:
             self.fyp = _diagonal(written.fyp, m)
         if (terms := written.terms) is not None:

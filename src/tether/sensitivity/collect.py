@@ -154,7 +154,7 @@ class Derivatives(Tape):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What to check about the derivatives."""
+        """Doubts about the derivatives, in words."""
         look = self._resolution
         if look.wanted_step is not None:
             return (
@@ -278,7 +278,7 @@ def outputs_at(sweep: Sweep, times: np.ndarray) -> list[Output]:
 
 
 class RowOutputs(Sequence[Output]):
-    """How the rows of a record depend on the points of the legs, found when it is asked for.
+    """How the rows of a record depend on the points of the legs, found on demand.
 
     Where the state was changed several times at one time, values in between are left out.
 

@@ -27,7 +27,7 @@ DIED_AWAY = 1e-3
 UNRESOLVED_TIME = 0.1
 # Shorter steps aim at this share of the allowed error ...
 TARGET_ERROR = 0.3
-# ... but no step is shortened by more than to this share of itself when the run is repeated.
+# ... but a step is not shortened to less than this share of itself when the run is repeated.
 MIN_STEP_RATIO = 0.03
 # Steps are not limited to less than this share of the time of the run.
 MIN_STEP = 5e-5
@@ -147,8 +147,8 @@ class Resolution:
 def is_at_rest(paths: Sequence[Path], rtol: np.ndarray, atol: np.ndarray) -> bool:
     """Whether the errors of the solution say little about how long steps may be.
 
-    They do where it hardly changes, or changes just as its polynomials do, for a good part of the
-    time; otherwise its steps are short enough for the tangents, too.
+    That is so where it hardly changes, or changes just as its polynomials do, for a good part of
+    the time; otherwise its steps are short enough for the tangents, too.
     """
     resting, total = 0.0, 0.0
     for path in paths:
