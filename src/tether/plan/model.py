@@ -181,10 +181,10 @@ class Model:
 
     @property
     def concealed_index(self) -> int | None:
-        """The index, if it is above 1 and the equations, not reduced, look as if it were another.
+        """The index of equations that are not reduced, if it is above 1 and not the local index.
 
-        Their derivative array shows it. What is done for index 2 and 3 as written relies on the
-        local index, and would be done for the wrong unknowns or not at all.
+        Only their derivative array shows it. The treatment of index 2 and 3 as written relies on
+        the local index, and would be applied to the wrong unknowns or not at all.
         """
         found = None if self.plan is None else self.plan.analysis
         if self.is_reduced or found is None or found.ranks is None or found.index is None:
@@ -257,7 +257,7 @@ class Model:
         )
 
     def has_freedom_of(self, other: Model) -> bool:
-        """Whether it is reduced from the same index, with as many free values, as another."""
+        """Whether another model is reduced from the same index and has as many free values."""
         if self.reduced is None or other.reduced is None:
             return False
         assert self.plan is not None
