@@ -277,7 +277,7 @@ def solve_dae(
         try:
             status = run(settings, watched)
             while status == Status.TRACE_DIFFERS and drivers[-1].can_be_repeated:
-                status = run(_as_called(settings, drivers), check_events(events, problem.args))
+                status = run(_rerun_settings(settings, drivers), check_events(events, problem.args))
         except (KeyboardInterrupt, Exception) as error:
             found = _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
             with suppress(Exception):          # a user's exception may not allow attributes
@@ -299,7 +299,7 @@ def solve_dae(
     return replace(result, sensitivities=found, warnings=result.warnings + tape.doubts)
 
 
-def _as_called(settings: Options, drivers: list[Driver]) -> Options:
+def _rerun_settings(settings: Options, drivers: list[Driver]) -> Options:
     """Return the settings for another run, after one in which a trace proved wrong.
 
     A function whose trace gave wrong values is known by now, and will be called.

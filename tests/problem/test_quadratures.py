@@ -411,5 +411,5 @@ def test_gradients_of_integrals():
     with pytest.raises(ValueError, match=r"quadratures_bar must have the shape of sol.quadratures"):
         pullback(nothing, np.zeros((1, 2)))
     _, pullback = vjp(decay, (0, 1), [1.0], args=(1.0,), t_eval=[1.0])
-    with pytest.raises(ValueError, match="there are no integrals: pass quadratures="):
+    with pytest.raises(ValueError, match="quadratures_bar needs integrals: pass quadratures="):
         pullback([[1.0]], [[1.0]])

@@ -141,7 +141,7 @@ def solve_ensemble(
         task, members, found, shares, kept, name=name, interrupted=trouble,
         seconds=time.perf_counter() - began, not_stored="" if place is None else place.trouble,
     )
-    _tell(task, result, found)
+    _warn_or_raise(task, result, found)
     return result
 
 
@@ -195,7 +195,7 @@ def _solve_all(
             shown.close()
 
 
-def _tell(task: Task, result: EnsembleResult, found: Collected) -> None:
+def _warn_or_raise(task: Task, result: EnsembleResult, found: Collected) -> None:
     """Warn once for all members; if all of them raised an exception, raise the first."""
     errors = [note.error for note in found.notes.values() if note.error is not None]
     if errors and len(errors) == len(result):

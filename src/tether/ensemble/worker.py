@@ -151,7 +151,7 @@ class Worker:
             chunk.notes[i] = Note(message, error=error.with_traceback(None))
             return
         chunk.moved[i] = self._was_moved(found, members.y0_of(i))
-        _write_down(found, i, chunk, self.task)
+        _store_result(found, i, chunk, self.task)
 
     def _was_moved(self, found: DaeResult, y0: np.ndarray) -> bool:
         """Whether starting values that are not determined were moved beyond their tolerance."""
@@ -165,7 +165,7 @@ class Worker:
         return bool(np.any(change & ~self._determined))
 
 
-def _write_down(found: DaeResult, i: int, chunk: Chunk, task: Task) -> None:
+def _store_result(found: DaeResult, i: int, chunk: Chunk, task: Task) -> None:
     """Write the result of one member's own run into the arrays of its chunk."""
     chunk.status[i] = found.status
     chunk.counts[i] = [getattr(found.stats, name) for name in core.COUNTS]

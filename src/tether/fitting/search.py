@@ -230,10 +230,10 @@ class _Walk:
         p = self._whole(x)
         trial = self.search.at(p)
         if not trial.failure and self.search.settings["loss"] == "linear":
-            self._look_at(p, trial)
+            self._check_convergence(p, trial)
         return trial.residuals
 
-    def _look_at(self, p: np.ndarray, trial: Trial) -> None:
+    def _check_convergence(self, p: np.ndarray, trial: Trial) -> None:
         """End the search if the next step would be small compared with the standard errors."""
         loss = self.search.loss_of(trial.residuals)
         step = next_step(trial.residuals, trial.jacobian[:, self.free])

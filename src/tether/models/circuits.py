@@ -10,7 +10,7 @@ import numpy as np
 
 from tether.models.equations import Equations
 from tether.models.sources import Dc
-from tether.models.topology import Topology, look_at
+from tether.models.topology import Topology, analyze_network
 
 __all__ = ["Branch", "Circuit"]
 
@@ -305,7 +305,7 @@ class Circuit:
             voltages are unknowns.
         """
         self._check()
-        return look_at([(b.name, b.plus, b.minus, b.kind) for b in self.branches], form)
+        return analyze_network([(b.name, b.plus, b.minus, b.kind) for b in self.branches], form)
 
     # --- checks ---------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Topology", "look_at"]
+__all__ = ["Topology", "analyze_network"]
 
 Edge = tuple[str, str, str, str]               # name, its two nodes, kind
 
@@ -61,7 +61,7 @@ class Topology:
         return f"Index {self.index}: " + " ".join(words)
 
 
-def look_at(edges: Sequence[Edge], form: str = "nodal") -> Topology:
+def analyze_network(edges: Sequence[Edge], form: str = "nodal") -> Topology:
     """Find loops and cuts; `form` is "nodal" or "tableau"."""
     if form not in ("nodal", "tableau"):
         raise ValueError(f"form must be 'nodal' or 'tableau', got {form!r}")
@@ -115,26 +115,26 @@ def _loops(edges: Sequence[Edge]) -> list[tuple[str, ...]]:
     tree: list[Edge] = []
     found = []
     for edge in edges:
-        way = _way(tree, edge[1], edge[2])
-        if way is None:
+        path = _path(tree, edge[1], edge[2])
+        if path is None:
             tree.append(edge)
         else:
-            found.append((*way, edge[0]))
+            found.append((*path, edge[0]))
     return found
 
 
-def _way(tree: Sequence[Edge], begin: str, end: str) -> tuple[str, ...] | None:
+def _path(tree: Sequence[Edge], begin: str, end: str) -> tuple[str, ...] | None:
     """Names of the branches on the path from one node to another; None if there is none."""
-    ways: dict[str, tuple[str, ...]] = {begin: ()}
+    paths: dict[str, tuple[str, ...]] = {begin: ()}
     fresh = [begin]
-    while fresh and end not in ways:
+    while fresh and end not in paths:
         node = fresh.pop()
         for name, a, b, _ in tree:
             for here, there in ((a, b), (b, a)):
-                if here == node and there not in ways:
-                    ways[there] = (*ways[node], name)
+                if here == node and there not in paths:
+                    paths[there] = (*paths[node], name)
                     fresh.append(there)
-    return ways.get(end)
+    return paths.get(end)
 
 
 def _cuts(edges: Sequence[Edge], kinds: tuple[str, ...]) -> list[tuple[str, ...]]:

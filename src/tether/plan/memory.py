@@ -83,15 +83,15 @@ def new_matrix(model: Model, solver: Any, preconditioner: Any = None) -> Matrix:
         from tether._core.krylov import Krylov  # late, to save time
 
         return Sparse(places_of(model), partial(Krylov, user=preconditioner), True)
-    if solver in WAYS:
-        return in_way(solver, places_of(model))
+    if solver in FACTORS:
+        return sparse_with(solver, places_of(model))
     # finding the pattern may call the user's function, so it is only asked for where it matters
     if solver == "auto" and n >= SPARSE_FROM and model.pattern is not None:
         from tether.plan.cost import cheapest_way  # late, to save time
 
         way = cheapest_way(model.pattern)
         if way != "dense":
-            return in_way(way, model.pattern)
+            return sparse_with(way, model.pattern)
     if n <= OWN_LU_UP_TO:
         return Dense(n)
     from tether._core.lapack import Lapack  # late, to save time
@@ -135,9 +135,9 @@ def band_factors(pattern: Pattern) -> Factors:
 
 
 # Factors of sparse matrices by name; None stands for the default ones of `Sparse`.
-WAYS: dict[str, Callable[[Pattern], Factors] | None] = {"sparse": None, "band": band_factors}
+FACTORS: dict[str, Callable[[Pattern], Factors] | None] = {"sparse": None, "band": band_factors}
 
 
-def in_way(way: str, pattern: Pattern) -> Sparse:
+def sparse_with(factors: str, pattern: Pattern) -> Sparse:
     """Make a sparse matrix with factors of the kind named."""
-    return Sparse(pattern, WAYS[way])
+    return Sparse(pattern, FACTORS[factors])

@@ -55,23 +55,23 @@ def backwards(sweep: Sweep, seeds: Sequence[Seed], gradient: np.ndarray) -> np.n
             part = sweep.slopes(path, first, last)
             whole = np.zeros((PAST + last - first, lines, path.linear.n))
             whole[-PAST:] += bar
-            _sow(waiting[number], whole, first, last)
+            _add_seeds(waiting[number], whole, first, last)
             pull = np.zeros((last - first, lines, path.linear.m))
             sweep.engine(path).backwards(part, path.c[first:last], whole, PAST, gradient, pull)
             if count:
                 of_references += pull[:, :, -count:].sum(axis=0)
             bar = whole[:PAST].copy()
-        _sow(waiting[number], bar, -1, 0)
+        _add_seeds(waiting[number], bar, -1, 0)
         if sweep.takes_new_references(number):
             gy, gp = sweep.reference_rows(path)
             bar[-1] += of_references @ gy
             gradient += of_references @ gp.T
             of_references = np.zeros((lines, 0))
-        of_time = _leave(sweep, number, path, bar, of_time, waiting, gradient)
+        of_time = _through_start(sweep, number, path, bar, of_time, waiting, gradient)
     return gradient
 
 
-def _sow(waiting: list[Seed], whole: np.ndarray, first: int, last: int) -> None:
+def _add_seeds(waiting: list[Seed], whole: np.ndarray, first: int, last: int) -> None:
     """Add the seeds of rows after `first`, up to `last`, which is the last row of `whole`."""
     while waiting and waiting[-1].row > first:
         seed = waiting.pop()
@@ -80,7 +80,7 @@ def _sow(waiting: list[Seed], whole: np.ndarray, first: int, last: int) -> None:
             row[:, : seed.weights.shape[1]] += share * seed.weights
 
 
-def _leave(
+def _through_start(
     sweep: Sweep, number: int, path: Path, bar: np.ndarray, of_time: np.ndarray,
     waiting: list[list[Seed]], gradient: np.ndarray,
 ) -> np.ndarray:

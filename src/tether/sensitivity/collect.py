@@ -110,12 +110,12 @@ class Derivatives(Tape):
         look = self._resolution
         look.begin()
         if look.limited or is_at_rest(sweep.paths, look.rtol, look.atol):
-            self._look_along(sweep)            # before both forward and backward sweeps
+            self._check_along(sweep)            # before both forward and backward sweeps
         if self.later is None:
             return collect(sweep, dense_output, look if look.tested else None)
         self.later.sweep = sweep
         if look.tested:
-            self._look_along(sweep, tested=True)
+            self._check_along(sweep, tested=True)
         return None
 
     def _nothing(self) -> Sensitivities | None:
@@ -128,7 +128,7 @@ class Derivatives(Tape):
         shape = len(self.parameters), self.run.n, len(t)
         return Sensitivities(self.parameters.names, np.full(shape, np.nan), None, None, None)
 
-    def _look_along(self, sweep: Sweep, tested: bool = False) -> None:
+    def _check_along(self, sweep: Sweep, tested: bool = False) -> None:
         """Check the steps for one tangent, along a direction to which all parameters contribute."""
         count = len(self.parameters)
         direction = self._resolution.sizes * np.where(np.arange(count) % 2, -1.0, 1.0)
