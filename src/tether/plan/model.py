@@ -183,11 +183,14 @@ class Model:
     def concealed_index(self) -> int | None:
         """The index of equations that are not reduced, if it is above 1 and not the local index.
 
-        Only their derivative array shows it. The treatment of index 2 and 3 as written relies on
-        the local index, and would be applied to the wrong unknowns or not at all.
+        Only their derivative array shows it, at points that satisfy it; elsewhere its ranks prove
+        nothing. The treatment of index 2 and 3 as written relies on the local index, and would be
+        applied to the wrong unknowns or not at all.
         """
         found = None if self.plan is None else self.plan.analysis
         if self.is_reduced or found is None or found.ranks is None or found.index is None:
+            return None
+        if not found.ranks.consistent:
             return None
         return found.index if found.index > 1 and found.index != found.local_index else None
 
