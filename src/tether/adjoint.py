@@ -12,14 +12,15 @@ from numpy.typing import ArrayLike
 
 from tether.problem.problem import Problem, as_problem
 from tether.result.solution import DaeResult
-from tether.sensitivity.backward import Seed, backwards
-from tether.sensitivity.collect import RowOutputs, occurrences, outputs_at
+from tether.sensitivity.backward import Seeds, backwards
+from tether.sensitivity.collect import occurrences
 from tether.sensitivity.differences import central
 from tether.sensitivity.forward import forwards
 from tether.sensitivity.later import Later
 from tether.sensitivity.loss import LossSlopes, slopes_of_loss
+from tether.sensitivity.outputs import Outputs, RowOutputs, outputs_at
 from tether.sensitivity.parameters import find_parameters
-from tether.sensitivity.sweep import Along, Output, Sweep
+from tether.sensitivity.sweep import Along, Sweep
 from tether.solve import solve_dae
 
 __all__ = ["Gradient", "Pullback", "gradient", "hessian_product", "vjp"]
@@ -88,7 +89,7 @@ class Pullback:
         return self._taped
 
     @cached_property
-    def _outputs(self) -> Sequence[Output]:
+    def _outputs(self) -> Outputs | RowOutputs:
         sweep = self._sweep
         if sweep.record.t_eval is None:
             return RowOutputs(sweep)
@@ -120,7 +121,7 @@ class Pullback:
             lines = np.concatenate([given, more], axis=-2)
         lines = lines.reshape(-1, *lines.shape[-2:])
         found = np.zeros((len(lines), len(self.names)))
-        backwards(self._sweep, self._seeds(lines), found)
+        backwards(self._sweep, [self._seeds(lines)], found)
         return found[0] if given.ndim == 2 else found
 
     def push(self, direction: ArrayLike) -> np.ndarray:
@@ -138,8 +139,9 @@ class Pullback:
             parameters there are.
         """
         along = _direction(direction, len(self.names))
-        found = forwards(Along(self._sweep, along), list(self._outputs))
-        return found[:, 0, : len(self._sol.y)].T
+        every = self._outputs[np.arange(len(self._outputs))]
+        found = forwards(Along(self._sweep, along), every)
+        return found[:, : len(self._sol.y), 0].T
 
     def gauss_newton(self, direction: ArrayLike, weights: ArrayLike = 1.0) -> np.ndarray:
         """Return J^T W J v, with J = d sol.y / d parameters, the vector v and weights W.
@@ -157,25 +159,23 @@ class Pullback:
         change = self.push(direction)
         return self(np.broadcast_to(np.asarray(weights, float), change.shape) * change)
 
-    def _seeds(self, weights: np.ndarray) -> list[Seed]:
-        seeds = []
-        for k in np.flatnonzero(weights.any(axis=(0, 1))).tolist():
-            output = self._outputs[k]
-            seeds.append(Seed(output.leg, output.row, output.shares, weights[:, :, k]))
-        return seeds
+    def _seeds(self, weights: np.ndarray) -> Seeds:
+        chosen = np.flatnonzero(weights.any(axis=(0, 1)))
+        own = np.ascontiguousarray(weights[:, :, chosen].transpose(2, 0, 1))
+        return Seeds(self._outputs[chosen], own)
 
     def of_loss(self, slopes: LossSlopes) -> np.ndarray:
         """Return the gradient of a loss from its derivatives with respect to what it uses."""
         sweep, found = self._sweep, np.zeros((1, len(self.names)))
-        seeds = self._seeds(slopes.by_y[None])
+        seeds = [self._seeds(slopes.by_y[None])]
         for event, by_t, by_y in zip(
             sweep.events, slopes.by_t_events, slopes.by_y_events, strict=True
         ):
             if not (by_t.any() or by_y.any()):
                 continue
             for k, occurrence in enumerate(occurrences(sweep, event)):
-                output, moment, crossing = occurrence.output, occurrence.moment, occurrence.crossing
-                seeds.append(Seed(output.leg, output.row, output.shares, by_y[k][None]))
+                moment, crossing = occurrence.moment, occurrence.crossing
+                seeds.append(Seeds(occurrence.output, by_y[k][None, None]))
                 if moment is None:
                     continue
                 if crossing is None:
@@ -185,8 +185,8 @@ class Pullback:
                     )
                 bar = by_t[k] + by_y[k] @ occurrence.slope[: by_y.shape[1]]
                 found[0] += bar * crossing.by_parameters
-                of_state = bar * crossing.by_values[None]
-                seeds.append(Seed(occurrence.leg, moment.row, moment.shares, of_state))
+                there = Outputs.one(occurrence.leg, moment.row, moment.shares)
+                seeds.append(Seeds(there, bar * crossing.by_values[None, None]))
         return backwards(sweep, seeds, found)[0]
 
 

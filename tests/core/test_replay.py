@@ -76,6 +76,51 @@ def test_shares_reproduce_polynomials():
         assert np.array_equal(shares, np.eye(degree + 1)[0])
 
 
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_values_are_located_in_the_steps_of_a_leg(way):
+    t = np.cumsum(np.random.default_rng(2).uniform(0.1, 1.0, 12))
+    order = np.array([1, 2, 1, 3], np.intc)    # of steps from t[7] on
+    inside = 0.5 * (t[9] + t[10]), t[10], t[11], 0.9 * t[11] + 0.1 * t[10]
+    at = np.array([t[7], *inside, t[7] - 1e-9])
+    row, shares = np.empty(6, np.intc), np.empty((6, 7))
+    replay.locate(way * t, 7, order, way * at, row, shares)
+    assert row.tolist() == [0, 3, 3, 4, 4, 0]
+    for k, degree in enumerate((0, 1, 0, 0, 3, 0)):
+        expected = np.zeros(7)
+        replay.shares(t, 7 + row[k], degree, at[k], expected[: degree + 1])
+        assert np.allclose(shares[k], expected, rtol=1e-13)
+        assert np.count_nonzero(shares[k]) == degree + 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_matrices_are_inverted_in_any_units(n):
+    rng = np.random.default_rng(n)
+    matrix, units = rng.standard_normal((n, n)), 10.0 ** rng.uniform(-9, 9, (2, n))
+    found = np.empty((n, n))
+    condition = replay.invert(matrix * units[0][:, None] * units[1], found)
+    exact = np.linalg.inv(matrix)
+    assert np.allclose(found * units[1][:, None] * units[0], exact, rtol=1e-9, atol=1e-9)
+    assert condition < 1e4 * n
+    matrix[-1] = matrix[0] if n > 1 else 0.0
+    assert not replay.invert(matrix, found) < 1e12
+
+
+def test_scattering_is_the_transposed_of_gathering():
+    rng = np.random.default_rng(3)
+    points, shares = rng.standard_normal((12, 3, 2)), rng.standard_normal((5, 7))
+    shares[1, 2:], shares[4, 1] = 0.0, 0.0
+    rows, numbers = np.array([6, 7, 11, 9, 6], np.intc), np.array([3, 0, 5, 2, 1], np.intc)
+    gathered = np.zeros((6, 4, 2))             # of which another leg has more unknowns
+    replay.gather(points, rows, shares, numbers, gathered)
+    expected = np.zeros_like(gathered)
+    for row, share, number in zip(rows, shares, numbers, strict=True):
+        expected[number, :3] = np.tensordot(share, points[row - 6 : row + 1][::-1], 1)
+    assert np.allclose(gathered, expected, rtol=1e-13, atol=0.0)
+    weights, scattered = rng.standard_normal((5, 3, 2)), np.zeros_like(points)
+    replay.scatter(weights, rows, shares, scattered)
+    assert np.isclose((weights * gathered[numbers, :3]).sum(), (scattered * points).sum())
+
+
 # --- steps --------------------------------------------------------------------------------------
 
 

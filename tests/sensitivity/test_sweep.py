@@ -120,5 +120,5 @@ def test_a_gradient_is_added_to_what_there_is():
     _, pullback = vjp(fun, t_span, y0, wrt="all", t_eval=[4.0], **options, **FINE)
     weights = np.ones((1, 2, 1))
     start = np.arange(6.0)[None]
-    found = backwards(pullback._sweep, pullback._seeds(weights), start.copy())
+    found = backwards(pullback._sweep, [pullback._seeds(weights)], start.copy())
     assert np.allclose(found - start, pullback(weights), rtol=1e-10, atol=1e-12)

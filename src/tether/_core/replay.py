@@ -107,14 +107,97 @@ def shares(t, row, degree, at, out):
     points: cython.int = degree + 1
     end: cython.double = at
     j: cython.int
-    other: cython.int
-    value: cython.double
     for j in range(points):
-        value = 1.0
-        for other in range(points):
-            if other != j:
-                value *= (end - times[place - other]) / (times[place - j] - times[place - other])
-        share[j] = value
+        share[j] = share_of(times, place, j, points, end)
+
+
+def locate(t, first, order, at, row, share):
+    """Find the steps in which times lie, and how the values there depend on points.
+
+    `t` has the times of the points, with the begin of the leg at `first`. Row i of `share` gets the
+    shares of the points from row[i] on backwards, counted from the begin, in the value at at[i]:
+    of the polynomial over the step, or of the begin itself up to there.
+    """
+    times: cython.double[::1] = t
+    orders: cython.int[::1] = order
+    wanted: cython.double[::1] = at
+    rows: cython.int[::1] = row
+    shares_of: cython.double[:, ::1] = share
+    begin: cython.Py_ssize_t = first
+    steps: cython.Py_ssize_t = orders.shape[0]
+    way: cython.double = 1.0 if times[begin + steps] >= times[begin] else -1.0
+    i: cython.Py_ssize_t
+    low: cython.Py_ssize_t
+    high: cython.Py_ssize_t
+    middle: cython.Py_ssize_t
+    j: cython.int
+    points: cython.int
+    for i in range(wanted.shape[0]):
+        low = 0                                # the end of the step is the first that is not before
+        high = steps
+        while low < high:
+            middle = (low + high) // 2
+            if way * times[begin + middle] < way * wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        points = orders[low - 1] + 1 if low > 0 and times[begin + low] != wanted[i] else 1
+        rows[i] = low
+        for j in range(shares_of.shape[1]):
+            shares_of[i, j] = share_of(times, begin + low, j, points, wanted[i])
+
+
+def share_of(times, last, j, points, at):
+    """Share of a point in the value of the polynomial through points from `last` on backwards."""
+    other: cython.int
+    value: cython.double = 1.0
+    if j >= points:
+        return 0.0
+    for other in range(points):
+        if other != j:
+            value *= (at - times[last - other]) / (times[last - j] - times[last - other])
+    return value
+
+
+def gather(s, row, share, number, out):
+    """Add to out[number[i]] the rows of `s` from row[i] on backwards, times their shares."""
+    points: cython.double[:, :, ::1] = s
+    rows: cython.int[::1] = row
+    shares: cython.double[:, ::1] = share
+    numbers: cython.int[::1] = number
+    sums: cython.double[:, :, ::1] = out
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    j: cython.int
+    x: cython.double
+    for i in range(shares.shape[0]):
+        for j in range(shares.shape[1]):
+            x = shares[i, j]
+            if x != 0.0:
+                for k in range(points.shape[1]):
+                    for p in range(points.shape[2]):
+                        sums[numbers[i], k, p] += x * points[rows[i] - j, k, p]
+
+
+def scatter(weights, row, share, out):
+    """Add weights[i] times its shares to the rows of `out` from row[i] on backwards."""
+    given: cython.double[:, :, ::1] = weights
+    rows: cython.int[::1] = row
+    shares: cython.double[:, ::1] = share
+    total: cython.double[:, :, ::1] = out
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    line: cython.Py_ssize_t
+    j: cython.int
+    x: cython.double
+    for i in range(shares.shape[0]):
+        for j in range(shares.shape[1]):
+            x = shares[i, j]
+            if x != 0.0:
+                for line in range(given.shape[1]):
+                    for k in range(given.shape[2]):
+                        total[rows[i] - j, line, k] += x * given[i, line, k]
 
 
 def factor(a, pivot, n):
@@ -174,6 +257,52 @@ def solve(a, pivot, n, b, lines):
         x = a[k * n + k]
         for p in range(lines):
             b[k * lines + p] *= x
+
+
+def invert(matrix, found):
+    """Fill `found` with the inverse of a matrix in any units.
+
+    Returns its condition in the norm of sums, with rows and columns of size 1, which is not finite
+    where it is singular.
+    """
+    given: cython.double[:, ::1] = matrix
+    result: cython.double[:, ::1] = found
+    n: cython.int = given.shape[0]
+    owned = np.zeros((2, n * n + 1)), np.zeros((2, n + 1)), np.zeros(n + 1, np.intc)
+    row: cython.p_double = address(owned[1][0])
+    column: cython.p_double = address(owned[1][1])
+    a: cython.p_double = address(owned[0][0])
+    b: cython.p_double = address(owned[0][1])
+    pivot: cython.p_int = integer_address(owned[2])
+    i: cython.int
+    j: cython.int
+    x: cython.double
+    size: cython.double = 0.0
+    inverse_size: cython.double = 0.0
+    for i in range(n):
+        for j in range(n):
+            row[i] = max(row[i], fabs(given[i, j]))
+    for i in range(n):
+        for j in range(n):
+            a[i * n + j] = given[i, j] / row[i]
+            column[j] = max(column[j], fabs(a[i * n + j]))
+        b[i * n + i] = 1.0
+    for j in range(n):
+        x = 0.0
+        for i in range(n):
+            a[i * n + j] /= column[j]
+            x += fabs(a[i * n + j])
+        size = max(size, x)
+    factor(a, pivot, n)
+    solve(a, pivot, n, b, n)
+    for j in range(n):
+        x = 0.0
+        for i in range(n):
+            x += fabs(b[i * n + j])
+            result[i, j] = b[i * n + j] / column[i] / row[j]
+        if not x <= inverse_size:
+            inverse_size = x
+    return size * inverse_size
 
 
 def solve_transposed(a, pivot, n, b):

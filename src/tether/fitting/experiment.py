@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,15 +83,25 @@ class Experiment:
     known_errors: bool
     options: dict[str, Any]
 
+    @cached_property
+    def _values(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """All values that were measured: of which quantity, when, what, and their weights."""
+        counts = [len(one.values) for one in self.series]
+        return (
+            np.repeat(self.rows, counts), np.concatenate(self.columns),
+            np.concatenate([one.values for one in self.series]),
+            np.concatenate([one.weights for one in self.series]),
+        )
+
     @property
     def size(self) -> int:
         """Number of values that were measured."""
-        return sum(len(one.values) for one in self.series)
+        return len(self.weights)
 
     @property
     def weights(self) -> np.ndarray:
         """Weights of all values."""
-        return np.concatenate([one.weights for one in self.series])
+        return self._values[3]
 
     def label(self, k: int) -> str:
         """Name the quantity of a series, and the experiment if there are several."""
@@ -111,7 +122,8 @@ class Experiment:
         y0, starts = self.y0.copy(), self.parameters.starts
         y0[starts[starts >= 0]] = p[starts >= 0]
         return solve_dae(
-            problem, self.t_span, y0, self.yp0, sensitivity=self.parameters.names,
+            problem, self.t_span, y0, self.yp0,
+            sensitivity=self.parameters,  # type: ignore[arg-type]
             **(self.options | options),
         )
 
@@ -134,11 +146,9 @@ class Experiment:
         quantities = self.quantities
         values = quantities.values(sol.t, sol.y, self.args_of(p))
         slopes = quantities.slopes(sol.t, sol.y, sol.sens, p, self.args_of)
-        residuals, jacobian = [], []
-        for one, row, columns in zip(self.series, self.rows, self.columns, strict=True):
-            residuals.append((values[row, columns] - one.values) * one.weights)
-            jacobian.append(slopes[:, row, columns].T * one.weights[:, None])
-        return Trial(np.concatenate(residuals), np.concatenate(jacobian))
+        rows, columns, measured, weights = self._values
+        residuals = (values[rows, columns] - measured) * weights
+        return Trial(residuals, slopes[:, rows, columns].T * weights[:, None])
 
 
 def read_experiments(

@@ -13,6 +13,10 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+# Functions whose names are kept, with the lines of the file that they were read from.
+MOST_KNOWN = 256
+_known: dict[Any, tuple[list[str], tuple[str, ...]]] = {}
+
 
 def code_of(fun: Any) -> types.CodeType | None:
     """Code object in which a function unpacks its unknowns; it holds none of the user's data."""
@@ -39,6 +43,20 @@ def guess_names(
     >>> guess_names(code_of(lambda t, y, yp: [yp[0] + y[0]]), 1)
     ['y[0]']
     """
+    lines = [] if code is None else linecache.getlines(code.co_filename)
+    key = code, n, argument, first
+    known = _known.get(key)
+    if known is not None and known[0] is lines:
+        return list(known[1])
+    names = _guessed(code, n, argument, first)
+    if lines:                                  # which are another list when the file has changed
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = lines, tuple(names)
+    return names
+
+
+def _guessed(code: types.CodeType | None, n: int, argument: int, first: int) -> list[str]:
     names = [f"y[{first + j}]" for j in range(n)]
     definition, called = _definition(code, argument)
     if definition is None:

@@ -12,38 +12,52 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tether._core import replay
+from tether.sensitivity.outputs import Outputs
 from tether.sensitivity.route import PAST, Path
 from tether.sensitivity.sweep import Sweep
 
-__all__ = ["Seed", "backwards"]
+__all__ = ["Seeds", "backwards"]
 
 
 @dataclass(frozen=True, eq=False)
-class Seed:
-    """A combination of points of a leg on which scalars depend, and its weights in them."""
+class Seeds:
+    """Combinations of points of legs on which scalars depend, and their weights in them."""
 
-    leg: int
-    row: int
+    outputs: Outputs
+    weights: np.ndarray                        # (outputs, scalars, unknowns that have a say)
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """Seeds of one leg in the order of their rows; the last ones are sown first."""
+
+    rows: np.ndarray
     shares: np.ndarray
-    weights: np.ndarray                        # (scalars, the first unknowns)
+    weights: np.ndarray
+    left: int                                  # how many are not sown yet
 
 
-def backwards(sweep: Sweep, seeds: Sequence[Seed], gradient: np.ndarray) -> np.ndarray:
+def backwards(sweep: Sweep, seeds: Sequence[Seeds], gradient: np.ndarray) -> np.ndarray:
     """Add to a gradient the part that comes from the solution.
 
     Parameters
     ----------
     sweep : Sweep
         The run.
-    seeds : sequence of Seed
+    seeds : sequence of Seeds
         How the scalars depend on the solution.
     gradient : ndarray, shape (scalars, parameters)
         Their derivatives with respect to the parameters at a fixed solution.
     """
     lines = len(gradient)
-    waiting: list[list[Seed]] = [[] for _ in sweep.paths]
-    for seed in sorted(seeds, key=lambda seed: seed.row):
-        waiting[seed.leg].append(seed)
+    waiting: list[list[_Waiting]] = [[] for _ in sweep.paths]
+    for some in seeds:
+        outputs = some.outputs
+        for leg, numbers in outputs.by_legs():
+            waiting[leg].append(_Waiting(
+                outputs.row[numbers], outputs.shares[numbers], some.weights[numbers], len(numbers),
+            ))
     of_references, of_time = np.zeros((lines, 0)), np.zeros(lines)
     for number in range(len(sweep.paths) - 1, -1, -1):
         path = sweep.paths[number]
@@ -71,18 +85,18 @@ def backwards(sweep: Sweep, seeds: Sequence[Seed], gradient: np.ndarray) -> np.n
     return gradient
 
 
-def _add_seeds(waiting: list[Seed], whole: np.ndarray, first: int, last: int) -> None:
-    """Add the seeds of rows after `first`, up to `last`, which is the last row of `whole`."""
-    while waiting and waiting[-1].row > first:
-        seed = waiting.pop()
-        for j, share in enumerate(seed.shares):
-            row = whole[len(whole) - 1 - (last - seed.row) - j]
-            row[:, : seed.weights.shape[1]] += share * seed.weights
+def _add_seeds(waiting: list[_Waiting], whole: np.ndarray, first: int, last: int) -> None:
+    """Add the seeds of rows after `first` up to `last`, which is the last of `whole`."""
+    for some in waiting:
+        begin = int(np.searchsorted(some.rows, first, side="right"))
+        now, some.left = slice(begin, some.left), begin
+        places = some.rows[now] + np.intc(len(whole) - 1 - last)
+        replay.scatter(some.weights[now], places, some.shares[now], whole)
 
 
 def _through_start(
     sweep: Sweep, number: int, path: Path, bar: np.ndarray, of_time: np.ndarray,
-    waiting: list[list[Seed]], gradient: np.ndarray,
+    waiting: list[list[_Waiting]], gradient: np.ndarray,
 ) -> np.ndarray:
     """Take adjoints from the beginning of a leg back to the leg before, or to the start.
 
@@ -94,7 +108,7 @@ def _through_start(
         through = sweep.passages[number - 1]
         n = min(bar.shape[2], sweep.paths[number - 1].linear.n)
         for k, share in enumerate(through.past[: PAST - 1]):
-            before.append(Seed(number - 1, through.row, share, past[PAST - 2 - k, :, :n].copy()))
+            before.append(_at_row(through.row, share, past[PAST - 2 - k, :, :n].copy()))
             past[PAST - 2 - k] = 0.0
     distance = path.t[1:PAST] - path.t[PAST]
     of_values = bar[-1] + past.sum(axis=0)
@@ -108,5 +122,9 @@ def _through_start(
         gradient += of_given @ sweep.seeds.T
         return np.zeros_like(of_time)
     of_state, of_time = through.backwards(of_values, of_slopes, of_time, gradient)
-    before.append(Seed(number - 1, through.row, through.shares, of_state))
+    before.append(_at_row(through.row, through.shares, of_state))
     return of_time
+
+
+def _at_row(row: int, shares: np.ndarray, weights: np.ndarray) -> _Waiting:
+    return _Waiting(np.array([row], np.intc), shares[None], weights[None], 1)

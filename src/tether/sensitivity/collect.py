@@ -18,21 +18,20 @@ from tether.run.watch import Event
 from tether.sensitivity.checks import check_model, check_not_changed, check_outside, reading_of
 from tether.sensitivity.forward import RowTarget, forwards
 from tether.sensitivity.later import Later
+from tether.sensitivity.outputs import ONE, Outputs, RowOutputs, outputs_at
 from tether.sensitivity.parameters import Parameters, find_parameters
 from tether.sensitivity.passage import SIMULTANEOUS, Crossing, Moment, crossing_of_event
 from tether.sensitivity.resolution import Resolution, is_at_rest
 from tether.sensitivity.route import PAST
-from tether.sensitivity.sweep import Along, Output, Sweep
+from tether.sensitivity.sweep import Along, Sweep
 from tether.sensitivity.tape import Tape
 from tether.structure.start import Start
 from tether.trace.reading import Reading
 
 __all__ = [
-    "Derivatives", "Occurrence", "RowOutputs", "Sensitivities", "collect", "occurrences",
-    "outputs_at", "taped",
+    "Derivatives", "Occurrence", "Sensitivities", "collect", "occurrences", "taped",
 ]
 
-ONE = np.ones(1)
 # How often a run is repeated with shorter steps at most.
 MAX_REPEATS = 4
 # A run is only repeated again if the last repetition reduced the largest error to this share of it.
@@ -134,7 +133,7 @@ class Derivatives(Tape):
         direction = self._resolution.sizes * np.where(np.arange(count) % 2, -1.0, 1.0)
         direction *= 1.0 + 0.5 * np.sin(np.arange(count))
         look = replace(self._resolution, sizes=np.ones(1), tested=tested)
-        forwards(Along(sweep, direction), [], resolution=look)
+        forwards(Along(sweep, direction), Outputs.joined([]), resolution=look)
         self._resolution.take(look)
 
     def tightened(self, settings: Options) -> Options | None:
@@ -182,7 +181,10 @@ def taped(
     """Make the tape of a run whose derivatives are wanted; refuse what has none at once."""
     later = sensitivity if isinstance(sensitivity, Later) else None
     wanted = sensitivity if later is None else later.wanted
-    parameters = find_parameters(wanted, problem, n, variables)
+    if isinstance(wanted, Parameters):         # found before, for other values of the arguments
+        parameters = replace(wanted, problem=problem)
+    else:
+        parameters = find_parameters(wanted, problem, n, variables)
     applies = [(event.name, event.apply) for event in events if event.apply is not None]
     check_outside(parameters, n, [
         *((f"event {event.name}", event.fun, True) for event in events),
@@ -199,27 +201,26 @@ def collect(
 ) -> Sensitivities:
     """Sweep a taped run forwards and return the derivatives."""
     record, n = sweep.record, sweep.n
-    outputs = [] if record.t_eval is None else outputs_at(sweep, record.outputs()[0])
-    count = len(outputs)
+    parts = [] if record.t_eval is None else [outputs_at(sweep, record.outputs()[0])]
+    count = 0 if record.t_eval is None else len(parts[0])
     happened = [occurrences(sweep, event) for event in sweep.events]
     for occurrence in (found for event in happened for found in event):
-        outputs += occurrence.outputs
+        parts += occurrence.outputs
     target, rows = None, None
     if record.t_eval is None or dense_output:
         if len(sweep.paths) == 1 and sweep.paths[0].leg.overshoot is None:
             places = [np.arange(sweep.paths[0].steps + 1)]     # every point is a row
         else:
             rows = RowOutputs(sweep)
-            outputs += rows.cuts.values()
+            parts += rows.cuts.values()
             places = rows.places
         height = len(places[0]) if rows is None else len(rows)
         target = RowTarget(np.zeros((height, n, len(sweep.parameters))), places)
-    found = forwards(sweep, outputs, target, resolution)
+    found = forwards(sweep, Outputs.joined(parts), target, resolution)
     if target is not None and rows is not None and rows.cuts:
-        cut = found[len(outputs) - len(rows.cuts) :, :, :n]
-        target.values[list(rows.cuts)] = cut.transpose(0, 2, 1)
+        target.values[list(rows.cuts)] = found[len(found) - len(rows.cuts) :, :n]
     if record.t_eval is not None or target is None:
-        values = found[:count, :, :n].transpose(1, 2, 0)
+        values = found[:count, :n].transpose(2, 1, 0)
     else:
         values = target.values.transpose(2, 1, 0)
     t_events, y_events = _of_events(happened, found[count:], sweep)
@@ -246,86 +247,15 @@ def _of_events(
         for k, occurrence in enumerate(event):
             own = found[first : first + len(occurrence.outputs)]
             first += len(own)
-            y[k] = own[0, :, : sweep.n]
+            y[k] = own[0, : sweep.n].T
             if occurrence.moment is not None:
                 t[k] = np.nan
             if occurrence.crossing is not None:
-                t[k] = occurrence.crossing.shift(own[1])
+                t[k] = occurrence.crossing.shift(own[1].T)
                 y[k] += np.outer(t[k], occurrence.slope)
         times.append(t)
         values.append(y)
     return times, values
-
-
-def outputs_at(sweep: Sweep, times: np.ndarray) -> list[Output]:
-    """Return how the values at output times depend on the points of the legs."""
-    paths = sweep.paths
-    ends = np.array([path.leg.begin.t for path in paths[1:]])
-    direction = 1.0 if paths[-1].t[-1] >= paths[0].t[PAST] else -1.0
-    found = []
-    for t in times:
-        number = int(np.searchsorted(direction * ends, direction * t, side="left"))
-        path = paths[number]
-        if not path.steps or direction * t <= direction * path.t[PAST]:
-            found.append(Output(number, 0, ONE))
-            continue
-        row = path.step_at(t)
-        if t == path.t[PAST + row]:
-            found.append(Output(number, row, ONE))
-        else:
-            found.append(Output(number, row, path.shares(t, row, path.degree(row))))
-    return found
-
-
-class RowOutputs(Sequence[Output]):
-    """How the rows of a record depend on the points of the legs, found on demand.
-
-    Where the state was changed several times at one time, values in between are left out.
-
-    Attributes
-    ----------
-    cuts : dict
-        Rows at which steps were cut, with their outputs.
-    places : list of ndarray
-        For the points of every leg, from its beginning on, their rows; -1 for none.
-    """
-
-    def __init__(self, sweep: Sweep) -> None:
-        record = sweep.record
-        counts = [len(record.times_of(k)) for k in range(record.part_number + 1)]
-        before = np.concatenate([[0], np.cumsum(counts)])
-        self._leg, self._row = np.zeros((2, before[-1]), int)
-        self.cuts: dict[int, Output] = {}
-        self.places = [np.full(path.steps + 1, -1) for path in sweep.paths]
-        taken: set[int] = set()                # rows at which earlier legs begin
-        for number, path in enumerate(sweep.paths):
-            leg = path.leg
-            if leg.first < 0:
-                continue
-            first, last = before[leg.part] + leg.first, before[leg.part] + leg.last
-            self._leg[first:last], self._row[first:last] = number, np.arange(1, path.kept + 1)
-            self.places[number][1 : path.kept + 1] = np.arange(first, last)
-            begins, row = set(record.whole_steps(leg.part).begins), leg.first - 1
-            if row in begins:
-                self.places[number][0] = before[leg.part] + row
-            while row in begins and before[leg.part] + row not in taken:
-                self._leg[before[leg.part] + row] = number
-                taken.add(before[leg.part] + row)
-                row -= 1
-            if leg.overshoot is not None and leg.last < counts[leg.part]:
-                t = float(record.times_of(leg.part)[leg.last])
-                shares = path.shares(t, path.steps, path.degree(path.steps))
-                self.cuts[int(last)] = Output(number, path.steps, shares)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self._leg)
-
-    def __getitem__(self, k: Any) -> Any:
-        """Return how a row depends on the points."""
-        if k in self.cuts:
-            return self.cuts[k]
-        return Output(int(self._leg[k]), int(self._row[k]), ONE)
 
 
 def _interpolant(sweep: Sweep, rows: np.ndarray) -> Interpolant | None:
@@ -347,7 +277,7 @@ class Occurrence:
 
     Attributes
     ----------
-    output : Output
+    output : Outputs
         The values there: before the event, or after another event that set it off.
     slope : ndarray
         y' there.
@@ -357,18 +287,18 @@ class Occurrence:
         How the time depends on it; None where the time has no derivative.
     """
 
-    output: Output
+    output: Outputs
     slope: np.ndarray
     leg: int = 0
     moment: Moment | None = None
     crossing: Crossing | None = None
 
     @property
-    def outputs(self) -> list[Output]:
+    def outputs(self) -> list[Outputs]:
         """The outputs needed: the values, and those on which the time depends."""
         if self.moment is None or self.crossing is None:
             return [self.output]
-        return [self.output, Output(self.leg, self.moment.row, self.moment.shares)]
+        return [self.output, Outputs.one(self.leg, self.moment.row, self.moment.shares)]
 
 
 def _time_of_begin(sweep: Sweep, t: float) -> float:
@@ -382,8 +312,8 @@ def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
     found = []
     times = [_time_of_begin(sweep, t) for t in event.t]
     outputs = outputs_at(sweep, np.array(times))
-    for time, y, output in zip(times, event.y, outputs, strict=True):
-        leg = output.leg
+    for k, (time, y) in enumerate(zip(times, event.y, strict=True)):
+        output, leg = outputs[[k]], int(outputs.leg[k])
         path = sweep.paths[leg]
         if not path.steps or time == sweep.paths[0].t[PAST]:
             found.append(Occurrence(output, np.zeros(sweep.n)))
@@ -397,8 +327,8 @@ def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
             if not np.array_equal(y, following.happening.y[: sweep.n]) and np.array_equal(
                 y, start.y[: sweep.n]
             ):
-                after = Output(leg + 1, 0, ONE)
-                found.append(Occurrence(after, start.yp[: sweep.n], leg, moment, crossing))
+                behind = Outputs.one(leg + 1, 0, ONE)
+                found.append(Occurrence(behind, start.yp[: sweep.n], leg, moment, crossing))
                 continue
         else:
             crossing = crossing_of_event(sweep.function(event.fun, 1), moment, sweep.n)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tether._core import replay
+from tether.sensitivity.outputs import Outputs
 from tether.sensitivity.resolution import Resolution
 from tether.sensitivity.route import PAST, Path
 from tether.sensitivity.slopes import Slopes
-from tether.sensitivity.sweep import Along, Output, Sweep
+from tether.sensitivity.sweep import Along, Sweep
 
 __all__ = ["RowTarget", "forwards"]
 
@@ -49,21 +50,22 @@ class _Window:
 class _Wanted:
     """Outputs of one leg, in the order of their rows."""
 
-    numbers: list[int] = field(default_factory=list)
+    numbers: np.ndarray
+    rows: np.ndarray
     done: int = 0
 
 
 def forwards(
-    sweep: Sweep | Along, outputs: Sequence[Output], target: RowTarget | None = None,
+    sweep: Sweep | Along, outputs: Outputs, target: RowTarget | None = None,
     resolution: Resolution | None = None,
 ) -> np.ndarray:
-    """Return the tangents of outputs: (outputs, parameters, unknowns), the user's first.
+    """Return the tangents of outputs: (outputs, unknowns, parameters), the user's first.
 
     Parameters
     ----------
     sweep : Sweep
         The run.
-    outputs : sequence of Output
+    outputs : Outputs
         Combinations of its points.
     target : RowTarget, optional
         Is filled with the tangents at the points themselves.
@@ -71,11 +73,11 @@ def forwards(
         Checks whether the steps are short enough.
     """
     n, n_parameters = sweep.n, len(sweep.parameters)
-    most = max((sweep.paths[output.leg].linear.n for output in outputs), default=n)
-    found = np.zeros((len(outputs), n_parameters, most))
-    wanted = [_Wanted() for _ in sweep.paths]
-    for k in sorted(range(len(outputs)), key=lambda k: outputs[k].row):
-        wanted[outputs[k].leg].numbers.append(k)
+    wanted = {
+        leg: _Wanted(numbers, outputs.row[numbers]) for leg, numbers in outputs.by_legs()
+    }
+    most = max((sweep.paths[leg].linear.n for leg in wanted), default=n)
+    found = np.zeros((len(outputs), most, n_parameters))
     references, window = np.zeros((n_parameters, 0)), None
     for number, path in enumerate(sweep.paths):
         window = _begin(sweep, number, path, window)
@@ -85,7 +87,7 @@ def forwards(
         places = None if target is None else target.places[number]
         if target is not None and places is not None and places[0] >= 0:
             target.values[places[0]] = window.s[-1, :n]
-        _collect(window, outputs, wanted[number], found)
+        _collect(window, outputs, wanted.get(number), found)
         for first, last in sweep.chunks(path):
             part = sweep.slopes(path, first, last)
             if path.linear.n_invariants:
@@ -105,22 +107,21 @@ def forwards(
                 kept = int(np.count_nonzero(into >= 0))        # all but the last, if it was cut
                 if kept:
                     target.values[into[0] : into[0] + kept] = s[PAST : PAST + kept, :n]
-            _collect(window, outputs, wanted[number], found)
+            _collect(window, outputs, wanted.get(number), found)
     return found
 
 
 def _collect(
-    window: _Window, outputs: Sequence[Output], wanted: _Wanted, found: np.ndarray
+    window: _Window, outputs: Outputs, wanted: _Wanted | None, found: np.ndarray
 ) -> None:
     """Take the outputs of a leg that lie in the window."""
-    while wanted.done < len(wanted.numbers):
-        k = wanted.numbers[wanted.done]
-        output = outputs[k]
-        if output.row > window.last:
-            return
-        points = window.points(output.row, len(output.shares))
-        found[k, :, : points.shape[2]] = np.tensordot(output.shares, points, 1)
-        wanted.done += 1
+    if wanted is None:
+        return
+    end = int(np.searchsorted(wanted.rows, window.last, side="right"))
+    numbers, rows = wanted.numbers[wanted.done : end], wanted.rows[wanted.done : end]
+    wanted.done = end
+    places = rows + np.intc(len(window.s) - 1 - window.last)
+    replay.gather(window.s, places, outputs.shares[numbers], numbers, found)
 
 
 def _begin(sweep: Sweep | Along, number: int, path: Path, before: _Window | None) -> _Window:

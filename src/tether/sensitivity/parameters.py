@@ -22,6 +22,7 @@ __all__ = ["Parameters", "find_parameters"]
 WORDS = ("args", "y0", "all")
 # A name followed by an index, of y0 or of an array.
 INDEXED = re.compile(r"^(.*)\[(.+)\]$")
+BRACKET = re.compile(r"\[")
 # For so many arguments a message says why they are not parameters.
 MAX_REASONS = 3
 
@@ -129,7 +130,8 @@ def find_parameters(
             "sensitivity: fun is a C function, whose parameters are not known; write the equations "
             "as a Python function with args"
         )
-    layout = ArgumentLayout(problem.args, called=_called(problem))
+    called = _called(problem)
+    layout = ArgumentLayout(problem.args, called=called)
     wanted = _as_list(sensitivity)
     finder = _Finder(problem, layout, n, variables)
     found = [place for name in wanted for place in finder.find(name)]
@@ -138,14 +140,14 @@ def find_parameters(
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"sensitivity names {twice!r} twice")
     if not found:
-        called = [*_called(problem), *(f"args[{k}]" for k in range(len(problem.args)))]
+        called += [f"args[{k}]" for k in range(len(called), len(problem.args))]
         why = [_why_not(name, arg) for name, arg in zip(called, problem.args, strict=False)]
         raise ValueError(
             "sensitivity='args', but there is no float in args to differentiate by; pass the "
             "parameters as floats or arrays of floats in args, or ask for 'y0'"
             + "".join(f"; {text}" for text in why[:MAX_REASONS])
         )
-    _refuse_shared(problem.args, [*_called(problem)])
+    _refuse_shared(problem.args, called)
     return Parameters(
         problem, layout, tuple(names), np.array([i for _, i, _ in found]),
         np.array([j for _, _, j in found]), tuple(finder.hidden),
@@ -219,6 +221,21 @@ class _Finder:
         names = self._given or guess_names(code_of(self.problem.unpacks), self.n)
         return {name.split(" [")[0]: j for j, name in enumerate(names)}       # without units
 
+    @cached_property
+    def _named(self) -> dict[str, list[int]]:
+        """Numbers of the floats in the arguments by their names and those of what holds them."""
+        found: dict[str, list[int]] = {}
+        by_place = ArgumentLayout(self.problem.args).names
+        for texts in (self.layout.names, by_place):
+            inside: dict[str, list[int]] = {}
+            for i, text in enumerate(texts):
+                found.setdefault(text, [i])
+                for place in BRACKET.finditer(text):
+                    inside.setdefault(text[: place.start()], []).append(i)
+            for name, numbers in inside.items():
+                found.setdefault(name, numbers)
+        return found
+
     def find(self, name: str) -> list[Found]:
         """Return all parameters that a name stands for."""
         if name == "args":
@@ -252,14 +269,9 @@ class _Finder:
 
     def _own(self, name: str) -> list[Found]:
         """Floats in the arguments that have this name, or that are in a container of this name."""
-        names = self.layout.names
-        by_place = ArgumentLayout(self.problem.args).names
-        for texts in (names, by_place):
-            if name in texts:
-                return [(names[texts.index(name)], texts.index(name), -1)]
-            inside = [i for i, text in enumerate(texts) if text.startswith(f"{name}[")]
-            if inside:
-                return [(names[i], i, -1) for i in inside]
+        if name in self._named:
+            names = self.layout.names
+            return [(names[i], i, -1) for i in self._named[name]]
         called = [*_called(self.problem), *(f"args[{k}]" for k in range(len(self.problem.args)))]
         if name in called:
             value = [*self.problem.args[: len(_called(self.problem))], *self.problem.args][

@@ -65,6 +65,12 @@ class Path:
         replay.shares(self.t, PAST + row, degree, t, found)
         return found
 
+    def locate(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the points that values depend on, and shares of these and those before."""
+        row, share = np.empty(len(t), np.intc), np.empty((len(t), PAST))
+        replay.locate(self.t, PAST, self.order, np.ascontiguousarray(t, float), row, share)
+        return row, share
+
     def step_at(self, t: float) -> int:
         """Row of the end of the step in which a time lies."""
         direction = 1.0 if self.t[-1] >= self.t[PAST] else -1.0

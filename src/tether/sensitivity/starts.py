@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tether._core import replay
 from tether.base.reason import Kind
 from tether.plan.model import ReducedModel
 from tether.sensitivity.differences import NotSmooth, central, gradient_of, one_sided
@@ -84,7 +85,7 @@ class StartMap:
 
         `shift` is the derivative of the time.
         """
-        return w @ self.by_given.T + self.by_parameters.T + np.outer(shift, self.by_time)
+        return w @ self.by_given.T + self.by_parameters.T + shift[:, None] * self.by_time
 
     def slopes(self, s: np.ndarray) -> np.ndarray:
         """Return the tangents of the slopes, from those of the values."""
@@ -296,20 +297,9 @@ def _along_combinations(
 
 def _inverse(matrix: np.ndarray) -> np.ndarray | None:
     """Invert a matrix after scaling its rows and columns; None if it is singular."""
-    row = np.abs(matrix).max(axis=1, initial=0.0)
-    if not row.all():
-        return None
-    scaled = matrix / row[:, None]
-    column = np.abs(scaled).max(axis=0, initial=0.0)
-    if not column.all():
-        return None
-    scaled /= column
-    try:
-        found = np.linalg.inv(scaled)
-    except np.linalg.LinAlgError:
-        return None
-    size = np.abs(scaled).sum(axis=0).max(initial=0.0) * np.abs(found).sum(axis=0).max(initial=0.0)
-    return found / column[:, None] / row if size < 1.0 / RANK_TOLERANCE else None
+    matrix = np.ascontiguousarray(matrix)
+    found = np.empty_like(matrix)
+    return found if replay.invert(matrix, found) < 1.0 / RANK_TOLERANCE else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,19 +23,10 @@ from tether.sensitivity.slopes import Linearised, Slopes, linearised
 from tether.sensitivity.starts import is_undecided, motion_at, start_map
 from tether.sensitivity.tape import Begin, Tape
 
-__all__ = ["Along", "Output", "Sweep"]
+__all__ = ["Along", "Sweep"]
 
 # Steps are processed together up to so many numbers in their derivatives.
 CHUNK = 1_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Output:
-    """A value of the solution as a combination of points of a leg."""
-
-    leg: int
-    row: int                                   # the latest of the points
-    shares: np.ndarray                         # weights of it and of the points before
 
 
 class Sweep:

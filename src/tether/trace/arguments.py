@@ -79,10 +79,11 @@ class ArgumentLayout:
     @cached_property
     def names(self) -> list[str]:
         """Names of the inputs."""
-        found = [
-            f"{name}[{', '.join(map(str, index))}]" if shape else name
-            for name, shape in self._shapes for index in np.ndindex(shape)
-        ]
+        found: list[str] = []
+        for name, shape in self._shapes:
+            found += [
+                f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(shape)
+            ] if shape else [name]
         return [*found, *self._hidden, *(f"shift {k}" for k in range(self.shifts))]
 
     def with_shifts(self, count: int) -> ArgumentLayout:
