@@ -20,6 +20,7 @@ from tether.plan.plan import Plan
 from tether.problem.problem import Problem
 from tether.sensitivity.differences import NotSmooth, by_arguments, central, one_sided
 from tether.sensitivity.exactness import CHECK_EVERY, refuse_inexact
+from tether.sensitivity.free_jumps import Decisions, decisions_in
 from tether.sensitivity.parameters import Parameters
 from tether.trace import Program, emit, jacobian
 from tether.trace.backend import Backend, prepare
@@ -103,6 +104,7 @@ class _Programs:
     places: tuple[np.ndarray, ...]             # of the entries of F_y, F_y', F_p, G_y and G_p
     size: int                                  # number of these entries
     m: int
+    decisions: Decisions | None                # of unknowns, which may make the equations jump
 
 
 class Linearised:
@@ -123,6 +125,11 @@ class Linearised:
         self.n_invariants = 0
         if model.constraints.invariants:
             self.n_invariants = self.m - model.constraints.first_invariant(state)
+
+    @property
+    def decisions(self) -> Decisions | None:
+        """Comparisons and roundings of unknowns in the equations."""
+        return None if self.programs is None else self.programs.decisions
 
     @property
     def is_large(self) -> bool:
@@ -352,7 +359,8 @@ def _make_programs(plan: Plan, parameters: Parameters) -> _Programs:
         _place(numbers[g_p.cols] if g_p.cols else [], g_p.rows, max(m, 1)),
     )
     program: Program = emit(graph, nodes, n, size)
-    return _Programs(prepare(program), n, places, len(nodes), m)
+    decisions = decisions_in(graph, [*equations, *constraints], n, size)
+    return _Programs(prepare(program), n, places, len(nodes), m, decisions)
 
 
 def _beside_jump(

@@ -15,6 +15,7 @@ from tether._core import replay
 from tether.run.record import Record
 from tether.run.watch import Event
 from tether.sensitivity.checks import is_same
+from tether.sensitivity.free_jumps import free_jump
 from tether.sensitivity.functions import FunctionSlopes, UserFunction, then
 from tether.sensitivity.parameters import Parameters
 from tether.sensitivity.passage import Moment, Passage, Start, link_of, passage
@@ -55,6 +56,16 @@ class Sweep:
         legs = tape.finish()
         self.paths = [path_of(leg, record, self._linear(leg.begin, leg.state)) for leg in legs]
         self.n = tape.run.n
+        for path in self.paths:
+            if (t := free_jump(path)) is not None:
+                _ = self.passages              # may know more about it, and say so
+                raise ValueError(
+                    f"sensitivity: the equations jump at t = {t:.6g} where a rounding of unknowns "
+                    "(floor, ceil, // or %), an angle, or a comparison inside of a root, a divisor "
+                    "or the like changes its answer. Such jumps are not located, and how their "
+                    "times depend on parameters is not known: write a comparison that stands by "
+                    "itself, or an unknown that an event's apply changes"
+                )
 
     def _linear(self, begin: Begin, state: Any) -> Linearised:
         return linearised(self._known, begin.model, begin.values, self.parameters, state)
