@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.derivatives import FINE, bouncing, decay, falling, relaxing
 
-from tether import solve_dae
+from tether import gradient, solve_dae, vjp
 
 BALL = {"args": (9.81, 0.8), "rtol": 1e-9, "atol": 1e-11}
 
@@ -161,3 +161,66 @@ def test_errors_of_tangents_are_kept_within_tolerances_on_request():
 def test_the_request_needs_derivatives():
     with pytest.raises(ValueError, match="sensitivity_test needs sensitivity="):
         solve_dae(decay, (0, 1), [1.0], args=(1.0,), options={"sensitivity_test": True})
+
+
+def chain():
+    """x passes 1 and is set back, which takes v past 1.6, which is set back in turn."""
+    def first(t, y, yp, a, b):
+        return y[0] - 1.0
+
+    def second(t, y, yp, a, b):
+        return y[1] - 1.6
+
+    def third(t, y, yp, a, b):
+        return y[1] - y[0] - 0.8
+
+    first.apply = lambda t, y, yp, a, b: [y[0] - 1.5 * b, y[1] + 2.0 * b + 0.1 * yp[1]]
+    second.apply = lambda t, y, yp, a, b: [y[0] - 0.1 * b, y[1] - a]
+    first.direction = second.direction = 1
+    return [first, second, third]
+
+
+def test_values_at_events_that_others_have_set_off():
+    """They are those between the two changes of the state, and so are their derivatives."""
+    def fun(t, y, yp, a, b):
+        return [yp[0] - a, yp[1] + b * y[1]]
+
+    run = {"t_span": (0, 4), "y0": [0.2, 0.5], "t_eval": [1.0, 4.0], **FINE}
+    sol = solve_dae(fun, args=(0.9, 0.7), events=chain(), sensitivity="args", **run)
+    assert sol.y_events[1][:, 1].min() > 1.6
+    assert len(sol.t_events[0]) == 3
+    found = sol.sensitivities
+    for k, change in enumerate(np.eye(2) * 1e-5):
+        args = [tuple(np.array([0.9, 0.7]) + way * change) for way in (1.0, -1.0)]
+        sides = [solve_dae(fun, args=moved, events=chain(), **run) for moved in args]
+        for event in range(3):
+            t, y = ([getattr(x, name)[event] for x in sides] for name in ("t_events", "y_events"))
+            assert np.allclose(found.t_events[event][:, k], (t[0] - t[1]) / 2e-5, atol=1e-6)
+            assert np.allclose(found.y_events[event][:, k], (y[0] - y[1]) / 2e-5, atol=1e-6)
+    for event in range(3):
+        weights = np.arange(1.0, 1.0 + sol.y_events[event].size).reshape(-1, 2)
+        gradient_of = gradient(
+            lambda x, event=event, weights=weights: np.sum(weights * x.y_events[event]),
+            fun, args=(0.9, 0.7), events=chain(), **run,
+        )
+        expected = np.einsum("kj,kpj->p", weights, found.y_events[event])
+        assert np.allclose(gradient_of.grad, expected, rtol=1e-10)
+
+
+def test_values_between_changes_of_the_state_at_one_time():
+    """Every row of the solution has its own derivatives, and the adjoint has the same."""
+    def fun(t, y, yp, a, b):
+        return [yp[0] - a, yp[1] + b * y[1]]
+
+    run = {"t_span": (0, 1.5), "y0": [0.2, 0.5], "args": (0.9, 0.7), "events": chain(), **FINE}
+    sol = solve_dae(fun, sensitivity="args", **run)
+    rows = np.flatnonzero(np.abs(sol.t - 8 / 9) < 1e-9)
+    assert sol.y[0, rows].round(6).tolist() == [1.0, -0.05, -0.12]
+    # the time of the events changes by -8 / 9 / a, and x goes on at the rate a
+    assert np.allclose(sol.sens[:, 0, rows], [[8 / 9] * 3, [0.0, -1.5, -1.6]], atol=1e-6)
+    assert np.allclose(sol.sens[1, 1, rows[1]], sol.sens[1, 1, rows[2]])
+    other, pullback = vjp(fun, **run)
+    weights = np.random.default_rng(1).standard_normal((3, *other.y.shape))
+    assert np.allclose(
+        pullback(weights), np.einsum("kjt,pjt->kp", weights, sol.sens), rtol=1e-9, atol=1e-9
+    )

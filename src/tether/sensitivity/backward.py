@@ -121,7 +121,10 @@ def _through_start(
             of_start[:, : sweep.n] = of_given
         gradient += of_given @ sweep.seeds.T
         return np.zeros_like(of_time)
-    of_state, of_time = through.backwards(of_values, of_slopes, of_time, gradient)
+    between = [
+        (-int(some.rows[k]), some.weights[k]) for some in waiting[number] for k in range(some.left)
+    ]
+    of_state, of_time = through.backwards(of_values, of_slopes, of_time, gradient, between)
     before.append(_at_row(through.row, through.shares, of_state))
     return of_time
 

@@ -212,13 +212,13 @@ def collect(
             places = [np.arange(sweep.paths[0].steps + 1)]     # every point is a row
         else:
             rows = RowOutputs(sweep)
-            parts += rows.cuts.values()
+            parts += rows.others.values()
             places = rows.places
         height = len(places[0]) if rows is None else len(rows)
         target = RowTarget(np.zeros((height, n, len(sweep.parameters))), places)
     found = forwards(sweep, Outputs.joined(parts), target, resolution)
-    if target is not None and rows is not None and rows.cuts:
-        target.values[list(rows.cuts)] = found[len(found) - len(rows.cuts) :, :n]
+    if target is not None and rows is not None and rows.others:
+        target.values[list(rows.others)] = found[len(found) - len(rows.others) :, :n]
     if record.t_eval is not None or target is None:
         values = found[:count, :n].transpose(2, 1, 0)
     else:
@@ -322,13 +322,12 @@ def occurrences(sweep: Sweep, event: Event) -> list[Occurrence]:
         following = sweep.paths[leg + 1].leg if leg + 1 < len(sweep.paths) else None
         if following is not None and following.happening and following.happening.t == time:
             moment = Moment(path, time, path.steps)
-            crossing = sweep.passages[leg].crossing    # all events there happen at one time
-            start = following.begin.start
-            if not np.array_equal(y, following.happening.y[: sweep.n]) and np.array_equal(
-                y, start.y[: sweep.n]
-            ):
-                behind = Outputs.one(leg + 1, 0, ONE)
-                found.append(Occurrence(behind, start.yp[: sweep.n], leg, moment, crossing))
+            crossing = sweep.passages[leg].crossing    # all that happens there does so at once
+            changes = following.changes_before(y)
+            if changes and not np.array_equal(y, following.happening.y[: sweep.n]):
+                behind = Outputs.one(leg + 1, -changes, ONE)       # others have set it off
+                slope = following.begins[changes - 1].start.yp[: sweep.n]
+                found.append(Occurrence(behind, slope, leg, moment, crossing))
                 continue
         else:
             crossing = crossing_of_event(sweep.function(event.fun, 1), moment, sweep.n)

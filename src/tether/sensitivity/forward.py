@@ -80,13 +80,15 @@ def forwards(
     found = np.zeros((len(outputs), most, n_parameters))
     references, window = np.zeros((n_parameters, 0)), None
     for number, path in enumerate(sweep.paths):
-        window = _begin(sweep, number, path, window)
+        before, window = window, _begin(sweep, number, path, window)
         if sweep.takes_new_references(number):
             gy, gp = sweep.reference_rows(path)
             references = window.s[-1].T @ gy.T + gp
         places = None if target is None else target.places[number]
         if target is not None and places is not None and places[0] >= 0:
             target.values[places[0]] = window.s[-1, :n]
+        if before is not None:
+            _collect_between(sweep, number, before, wanted.get(number), found)
         _collect(window, outputs, wanted.get(number), found)
         for first, last in sweep.chunks(path):
             part = sweep.slopes(path, first, last)
@@ -122,6 +124,18 @@ def _collect(
     wanted.done = end
     places = rows + np.intc(len(window.s) - 1 - window.last)
     replay.gather(window.s, places, outputs.shares[numbers], numbers, found)
+
+
+def _collect_between(
+    sweep: Sweep | Along, number: int, before: _Window, wanted: _Wanted | None, found: np.ndarray
+) -> None:
+    """Take the outputs between changes of the state where a leg begins."""
+    through = sweep.passages[number - 1]
+    while wanted is not None and wanted.done < len(wanted.rows) and wanted.rows[wanted.done] < 0:
+        points = before.points(through.row, len(through.shares))
+        s, _ = through.after_links(-int(wanted.rows[wanted.done]), points, before.shift)
+        found[wanted.numbers[wanted.done], : sweep.n] = s[:, : sweep.n].T
+        wanted.done += 1
 
 
 def _begin(sweep: Sweep | Along, number: int, path: Path, before: _Window | None) -> _Window:

@@ -24,7 +24,8 @@ class Outputs:
     Attributes
     ----------
     leg, row : ndarray of int, shape (outputs,)
-        Number of the leg, and row of the latest of the points.
+        Number of the leg, and row of the latest of the points. A row of -k is what the first k
+        changes of the state have made of it where the leg begins after several.
     shares : ndarray, shape (outputs, PAST)
         Shares of it and of those before.
     """
@@ -94,12 +95,10 @@ def outputs_at(sweep: Sweep, times: np.ndarray) -> Outputs:
 class RowOutputs:
     """How the rows of a record depend on the points of the legs, made when they are asked for.
 
-    Where the state was changed several times at once, what lies in between is not followed.
-
     Attributes
     ----------
-    cuts : dict
-        Rows at which steps were cut, and what they are.
+    others : dict
+        Rows that are no points: at which steps were cut, and between changes of the state.
     places : list of ndarray
         For the points of every leg, beginning with its begin, their rows; -1 for none.
     """
@@ -109,7 +108,7 @@ class RowOutputs:
         counts = [len(record.times_of(k)) for k in range(record.part_number + 1)]
         before = np.concatenate([[0], np.cumsum(counts)])
         self._leg, self._row = np.zeros((2, before[-1]), np.intc)
-        self.cuts: dict[int, Outputs] = {}
+        self.others: dict[int, Outputs] = {}
         self.places = [np.full(path.steps + 1, -1) for path in sweep.paths]
         taken: set[int] = set()                # rows that are begins of legs before
         for number, path in enumerate(sweep.paths):
@@ -119,17 +118,23 @@ class RowOutputs:
             first, last = before[leg.part] + leg.first, before[leg.part] + leg.last
             self._leg[first:last], self._row[first:last] = number, np.arange(1, path.kept + 1)
             self.places[number][1 : path.kept + 1] = np.arange(first, last)
-            begins, row = set(record.whole_steps(leg.part).begins), leg.first - 1
+            whole = record.whole_steps(leg.part)
+            begins, row = set(whole.begins), leg.first - 1
             if row in begins:
                 self.places[number][0] = before[leg.part] + row
             while row in begins and before[leg.part] + row not in taken:
-                self._leg[before[leg.part] + row] = number
-                taken.add(before[leg.part] + row)
+                place = int(before[leg.part]) + row
+                self._leg[place] = number
+                if self.places[number][0] != place:
+                    changes = leg.changes_before(whole.y[row])
+                    known = ONE if changes else np.full(1, np.nan)
+                    self.others[place] = Outputs.one(number, -changes, known)
+                taken.add(place)
                 row -= 1
             if leg.overshoot is not None and leg.last < counts[leg.part]:
                 t = float(record.times_of(leg.part)[leg.last])
                 shares = path.shares(t, path.steps, path.degree(path.steps))
-                self.cuts[int(last)] = Outputs.one(number, path.steps, shares)
+                self.others[int(last)] = Outputs.one(number, path.steps, shares)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -138,8 +143,8 @@ class RowOutputs:
     def __getitem__(self, rows: np.ndarray) -> Outputs:
         """Return how some rows depend on points."""
         found = Outputs.at_points(self._leg[rows], self._row[rows])
-        for place in np.flatnonzero(np.isin(rows, list(self.cuts))):
-            found.shares[place] = self.cuts[int(rows[place])].shares[0]
-            found.row[place] = self.cuts[int(rows[place])].row[0]
-            found.leg[place] = self.cuts[int(rows[place])].leg[0]
+        for place in np.flatnonzero(np.isin(rows, list(self.others))):
+            found.shares[place] = self.others[int(rows[place])].shares[0]
+            found.row[place] = self.others[int(rows[place])].row[0]
+            found.leg[place] = self.others[int(rows[place])].leg[0]
         return found

@@ -190,28 +190,39 @@ class Passage:
         `tangents` are those of the points of the last step, latest first, of all unknowns; `before`
         is the tangent of the time of the passage before.
         """
+        s, shift = self.after_links(len(self.links), tangents, before)
+        return s, self.links[-1].start.slopes(s), shift
+
+    def after_links(
+        self, count: int, tangents: np.ndarray, before: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tangents of the values after the first `count` links, and that of the time."""
         s = np.tensordot(self.shares, tangents, 1)
         shift = np.zeros(len(s)) if self.crossing is None else self.crossing.shift(s)
         if self.at_once:
             shift = before
-        for link in self.links:
+        for link in self.links[:count]:
             s = link.forwards(s, shift)
-        return s, self.links[-1].start.slopes(s), shift
+        return s, shift
 
     def backwards(
         self, of_values: np.ndarray, of_slopes: np.ndarray, of_time: np.ndarray,
-        gradient: np.ndarray,
+        gradient: np.ndarray, between: Sequence[tuple[int, np.ndarray]] = (),
     ) -> tuple[np.ndarray, np.ndarray]:
         """Take adjoints from the beginning of a leg back to the values just before.
 
         `of_values` and `of_slopes` are the adjoints after the last link, `of_time` is that of
-        passages at the same time later on. The adjoint of the time of the passage before is
-        returned as well; the parameters' part is added to `gradient`.
+        passages at the same time later on. `between` has adjoints of the user's unknowns after the
+        first so many links. The adjoint of the time of the passage before is returned as well; the
+        parameters' part is added to `gradient`.
         """
         of_state = of_values + self.links[-1].start.take_slopes_back(of_slopes, gradient)
         of_time = of_time.copy()
-        for link in reversed(self.links):
-            of_state, more = link.backwards(of_state, gradient)
+        for place in range(len(self.links), 0, -1):
+            for count, weights in between:
+                if count == place:
+                    of_state[:, : weights.shape[1]] += weights
+            of_state, more = self.links[place - 1].backwards(of_state, gradient)
             of_time += more
         if self.at_once:
             return of_state, of_time

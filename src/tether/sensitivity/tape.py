@@ -110,6 +110,11 @@ class Leg:
         """Where it began."""
         return self.begins[-1]
 
+    def changes_before(self, y: np.ndarray) -> int:
+        """How many of the changes of the state with which it begins have led to some values."""
+        starts = [begin.start.y[: len(y)] for begin in self.begins]
+        return next((k for k, x in enumerate(starts, 1) if np.array_equal(y, x)), 0)
+
 
 @dataclass(eq=False)
 class Tape:
