@@ -81,9 +81,12 @@ _PURE_SCIPY = tuple(
 
 
 @functools.lru_cache(4096)
-def is_library(module: str | None) -> bool:
-    """Tell whether a module belongs to NumPy, SciPy or Python rather than to the user."""
-    top = (module or "").partition(".")[0]
+def is_library(module: object) -> bool:
+    """Tell whether a module belongs to NumPy, SciPy or Python rather than to the user.
+
+    The `__module__` of a class that was compiled may be something other than a name.
+    """
+    top = module.partition(".")[0] if isinstance(module, str) else ""
     if top in _LIBRARIES:
         return True
     if top not in sys.stdlib_module_names or top == "__main__":
