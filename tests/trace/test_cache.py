@@ -11,6 +11,7 @@ from support.changing_rates import KEYS
 
 from tether import solve_dae
 from tether.trace import cache_key, emit, evaluate, trace
+from tether.trace.cache import Reader
 
 pytestmark = pytest.mark.usefixtures("nothing_is_known")
 
@@ -215,3 +216,47 @@ def test_key_of_recursive_functions():
 
     assert cache_key(fun, 1) == cache_key(fun, 1)
     assert value(trace(fun, 1).graph, trace(fun, 1).outputs[0], y=[2.0], yp=[1.0]) == 9.0
+
+
+class Library:
+    """Everything of a large package hangs together; its methods are reached by name."""
+
+    def __init__(self, size):
+        self.symbols = [[float(i)] for i in range(size)]
+
+    def share(self, x):
+        return len(self.symbols) * x
+
+    def rate(self, x):
+        return self.share(x)
+
+
+def test_the_variable_that_leads_to_too_much_is_named_once(monkeypatch):
+    """What is too large may be reached by names that the user has never heard of."""
+    monkeypatch.setattr("tether.trace.cache._MOST_PARTS", 5000)
+    library, k = Library(20_000), 2.0
+
+    def fun(t, y, yp):
+        return [yp[0] + k * library.rate(y[0]) / 20_000]
+
+    reads = []
+    monkeypatch.setattr("tether.trace.tracer.Reader", lambda: reads.append(1) or Reader())
+    for _ in range(3):
+        sol = solve_dae(fun, (0, 1), [1.0])
+        assert "reads library, of type Library, which is too large to be compared" in sol.how
+        assert abs(sol.y[0, -1] - np.exp(-2.0)) < 1e-3
+    assert len(reads) == 1
+
+
+def test_classes_without_the_name_of_a_module():
+    """As those of functions that were compiled with Cython: `__module__` is then a descriptor."""
+    @property
+    def nowhere(self):
+        return "nowhere"
+
+    compiled = type("compiled", (), {"__module__": nowhere, "__call__": lambda self, x: -2 * x})()
+
+    def fun(t, y, yp):
+        return [yp[0] - compiled(y[0])]
+
+    assert abs(solve_dae(fun, (0, 1), [1.0]).y[0, -1] - np.exp(-2.0)) < 1e-3

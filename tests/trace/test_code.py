@@ -4,6 +4,7 @@ import ast
 import contextlib
 import dis
 import functools
+import gc
 import inspect
 import types
 
@@ -54,7 +55,8 @@ def test_what_is_known_of_code_is_forgotten_with_it(monkeypatch):
     from tether.trace import code, reading
 
     def sizes():
-        return len(code._facts), len(code._references), len(reading._too_large)
+        known = code._facts, code._references, reading._too_large, tracer._not_compared
+        return [len(entries) for entries in known]
 
     monkeypatch.setattr("tether.trace.cache._MOST_PARTS", 5000)
     much = [[float(i)] for i in range(20_000)]
@@ -64,5 +66,7 @@ def test_what_is_known_of_code_is_forgotten_with_it(monkeypatch):
         exec(f"def fun(t, y, yp):\n    return [yp[0] + y[0] * {i} + (much is None)]", space)
         assert (cache_key(space["fun"], 1) is None) == bool(i % 2)
         assert "much" in facts_of(space["fun"].__code__).names
+        assert ("much" in tracer.why_not_compared(space["fun"])) == bool(i % 2)
         space.clear()
+    gc.collect()                     # an exception and its frame refer to each other
     assert all(now <= then for now, then in zip(sizes(), before, strict=True))

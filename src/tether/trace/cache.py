@@ -19,6 +19,7 @@ import dataclasses
 import enum
 import functools
 import hashlib
+import inspect
 import math
 import operator
 import sys
@@ -571,4 +572,28 @@ _ASKING = frozenset(
              dataclasses.asdict, dataclasses.astuple, copy.deepcopy))
 )
 
-__all__ = ["Reader", "TooLarge"]
+
+def too_large_variable(function: types.FunctionType) -> tuple[str, Any] | None:
+    """Name and value of a variable of a function that alone is too large to be compared."""
+    try:
+        found = inspect.getclosurevars(function)
+    except ValueError:                         # a variable has no value yet
+        return None
+    names = facts_of(function.__code__).names
+    values = {**found.nonlocals, **found.globals}
+    return next((item for item in values.items() if _is_too_large(item[1], names)), None)
+
+
+def _is_too_large(value: Any, names: dict[str, None]) -> bool:
+    """Tell whether a value is, of which a function asks for members of some names."""
+    reader = Reader()
+    reader.names.update(names)
+    try:
+        reader.read(value)
+        reader.read_by_name()
+    except (TooLarge, RecursionError):
+        return True
+    return False
+
+
+__all__ = ["Reader", "TooLarge", "too_large_variable"]

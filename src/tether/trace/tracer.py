@@ -7,6 +7,7 @@ import linecache
 import os
 import traceback
 import types
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -20,7 +21,7 @@ from tether.trace.arrays import TracedArray
 from tether.trace.blame import LineOfWrite
 from tether.trace.blocks import JOIN, Blocks
 from tether.trace.branches import BranchRecorder, TooManyPaths, merge
-from tether.trace.cache import Reader, TooLarge
+from tether.trace.cache import Reader, TooLarge, too_large_variable
 from tether.trace.derive import SparseJacobian, jacobian, switches
 from tether.trace.effects import effects
 from tether.trace.emit import Program, emit
@@ -397,19 +398,40 @@ def read_call(reader: Reader, fun: Callable[..., Any], args: Sequence[Any]) -> N
         reader.read_call(fun, args)
     except (TooLarge, RecursionError) as problem:
         name, value = getattr(problem, "name", ""), getattr(problem, "value", None)
-        what = f"reads {name}, a {type(value).__name__}, which is" if name else "depends on data"
+        if type(fun) is types.FunctionType:
+            name, value = too_large_variable(fun) or (name, value)
+        kind = type(value).__name__
+        what = f"reads {name}, of type {kind}, which is" if name else "depends on data"
         reason = Untraceable(f"{what} too large to be compared from call to call")
         reason.place = reader.place_of_name(name)
         raise reason from None
 
 
 def why_not_compared(fun: Callable[..., Any], args: Sequence[Any] = ()) -> str:
-    """Say what a function depends on that cannot be compared, and where."""
+    """Say what a function depends on that cannot be compared, and where.
+
+    Finding it may take seconds, so it is done once for the code of a function.
+    """
+    code = getattr(fun, "__code__", None)
+    if code is None:
+        return _find_why_not_compared(fun, args)
+    number = id(code)
+    if number not in _not_compared:
+        forget = weakref.ref(code, lambda _: _not_compared.pop(number, None))
+        _not_compared[number] = forget, _find_why_not_compared(fun, args)
+    return _not_compared[number][1]
+
+
+def _find_why_not_compared(fun: Callable[..., Any], args: Sequence[Any]) -> str:
     try:
         read_call(Reader(), fun, args)
     except Untraceable as problem:
         return str(failure_of(problem, set()))
     return "it depends on data that cannot be compared from call to call"
+
+
+# Why functions cannot be compared, by their code; an entry lives as long as the code.
+_not_compared: dict[int, tuple[weakref.ref[types.CodeType], str]] = {}
 
 
 def _is_raised_by(problem: Exception, codes: set[types.CodeType]) -> bool:
