@@ -248,6 +248,19 @@ def test_the_variable_that_leads_to_too_much_is_named_once(monkeypatch):
     assert len(reads) == 1
 
 
+def test_objects_that_lead_to_thousands_of_functions_are_not_read_to_the_end():
+    """As those of large packages do; a model of some hundred functions is read."""
+    def rate(x):
+        return 2.0 * x
+
+    def fun(t, y, yp):
+        return [yp[0] + rates[0](y[0])]
+
+    for count in (300, 2000):
+        rates = [types.FunctionType(rate.__code__, {}, f"rate_{k}") for k in range(count)]
+        assert (cache_key(fun, 1) is None) == (count == 2000)
+
+
 def test_classes_without_the_name_of_a_module():
     """As those of functions that were compiled with Cython: `__module__` is then a descriptor."""
     @property

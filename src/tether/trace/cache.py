@@ -69,7 +69,10 @@ from tether.trace.known import (
 from tether.trace.members import Attributes, Members, Namespace
 from tether.trace.splines import content as content_of_spline
 
+# Most parts that are read, and functions among them. A user has some dozens of functions; objects
+# of large packages lead to thousands, whose code would be read in every call of the solver.
 _MOST_PARTS = 100_000
+_MOST_FUNCTIONS = 1000
 _LONGEST_BYTES = 4096
 _HOLDING_NUMBERS = frozenset((list, tuple, dict, np.ndarray))
 
@@ -140,6 +143,7 @@ class Reader:
     _by_value = False                          # whether floats count by value at present
     _makes = False                             # whether the code may make objects by `type(x)`
     _count = 0                                 # number of parts read
+    _functions = 0                             # ... and of functions of the user among them
     _holder_of_last: Any = None                # holder of the last float that was a variable
 
     def __init__(self) -> None:
@@ -311,6 +315,9 @@ class Reader:
             self.asks = self.asks or id(function) in _ASKING
             inner = inside_errstate(function)
             return _same(function) if inner is None else ("in errstate", self.read(inner))
+        self._functions += 1
+        if self._functions > _MOST_FUNCTIONS:
+            raise TooLarge
         facts = facts_of(code)
         self.names.update(facts.names)
         self.asks = self.asks or facts.asks
