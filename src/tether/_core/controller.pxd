@@ -1,7 +1,7 @@
 from tether._core.begin cimport find_curvature, follow_parabola
 from tether._core.codes cimport (ERROR_TEST, H211B, NO_CONVERGENCE, OK, SMALLER_IS_WORSE,
                                  STRUCTURE_IN_DOUBT)
-from tether._core.order cimport lower_order, possible_growth
+from tether._core.order cimport is_quiet, lower_order, possible_growth
 from tether._core.state cimport State
 
 cdef double next_step(State s) noexcept nogil

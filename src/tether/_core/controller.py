@@ -13,11 +13,13 @@ if not cython.compiled:
         SMALLER_IS_WORSE,
         STRUCTURE_IN_DOUBT,
     )
-    from tether._core.order import lower_order, possible_growth
+    from tether._core.order import is_quiet, lower_order, possible_growth
 
 EPS = cython.declare(cython.double, 2.220446049250313e-16)
 MAX_GROWTH = cython.declare(cython.double, 2.0)
 MIN_RATIO = cython.declare(cython.double, 0.5)
+# Growth with which a solution at rest keeps the order that its derivatives need.
+QUIET_GROWTH = cython.declare(cython.double, 1.05)
 # Dead band: within these ratios the step, and with it the stored factors, stays the same.
 BAND_LOW = cython.declare(cython.double, 0.9)
 BAND_HIGH = cython.declare(cython.double, 1.2)
@@ -44,6 +46,8 @@ def next_step(s):
     # order, whose term may be small because it is passing through zero.
     if ratio > 1.0 and (s.error_failures + s.newton_failures > 0 or s.new_order < s.k):
         ratio = 1.0
+    if ratio > QUIET_GROWTH and is_quiet(s):
+        ratio = QUIET_GROWTH
     s.last_control = control
     return s.h * ratio
 

@@ -263,7 +263,12 @@ def iterate(s):
             if is_close(s, size) and not (s.guesses and changes_sign(s)) and not checks:
                 return OK
         else:
-            rate = size / last if m == 1 or s.highest_kind > 1 else pow(size / first, 1.0 / m)
+            if size == 0.0:
+                rate = 0.0
+            elif m == 1 or s.highest_kind > 1:
+                rate = size / last
+            else:
+                rate = pow(size / first, 1.0 / m)
             s.rate = rate
             if UNKNOWN_RATE * first > s.newton_tolerance:
                 s.seen_rate = rate

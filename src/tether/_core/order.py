@@ -17,8 +17,8 @@ TARGET = cython.declare(cython.double, 0.1)
 KEEP_BELOW = cython.declare(cython.double, 0.5)
 LOW_ORDER = cython.declare(cython.int, 3)
 TINY_ERROR = cython.declare(cython.double, 1e-4)
-# A step above this share of the longest allowed one counts as longest.
-LONGEST_SHARE = cython.declare(cython.double, 0.99)
+# Steps grow slowly if each is at most so many times as long as the one before.
+SLOW_GROWTH = cython.declare(cython.double, 1.06)
 
 
 def lower_order(s):
@@ -29,19 +29,25 @@ def lower_order(s):
 
 
 def decreasing(s):
-    """Tell whether the terms decrease towards order k.
-
-    If there are none at all, a run whose derivatives are wanted raises its order for their sake,
-    but not while its steps grow: at high order that would amplify the round-off.
-    """
+    """Tell whether the terms decrease towards order k."""
     k: cython.int = s.k
-    if k == 1 or (
-        s.keeps_order and s.order_term[k] == 0.0 and fabs(s.h) > LONGEST_SHARE * s.max_step
-    ):
+    if k == 1 or is_quiet(s):
         return True
     if k == 2:
         return s.order_term[1] > 0.5 * s.order_term[2]
     return s.order_term[k - 1] > s.order_term[k] or s.order_term[k - 2] > s.order_term[k]
+
+
+def is_quiet(s):
+    """Tell whether to raise the order of a solution at rest for the sake of its derivatives.
+
+    There are no terms then. It is raised at the start, and later while steps are nearly equal: the
+    formulas of high order are unstable for steps that go on growing fast.
+    """
+    return (
+        s.keeps_order and s.order_term[s.k] == 0.0
+        and (s.starting or fabs(s.h) <= SLOW_GROWTH * fabs(s.last_h))
+    )
 
 
 def next_order(s):
@@ -109,6 +115,8 @@ def may_mislead(s):
 def best_neighbour(s):
     """Return the one of the orders k - 1, k and k + 1 that has the smallest term."""
     k: cython.int = s.k
+    if is_quiet(s):
+        return k + 1
     if k == 1:
         return 2 if s.order_term[2] < 0.5 * s.order_term[1] else 1
     if s.order_term[k - 1] <= min(s.order_term[k], s.order_term[k + 1]):

@@ -21,7 +21,7 @@ from tether.sensitivity.later import Later
 from tether.sensitivity.outputs import ONE, Outputs, RowOutputs, outputs_at
 from tether.sensitivity.parameters import Parameters, find_parameters
 from tether.sensitivity.passage import SIMULTANEOUS, Crossing, Moment, crossing_of_event
-from tether.sensitivity.resolution import Resolution, is_at_rest
+from tether.sensitivity.resolution import Resolution, is_at_rest, stands_still
 from tether.sensitivity.route import PAST
 from tether.sensitivity.sweep import Along, Sweep
 from tether.sensitivity.tape import Tape
@@ -109,6 +109,8 @@ class Derivatives(Tape):
         look = self._resolution
         look.begin()
         if look.limited or is_at_rest(sweep.paths, look.rtol, look.atol):
+            if stands_still(sweep.paths):
+                look.limited = look.tested = True
             self._check_along(sweep)            # before both forward and backward sweeps
         if self.later is None:
             return collect(sweep, dense_output, look if look.tested else None)
@@ -143,9 +145,10 @@ class Derivatives(Tape):
             return None
         self._repeats += 1
         if step is not None:                   # tolerances do not matter to a solution at rest
-            look.limited = True
+            look.limited = look.tested = True
             step = min(step, settings.max_step)
-            return replace(settings, max_step=step, first_step=step)
+            first = step / 2.0**settings.max_order     # doubles with every order up to the highest
+            return replace(settings, max_step=step, first_step=first)
         if not look.worst < WORTHWHILE_REDUCTION * self._worst:
             return None                        # shorter steps do not help, as with round-off
         self._worst, self.ceilings = look.worst, look.ceilings(self.ceilings)
@@ -159,12 +162,6 @@ class Derivatives(Tape):
             return (
                 "the steps are too long for the derivatives, which change faster than the "
                 f"solution: pass max_step={look.wanted_step:.2g}",
-            )
-        if look.limited:
-            return (
-                "the solution hardly changes for a good part of the time, and says little about "
-                "how long steps may be: the run was repeated with shorter ones, with which the "
-                "derivatives are right to some thousandths; a smaller max_step makes them better",
             )
         if look.worst > 1.0:
             return (

@@ -15,7 +15,7 @@ import numpy as np
 from tether._core import replay
 from tether.sensitivity.route import PAST, Path
 
-__all__ = ["Resolution", "is_at_rest"]
+__all__ = ["Resolution", "is_at_rest", "stands_still"]
 
 # A step does not resolve a tangent if the prediction errs by more than this share of it ...
 UNRESOLVED = 0.1
@@ -33,6 +33,8 @@ MIN_STEP_RATIO = 0.03
 MIN_STEP = 5e-5
 # Where the error of a step is a smaller share of the tolerance, it is not what limited the step.
 AT_REST = 1e-3
+# Stands in for a unit of zero.
+TINY = 1e-300
 # Number of steps of a leg that are examined to find out whether its solution is at rest.
 SAMPLES = 16
 
@@ -96,7 +98,7 @@ class Resolution:
         # a tangent by which a parameter changes y only within its tolerance is negligible
         y = np.abs(path.y[:, tested]).max(axis=0)
         floor = (self.rtol[tested] * y + self.atol[tested])[:, None] / self.sizes
-        unit = np.maximum(largest, floor)
+        unit = np.maximum(np.maximum(largest, floor), TINY)
         size = np.maximum((values / unit).max(axis=1, initial=0.0), DIED_AWAY)
         ratio = ((error / unit).max(axis=1, initial=0.0) / size).max(axis=1, initial=0.0)
         smallest = float(self.rtol.min(initial=UNRESOLVED / UNRESOLVED_IF_LIMITED))
@@ -105,15 +107,15 @@ class Resolution:
         coarse = ratio > allowed
         if self.tested:
             within = self.rtol[tested, None] * values + self.atol[tested, None] / self.sizes
-            ratio = (error / within).max(axis=(1, 2), initial=0.0)
+            ratio = (error / np.maximum(within, TINY)).max(axis=(1, 2), initial=0.0)
             self.worst = max(self.worst, float(ratio.max(initial=0.0)))
-            share = (TARGET_ERROR / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
+            share = (TARGET_ERROR / np.maximum(ratio, TINY)) ** (1.0 / (order + 1.0))
             share = np.maximum(share, MIN_STEP_RATIO)
             longest = np.where(ratio > TARGET_ERROR, h * share, np.inf)
             self._asked.append(np.array([times[:-1], longest]))
             return
         self._time += float(h.sum())
-        share = (TARGET_ERROR * allowed / np.maximum(ratio, 1e-300)) ** (1.0 / (order + 1.0))
+        share = (TARGET_ERROR * allowed / np.maximum(ratio, TINY)) ** (1.0 / (order + 1.0))
         self._coarse.append(np.array([h[coarse], (h * share)[coarse]]))
 
     def ceilings(
@@ -162,3 +164,16 @@ def is_at_rest(paths: Sequence[Path], rtol: np.ndarray, atol: np.ndarray) -> boo
             path.t, path.y, path.order, path.predictor, rtol, atol, stride, AT_REST
         )
     return resting > UNRESOLVED_TIME * total
+
+
+def stands_still(paths: Sequence[Path]) -> bool:
+    """Whether no unknown changes at all for a good part of the time.
+
+    No error shows then how long steps may be.
+    """
+    still, total = 0.0, 0.0
+    for path in paths:
+        h = np.abs(np.diff(path.t[PAST:]))
+        still += float(h[np.all(path.y[1:] == path.y[:-1], axis=1)].sum())
+        total += float(h.sum())
+    return still > UNRESOLVED_TIME * total
