@@ -31,9 +31,9 @@ from tether._core.machine cimport larger, modulo, piecewise, powi, sign, smaller
 from tether._core.opcodes cimport *
 from tether._core.special cimport special
 
-# Compiled twice where the compiler can: processors with vectors of four numbers divide twice as many
-# in the same time. A declaration before Cython's own says so. Sums and products are not contracted
-# in either, so the digits are the same.
+# Compiled twice where the compiler can: processors with vectors of four numbers divide twice as
+# many in the same time. A declaration before Cython's own says so. Sums and products are not
+# contracted in either, so the digits are the same.
 cdef extern from *:
     """
     #if defined(__PYX_HAVE__tether___core__row_operations) && defined(__GNUC__) \\
