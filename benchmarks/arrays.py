@@ -6,8 +6,10 @@ The first table says what tracing a Brusselator of any size takes, in seconds an
 residual and a Jacobian cost after that, over NumPy's own residual and over a residual: all entries,
 as a run writes them once, and those that change from point to point. The second
 compares runs with IDA (scikit-sundae, if it is installed), which calls the same function and is
-told its pattern or band. All runs of a row take turns in one process; errors are those at the end
-against tether at tolerances a thousand times smaller.
+told its pattern or band: at equal digits, read off the work-precision curves of both
+(`benchmarks/curves.py`), and at equal tolerances. All runs of a row take turns in one process;
+errors are those at the end against tether with rtol = 1e-11, and the row says to how many digits
+IDA with the same tolerance agrees with that.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import argparse
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +26,17 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from benchmarks.array_models import MODELS, Model, brusselator
+from benchmarks.curves import common_levels, monotone_curve
 from benchmarks.measure import conditions
 from tether import solve_dae
 from tether._core.rows import Rows
 from tether.trace.array_tracer import trace_arrays
 
 RESULTS = Path(__file__).parent / "results"
-RTOL, ATOL = 1e-6, 1e-8
+TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(6, 19))       # 1e-3 to 1e-9
+RTOL, TIGHT = 1e-6, 1e-11
+ATOL = 1e-2                        # over rtol
+SLOT = 0.02                        # seconds; shorter runs are repeated
 
 
 def best(run: Callable[[], Any], rounds: int) -> float:
@@ -58,10 +65,14 @@ def tracing(cells: int, rounds: int) -> str:
     def repeated(run: Callable[[], Any]) -> Callable[[], Any]:
         return lambda: [run() for _ in range(repeats)]
 
-    numpys = best(repeated(lambda: model.fun(0.0, y, yp)), 5 * rounds)
-    residual = best(repeated(lambda: rows.values_into(0.0, y, yp, out)), 5 * rounds)
-    jacobian = best(repeated(lambda: rows.entries_into(0.0, y, yp, *entries)), 5 * rounds)
-    changing = best(repeated(lambda: rows.changing_into(0.0, y, yp, *entries)), 5 * rounds)
+    runs = [
+        repeated(lambda: model.fun(0.0, y, yp)),
+        repeated(lambda: rows.values_into(0.0, y, yp, out)),
+        repeated(lambda: rows.entries_into(0.0, y, yp, *entries)),
+        repeated(lambda: rows.changing_into(0.0, y, yp, *entries)),
+    ]
+    turns = [[best(run, 1) for run in runs] for _ in range(5 * rounds)]
+    numpys, residual, jacobian, changing = np.min(turns, axis=0)
     cost = " | ".join([
         f"{residual / numpys:.2f}", f"{jacobian / residual:.1f}", f"{changing / residual:.1f}"
     ])  # fmt: skip
@@ -69,15 +80,15 @@ def tracing(cells: int, rounds: int) -> str:
     return f"| {n} | {seconds:.2f} s | {peak:.0f} | {table.templates} | {operations} | {cost} |"
 
 
-def by_tether(model: Model, tight: float = 1.0, **options: Any) -> Any:
+def by_tether(model: Model, rtol: float = RTOL, **options: Any) -> Any:
     """Solve with tether."""
     return solve_dae(
-        model.fun, (0, model.t_end), model.y0, rtol=RTOL * tight, atol=ATOL * tight,
+        model.fun, (0, model.t_end), model.y0, rtol=rtol, atol=ATOL * rtol,
         t_eval=[model.t_end], start="quiet", **options,
     )
 
 
-def by_ida(model: Model) -> Callable[[], Any] | None:
+def by_ida(model: Model, start: Any) -> Callable[[float], Any] | None:
     """Make runs of IDA from consistent values, with the band or the pattern of the function."""
     try:
         from sksundae.ida import IDA
@@ -94,12 +105,57 @@ def by_ida(model: Model) -> Callable[[], Any] | None:
     def residual(t: float, y: Any, yp: Any, out: Any) -> None:
         out[:] = model.fun(t, y, yp)
 
-    start = by_tether(model).start
-    solver = IDA(
-        residual, rtol=RTOL, atol=ATOL, max_num_steps=100_000,
-        algebraic_idx=list(model.algebraic) or None, **given,
-    )
-    return lambda: solver.solve(np.array([0.0, model.t_end]), start.y, start.yp)
+    @cache
+    def solver(rtol: float) -> Any:
+        return IDA(
+            residual, rtol=rtol, atol=ATOL * rtol, max_num_steps=1_000_000,
+            algebraic_idx=list(model.algebraic) or None, **given,
+        )
+
+    return lambda rtol: solver(rtol).solve(np.array([0.0, model.t_end]), start.y, start.yp)
+
+
+class Runs:
+    """Runs of one solver on one model, at one tolerance after the other."""
+
+    def __init__(self, solve: Callable[[float], np.ndarray], tolerances: tuple[float, ...]) -> None:
+        self.solve, self.tolerances = solve, tolerances
+        self.ends: dict[float, np.ndarray] = {}
+        self.seconds = dict.fromkeys(tolerances, np.inf)
+
+    def take_turn(self) -> None:
+        """Run at every tolerance, and keep the shortest times."""
+        for rtol in self.tolerances:
+            left = SLOT
+            while left > 0.0:
+                began = time.process_time()
+                self.ends[rtol] = self.solve(rtol)
+                spent = time.process_time() - began
+                self.seconds[rtol] = min(self.seconds[rtol], spent)
+                left -= spent
+
+    def error(self, rtol: float, exact: np.ndarray) -> float:
+        """Error at the end of the run at a tolerance."""
+        return float(np.abs(self.ends[rtol] - exact).max())
+
+    def curve(self, exact: np.ndarray) -> Any:
+        """Digits and time at all tolerances."""
+        digits = [-np.log10(self.error(rtol, exact)) for rtol in self.tolerances]
+        return monotone_curve(digits, [self.seconds[rtol] for rtol in self.tolerances])
+
+
+def at_equal_digits(ours: Runs, theirs: Runs, exact: np.ndarray, known: float) -> str:
+    """Geometric mean and largest of the ratios of time, and the digits they were compared at.
+
+    They are compared up to one digit less than those to which the solution is known.
+    """
+    one, other = ours.curve(exact), theirs.curve(exact)
+    levels = [level for level in common_levels(one, other) if level <= known - 1.0]
+    if not levels:
+        return "- | - | -"
+    ratios = [one.seconds_at(level) / other.seconds_at(level) for level in levels]
+    mean = np.exp(np.mean(np.log(ratios)))
+    return f"{mean:.2f} | {max(ratios):.2f} | {levels[0]:g} to {levels[-1]:g}"
 
 
 def run(model: Model, rounds: int) -> str:
@@ -107,23 +163,24 @@ def run(model: Model, rounds: int) -> str:
     began = time.process_time()
     sol = by_tether(model)
     first = time.process_time() - began
-    exact = by_tether(model, 1e-3).y[:, -1]
-    ida = by_ida(model)
-    seconds: dict[str, list[float]] = {"tether": [], "called": [], "IDA": []}
-    error, theirs = np.abs(sol.y[:, -1] - exact).max(), np.nan
-    for _ in range(rounds):
-        seconds["tether"].append(best(lambda: by_tether(model), 1))
-        seconds["called"].append(best(lambda: by_tether(model, trace="never"), 1))
-        if ida is not None:
-            other: list[Any] = []
-            seconds["IDA"].append(best(lambda: other.append(ida()), 1))  # noqa: B023
-            theirs = np.abs(other[0].y[-1] - exact).max()
+    tight = by_tether(model, TIGHT)
+    exact, ida = tight.y[:, -1], by_ida(model, tight.start)
+    ours = Runs(lambda rtol: by_tether(model, rtol).y[:, -1], TOLERANCES)
+    called = Runs(lambda rtol: by_tether(model, rtol, trace="never").y[:, -1], (RTOL,))
     if ida is None:
-        return f"| {model.name} | - | - | - | {error:.0e} | {sol.stats.steps} |"
-    over = min(seconds["IDA"])
-    ratios = (min(seconds["tether"]) / over, first / over, min(seconds["called"]) / over)
+        ours.take_turn()
+        return f"| {model.name}{7 * ' | -'} | {ours.error(RTOL, exact):.0e} | {sol.stats.steps} |"
+    theirs = Runs(lambda rtol: ida(rtol).y[-1], TOLERANCES)
+    agreed = -np.log10(np.abs(ida(TIGHT).y[-1] - exact).max())
+    for _ in range(rounds):
+        for runs in (ours, theirs, called):
+            runs.take_turn()
+    over = theirs.seconds[RTOL]
+    ratios = (ours.seconds[RTOL] / over, first / over, called.seconds[RTOL] / over)
     cells = " | ".join(f"{x:.2f}" for x in ratios)
-    return f"| {model.name} | {cells} | {error:.0e} / {theirs:.0e} | {sol.stats.steps} |"
+    errors = f"{ours.error(RTOL, exact):.0e} / {theirs.error(RTOL, exact):.0e}"
+    equal = at_equal_digits(ours, theirs, exact, agreed)
+    return f"| {model.name} | {equal} | {agreed:.1f} | {cells} | {errors} | {sol.stats.steps} |"
 
 
 def main() -> None:
@@ -144,9 +201,14 @@ def main() -> None:
         lines.append(tracing(cells, rounds))
         print(lines[-1], flush=True)
     header = [
-        "", f"Processor time over that of IDA at rtol {RTOL:g}: with the plan made, for the first "
-        "time, and with the function called. Errors at the end are those of tether / IDA.", "",
-        "| model, unknowns | warm | first | called | error | steps |", "|---|---|---|---|---|---|",
+        "", "Processor time over that of IDA at equal digits, from both solvers' runs at rtol = "
+        f"{TOLERANCES[0]:g} to {TOLERANCES[-1]:g}: geometric mean and largest at the half digits "
+        "that both reach, and to how many digits the solutions of both agree at rtol = "
+        f"{TIGHT:g}. Then the same at rtol = {RTOL:g}: with the plan made, for the first time, and "
+        "with the function called; errors at the end of tether / IDA, and steps of tether.", "",
+        "| model, unknowns | equal digits | largest | digits | agree | warm | first | called "
+        "| error | steps |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(header))
     lines += header

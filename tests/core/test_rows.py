@@ -52,6 +52,54 @@ def test_random_programs_give_the_bits_of_the_machine(seed):
         np.testing.assert_array_equal(found[0], found[1])
 
 
+VECTORS = {
+    "sum": np.add, "difference": np.subtract, "product": np.multiply, "quotient": np.divide,
+    "by a constant": lambda a, b: a / 0.3 - b * 0.7, "root": lambda a, b: np.sqrt(a) + b,
+    "product and sum": lambda a, b: a * b + a, "product and difference": lambda a, b: a * b - b,
+    "difference and product": lambda a, b: a - a * b, "size": lambda a, b: np.abs(a) - b,
+    "smaller": np.minimum, "larger": np.maximum, "steps": lambda a, b: np.floor(a) + np.ceil(b),
+    "sign": lambda a, b: np.sign(a) * b, "choice": lambda a, b: np.where(a < b, a, -b),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_many_rows_give_the_bits_of_numpy(name):
+    operation = VECTORS[name]
+
+    def fun(t, y, yp):
+        return np.concatenate([operation(y[:N], y[N:]), yp[N:]])
+
+    rows = Rows(trace_arrays(fun, 2 * N).table)
+    draw = np.random.default_rng(3)
+    y, yp = draw.standard_normal((2, 2 * N)) * 10.0 ** draw.integers(-9, 9, (2, 2 * N))
+    edges = np.array([(x, z) for x in EDGES for z in EDGES])[:N]
+    y[: len(edges)], y[N : N + len(edges)] = edges.T
+    with np.errstate(all="ignore"):
+        expected = fun(0.0, y, yp)
+    found = rows.values(0.0, y, yp)
+    np.testing.assert_array_equal(found, expected)
+    if name not in ("smaller", "larger"):            # of two zeros, NumPy may take either
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
+
+
+@pytest.mark.parametrize("width", [3, 17, 40, 127, 128, 129, 200])
+def test_inputs_in_runs_give_the_bits_of_numpy(width):
+    lines = 1000 // width + 2
+
+    def fun(t, y, yp):
+        u = np.pad(y.reshape(lines, width), 1, mode="edge")
+        around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] - u[1:-1, :-2]
+        return yp - around.ravel() * y[::-1]
+
+    n = lines * width
+    table = trace_arrays(fun, n).table
+    y, yp = np.random.default_rng(width).standard_normal((2, n))
+    np.testing.assert_array_equal(Rows(table).values(0.5, y, yp), fun(0.5, y, yp))
+    # in long runs, no place is listed: only those from the last to the first
+    assert (len(table.index) < 1.5 * n + 300) == (width >= 40)
+
+
 def test_memory_that_is_too_small_is_refused():
     rows = Rows(trace_arrays(lambda t, y, yp: yp + y * y, N).table)
     y, short = np.zeros(N), np.zeros(N - 1)

@@ -45,9 +45,12 @@ def measure_differences(s):
 
     They follow from the correction and the old differences, so one sweep gives all four.
     """
-    n: cython.int = s.n
+    n: cython.longlong = s.n
     k: cython.int = s.k
-    i: cython.int
+    i: cython.longlong
+    first: cython.longlong = (k + 1) * n       # where the differences of these orders begin
+    second: cython.longlong = k * n
+    third: cython.longlong = (k - 1) * n
     here: cython.double = 0.0       # norm of the new difference of order k+1
     above: cython.double = 0.0      # ... of order k+2
     below: cython.double = 0.0      # ... of order k
@@ -59,11 +62,11 @@ def measure_differences(s):
         difference = s.correction[i]
         here = accumulate(here, difference * weight, s.error_norm)
         above = accumulate(
-            above, (difference - s.beta[k + 1] * s.phi[(k + 1) * n + i]) * weight, s.error_norm
+            above, (difference - s.beta[k + 1] * s.phi[first + i]) * weight, s.error_norm
         )
-        difference += s.beta[k] * s.phi[k * n + i]
+        difference += s.beta[k] * s.phi[second + i]
         below = accumulate(below, difference * weight, s.error_norm)
-        difference += s.beta[k - 1] * s.phi[(k - 1) * n + i]
+        difference += s.beta[k - 1] * s.phi[third + i]
         lowest = accumulate(lowest, difference * weight, s.error_norm)
     if s.error_norm != MAX_NORM:
         here, above = sqrt(here / n), sqrt(above / n)

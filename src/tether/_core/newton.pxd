@@ -1,5 +1,5 @@
 from tether._core.adapters cimport evaluate
-from tether._core.codes cimport NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
+from tether._core.codes cimport BLOCK, NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
 from tether._core.guess cimport begin_at_guess, compare_guesses, keep_point
 from tether._core.linear cimport assemble_and_factor, solve_scaled
 from tether._core.norms cimport measure
@@ -37,6 +37,7 @@ cdef double seen_rate(State s) noexcept nogil
 cdef bint changes_sign(State s) noexcept nogil
 cdef double find_increment(State s, double damping) noexcept nogil
 cdef void take_increment(State s, double length) noexcept nogil
+cdef void move_some(State s, double length, int first, int last) noexcept nogil
 cdef bint stagnated(State s, double size) noexcept nogil
 cdef int correct_damped(State s) noexcept nogil
 cdef double damped_length(State s, double size) noexcept nogil

@@ -5,7 +5,7 @@ from cython.cimports.libc.math import fabs, pow
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.codes import NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
+    from tether._core.codes import BLOCK, NO_CONVERGENCE, NON_FINITE, OK, UNSCALED, USER_EXCEPTION
     from tether._core.guess import begin_at_guess, compare_guesses, keep_point
     from tether._core.linear import assemble_and_factor, solve_scaled
     from tether._core.norms import measure
@@ -398,11 +398,27 @@ def find_increment(s, damping):
 
 def take_increment(s, length):
     """Move along the increment in `s.r`."""
+    first: cython.int = 0
+    last: cython.int
+    while first < s.n:
+        last = min(first + BLOCK, s.n)
+        move_some(s, length, first, last)
+        first = last
+
+
+def move_some(s, length, first, last):
+    """Move the unknowns `first` to `last`.
+
+    In loops of few vectors each, which compilers turn into operations on several numbers at once.
+    """
     i: cython.int
-    for i in range(s.n):
+    cj: cython.double = s.cj
+    for i in range(first, last):
         s.correction[i] += length * s.r[i]
+    for i in range(first, last):
         s.y[i] = s.y_predicted[i] + s.correction[i]
-        s.yp[i] = s.yp_predicted[i] + s.cj * s.correction[i]
+    for i in range(first, last):
+        s.yp[i] = s.yp_predicted[i] + cj * s.correction[i]
 
 
 def stagnated(s, size):

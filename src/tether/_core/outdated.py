@@ -79,13 +79,16 @@ def is_suspicious(s, damping):
     `s.before` is the residual before the increment in `s.increment`, `s.r` the one after it.
     """
     i: cython.int
+    change: cython.double = s.cj - s.cj_factored
+    # the remainder of the equation that the matrix did not predict
     for i in range(s.n):
-        s.scratch[i] = 0.0
-    if s.cj != s.cj_factored:
-        s.matrix.add_product(OF_YP, s.increment, s.scratch)
-    for i in range(s.n):        # the remainder of the equation that the matrix did not predict
         s.before[i] = s.r[i] - (1.0 - damping) * s.before[i]
-        s.before[i] -= (s.cj - s.cj_factored) * s.scratch[i]
+    if change != 0.0:
+        for i in range(s.n):
+            s.scratch[i] = 0.0
+        s.matrix.add_product(OF_YP, s.increment, s.scratch)
+        for i in range(s.n):
+            s.before[i] -= change * s.scratch[i]
     return find_suspects(s, s.increment)
 
 
@@ -188,17 +191,20 @@ def find_suspects(s, change):
     The remainders that were not predicted, in `s.before`, are turned into these shares.
     """
     i: cython.int
-    expected: cython.double
-    s.suspects = 0
+    k: cython.int
+    found: cython.int = 0
+    middle: cython.double = -0.5 * (LEAST_SHARE + MOST_SHARE)
+    reach: cython.double = 0.5 * (MOST_SHARE - LEAST_SHARE)
     for i in range(s.n):
         s.scratch[i] = 0.0
     s.matrix.add_changing(change, s.scratch)
-    for i in range(s.n):
-        expected = -s.scratch[i]
-        if is_between(s.before[i], LEAST_SHARE * expected, MOST_SHARE * expected):
-            s.before[i] /= expected
-            s.column_rows[s.suspects] = i
-            s.suspects += 1
+    for i in range(s.n):        # without a branch, which could not be predicted
+        s.column_rows[found] = i
+        found += fabs(s.before[i] - middle * s.scratch[i]) < reach * fabs(s.scratch[i])
+    for k in range(found):
+        i = s.column_rows[k]
+        s.before[i] /= -s.scratch[i]
+    s.suspects = found
     return keep_significant(s)
 
 

@@ -32,7 +32,7 @@ cdef class Rows:
     cdef int* load_slot
     cdef int* load_of
     cdef int* load_table
-    cdef int* load_blocks             # places of the first rows of blocks; -1: see the table
+    cdef int* load_blocks             # places of the first rows of blocks, or where to look
     cdef int* result_slot
     cdef int* result_to
     cdef int* result_table
@@ -72,10 +72,14 @@ cdef class Rows:
 
 cdef int* keep_table(Rows rows, object array) except? NULL
 cdef int load_block(Rows m, int step, int block, double* y, double* yp) noexcept nogil
+cdef void copy_runs(Rows m, long long place, double* source, long long slot,
+                    int count) noexcept nogil
 cdef double* pointer_to(double* array, long long place) noexcept nogil
 cdef void run_block(Rows m, int begin, int end, int count) noexcept nogil
 cdef void run_template(Rows m, int step, double t, double* y, double* yp, double* out, double* fy,
                        double* fyp) noexcept nogil
+cdef bint is_written_in_place(Rows m, int step) noexcept nogil
+cdef void point_at_results(Rows m, int step, long long first, double* out) noexcept nogil
 cdef void put_results(Rows m, int step, long long first, int count, double* out, double* fy,
                       double* fyp) noexcept nogil
 cdef void put_entries(Rows m, int k, long long first, int count, double* fy,

@@ -43,6 +43,10 @@ CONSTANT = cython.declare(cython.int, 4)
 OF_Y = cython.declare(cython.int, 0)
 OF_YP = cython.declare(cython.int, 1)
 UNIFORM = cython.declare(cython.int, -2)          # instead of a table: the same place for all rows
+# Instead of the place of a block's first row: places by the table, or RUNS - where its runs are
+# listed, with the end of each and how far its places are from those in the block.
+ONE_BY_ONE = cython.declare(cython.int, -1)
+RUNS = cython.declare(cython.int, -2)
 
 
 class Rows:
@@ -287,12 +291,31 @@ def load_block(m, step, block, y, yp):
         place = index[m.load_blocks[k] + block]
         if place >= 0:                 # adjacent, so they can be read where they are
             m.at[m.load_slot[k]] = pointer_to(source, place)
-        else:
-            m.at[m.load_slot[k]] = pointer_to(w, slot)
-            place = m.load_table[k] + first
-            for i in range(count):
-                w[slot + i] = source[index[place + i]]
+            continue
+        m.at[m.load_slot[k]] = pointer_to(w, slot)
+        if place != ONE_BY_ONE:
+            copy_runs(m, RUNS - place, source, slot, count)
+            continue
+        place = m.load_table[k] + first
+        for i in range(count):
+            w[slot + i] = source[index[place + i]]
     return count
+
+
+def copy_runs(m, place, source, slot, count):
+    """Copy the inputs of a block that come from a few runs of adjacent places."""
+    i: cython.longlong
+    begin: cython.longlong = 0
+    end: cython.longlong
+    shift: cython.longlong
+    w: cython.p_double = m.slots
+    while begin < count:
+        end = m.index[place]
+        shift = m.index[place + 1]
+        for i in range(begin, end):
+            w[slot + i] = source[shift + i]
+        begin = end
+        place += 2
 
 
 def run_block(m, begin, end, count):
@@ -314,18 +337,38 @@ def run_template(m, step, t, y, yp, out, fy, fyp):
     block: cython.int
     first: cython.longlong = 0
     found: cython.p_double
+    in_place: cython.bint = is_written_in_place(m, step)
     if m.t_slot[step] >= 0:
         found = m.at[m.t_slot[step]]
         for i in range(BLOCK):
             found[i] = t
     for block in range((m.count[step] + BLOCK - 1) // BLOCK):
         count = load_block(m, step, block, y, yp)
+        if in_place:
+            point_at_results(m, step, first, out)
         run_block(m, m.first[step], m.first[step + 1], count)
-        if m.result_to[step] != TO_NOTHING:
+        if not in_place and m.result_to[step] != TO_NOTHING:
             put_results(m, step, first, count, out, fy, fyp)
         for k in range(m.entry_start[step], m.entry_start[step + 1]):
             put_entries(m, k, first, count, fy, fyp)
         first += BLOCK
+
+
+def is_written_in_place(m, step):
+    """Tell whether the results of a template are computed, and belong to adjacent places."""
+    if m.first[step] == m.first[step + 1] or m.result_slot[step] < m.to[m.first[step]]:
+        return False
+    return m.result_to[step] == TO_MEMORY or (
+        m.result_to[step] == TO_VALUES and m.result_first[step] >= 0
+    )
+
+
+def point_at_results(m, step, first, out):
+    """Let the results of a block be computed where they belong."""
+    if m.result_to[step] == TO_MEMORY:
+        m.at[m.result_slot[step]] = pointer_to(m.memory, m.result_table[step] + first)
+    else:
+        m.at[m.result_slot[step]] = pointer_to(out, m.result_first[step] + first)
 
 
 def put_results(m, step, first, count, out, fy, fyp):

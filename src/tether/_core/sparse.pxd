@@ -17,6 +17,10 @@ cdef class Sparse(Matrix):
     cdef object marks
     cdef int* start                   # first entry of each column
     cdef int* row                     # row of each entry
+    cdef object changing_places       # owns the memory of:
+    cdef int* change_place            # entries of F_y that change, once they have been noted
+    cdef int* change_column
+    cdef int change_count
     cdef object rest
     cdef double* left                 # residual of a solution
     cdef double* weight               # of the unknowns

@@ -71,16 +71,22 @@ class Sparse(Matrix):
         self.arrays = {}
         self.integers = [pattern.start, pattern.row if pattern.size else np.zeros(1, np.intc)]
         self.fy, self.fyp, self.made = address(memory[0]), address(memory[1]), address(memory[2])
-        self.changing_owner, self.changes = np.ones(max(self.room, 1), np.int8), True
+        self.changing_owner = np.ones(max(self.room, 1), np.int8)
+        self.changes = self.all_change = True
+        self.changing_places = np.empty((2, max(self.room, 1)), np.intc)
         if cython.compiled:
             changing: cython.schar[::1] = self.changing_owner
             self.changing = cython.address(changing[0])
+            places: cython.int[:, ::1] = self.changing_places
+            self.change_place = cython.address(places[0, 0])
+            self.change_column = cython.address(places[1, 0])
             starts: cython.int[::1] = self.integers[0]
             rows: cython.int[::1] = self.integers[1]
             self.start, self.row = cython.address(starts[0]), cython.address(rows[0])
         else:
             self.start, self.row = self.integers
             self.changing = self.changing_owner
+            self.change_place, self.change_column = self.changing_places
         self.rest = np.zeros(max(self.n, 1))
         self.left = address(self.rest)
         self.outdated = True  # factors of the old pattern are used until there are new ones
@@ -254,10 +260,10 @@ class Sparse(Matrix):
     # --- entries of F_y that change
 
     def note_changes(self, first, size, noise):
-        """Mark the entries that differ from before; if `first`, unmark all others."""
+        """Mark and list the entries that differ from before; if `first`, unmark all others."""
         j: cython.int
         p: cython.int
-        some: cython.bint = False
+        count: cython.int = 0
         for j in range(self.n):
             for p in range(self.start[j], self.start[j + 1]):
                 if self.fy[p] != self.made[p] and has_changed(
@@ -266,17 +272,23 @@ class Sparse(Matrix):
                     self.changing[p] = 1
                 elif first:
                     self.changing[p] = 0
-                some = some or self.changing[p]
-        self.changes = some
+                self.change_place[count] = p
+                self.change_column[count] = j
+                count += self.changing[p]
+        self.change_count = count
+        self.changes = count > 0
+        self.all_change = False
 
     def add_changing(self, x, out):
         """Add to `out` the product of x with the entries that change."""
-        j: cython.int
+        k: cython.int
         p: cython.int
-        for j in range(self.n):
-            for p in range(self.start[j], self.start[j + 1]):
-                # without a branch, which could not be predicted
-                out[self.row[p]] += self.changing[p] * (self.fy[p] * x[j])
+        if self.all_change:
+            self.add_product(OF_Y, x, out)
+            return
+        for k in range(self.change_count):
+            p = self.change_place[k]
+            out[self.row[p]] += self.fy[p] * x[self.change_column[k]]
 
     def changing_in_row(self, i, x):
         """Return row i of F_y times x, over the entries that change."""

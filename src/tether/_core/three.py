@@ -117,10 +117,10 @@ class ThreeLU(Factors):
 
 def eliminate_three(f):
     """Factor from both ends; SINGULAR if a pivot is too small, or not finite."""
-    n: cython.int = f.n
-    middle: cython.int = n // 2
-    k: cython.int
-    q: cython.int = n - 1
+    n: cython.longlong = f.n
+    middle: cython.longlong = n // 2
+    k: cython.longlong
+    q: cython.longlong = n - 1
     pivot: cython.double = f.diagonal[0]
     other: cython.double = f.diagonal[n - 1]
     good: cython.bint = True
@@ -167,12 +167,12 @@ def solve_three(f, x, lower, upper):
 
     With v_1 = b_1 - l_0 v_0 and v_2 = b_2 - l_1 v_1 in pairs, v_2 is b_2 - l_1 b_1 + l_1 l_0 v_0.
     """
-    n: cython.int = f.n
-    middle: cython.int = n // 2
-    both: cython.int = n - 1 - middle  # rows after the middle; there may be one more before it
-    k: cython.int = 0
-    p: cython.int
-    q: cython.int
+    n: cython.longlong = f.n
+    middle: cython.longlong = n // 2
+    both: cython.longlong = n - 1 - middle     # rows after the middle; maybe one more before it
+    k: cython.longlong = 0
+    p: cython.longlong
+    q: cython.longlong
     first: cython.double
     last: cython.double
     value: cython.double = x[0]

@@ -21,6 +21,8 @@ __all__ = ["RowTable", "joined"]
 
 # Number of rows that the core runs at a time.
 BLOCK = 128
+# With more runs of consecutive places in a block than this, its places are listed one by one.
+_MOST_RUNS = 8
 
 
 @dataclass(eq=False, repr=False)
@@ -220,8 +222,8 @@ class _Joining:
         elif step.to in (TO_FY, TO_FYP):
             table.result_table.append(self._add_places(step.to, step.results))
         else:
-            table.result_table.append(self._add_index(step.results))
             contiguous = bool((np.diff(step.results) == 1).all())
+            table.result_table.append(-1 if contiguous else self._add_index(step.results))
         table.result_first.append(int(step.results[0]) if contiguous else -1)
 
     def _join_sums(self, step: Step) -> None:
@@ -288,7 +290,8 @@ class _Joining:
     def _tables_of(self, source: np.ndarray, always: bool) -> tuple[int, int, int]:
         """Return the vector of an input, and where its tables begin.
 
-        For a block whose places are consecutive, the first place is enough.
+        For a block whose places are consecutive, the first place is enough; for one of a few such
+        runs, their list (`RUNS` in `tether._core.rows`).
         """
         low, high = int(source.min(initial=self.size)), int(source.max(initial=0))
         of = 0 if high < self.n else 1 if self.n <= low and high < 2 * self.n else 2
@@ -300,10 +303,27 @@ class _Joining:
         first = source[::BLOCK].astype(np.intc)
         jumps = np.diff(source) != 1
         inside = np.arange(1, len(source)) % BLOCK != 0        # not between two blocks
-        broken = np.unique((np.flatnonzero(jumps & inside) + 1) // BLOCK)
+        starts = np.flatnonzero(jumps & inside) + 1
+        broken, more = np.unique(starts // BLOCK, return_counts=True)
         first[broken] = -1
+        in_runs = broken[more < _MOST_RUNS]
+        if len(in_runs):
+            first[in_runs] = self._add_runs(source, starts, in_runs)
         blocks = self._add_index(first)
-        return of, blocks, self._add_index(source) if always or len(broken) else -1
+        return of, blocks, self._add_index(source) if always or (first == -1).any() else -1
+
+    def _add_runs(
+        self, source: np.ndarray, starts: np.ndarray, in_runs: np.ndarray
+    ) -> np.ndarray:
+        """List the runs of some blocks; return what stands for their first places."""
+        begins = np.concatenate([in_runs * BLOCK, starts[np.isin(starts // BLOCK, in_runs)]])
+        begins.sort()
+        block_begins = begins - begins % BLOCK
+        ends = np.minimum(np.append(begins[1:], len(source)), block_begins + BLOCK)
+        runs = np.column_stack([ends, source[begins] - begins + block_begins])
+        runs[:, 0] -= block_begins
+        place = self._add_index(runs.ravel())
+        return -2 - place - 2 * np.flatnonzero(begins == block_begins)
 
     def _join_entry(self, step: Step, k: int, slot: int) -> None:
         kind, numbers = self.entries.destinations[id(step), k]
