@@ -77,3 +77,20 @@ def test_values_that_cannot_be_written_are_read():
     y = np.array([3.0])
     y.flags.writeable = False
     assert Plain(program).values(2.0, y, y).tolist() == [9.0]
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_a_comparison_with_an_infinite_input_is_certain(below):
+    """So conditions are frozen; elsewhere a comparison of equals is as uncertain as it is."""
+    graph = Graph()
+    height, shift = graph.y(0, 0), graph.arg(0)
+    place = graph.constant(0.3)
+    moved = graph.add(place, shift) if below else graph.sub(place, shift)
+    answer = graph.binary(op.LT, moved, height)
+    program = emit(graph, [graph.select(answer, graph.constant(1.0), graph.constant(-0.4))], 1, 1)
+    for size, largest in ((np.inf, 1e-15), (0.0, 2.0)):
+        for side in (1.0, -1.0):
+            plain = Plain(program, np.array([side * size]))
+            errors = plain.values_with_errors(0.0, np.array([0.3]), np.zeros(1))[1]
+            assert (errors[0] > 1.0) == (largest > 1.0)
+            assert errors[0] <= largest

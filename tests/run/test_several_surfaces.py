@@ -71,3 +71,36 @@ def test_one_is_passed_while_another_holds():
     sol = solve_dae(fun, (0, 3), [0.0, 0.0, -1.0], **RUN)
     assert sol.success
     assert np.allclose(sol.y[:, -1], [0.0, 3.0, 2.0 + 1.0 + 4.0], atol=1e-7)
+
+
+LAWS = {
+    "if": lambda h: 1.0 if h > 0 else -1.0,
+    "if not": lambda h: -1.0 if h <= 0 else 1.0,
+    "where": lambda h: np.where(h > 0, 1.0, -1.0),
+    "sign": np.sign,
+}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.parametrize("algebraic", [False, True])
+def test_two_surfaces_are_passed_ever_faster(law, algebraic):
+    """A spiral into their corner, in less than one second; there is no mixture of one alone.
+
+    Pulled by t - 2, it leaves the corner at 46/15, when the share for b is used up, to b < 0 < a.
+    """
+    def spiral(t, y, yp):
+        a, b = y[:2]
+        above_a, above_b = (y[2], y[3]) if algebraic else (law(a), law(b))
+        found = [yp[0] - 0.3 * above_a - 1.2 * above_b - (t - 2 if t > 2 else 0.0),
+                 yp[1] + 4.5 * above_a + 2 * above_b]
+        return [*found, y[2] - law(a), y[3] - law(b)] if algebraic else found
+
+    start = [0.0, 0.8, -1.0, 1.0][: 4 if algebraic else 2]
+    held = solve_dae(spiral, (0, 3), start, **RUN)
+    assert held.success, held.message
+    assert np.abs(held.y[:2, held.t > 1]).max() < 1e-9
+    sol = solve_dae(spiral, (0, 4), start, **RUN)
+    assert sol.success, sol.message
+    gone, left = 46 / 15, 4 - 46 / 15
+    exact = [-0.9 * left + ((4 - 2) ** 2 - (gone - 2) ** 2) / 2, -2.5 * left]
+    assert sol.y[:2, -1] == pytest.approx(exact, abs=1e-6)

@@ -303,3 +303,14 @@ def test_a_start_that_is_found_on_a_surface_for_good(start):
                          rtol=1e-10, atol=1e-12).y[0, -1]
     np.testing.assert_allclose(sol.y[:, -1], [1.0, expected], rtol=1e-6)
     assert len(sol.t) < 150
+
+
+@pytest.mark.parametrize("tol", TOLERANCES)
+@pytest.mark.parametrize("root", [
+    lambda level: np.sqrt(max(level, 0.0)), lambda level: np.clip(level, 0.0, 9.0) ** 0.5,
+])
+def test_a_tank_runs_empty(root, tol):
+    """Torricelli: (1 - t / 2)^2 until t = 2; then nothing flows, at a level just below zero."""
+    sol = solve_dae(lambda t, y, yp: [yp[0] + root(y[0])], (0, 5), [1.0], rtol=tol, atol=tol)
+    assert sol.success, sol.message
+    assert sol.y[0] == pytest.approx(np.maximum(1 - sol.t / 2, 0) ** 2, abs=100 * tol)

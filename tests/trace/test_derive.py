@@ -190,6 +190,21 @@ def test_switches(g):
     assert zeros == {"x", "t - z", "x - 2"}
 
 
+@pytest.mark.parametrize("fun", [
+    lambda t, y, yp: [yp[0] + np.sqrt(max(y[0], 0.0))],
+    lambda t, y, yp: [yp[0] - 0.3 * np.maximum(2.0 * y[0], 0.0) ** 0.7],
+    lambda t, y, yp: [yp[0] + np.sqrt(np.sqrt(np.clip(y[0], 0.0, None)))],
+    lambda t, y, yp: [yp[0] - np.sqrt(0.25 * (y[0] if y[0] > 0 else 0.0)) * (1.0 + yp[0])],
+])
+def test_slopes_are_zero_where_a_root_is_kept_at_zero(fun):
+    """There the root is infinitely steep, and what is inside it does not change."""
+    traced = trace(fun, 1)
+    for y in (-1.0, -1e-300):
+        fy, fyp = jacobians(traced, 0.0, np.array([y]), np.array([0.0]))
+        assert fy[0, 0] == 0.0
+        assert fyp[0, 0] == 1.0
+
+
 # --- random expressions ----------------------------------------------------------------------
 
 LEAVES = ["t", "y[0]", "y[1]", "yp[0]", "yp[1]", "0.5", "2", "-1.25"]

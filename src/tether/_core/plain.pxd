@@ -31,6 +31,7 @@ from tether._core.special cimport special
 
 cdef int OPAQUE
 cdef double ULP
+cdef double INFINITE
 cdef int FUNCTION_ULPS
 
 cdef class Plain:
@@ -46,6 +47,7 @@ cdef class Plain:
     cdef double call(self, int number, double x) except? -1.0
     cdef run(self)
     cdef follow_errors(self)
+    cdef bint is_infinite(self, int i)
     cdef double change(self, int i, double value, double x, double y) except? -1.0
     cdef double own_rounding(self, int i, double value, double x) except? -1.0
     cdef double rounding_of_table(self, int first, double x) except? -1.0

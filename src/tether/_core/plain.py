@@ -15,6 +15,7 @@ if not cython.compiled:
 
 OPAQUE = -5                            # a call of Python; see `trace/opcodes.py`
 ULP = 2.0**-52
+INFINITE = float("inf")
 FUNCTION_ULPS = 4                      # mathematical libraries differ by a few
 
 
@@ -201,7 +202,8 @@ class Plain:
         """Bound the rounding errors in the slots of the first point.
 
         Errors are propagated by evaluating every operation at the ends of its operands' intervals:
-        a jump then shows as a large error if it is within reach, and not otherwise.
+        a jump then shows as a large error if it is within reach, and not otherwise. Infinite inputs
+        are exact: a comparison with one is certain.
         """
         i: cython.int
         code: cython.int
@@ -214,7 +216,8 @@ class Plain:
         dx: cython.double
         dy: cython.double
         for i in range(self.n_constants):
-            self.e[i] = ULP * fabs(self.w[0, i])
+            error = ULP * fabs(self.w[0, i])
+            self.e[i] = error if error < INFINITE else 0.0
         for i in range(self.count):
             code = self.op[i]
             value = self.w[0, self.base + i]
@@ -228,7 +231,9 @@ class Plain:
                 if dx != 0.0:
                     error += fabs(self.w[0, chosen] - self.w[0, other]) + self.e[other]
             elif code == ADD or code == SUB:
-                error = dx + self.e[self.b[i]] + ULP * fabs(value)
+                error = dx + self.e[self.b[i]]
+                if not (error < INFINITE and self.is_infinite(i)):
+                    error += ULP * fabs(value)
             elif code == MUL:
                 y, dy = self.w[0, self.b[i]], self.e[self.b[i]]
                 error = fabs(x) * dy + fabs(y) * dx + dx * dy + ULP * fabs(value)
@@ -245,6 +250,10 @@ class Plain:
                     error = max(error, self.change(i, value, x + dx, y + dy))
                 error += ULP * self.own_rounding(i, value, x)
             self.e[self.base + i] = error
+
+    def is_infinite(self, i):
+        """Tell whether an operand of an instruction is infinite, such as a shift that freezes."""
+        return fabs(self.w[0, self.a[i]]) == INFINITE or fabs(self.w[0, self.b[i]]) == INFINITE
 
     def change(self, i, value, x, y):
         """Return how much the result of an instruction changes; zero if it becomes NaN."""

@@ -60,11 +60,15 @@ class Switching(Part):
     ----------
     slides : tuple of int
         Surfaces on which the solution stays, by their numbers in the plan without sliding.
+    used_up : set of int
+        Functions of surfaces that the solution left, since the share of one side was used up, and
+        to which it returned at once while it stayed on others: it must leave more than one.
     """
 
     def __init__(self, run: Integration) -> None:
         super().__init__(run)
         self.slides: tuple[int, ...] = ()
+        self.used_up: set[int] = set()
         self._of: Frozen | None = None         # the conditions to which the following belongs
         self._sides = np.zeros(0)              # 1 above a surface, -1 below, 0 where it is free
         self._bands = np.zeros(0)
@@ -89,7 +93,7 @@ class Switching(Part):
         found = self._of.surfaces
         self._expect_sides(self._sides)
         self._count_turns(t, passing)
-        self._left = set()
+        just_left, self._left, self.used_up = self._left, set(), set()
         left = list(self.slides)
         for k in passing:
             leaving = self._of.exit_of(k)
@@ -102,6 +106,8 @@ class Switching(Part):
             elif found[k].function in self._at_poles:
                 self._go_to(found[k].function, -self._sides[k], t)
             elif self._is_back(found[k].function, t):
+                if left and found[k].function in just_left:
+                    self.used_up.add(found[k].function)
                 self._stay_on(found[k].function, left)
             else:
                 self._go_to(found[k].function, -self._sides[k], t)
@@ -134,7 +140,7 @@ class Switching(Part):
 
     def leave_surfaces(self) -> None:
         """Stop sliding: the state or the functions have changed."""
-        self.slides = ()
+        self.slides, self.used_up = (), set()
         self._expected, self._forced, self._given_up = {}, set(), set()
         self._at_poles = set()
 
@@ -344,10 +350,12 @@ class Switching(Part):
         """Correct ways that contradict the start found for them; None if there is no start.
 
         If a share is used up, the solution goes to the side that has all of it; if a height returns
-        to zero, it stays.
+        to zero, it stays. There are none either where it stays on one of the `used_up` surfaces.
         """
         frozen, run = self._of, self.run
         if frozen is None or not run.start.success:
+            return None
+        if any(ways.get(function) == 0.0 for function in self.used_up):
             return None
         n = frozen.traced.n
         better, shares = dict(ways), run.start.y[run.n : run.n + run.model.shares]

@@ -25,6 +25,10 @@ cdef dict _gradient(Graph graph, int node, dict known, dict uses)
 cdef dict _scaled(Graph graph, int factor, dict gradient)
 
 
+@cython.locals(fields=tuple, code=int, condition=int, a=int, b=int)
+cdef int _product(Graph graph, int factor, int slope) except -1
+
+
 cdef dict _joined(Graph graph, dict target, dict other)
 
 

@@ -242,8 +242,28 @@ def _gradient(
 def _scaled(graph: Graph, factor: int, gradient: Gradient) -> Gradient:
     found: Gradient = {}
     for x, d in gradient.items():
-        found[x] = graph.mul(factor, d)
+        found[x] = _product(graph, factor, d)
     return found
+
+
+def _product(graph: Graph, factor: int, slope: int) -> int:
+    """Make factor * slope: zero on a branch where the slope is, even if the factor is infinite.
+
+    So the slope of sqrt(max(x, 0)) is zero, not NaN, where x is not positive. A table that has no
+    value outside has no slope there either.
+    """
+    if graph.nodes[factor][0] == TABLE:
+        return graph.mul(factor, slope)
+    fields = graph.nodes[slope]
+    code = fields[0]
+    if code == NEG:
+        return graph.neg(_product(graph, factor, fields[1]))
+    if code == SELECT:
+        condition, a, b = fields[1], fields[2], fields[3]
+        if a == graph.zero or b == graph.zero:
+            a, b = _product(graph, factor, a), _product(graph, factor, b)
+            return graph.select(condition, a, b)
+    return graph.mul(factor, slope)
 
 
 def _joined(graph: Graph, target: Gradient, other: Gradient) -> Gradient:
@@ -313,5 +333,5 @@ def _rate(graph: Graph, node: int, known: dict[int, int]) -> int:
     for k in range(min(len(operands), len(partials))):
         rate = known[operands[k]]
         if rate != graph.zero:
-            total = graph.add(total, graph.mul(partials[k], rate))
+            total = graph.add(total, _product(graph, partials[k], rate))
     return total

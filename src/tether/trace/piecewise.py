@@ -108,8 +108,12 @@ def _terms(rows: np.ndarray, distance: np.ndarray) -> np.ndarray:
 
 def from_points(x: np.ndarray, y: np.ndarray, name: str, stays: bool = False) -> Piecewise:
     """Join points by straight lines; the last line continues, or the last value if `stays`."""
-    with np.errstate(all="ignore"):    # two points with the same x make a jump
+    with np.errstate(all="ignore"):
         slopes = np.diff(y) / np.diff(x)
+    jumps = np.diff(x) == 0.0
+    if not stays:                      # the first and the last line also hold outside
+        jumps[[0, -1]] = False
+    slopes[jumps] = 0.0                # a line that holds nowhere: of it only its value counts
     if stays:
         return Piecewise(x[1:], x, np.column_stack([y, np.append(slopes, 0.0)]), name)
     return Piecewise(x[1:-1], x[:-1], np.column_stack([y[:-1], slopes]), name)

@@ -171,7 +171,7 @@ def vanishing_tolerance(case: Case) -> Diagnosis | None:
     _, atol = case.run.options.tolerances(case.n)
     reach = np.abs(case.run.given[1]) + np.abs(case.yp) * abs(case.t - case.t0)
     for j in worst_components(case):
-        if atol[j] == 0.0 and abs(case.y[j]) <= VANISHED * reach[j]:
+        if j < len(atol) and atol[j] == 0.0 and abs(case.y[j]) <= VANISHED * reach[j]:
             what = f"{case.names.variable(j)} is {case.y[j]:.3g} and its atol is zero"
             return case.say(Cause.TOLERANCE, what, (), case.t, (), [j])
     return None
