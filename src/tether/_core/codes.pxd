@@ -58,3 +58,7 @@ cdef enum:
 cdef enum:
     RING_ROWS = 64
     RING_COLUMNS = 11
+
+# Coefficients of a step of order 6.
+cdef enum:
+    WIDTH = 8

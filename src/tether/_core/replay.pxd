@@ -1,4 +1,5 @@
 from tether._core.arrays cimport address, integer_address
+from tether._core.codes cimport WIDTH
 
 cdef class Workspace:
     cdef int n, m, lines
@@ -23,8 +24,6 @@ cdef class Workspace:
     cdef int* column                  # ... and this column
     cdef int* row_start               # first entry of each constraint
 
-cdef double share_of(double[::1] times, Py_ssize_t last, int j, int points,
-                     double at) noexcept nogil
 cdef void factor(double* a, int* pivot, int n) noexcept nogil
 cdef void solve(double* a, int* pivot, int n, double* b, int lines) noexcept nogil
 cdef void solve_transposed(double* a, int* pivot, int n, double* b) noexcept nogil

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tether._core import replay
+from tether._core import point_shares
 from tether.sensitivity.outputs import Outputs
 from tether.sensitivity.route import PAST, Path
 from tether.sensitivity.sweep import Sweep
@@ -91,7 +91,7 @@ def _add_seeds(waiting: list[_Waiting], whole: np.ndarray, first: int, last: int
         begin = int(np.searchsorted(some.rows, first, side="right"))
         now, some.left = slice(begin, some.left), begin
         places = some.rows[now] + np.intc(len(whole) - 1 - last)
-        replay.scatter(some.weights[now], places, some.shares[now], whole)
+        point_shares.scatter(some.weights[now], places, some.shares[now], whole)
 
 
 def _through_start(

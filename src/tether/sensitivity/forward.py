@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tether._core import replay
+from tether._core import point_shares
 from tether.sensitivity.outputs import Outputs
 from tether.sensitivity.resolution import Resolution
 from tether.sensitivity.route import PAST, Path
@@ -123,7 +123,7 @@ def _collect(
     numbers, rows = wanted.numbers[wanted.done : end], wanted.rows[wanted.done : end]
     wanted.done = end
     places = rows + np.intc(len(window.s) - 1 - window.last)
-    replay.gather(window.s, places, outputs.shares[numbers], numbers, found)
+    point_shares.gather(window.s, places, outputs.shares[numbers], numbers, found)
 
 
 def _collect_between(

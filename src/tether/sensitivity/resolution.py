@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tether._core import replay
+from tether._core import point_shares
 from tether.sensitivity.route import PAST, Path
 
 __all__ = ["Resolution", "is_at_rest", "stands_still"]
@@ -160,7 +160,7 @@ def is_at_rest(paths: Sequence[Path], rtol: np.ndarray, atol: np.ndarray) -> boo
             resting += time
             continue
         stride = max(1, (path.steps - PAST) // SAMPLES)
-        resting += replay.quiet_time(
+        resting += point_shares.quiet_time(
             path.t, path.y, path.order, path.predictor, rtol, atol, stride, AT_REST
         )
     return resting > UNRESOLVED_TIME * total

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tether._core import replay
+from tether._core import point_shares
 from tether.run.record import Record
 from tether.sensitivity.slopes import Linearised
 from tether.sensitivity.tape import Leg
@@ -62,13 +62,13 @@ class Path:
     def shares(self, t: float, row: int, degree: int) -> np.ndarray:
         """Weights of the points, from a row on backwards, in the value at a time."""
         found = np.empty(degree + 1)
-        replay.shares(self.t, PAST + row, degree, t, found)
+        point_shares.shares_at(self.t, PAST + row, degree, t, found)
         return found
 
     def locate(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the points that values depend on, and shares of these and those before."""
         row, share = np.empty(len(t), np.intc), np.empty((len(t), PAST))
-        replay.locate(self.t, PAST, self.order, np.ascontiguousarray(t, float), row, share)
+        point_shares.locate(self.t, PAST, self.order, np.ascontiguousarray(t, float), row, share)
         return row, share
 
     def step_at(self, t: float) -> int:
@@ -106,7 +106,7 @@ def path_of(leg: Leg, record: Record, linear: Linearised) -> Path:
     order = np.ascontiguousarray(order, np.intc)
     c, predictor = np.empty((2, len(order), PAST + 1))
     if len(order):
-        replay.coefficients(times, order, PAST + 1, c, predictor)
+        point_shares.coefficients(times, order, PAST + 1, c, predictor)
     kept = len(order) - (cut is not None)
     values, slopes = np.concatenate(y), np.concatenate(yp)
     return Path(leg, linear, times, ends, values, slopes, order, c, predictor, kept)
