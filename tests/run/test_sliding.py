@@ -136,6 +136,50 @@ def test_two_blocks_on_each_other():
     ], abs=1e-7)
 
 
+@pytest.mark.parametrize("trace", ["auto", "always"])
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_a_stack_of_blocks_on_a_belt(unit, trace):
+    """The belt takes the lower of two blocks along, which takes the upper one; then it turns back.
+
+    The belt pulls with up to 10, the blocks hold each other with up to 2, both masses are 1.
+    """
+    def stack(t, y, yp):
+        _, _, lower, upper = y
+        belt = unit if t < 1.0 else -0.5 * unit
+        pull = 10.0 * unit * np.sign(belt - lower)
+        between = 2.0 * unit * np.sign(lower - upper)
+        return [yp[0] - lower, yp[1] - upper, yp[2] - pull + between, yp[3] - between]
+
+    sol = solve_dae(
+        stack, (0, 3), np.zeros(4), rtol=1e-9, atol=1e-11 * unit, trace=trace,
+        t_eval=[0.1, 0.125, 0.3, 0.5, 0.8, 1.1, 1.125, 1.5, 1.75, 3.0],
+    )
+    assert sol.success, sol.message
+    # 8 and 2 until the lower one has the speed of the belt; held there, the upper one follows;
+    # back with -12 and -2: through the upper one's speed at once
+    lower = [0.8, 1, 1, 1, 1, 1 - 12 * 0.1, -0.5, -0.5, -0.5, -0.5]
+    upper = [0.2, 0.25, 0.6, 1, 1, 1 - 2 * 0.1, 0.75, 0.0, -0.5, -0.5]
+    lower[5] = 1 - 8 * 0.1
+    lower[6] = 1 - 8 * 0.125
+    assert sol.y[2:] / unit == pytest.approx(np.array([lower, upper]), abs=1e-7)
+
+
+@pytest.mark.parametrize("speed", [0.3, 0.33, -0.5, 0.1])
+def test_two_surfaces_of_which_one_does_not_matter_yet(speed):
+    """Two belts with the same speed: the block is put on the second one later."""
+    def block(t, y, yp, later, first, second):
+        lower, upper = y
+        belt = first if t < later else second
+        between = 2.0 * np.sign(lower - upper)
+        return [yp[0] - 10.0 * np.sign(belt - lower) + between, yp[1] - between]
+
+    for later in (10.0, 1.0):
+        args = later, speed, speed
+        sol = solve_dae(block, (0, 4), [0.0, 0.9], args=args, rtol=1e-8, atol=1e-10)
+        assert sol.success, sol.message
+        assert sol.y[:, -1] == pytest.approx([speed, speed], abs=1e-8)
+
+
 @pytest.mark.parametrize("count", [3, 10])
 def test_a_row_of_blocks_comes_to_rest(count):
     """Blocks between springs, each with its own friction: in the end every force is held."""

@@ -134,8 +134,12 @@ def follow_surfaces(run: Integration) -> None:
     """Stay on surfaces that both sides point at, and leave those that no longer hold the start."""
     if run.model.frozen is None:
         return
+    cannot_stay = not run.start.success and bool(run.model.shares)
+    if cannot_stay:        # as where a belt turns back, or on a surface that does not matter yet
+        run.switching.stop_sliding()
+        _restart_on_surfaces(run)
     met = run.switching.met
-    if len(met) > 1 and run.start.success and _choose_ways(run, met):
+    if len(met) > (0 if cannot_stay else 1) and run.start.success and _choose_ways(run, met):
         return
     for _ in range(2 * MOST_MODES + len(met)):
         switching = run.switching

@@ -147,6 +147,10 @@ class Switching(Part):
     def give_up_sliding(self) -> None:
         """Leave conditions free if the solution cannot be kept on their surfaces."""
         self._given_up.update(self._functions[k] for k in self.slides)
+        self.stop_sliding()
+
+    def stop_sliding(self) -> None:
+        """Look anew which of the surfaces on which the solution is hold it."""
         self.slides = ()
         self._expected, self._forced = {}, set()
 
