@@ -77,6 +77,8 @@ class Breaks(Part):
     def aim(self) -> None:
         """Let the core stop just before the next break, where a forcing may already have jumped."""
         run = self.run
+        if self.reached:
+            return                             # that break is crossed first
         if self._given or self.events is not None or run.model.switch_times is not None:
             self._aim_from(run.t)
             return
