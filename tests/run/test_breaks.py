@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.helpers import decay
 
-from tether import Cause, solve_dae
+from tether import Bdf, Cause, solve_dae
 
 
 def after(t, edge, inclusive):
@@ -92,3 +92,33 @@ def test_breaks_with_events():
 def test_bad_breaks_are_refused(breaks, error):
     with pytest.raises(error, match="t_breaks"):
         solve_dae(decay, (0, 1), [1.0], t_breaks=breaks)
+
+
+# --- what the user does while a break is reached ------------------------------------------------
+
+
+def two_switches(t, y, yp):
+    return [yp[0] - (1.0 if 1 < t < 2 else 0.0) - 0.1]
+
+
+@pytest.mark.parametrize("level", [50.0, 0.2, 1.25])
+def test_a_callback_and_an_event_between_two_switches(level):
+    """After each call events are examined anew: not even then is a break passed by."""
+    times = []
+    sol = solve_dae(two_switches, (0, 3), [0.0], events=lambda t, y, yp: y[0] - level,
+                    callback=lambda t, y, yp: times.append(t))
+    assert sol.y[0, -1] == pytest.approx(1.3)
+    assert np.diff(times).max() < 0.6
+    assert len(sol.t_events[0]) == (level < 1.3)
+
+
+def test_a_bound_that_is_moved_at_a_break():
+    def carried(t, y, yp):
+        x, v, force = y
+        return [yp[0] - v, yp[1] - force, x - np.sin(t) if t < 1 else force]
+
+    run = Bdf(carried, 0.0, [0.0, 1.0, 0.0], t_bound=2.0)
+    while run.t < 3.0:
+        run.t_bound = 3.0
+        run.step()
+    assert run.y == pytest.approx([np.sin(1) + 2 * np.cos(1), np.cos(1), 0.0], abs=1e-5)

@@ -2,7 +2,8 @@
 
 They are given by the user, or are times at which a traced function switches by time alone
 (`tether.structure.switch_times`). The core stops two units of round-off before a break, and the run
-restarts two units after it: it does not matter to which side the break itself belongs.
+restarts two units after it: it does not matter to which side the break itself belongs. The solution
+is carried over what lies between along its slopes.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class Breaks(Part):
     def aim(self) -> None:
         """Let the core stop just before the next break, where a forcing may already have jumped."""
         run = self.run
+        if self.reached:
+            return                             # that break is crossed first
         if self._given or self.events is not None or run.model.switch_times is not None:
             self._aim_from(run.t)
             return
@@ -157,7 +160,7 @@ class Breaks(Part):
             run.status = Status.RUNNING
             self.aim()
             return run.t, True
-        is_given = False
+        first, is_given = last, False
         while True:
             behind = last + s.direction * self.beside(last)
             while self._given and s.direction * (self._given[0] - last) <= 0.0:
@@ -171,7 +174,10 @@ class Breaks(Part):
         y, yp, before, last_step = run.y, run.yp, run.model, run.polynomial()
         pace = s.h, s.steps_at_order
         self._aim_from(behind)                 # the first step depends on the distance to it
-        restart_at(run, behind, y, yp)
+        # no step covers the time just before and just behind the break: a short pulse needs it
+        restart_at(run, behind, y + (first - run.t) * yp, yp)
+        if run.start.success:
+            run.state.y_now[:] += (behind - last) * run.state.yp_now
         if not run.start.success and run.start.reason.kind is Kind.NOT_FINITE:
             run.status = Status.NON_FINITE
         if run.model is not before or is_given:

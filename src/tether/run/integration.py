@@ -361,13 +361,15 @@ class Integration:
         s = self.state
         if not s.direction * (t_bound - s.t) > 0.0:
             raise ValueError(f"t_bound must lie ahead of t = {s.t}, got {t_bound}")
-        if self._breaks is None:
-            s.t_end = t_bound
-        else:
-            self._breaks.t_final = t_bound
-            self._breaks.aim()
         if self.status == Status.REACHED_END:
             self.status = Status.RUNNING
+        if self._breaks is None:
+            s.t_end = t_bound
+            return
+        is_at_break = s.t == s.t_end != self._breaks.t_final
+        self._breaks.t_final = t_bound
+        if not is_at_break:                    # else the next step crosses it first
+            self._breaks.aim()
 
     def _serve_breaks(self) -> None:
         """Before a step: restart where the equations switch, or let the step end there."""

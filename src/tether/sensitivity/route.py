@@ -93,13 +93,16 @@ def path_of(leg: Leg, record: Record, linear: Linearised) -> Path:
         t, order = np.append(t, cut.t), np.append(order, cut.order)
         y.append(cut.y[None])
         yp.append(cut.yp[None])
-    past = begin.t - begin.h * np.arange(PAST, 0.0, -1.0)
+    # its values are those of a break itself, after which the core began by round-off
+    why = begin.happening
+    start = why.t if why is not None and why.is_break else begin.t
+    past = start - begin.h * np.arange(PAST, 0.0, -1.0)
     if leg.past is not None:
         count = min(len(leg.past), PAST)
         past[PAST - count :] = leg.past[:count][::-1]
-        spacing = leg.past[0] - begin.t
+        spacing = leg.past[0] - start
         past[: PAST - count] = past[PAST - count] + spacing * np.arange(PAST - count, 0.0, -1.0)
-    times = np.concatenate([past, [begin.t], t])
+    times = np.concatenate([past, [start], t])
     ends = t.copy()
     if cut is None and len(ends):
         ends[-1] = leg.t_end

@@ -11,7 +11,10 @@ from support.broken_starts import index_3_called_index_1, not_a_number_at_the_st
 
 from tether import Bdf, Cause, Status, gallery, solve_dae
 from tether.explain.examine import diagnose
+from tether.explain.examine.case import Case
+from tether.explain.examine.failure import RECENT_ATTEMPTS, vanishing_tolerance, worst_components
 from tether.run import recover
+from tether.run.integration import Integration
 
 
 def test_a_start_that_violates_an_equation_is_shown_as_written():
@@ -137,3 +140,34 @@ def test_equations_that_nearly_depend_on_each_other_are_named_at_any_size(n, sha
     assert found.cause is Cause.SINGULAR
     assert f"equations {n}, {n + 1} depend on each other" in sol.message
     assert f"y[{n}], y[{n + 1}]" in sol.message
+
+
+# --- where a solution slides, with unknowns that are not the user's -----------------------------
+
+
+def test_a_share_is_no_unknown_that_a_failure_names():
+    """Mostly the share of the upper side fails the error test here: it oscillates ever faster."""
+    def held(t, y, yp):
+        return [yp[0] + np.sign(y[0]) - 0.5 * np.sin(1.0 / (1.0 - t) ** 2)]
+
+    run = Integration(held, 0.0, [0.3], t_bound=2.0, options={"atol": 1e-9})
+    seen = 0
+    while run.t < 0.9:
+        assert run.step() == Status.RUNNING
+        case = Case(run)
+        failed = case.steps["component"][-RECENT_ATTEMPTS:]
+        seen += np.count_nonzero(failed == 1) > np.count_nonzero(failed == 0)
+        assert worst_components(case) in ([], [0])
+        assert vanishing_tolerance(case) is None
+    assert seen > 0
+
+
+def test_a_value_that_is_not_finite_where_a_solution_slides():
+    with np.errstate(invalid="ignore"):
+        sol = solve_dae(
+            lambda t, y, yp: [yp[0] + np.sign(y[0]) - 0.5 * np.sqrt(0.9 - t)], (0, 2), [0.3],
+            atol=1e-9,
+        )
+    assert sol.t[-1] == pytest.approx(0.9, abs=1e-6)
+    assert sol.diagnosis.cause == Cause.NON_FINITE
+    assert sol.diagnosis.where.columns == (0,)

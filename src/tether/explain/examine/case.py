@@ -309,6 +309,8 @@ class Case:
             )
         except (OverflowError, ValueError):     # a constant that is not finite
             return ""
+        except IndexError:                      # a share of a sliding solution has no name
+            return ""
         return text if len(text) <= LONGEST_FORMULA else ""
 
     def as_formula(self, row: int) -> list[str]:

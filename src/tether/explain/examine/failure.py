@@ -141,7 +141,8 @@ def _arguments_of(case: Case, row: int) -> list[int]:
     model = case.run.model
     if model.plan is not None and model.plan.traced is not None:
         f_y = model.plan.traced.f_y
-        found = {j for i, j in zip(f_y.rows, f_y.cols, strict=True) if i == row}
+        pairs = zip(f_y.rows, f_y.cols, strict=True)
+        found = {j for i, j in pairs if i == row and j < case.n}
         if found:
             return sorted(found)
     return list(range(case.n)) if case.n <= MOST_VALUES else []
@@ -171,7 +172,7 @@ def vanishing_tolerance(case: Case) -> Diagnosis | None:
     _, atol = case.run.options.tolerances(case.n)
     reach = np.abs(case.run.given[1]) + np.abs(case.yp) * abs(case.t - case.t0)
     for j in worst_components(case):
-        if j < len(atol) and atol[j] == 0.0 and abs(case.y[j]) <= VANISHED * reach[j]:
+        if atol[j] == 0.0 and abs(case.y[j]) <= VANISHED * reach[j]:
             what = f"{case.names.variable(j)} is {case.y[j]:.3g} and its atol is zero"
             return case.say(Cause.TOLERANCE, what, (), case.t, (), [j])
     return None
@@ -210,8 +211,9 @@ def worst_components(case: Case) -> list[int]:
     component = component[component >= 0].astype(int)
     if not len(component):
         return []
-    owner = case.run.model.owner
-    return [int(np.bincount(owner[component]).argmax())]
+    owner = case.run.model.owner[component]
+    owner = owner[owner < case.n]          # not shares, where it slides
+    return [int(np.bincount(owner).argmax())] if len(owner) else []
 
 
 def index(case: Case) -> Diagnosis | None:
