@@ -69,7 +69,7 @@ def goes_on(run: Integration, code: int) -> bool:
 def _add_leaks_beside(run: Integration) -> bool:
     """Let leaks beside ideal diodes determine what floats; tell whether the run continues."""
     y = run.y
-    if run.beside or not determine_floating(run, run.t, y, replan.replan, always=False):
+    if not determine_floating(run, run.t, y, replan.replan, always=False):
         return False
     run.record_jumps(y)
     return True

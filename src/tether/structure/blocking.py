@@ -165,7 +165,7 @@ def find_floating(
     unit, tolerance : ndarray
         Units and tolerances of the unknowns.
     leaks
-        Those that were added before; then only sides are looked for.
+        Those that were added before.
     """
     pairs = find_pairs(traced)
     if not pairs:
@@ -173,13 +173,13 @@ def find_floating(
     try:
         with np.errstate(all="ignore"):
             system = _Step(traced, args, pairs, t, y, (t_end - t) * STEP)
-            return _floating_in(system, t_end, unit, tolerance, bool(leaks))
+            return _floating_in(system, t_end, unit, tolerance, leaks)
     except (NoProgram, np.linalg.LinAlgError):
         return None
 
 
 def _floating_in(
-    system: _Step, t_end: float, unit: np.ndarray, tolerance: np.ndarray, has_leaks: bool
+    system: _Step, t_end: float, unit: np.ndarray, tolerance: np.ndarray, leaks: Sequence[Leak]
 ) -> Floating | None:
     if not (np.all(np.isfinite(system.matrix)) and np.all(np.isfinite(system.values))):
         return None
@@ -189,9 +189,8 @@ def _floating_in(
         return None
     guess = np.where(np.any(system.slopes != 0.0, axis=0), y, system.y)
     chosen = _below(pairs, first)
-    if has_leaks:
-        return Floating((), guess, (chosen,))
     first, found = _most_open(system, first, t_end, unit)
+    known = {leak[:2] for leak in leaks}
     places = _floating_pairs(system, first, unit, found)
     added: list[Leak] = []
     shares: list[float] = []
@@ -204,12 +203,16 @@ def _floating_in(
         least = LEAST_SIZE * np.max(np.abs(system.gradients[other]) * tolerance)
         size = LEAK_SHARE * allowed / max(sizes[other], least)
         node = pair.second if first[k] else pair.first
+        if (pair.equation, node) in known:
+            continue
         weight = system.weights[other] / system.weights[zero]
         shares.append(size / weight)
         added.append((pair.equation, node, pair.factor * weight))
     added = [(equation, node, float(min(shares) * size)) for equation, node, size in added]
-    if found.right.shape[1] and not _hold(system, added, found.left, found.right):
+    if found.right.shape[1] and not _hold(system, [*leaks, *added], found.left, found.right):
         return None
+    if leaks and not added:
+        return Floating((), guess, (chosen,))
     return Floating(tuple(added), guess, (chosen, _below(pairs, first)))
 
 
