@@ -50,6 +50,8 @@ def doubts(driver: Driver) -> tuple[str, ...]:
         found.append(_rough_reactions(driver))
     if run.leaks:
         found.append(_leaks(driver))
+    if run.beside:
+        found.append(_leaks_beside(driver))
     if run.problem.jac is not None:
         found.append(_jacobian(driver))
     if not isinstance(s.matrix, Dense):
@@ -301,6 +303,20 @@ def _leaks(driver: Driver) -> str:
         f"up to t = {run.t_leaks:.10g} only terms far below the tolerances determined {unknowns}. "
         f"From then on {terms} was added, which is far below the tolerances too. If other values "
         "are meant, add terms that determine them, such as a conductance to ground"
+    )
+
+
+def _leaks_beside(driver: Driver) -> str:
+    """Say which equations of ideal diodes were given leaks."""
+    run = driver.integration
+    names = listed([run.names.equation(i) for i, _, _ in run.beside])
+    sizes = [abs(size) for _, _, size in run.beside]
+    return (
+        f"on the sides where most of them block, {names} leave unknowns open. From "
+        f"t = {run.t_beside:.10g} on each has a leak: {min(sizes):.2g} to {max(sizes):.2g} times "
+        "the one of its two expressions that is not zero, which changes it by far less than the "
+        "tolerances. If other values are meant, add terms that determine them, such as a "
+        "conductance to ground"
     )
 
 

@@ -15,6 +15,7 @@ from tether.plan.shelf import InputsRefused, shelf
 from tether.plan.whole_arrays import works_on_arrays
 from tether.problem.problem import Problem
 from tether.structure.analysis import analyze_trace
+from tether.structure.blocking import with_leaks_beside
 from tether.structure.frozen import freeze
 from tether.structure.hidden import Reduced
 from tether.structure.leaks import Leak, with_leaks
@@ -49,13 +50,14 @@ def find_model(
     ranks_here: bool = False,
     slides: tuple[int, ...] = (),
     leaks: tuple[Leak, ...] = (),
+    beside: tuple[Leak, ...] = (),
 ) -> tuple[Model, str]:
     """Return the model to integrate for a problem and, if it is not a program, the reason.
 
     `units` are those of the unknowns. `sides` says on which sides of the surfaces between modes
     the solution is, where the point itself does not decide; with `ranks_here` ranks are determined
     at this point. `slides` are surfaces of the plan on which the solution slides, `leaks` are
-    terms added to the equations.
+    terms added to the equations, `beside` are those beside ideal diodes.
     """
     n = len(y)
     if problem.capsule is not None:
@@ -68,18 +70,22 @@ def find_model(
     )
     if plan is None or reading is None:
         return AsWritten(problem, n, (t, y, yp)), why_not_compared(problem.fun, problem.args)
+    if beside and plan.traced is not None:
+        make = _once(partial(_make_plan_beside, plan, beside, problem, t, y, yp, form, units))
+        plan = shelf.find((reading.key, form, "beside", beside), partial(make, reading))
     if plan.modes is not None:
         if sides is None:
             slopes = np.zeros(n) if yp is None else yp
             sides = plan.modes.sides(t, y, slopes, plan.args(problem.args, reading.hidden))
         make = _once(partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units))
-        plan = shelf.find((reading.key, form, sides), partial(make, reading))
+        plan = shelf.find((reading.key, form, sides, beside), partial(make, reading))
     if leaks and plan.traced is not None:
         make = _once(partial(_make_plan_with_leaks, plan, leaks, problem, t, y, yp, form, units))
-        plan = shelf.find((reading.key, form, sides, "leaks", leaks), partial(make, reading))
+        key = reading.key, form, sides, "leaks", leaks, beside
+        plan = shelf.find(key, partial(make, reading))
     if slides and plan.frozen is not None:
         make = _once(partial(_make_plan_of_sliding, plan, slides, problem, t, y, yp, form, units))
-        plan = shelf.find((reading.key, form, sides, slides, leaks), partial(make, reading))
+        plan = shelf.find((reading.key, form, sides, slides, leaks, beside), partial(make, reading))
     if plan.depends_on_inputs and not (plan.only_here or ranks_here or slides):
         values = plan.with_shifts(plan.args(problem.args, reading.hidden))
         ranks_here = not plan.serves(values, t, y, np.zeros(n) if yp is None else yp)
@@ -89,8 +95,8 @@ def find_model(
             reading.hidden.tobytes(), units.y.tobytes(), units.t,
         )
         try:
-            key = reading.key, form, sides, slides, leaks, here
-            plan = shelf.find(key, partial(make, reading))
+            made_here = reading.key, form, sides, slides, leaks, beside, here
+            plan = shelf.find(made_here, partial(make, reading))
         except InputsRefused as failure:       # where the function raises an exception
             return AsWritten(problem, n, (t, y, yp)), str(failure)
     if plan.arrays is not None:
@@ -207,7 +213,9 @@ def _make_plan_of_mode(
 ) -> Plan:
     assert whole.modes is not None
     with whole.modes.lock:                     # the modes share a graph, which grows
-        plan = Plan(whole.modes.equations(sides), modes=whole.modes, sides=sides)
+        plan = Plan(
+            whole.modes.equations(sides), modes=whole.modes, sides=sides, source=whole.source
+        )
         return _prepare(plan, problem, t, y, yp, form, units, reading)
 
 
@@ -227,6 +235,21 @@ def _make_plan_of_sliding(
         y = np.append(y, np.full(count, EVEN_SHARE))
         yp = None if yp is None else np.append(yp, np.zeros(count))
         units = units.with_more(count)
+        return _prepare(plan, problem, t, y, yp, form, units, reading)
+
+
+def _make_plan_beside(
+    whole: Plan, beside: tuple[Leak, ...], problem: Problem, t: float, y: np.ndarray,
+    yp: np.ndarray | None, form: Any, units: Units, reading: Reading,
+) -> Plan:
+    with nullcontext() if whole.modes is None else whole.modes.lock:
+        plan = Plan(with_leaks_beside(whole.original, beside), source=whole.original)
+        assert plan.traced is not None
+        if form != "given":
+            rows = [equation for equation, _, _ in beside]
+            plan.modes = find_modes(plan.traced, 1 if form == "auto" else form, rows)
+        if plan.modes is not None:
+            return plan
         return _prepare(plan, problem, t, y, yp, form, units, reading)
 
 

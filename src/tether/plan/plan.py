@@ -64,6 +64,7 @@ class Plan:
     sparsity: Sparsity | None = None  # ... and the sparsity found from values instead
     evaluations: int = 0             # of the system, in the runs so far
     looked: bool = False             # whether a library compiled earlier was looked for
+    floats: bool = True              # whether ideal diodes may leave something floating
     ledger: Ledger = field(default_factory=Ledger)
     derivatives: dict[bytes, Any] = field(default_factory=dict)    # programs, by parameters
     _served: dict[bytes, bool] = field(default_factory=dict, repr=False)

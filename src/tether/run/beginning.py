@@ -15,6 +15,12 @@ from tether.plan.choose import find_model
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten, Model
 from tether.run import replan
+from tether.run.floating import (
+    determine_floating,
+    holds_sides,
+    jump_of_evolving,
+    leaks_of_many,
+)
 
 if TYPE_CHECKING:
     from tether.run.integration import Integration
@@ -36,7 +42,7 @@ def begin(
     if not run.start.success and (error := run.model.exception_at(t, y, yp)) is not None:
         raise error                        # as if the function had been called
     run.plans = 1
-    run.record_jumps()
+    run.record_jumps(y if run.beside else None)
     if run.state.highest_kind > 2 and run.state.n_constraints and run.start.success:
         _refuse_constraints(run, t)
 
@@ -66,11 +72,18 @@ def _begin_near(
         guess = better_guess(run.model, run.state, t, y, slopes, run.units)
         if guess is None or not _begin_from(run, guess, t, y, t_bound):
             replan.try_another_plan(run, t, y, yp)
+        if not run.start.success:
+            determine_floating(run, t, y, replan.replan)
         if not run.start.success and yp is None:
             _blame_slopes(run, t, y)
         return
     if yp is None:
         replan.choose_by_slopes(run, t, y)
+    jump = jump_of_evolving(run, y)
+    if jump > 1.0:                             # backwards through a diode, perhaps
+        determine_floating(run, t, y, replan.replan, most=0.5 * jump)
+    if run.beside and run.start.success and not holds_sides(run):
+        determine_floating(run, t, y, replan.replan)
     if run.start.reason.kind is Kind.CHANGED_ALGEBRAIC and run.options.repairs_start:
         from tether.start.rescue import with_same_signs  # late, to save time
 
@@ -102,6 +115,9 @@ def _begin_at(
 ) -> None:
     """Choose a model at a point, and find a start near it."""
     run.model = _find_model(run, t, y, yp)
+    if leaks := leaks_of_many(run, t, y, t_bound):
+        run.beside, run.t_beside = leaks, t
+        run.model = _find_model(run, t, y, yp)
     run.state = new_state(run.model, run.options)
     run.state.given = t, y, np.zeros(len(y)) if yp is None else yp
     run.state.t_end = t_bound
@@ -121,7 +137,10 @@ def _find_model(
     options = run.options
     if options.trace == "never" or options.is_matrix_free:
         return AsWritten(run.problem, run.n, (t, y, yp))
-    model, note = find_model(run.problem, t, y, yp, options.form, options.backend, run.units)
+    model, note = find_model(
+        run.problem, t, y, yp, options.form, options.backend, run.units,
+        beside=run.beside,
+    )
     if difference := run.trust.refuses(model, t, y, yp):
         model, note = AsWritten(run.problem, run.n, (t, y, yp)), difference
         run.trust.adopt(model)

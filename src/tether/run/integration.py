@@ -124,6 +124,9 @@ class Integration:
         self.stride = math.inf                 # size of the last step before a restart
         self.leaks: tuple[Leak, ...] = ()      # terms added for what the equations leave open ...
         self.t_leaks = math.nan                # ... since this time
+        self.beside: tuple[Leak, ...] = ()     # the same beside ideal diodes that all block
+        self.t_beside = math.nan
+        self.floated_at: float | None = None   # where their sides were last chosen after a failure
         self.slopes_are_old = False            # slopes from before a change are only guesses
         self.between_breaks = False            # whether the next stretch ends at a break
         # sides on which the solution continued without a jump
@@ -342,9 +345,9 @@ class Integration:
         """Try to take one step; nothing is left of one that surfaces turn back where it began."""
         taken = self.state.steps
         self._serve_breaks()
-        if self.model.modes is not None and self.watched is None:
-            self.watched = replan.switches(self, timed=False)
         while self.status == Status.RUNNING and self.state.steps == taken:
+            if self.model.modes is not None and self.watched is None:
+                self.watched = replan.switches(self, timed=False)
             self.advance(1)
         if self.model.is_switched and self.state.steps > taken:
             replan.pass_surfaces(self)

@@ -12,6 +12,7 @@ from tether.base.reason import Kind, Reason
 from tether.base.status import Status
 from tether.plan.memory import new_state
 from tether.run import replan
+from tether.run.floating import determine_floating
 from tether.run.kinds import use_kinds
 from tether.start.consistent import residual_at
 from tether.start.find import kinds_at
@@ -58,9 +59,32 @@ def goes_on(run: Integration, code: int) -> bool:
         changed = update_kinds(run)
         if changed or code == codes.STRUCTURE_IN_DOUBT:
             return True
-    if code in MAY_BE_OPEN and add_leaks(run):
+    if code in MAY_BE_OPEN and (_add_leaks_beside(run) or add_leaks(run)):
         return True
-    return code in PLAN_MAY_DIFFER and (restart_unfrozen(run) or replan.rescue(run))
+    if code not in PLAN_MAY_DIFFER:
+        return False
+    return _choose_sides(run) or restart_unfrozen(run) or replan.rescue(run)
+
+
+def _add_leaks_beside(run: Integration) -> bool:
+    """Let leaks beside ideal diodes determine what floats; tell whether the run continues."""
+    y = run.y
+    if not determine_floating(run, run.t, y, replan.replan, always=False):
+        return False
+    run.record_jumps(y)
+    return True
+
+
+def _choose_sides(run: Integration) -> bool:
+    """Choose the sides of ideal diodes anew if there are leaks beside them."""
+    t, y = run.t, run.y
+    if not run.beside or t == run.floated_at:
+        return False
+    run.floated_at = t
+    if not determine_floating(run, t, y, replan.replan):
+        return False
+    run.record_jumps(y)
+    return True
 
 
 def update_kinds(run: Integration) -> bool:

@@ -23,6 +23,7 @@ from tether.plan.choose import find_model
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten, Given, Model, Point, Tolerance
 from tether.run.attempts import COMPONENT
+from tether.run.floating import determine_floating, jump_of_evolving
 from tether.run.method import Polynomial
 from tether.run.watch import Switch, locate
 from tether.structure.modes import Sides
@@ -94,6 +95,8 @@ def restart_at(
     run.slopes_are_old = True
     _restart_at(run, t, y, yp, turned, current)
     follow_surfaces(run)
+    if not run.start.success:
+        determine_floating(run, t, y, replan, always=bool(run.beside))
     run.slopes_are_old = False
     changed = before is not None and not np.array_equal(before, y)
     run.record_jumps(y if before is None else before, changed)
@@ -124,6 +127,8 @@ def _restart_at(
         _follow_start(run)
         if _avoid_jump(run, (t, y, yp), turned, entered):
             run.ways_without_jump[way] = run.model.sides
+    elif determine_floating(run, t, y, replan, always=False):
+        return
     elif _take_mode_with_start(run, (t, y, yp), turned):
         run.ways_without_jump[way] = run.model.sides
     elif run.state is not before or run.model is not model or not _restart_as_is(run, t, y, yp):
@@ -193,14 +198,17 @@ def _restart_on_surfaces(run: Integration) -> None:
     run.restart(*point, run.options.first_step if run.state.steps == 0 else None)
 
 
-def replan(run: Integration, point: Given, sides: Sides | None = None) -> None:
-    """Determine the structure at a point, and continue with a model for it."""
+def replan(run: Integration, point: Given, sides: Sides | None = None, anew: bool = False) -> None:
+    """Determine the structure at a point, and continue with a model for it.
+
+    The state is a new one if the structure differs, or if that is wanted (`anew`).
+    """
     model = _find_another(run, point, sides)
     if model is None:
         run.status = Status.EQUATIONS_CHANGED
         return
     n_constraints = run.state.n_constraints
-    if model.has_structure_of(run.model):
+    if model.has_structure_of(run.model) and not anew:
         _replace_equations(run, model, *point[:2])
         if run.state.n_constraints == n_constraints:
             return
@@ -219,7 +227,7 @@ def _find_another(
         return AsWritten(run.problem, run.n, point)
     model, note = find_model(
         run.problem, *point, options.form, options.backend, run.units, sides, anew,
-        run.switching.slides, run.leaks,
+        run.switching.slides, run.leaks, run.beside,
     )
     if note and options.trace == "always":
         return None
@@ -551,9 +559,7 @@ def _goes_on(run: Integration, point: Point) -> bool:
 
 def _jumps(run: Integration, y: np.ndarray) -> bool:
     """Tell whether the start has changed an unknown whose derivative occurs in the equations."""
-    assert run.model.modes is not None
-    change = np.abs(run.start.y[: run.n] - y) * run.state.weights[: run.n]
-    return bool(np.any(change[list(run.model.modes.evolving)] > SMOOTH))
+    return jump_of_evolving(run, y) > SMOOTH
 
 
 def keep_history(

@@ -140,7 +140,7 @@ class Modes:
         return whole.with_outputs(outputs)
 
 
-def find_modes(traced: Trace, form: int) -> Modes | None:
+def find_modes(traced: Trace, form: int, of: Iterable[int] = ()) -> Modes | None:
     """Find out whether the structure of a system depends on conditions; None if it does not.
 
     Parameters
@@ -149,6 +149,8 @@ def find_modes(traced: Trace, form: int) -> Modes | None:
         The equations.
     form : int
         Highest index at which they are integrated as written, so that structure does not matter.
+    of : iterable of int
+        Equations whose conditions count in any case.
 
     Examples
     --------
@@ -172,7 +174,11 @@ def find_modes(traced: Trace, form: int) -> Modes | None:
         matter = [
             _differ(structure.of({k: True}), structure.of({k: False})) for k in range(len(surfaces))
         ]
-    chosen = tuple(s for s, matters in zip(surfaces, matter, strict=True) if matters)
+    wanted = set(of)
+    chosen = tuple(
+        s for s, matters, rows in zip(surfaces, matter, structure.rows, strict=True)
+        if matters or wanted.intersection(rows)
+    )
     modes = Modes(traced, chosen)
     if not chosen:
         return None

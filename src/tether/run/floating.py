@@ -1,0 +1,121 @@
+"""Where a run cannot begin or go on: leaks beside ideal diodes that leave a part floating."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tether.structure.blocking import find_floating, find_pairs
+from tether.structure.modes import MOST_TOGETHER
+from tether.structure.start import changed_values
+
+if TYPE_CHECKING:
+    from tether.run.integration import Integration
+    from tether.structure.leaks import Leak
+    from tether.structure.modes import Sides
+
+__all__ = ["determine_floating", "holds_sides", "jump_of_evolving", "leaks_of_many"]
+
+# Larger systems are not examined: their matrices are treated as dense.
+MOST_UNKNOWNS = 200
+
+
+def leaks_of_many(
+    run: Integration, t: float, y: np.ndarray, t_bound: float
+) -> tuple[Leak, ...]:
+    """Leaks for what may float between many ideal diodes, before a run begins.
+
+    Modes of many pairs are not known beforehand, and a run without them may take a wrong way.
+    """
+    plan = run.model.plan
+    if run.beside or plan is None or plan.frozen is None:
+        return ()
+    if not plan.floats or run.n > MOST_UNKNOWNS or not math.isfinite(t_bound - t):
+        return ()
+    plan.floats = False
+    if run.options.form not in ("auto", 1) or len(find_pairs(plan.original)) <= MOST_TOGETHER:
+        return ()
+    tolerance = run.options.tolerances(run.n)
+    allowed = tolerance[0] * np.abs(y) + tolerance[1]
+    found = find_floating(plan.original, run.model.inputs, t, y, t_bound, run.units.y, allowed)
+    plan.floats = found is None or bool(found.leaks)
+    return () if found is None else found.leaks
+
+
+def determine_floating(
+    run: Integration, t: float, y: np.ndarray, replan: Callable[..., Any], always: bool = True,
+    most: float = math.inf,
+) -> bool:
+    """Let leaks determine what floats, and restart on the sides of pairs that then hold.
+
+    Tell whether the run goes on. If nothing floats, other sides are tried if this is to be done
+    `always`. What evolves may not jump by more than `most` tolerances.
+    """
+    model, s = run.model, run.state
+    if model.plan is None or model.plan.arrays is not None or model.shares or run.n > MOST_UNKNOWNS:
+        return False
+    if run.options.form not in ("auto", 1) or not math.isfinite(s.t_end - t):
+        return False
+    inputs = model.inputs
+    found = find_floating(
+        model.plan.original, inputs, t, y, s.t_end, run.units.y, s.tolerances[: run.n].copy(),
+        run.beside,
+    )
+    if found is None or not (found.leaks or always):
+        return False
+    kept, beside = run.kept(), run.beside
+    run.beside += found.leaks
+    for way in found.ways:
+        replan(run, (t, found.y, None))
+        # in a new state, by which the driver notices that there are other surfaces
+        replan(run, (t, found.y, None), _sides(run, way), anew=True)
+        run.restart(t, found.y, None)
+        if run.start.success and holds_sides(run) and jump_of_evolving(run, y) <= most:
+            if run.beside and math.isnan(run.t_beside):
+                run.t_beside = t
+            moved = changed_values(run.start.y[: run.n], y, run.state.tolerances[: run.n])
+            run.start = replace(run.start, moved=moved)
+            return True
+    run.beside = beside
+    run.go_back_to(kept)
+    replan(run, (t, y, None), model.sides or None)
+    run.go_back_to(kept)
+    return False
+
+
+def holds_sides(run: Integration) -> bool:
+    """Whether the start lies on the sides for which it was found, up to the tolerances."""
+    model, modes, n = run.model, run.model.modes, run.n
+    if modes is None:
+        return True
+    point = run.t, run.start.y[:n], run.start.yp[:n]
+    tolerance = run.state.tolerances[:n]
+    heights = modes.heights(*point, model.inputs)
+    wrong = np.flatnonzero((heights < 0.0) != np.array(model.sides))
+    return all(
+        model.band(k, point, (tolerance, tolerance / run.stride)) > 0.0 for k in wrong
+    )
+
+
+def jump_of_evolving(run: Integration, y: np.ndarray) -> float:
+    """Largest jump, in tolerances, of unknowns with derivatives at the last start."""
+    modes, start = run.model.modes, run.start
+    if modes is None or not start.success:
+        return 0.0
+    change = np.abs(start.y[: run.n] - y) * run.state.weights[: run.n]
+    return float(np.max(change[list(modes.evolving)], initial=0.0))
+
+
+def _sides(run: Integration, way: dict[tuple[int, int], bool]) -> Sides:
+    """Return the sides of the current model, changed to those of some pairs of nodes."""
+    modes, sides = run.model.modes, list(run.model.sides)
+    if modes is None:
+        return run.model.sides
+    for k, surface in enumerate(modes.surfaces):
+        _, a, b, _ = modes.traced.graph.nodes[surface.conditions[0][0]]
+        sides[k] = way.get((min(a, b), max(a, b)), sides[k])
+    return tuple(sides)
