@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import conditions
-from tether import Bdf, Problem, Status, gallery
+from tether import gallery
 from tether._core import adapters, jacobian, probe
 from tether._core.dense import Dense
 from tether._core.state import State
 from tether.trace import trace
-from tether.trace.backend import Backend, prepare_system
+from tether.trace.backend import prepare_system
 
 RESULTS = Path(__file__).parent / "results"
 BUDGET = 0.02                          # seconds of one timing
@@ -119,36 +119,19 @@ def program_size(traced: Any) -> int:
     return traced.program(traced.outputs + traced.f_y.nodes + traced.f_yp.nodes).size
 
 
-class Traced(Problem):
-    """A problem that runs as a program."""
-
-    def __init__(self, fun: Any, backend: Backend) -> None:
-        super().__init__(fun)
-        self.backend = backend
-
-    def attach(self, state: State) -> None:
-        self.backend.attach(state)
-
-
 def solve_row(name: str, rounds: int) -> list[str]:
     """Whole integrations; tracing and compiling not included."""
     given = gallery.get(name)
-    traced = trace(given.fun, given.n)
-    forms = [
-        Problem(given.fun),
-        Traced(given.fun, prepare_system(traced, backend="machine")),
-        Traced(given.fun, prepare_system(traced, backend="c")),
+    ways: list[dict[str, Any]] = [
+        {"trace": "never"}, {"options": {"backend": "machine"}}, {"options": {"backend": "c"}},
     ]
-    options = {"rtol": 1e-6, "atol": 1e-6 * given.atol_scale}
-    best, steps = [math.inf] * len(forms), 0
-    for _ in range(rounds):
-        for k, form in enumerate(forms):
+    best, steps = [math.inf] * len(ways), 0
+    for _ in range(rounds + 1):            # plans and libraries are made in the first
+        for k, way in enumerate(ways):
             begin = time.perf_counter()
-            bdf = Bdf(form, given.t_span[0], given.y0, given.yp0, options, t_bound=given.t_span[1])
-            while bdf.status == Status.RUNNING:
-                bdf.advance(10_000)
+            sol = given.solve(rtol=1e-6, atol=given.atol(1e-6), **way)
             best[k] = min(best[k], time.perf_counter() - begin)
-            steps = bdf.stats.steps
+            steps = sol.stats.steps
     return [name, f"{steps}", *(f"{1e3 * seconds:.2f}" for seconds in best)]
 
 

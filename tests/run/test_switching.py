@@ -314,3 +314,15 @@ def test_a_tank_runs_empty(root, tol):
     sol = solve_dae(lambda t, y, yp: [yp[0] + root(y[0])], (0, 5), [1.0], rtol=tol, atol=tol)
     assert sol.success, sol.message
     assert sol.y[0] == pytest.approx(np.maximum(1 - sol.t / 2, 0) ** 2, abs=100 * tol)
+
+
+@pytest.mark.parametrize("tol", TOLERANCES)
+def test_a_tank_that_begins_empty(tol):
+    """With the flow q = sqrt(level): level' = 1/2 - q, so t = -2 q - ln(1 - 2 q)."""
+    sol = solve_dae(
+        lambda t, y, yp: [yp[0] + y[1] - 0.5, y[1] - np.sqrt(np.maximum(y[0], 0.0))], (0, 1),
+        [0.0, 0.0], rtol=tol, atol=tol,
+    )
+    assert sol.success, sol.message
+    flow = sol.y[1, sol.t > 0.1]
+    assert -2 * flow - np.log(1 - 2 * flow) == pytest.approx(sol.t[sol.t > 0.1], abs=1000 * tol)

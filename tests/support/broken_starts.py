@@ -187,7 +187,7 @@ def root_that_begins_at_zero():
     """The residual is finite, its exact derivative is not."""
     def fun(t, y, yp):
         level, flow = y
-        return [yp[0] + flow - 0.5, flow - np.sqrt(np.maximum(level, 0.0))]
+        return [yp[0] + flow - 0.5, flow - np.sqrt(level)]
 
     return solve_dae(fun, (0, 1), [0.0, 0.0])
 

@@ -97,7 +97,7 @@ def holds_sides(run: Integration) -> bool:
     heights = modes.heights(*point, model.inputs)
     wrong = np.flatnonzero((heights < 0.0) != np.array(model.sides))
     return all(
-        model.band(k, point, (tolerance, tolerance / run.stride)) > 0.0 for k in wrong
+        model.band(int(k), point, (tolerance, tolerance / run.stride)) > 0.0 for k in wrong
     )
 
 
