@@ -206,23 +206,6 @@ def test_step_by_step():
     assert run.y[0] == pytest.approx(voltage(behind_six, 0.0)[9], abs=1e-6)
 
 
-def test_two_bridges_float_at_different_times():
-    """Leaks for the second are added when it is found to float."""
-    def equations(t, y, yp):
-        vc, vp, vn, i1, i2, i3, i4, i = y[8:]
-        first = bridge(t, y[:8], yp[:8])
-        return [*first, C * yp[8] - (i1 + i2 - vc / LOAD), i + i3 - i1, -i + i4 - i2,
-                vp - vn - later(t), min(i1, vc - vp), min(i2, vc - vn), min(i3, vp), min(i4, vn)]
-
-    def later(t):
-        return 5.0 * np.sin(OMEGA * t + 1.0)
-
-    sol = solve_dae(equations, (0, TIMES[-1]), np.zeros(16), t_eval=TIMES, **RUN)
-    assert sol.success, sol.message
-    np.testing.assert_allclose(sol.y[0], voltage(behind_four, 0.0), atol=1e-6)
-    np.testing.assert_allclose(sol.y[8], voltage(lambda t: abs(later(t)), 0.0), atol=1e-6)
-
-
 def test_two_diodes_in_series():
     def equations(t, y, yp):
         vc, v, i1, i2 = y
