@@ -79,6 +79,7 @@ class Resolution:
         self._time, self._coarse = other._time, other._coarse
         self.worst, self._asked = other.worst, other._asked
 
+    @np.errstate(invalid="ignore", over="ignore")      # tangents may be infinite
     def look(
         self, path: Path, s: np.ndarray, changes: np.ndarray, first: int, last: int
     ) -> None:
