@@ -6,6 +6,7 @@ from tether._core.gmres cimport Gmres, ask_user, weight_of
 
 cdef class Krylov(Gmres):
     cdef public bint complete         # every column has its own row
+    cdef bint to_arrange              # the next matrix tells which rows belong to which columns
     cdef object pattern
     cdef long long size
     cdef int replaced                 # pivots that were too small

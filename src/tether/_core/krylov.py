@@ -37,6 +37,8 @@ class Krylov(Gmres):
         self.values, self.factors = address(self.numbers[0]), address(self.numbers[1])
         self.pattern = pattern
         self.arrange(pattern.matching)
+        # without a whole diagonal the rows were matched by the pattern alone
+        self.to_arrange = not np.array_equal(self.integers[6][: self.n], np.arange(self.n))
 
     def arrange(self, matched):
         """Arrange the matrix so that column j has its pivot in row `matched[j]`."""
@@ -116,7 +118,8 @@ class Krylov(Gmres):
         if not self.complete:
             return SINGULAR
         self.factored = eliminate_within(self) == OK
-        if self.replaced > 0:
+        if self.replaced > 0 or self.to_arrange:
+            self.to_arrange = False
             with cython.gil:
                 if self.arrange_by_size():
                     self.factored = eliminate_within(self) == OK
