@@ -10,9 +10,19 @@ cdef class Dense(Matrix):
     cdef double* lu
     cdef double* pivot_inverse
     cdef int* pivot
+    cdef object factor_lists
+    cdef int* order                   # of the rows, in the factors
+    cdef int* above_end               # where lists of a column end: entries above the diagonal,
+    cdef int* below_end               # and below it
+    cdef int* entry_row
+    cdef double* entry
+    cdef double* permuted             # right-hand side in that order
+    cdef void open_factors(self)
+    cdef void list_factors(self) noexcept nogil
     cdef int* change_start            # entries of F_y that change, column by column
     cdef int* change_row
     cdef void list_changes(self) noexcept nogil
     cdef signed char* in_pattern
 
+cdef int list_entries(Dense d, int k, int first, int last, int count) noexcept nogil
 cdef double* storage(Dense d, int which) noexcept nogil

@@ -22,6 +22,16 @@ def storage(d, which):
     return d.fyp if which == OF_YP else d.lu
 
 
+def list_entries(d, k, first, last, count):
+    """List the entries of column k in the rows `first` to `last` after `count` others."""
+    i: cython.int
+    for i in range(first, last):
+        d.entry_row[count] = i
+        d.entry[count] = d.lu[k * d.n + i]
+        count += d.entry[count] != 0.0
+    return count
+
+
 class Dense(Matrix):
     """The n-by-n arrays of a state: F_y, F_y', and the iteration matrix, which LU overwrites."""
 
@@ -51,6 +61,23 @@ class Dense(Matrix):
                 self.memory, (size, 2 * size, 3 * size)
             )
         self.made = self.lu                # factored in place
+        self.open_factors()
+
+    def open_factors(self):
+        """Allocate the lists of `list_factors`."""
+        n: cython.int = self.n
+        places, values = np.zeros(self.room + 3 * n, np.intc), np.zeros(self.room + n)
+        self.factor_lists = places, values
+        if cython.compiled:
+            self.order, self.entry = integer_address(places), address(values)
+            self.above_end, self.below_end = self.order + n, self.order + 2 * n
+            self.entry_row = self.order + 3 * n
+            self.permuted = self.entry + self.room
+        else:
+            self.order, self.above_end, self.below_end, self.entry_row = np.split(
+                places, (n, 2 * n, 3 * n)
+            )
+            self.entry, self.permuted = np.split(values, [self.room])
 
     # --- the Jacobians as a whole
 
@@ -423,29 +450,56 @@ class Dense(Matrix):
                 if x != 0.0:
                     for i in range(k + 1, n):
                         lu[j * n + i] -= x * lu[k * n + i]
+        self.list_factors()
         return OK
+
+    def list_factors(self):
+        """List the entries of the factors that are not zero, and the order of the rows.
+
+        Small matrices are sparse, too: half of their factors' entries are zero.
+        """
+        n: cython.int = self.n
+        k: cython.int
+        row: cython.int
+        count: cython.int = 0
+        for k in range(n):
+            self.order[k] = k
+        for k in range(n):
+            row = self.order[self.pivot[k]]
+            self.order[self.pivot[k]] = self.order[k]
+            self.order[k] = row
+            count = list_entries(self, k, k + 1, n, count)
+            self.below_end[k] = count
+        for k in range(n - 1, -1, -1):
+            count = list_entries(self, k, 0, k, count)
+            self.above_end[k] = count
 
     def solve(self, b):
         """Solve in place with the factors."""
         n: cython.int = self.n
-        i: cython.int
         k: cython.int
+        p: cython.int = 0
+        last: cython.int
         x: cython.double
-        lu: cython.p_double = self.lu
+        order: cython.p_int = self.order
+        row: cython.p_int = self.entry_row
+        entry: cython.p_double = self.entry
+        permuted: cython.p_double = self.permuted
         for k in range(n):
-            i = self.pivot[k]
-            x = b[i]
-            b[i] = b[k]
-            b[k] = x
-        for k in range(n - 1):
-            x = b[k]
-            for i in range(k + 1, n):
-                b[i] -= x * lu[k * n + i]
+            permuted[k] = b[order[k]]
+        for k in range(n):
+            x = permuted[k]
+            last = self.below_end[k]
+            while p < last:
+                permuted[row[p]] -= x * entry[p]
+                p += 1
         for k in range(n - 1, -1, -1):
-            x = b[k] * self.pivot_inverse[k]
+            x = permuted[k] * self.pivot_inverse[k]
             b[k] = x
-            for i in range(k):
-                b[i] -= x * lu[k * n + i]
+            last = self.above_end[k]
+            while p < last:
+                permuted[row[p]] -= x * entry[p]
+                p += 1
 
     def pivot_ratio(self):
         """Ratio of the largest to the smallest pivot; pivots are on the diagonal."""

@@ -11,6 +11,6 @@ cdef dgetrf_t dgetrf
 cdef dgetrs_t dgetrs
 
 cdef class Lapack(Dense):
-    pass
+    cdef void open_factors(self)
 
 cdef void* address_in(object capsule, bytes signature) except NULL

@@ -36,6 +36,9 @@ if cython.compiled:
 class Lapack(Dense):
     """Dense matrices with factors by LAPACK."""
 
+    def open_factors(self):
+        """Allocate nothing: LAPACK's factors are not listed."""
+
     def factor(self):
         """Factor in place; a zero or non-finite pivot makes the matrix singular."""
         n: cython.int = self.n

@@ -243,7 +243,6 @@ def iterate(s):
     judges: cython.bint = s.renewals < MAX_RENEWALS and judges_matrix(s)
     suspicious: cython.bint = False
     outdated: cython.bint = False
-    third: cython.bint
     for m in range(MAX_ITERATIONS):
         s.iterations += 1
         if m == 0 and judges:
@@ -283,8 +282,7 @@ def iterate(s):
                 rate = min(rate, EARLY_RATE)
             elif rate > (DIVERGING if s.jacobian_current or s.guessed else TOO_SLOW):
                 return OK if stagnated(s, size) else NO_CONVERGENCE
-            third = checks and m == 1 and not s.guesses    # one more now and then, for the order
-            if is_enough(s, size * rate / (1.0 - rate)) and not (outdated or third):
+            if is_enough(s, size * rate / (1.0 - rate)) and not outdated:
                 return OK
             if s.guessed and not s.jacobian_current and s.rate > TOO_SLOW:
                 return NO_CONVERGENCE
@@ -336,10 +334,7 @@ def is_close(s, size):
 
 
 def checks_matrix(s):
-    """Tell whether to make another increment, or two from the prediction, however small they are.
-
-    The matrix may be out of date, and errors of the iteration enter the differences and the choice
-    of the order.
+    """Tell whether to make a second increment, however small the first: the matrix may be outdated.
 
     The conductance of a junction can fall by powers of ten in a few steps. With its value from some
     steps ago, increments are tiny, and so would be all further ones.

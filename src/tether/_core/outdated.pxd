@@ -11,6 +11,7 @@ cdef bint error_persists(State s) noexcept nogil
 cdef bint keep_most_lost(State s, double size) noexcept nogil
 cdef bint persists_in_two(State s) noexcept nogil
 cdef bint matters(State s, double size, double kept) noexcept nogil
+cdef void find_effects(State s, int i, int j) noexcept nogil
 cdef double set_response(State s, int i) noexcept nogil
 cdef double next_increment(State s) noexcept nogil
 cdef bint set_remainders(State s) noexcept nogil

@@ -245,10 +245,10 @@ def error_persists(s):
     last: cython.double
     total: cython.double = 0.0
     kept: cython.double = 0.0
-    if not set_remainders(s):
-        return False
     if s.suspects <= 2:
         return persists_in_two(s)
+    if not set_remainders(s):
+        return False
     size = next_increment(s)
     for k in range(INCREMENTS_AHEAD):
         total += size
@@ -286,38 +286,62 @@ def matters(s, size, kept):
 
 
 def persists_in_two(s):
-    """Tell whether the remainders of one or two equations, in `s.r`, would persist for long.
+    """Tell whether the remainders of one or two equations would persist for long, and matter.
 
-    What follows is described by a matrix of that size, Q V M^-1 of math (7d) in these rows: its
-    largest eigenvalue is the share that an increment eventually keeps of the one before.
+    The increment before them is in `s.r`. What follows is described by a matrix of that size,
+    Q V M^-1 of math (7d) in these rows: its largest eigenvalue is the share that an increment
+    eventually keeps of the one before.
     """
     i: cython.int = s.column_rows[0]
     j: cython.int = s.column_rows[s.suspects - 1]
-    left: cython.double = s.r[i]
-    other: cython.double = s.r[j] if j != i else 0.0
+    left: cython.double = s.before[i] * s.matrix.changing_in_row(i, s.r)
+    other: cython.double = s.before[j] * s.matrix.changing_in_row(j, s.r) if j != i else 0.0
     ii: cython.double
-    ij: cython.double = 0.0
-    ji: cython.double = 0.0
-    jj: cython.double = 0.0
-    size: cython.double
+    ij: cython.double
+    ji: cython.double
+    jj: cython.double
     half: cython.double
     root: cython.double
-    size = fabs(left) * set_response(s, i)
-    ii = s.before[i] * s.matrix.changing_in_row(i, s.r)
-    if j != i:
-        ji = s.before[j] * s.matrix.changing_in_row(j, s.r)
-        size += fabs(other) * set_response(s, j)
-        ij = s.before[i] * s.matrix.changing_in_row(i, s.r)
-        jj = s.before[j] * s.matrix.changing_in_row(j, s.r)
+    kept: cython.double
+    size: cython.double
+    if not (fabs(left) > s.scratch[i] or fabs(other) > s.scratch[j]):
+        return False                   # nothing is left but round-off
+    if not (s.pair_first == i and s.pair_last == j and s.pair_nlu == s.nlu):
+        find_effects(s, i, j)
+    ii = s.before[i] * s.pair_effects[0]
+    ij = s.before[i] * s.pair_effects[1]
+    ji = s.before[j] * s.pair_effects[2]
+    jj = s.before[j] * s.pair_effects[3]
     if not (
         fabs(ii * left + ij * other) > s.scratch[i] or fabs(ji * left + jj * other) > s.scratch[j]
     ):
-        return False                   # nothing is left but round-off
+        return False
     half = 0.5 * (ii + jj)
     root = half * half - (ii * jj - ij * ji)
-    if root < 0.0:                     # a complex pair
-        return matters(s, size, sqrt(ii * jj - ij * ji))
-    return matters(s, size, fabs(half) + sqrt(root))
+    # a complex pair below zero
+    kept = fabs(half) + sqrt(root) if root >= 0.0 else sqrt(ii * jj - ij * ji)
+    if not STUCK_RATE < kept <= NEAR_ONE:
+        return matters(s, 0.0, kept)
+    size = fabs(left) * set_response(s, i)
+    if j != i:
+        size += fabs(other) * set_response(s, j)
+    return matters(s, size, kept)
+
+
+def find_effects(s, i, j):
+    """Find V M^-1 in the rows and columns of two equations; it is kept as long as the factors are.
+
+    With i = j it is a single number.
+    """
+    s.pair_first, s.pair_last, s.pair_nlu = i, j, s.nlu
+    set_response(s, i)
+    s.pair_effects[0] = s.matrix.changing_in_row(i, s.r)
+    s.pair_effects[1] = s.pair_effects[2] = s.pair_effects[3] = 0.0
+    if j != i:
+        s.pair_effects[2] = s.matrix.changing_in_row(j, s.r)
+        set_response(s, j)
+        s.pair_effects[1] = s.matrix.changing_in_row(i, s.r)
+        s.pair_effects[3] = s.matrix.changing_in_row(j, s.r)
 
 
 def set_response(s, i):

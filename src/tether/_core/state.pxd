@@ -104,6 +104,10 @@ cdef class State:
     cdef public long long compared    # Jacobians compared with the one before
     cdef public int renewals          # ... in this iteration
     cdef int suspects                 # equations in `column_rows` it may be out of date for
+    cdef int pair_first               # of the last two of these, and what they do to each other
+    cdef int pair_last
+    cdef double[4] pair_effects
+    cdef long long pair_nlu           # with the factors made then
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next

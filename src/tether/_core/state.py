@@ -115,6 +115,7 @@ class State:
                 setattr(self, name, np.zeros(COLUMNS + 1))
             for name in ("error_constant", "difference_norm", "order_error", "order_term"):
                 setattr(self, name, np.zeros(COLUMNS))
+            self.pair_effects = np.zeros(4)
         self.rtol = take(self, "rtol", n)
         self.atol = take(self, "atol", n)
         spread(rtol, self.rtol, n)
@@ -190,6 +191,7 @@ class State:
         self.saving = 0.5
         self.seen_step = -1
         self.compared = self.renewals = self.suspects = 0
+        self.pair_first = self.pair_last = self.pair_nlu = -1
         self.past = 0
 
         self.n_constraints = self.n_pieces = 0
