@@ -3,9 +3,8 @@ from tether._core.codes cimport OF_Y, OF_YP, OK, ROWS, SINGULAR
 from tether._core.matrix cimport Matrix, has_changed
 
 cdef class Dense(Matrix):
-    cdef object memory                # F_y, F_y', the iteration matrix, and the inverse pivots
+    cdef object memory                # F_y, F_y', the iteration matrix, and what follows from them
     cdef object pivots
-    cdef object changing_places
     cdef object marks
     cdef double* lu
     cdef double* pivot_inverse
@@ -19,9 +18,8 @@ cdef class Dense(Matrix):
     cdef double* permuted             # right-hand side in that order
     cdef void open_factors(self)
     cdef void list_factors(self) noexcept nogil
-    cdef int* change_start            # entries of F_y that change, column by column
-    cdef int* change_row
-    cdef void list_changes(self) noexcept nogil
+    cdef double* moving               # entries of F_y that change, and zeros
+    cdef double* slopes
     cdef signed char* in_pattern
 
 cdef int list_entries(Dense d, int k, int first, int last, int count) noexcept nogil

@@ -39,8 +39,8 @@ class Dense(Matrix):
         count: cython.int = n
         size: cython.longlong = n * n
         self.n, self.room = n, size
-        self.memory = np.zeros(3 * size + n)
-        self.pivots, self.changing_places = np.zeros(n, np.intc), np.zeros(n + 1 + size, np.intc)
+        self.memory = np.zeros(4 * size + 2 * n)
+        self.pivots = np.zeros(n, np.intc)
         self.pivot = integer_address(self.pivots)
         self.changing_owner, self.changes = np.empty(size, np.int8), True
         self.changing = byte_address(self.changing_owner)
@@ -52,13 +52,12 @@ class Dense(Matrix):
         if cython.compiled:
             block: cython.p_double = address(self.memory)
             self.fy, self.fyp, self.lu = block, block + size, block + 2 * size
-            self.pivot_inverse = block + 3 * size
-            self.change_start = integer_address(self.changing_places)
-            self.change_row = self.change_start + count + 1
+            self.moving = block + 3 * size
+            self.slopes = self.moving + size
+            self.pivot_inverse = self.slopes + count
         else:
-            self.change_start, self.change_row = np.split(self.changing_places, [count + 1])
-            self.fy, self.fyp, self.lu, self.pivot_inverse = np.split(
-                self.memory, (size, 2 * size, 3 * size)
+            self.fy, self.fyp, self.lu, self.moving, self.slopes, self.pivot_inverse = np.split(
+                self.memory, (size, 2 * size, 3 * size, 4 * size, 4 * size + n)
             )
         self.made = self.lu                # factored in place
         self.open_factors()
@@ -219,9 +218,10 @@ class Dense(Matrix):
         i: cython.int
         j: cython.int
         p: cython.longlong
-        others: cython.bint = first
-        for p in range(self.room if first else 0):
-            self.changing[p] = 0
+        if first:
+            for p in range(self.room):
+                self.changing[p] = 0
+            self.changes = self.all_change = False
         for j in range(n):
             for i in range(n):
                 p = j * n + i
@@ -229,48 +229,37 @@ class Dense(Matrix):
                     self.fy[p], self.lu[p], size[j], noise[i]
                 ):
                     self.changing[p] = 1
-                    others = True
-        if others:
-            self.list_changes()
+                    self.changes = True
+        for p in range(self.room):
+            self.moving[p] = self.fy[p] if self.changing[p] else 0.0
 
-    def list_changes(self):
-        """List the positions of the entries that change."""
+    def set_changes(self, x, share, remainder, product):
+        """Set `product`, and subtract `share` F_y' x from `remainder`, in one pass."""
         n: cython.int = self.n
         i: cython.int
         j: cython.int
-        count: cython.int = 0
-        self.all_change = False
+        factor: cython.double
+        moving: cython.p_double = self.fy if self.all_change else self.moving
+        fyp: cython.p_double = self.fyp
+        slopes: cython.p_double = self.slopes
+        for i in range(n):
+            product[i] = slopes[i] = 0.0
         for j in range(n):
-            self.change_start[j] = count
+            factor = x[j]
             for i in range(n):
-                if self.changing[j * n + i]:
-                    self.change_row[count] = i
-                    count += 1
-        self.change_start[n] = count
-        self.changes = count > 0
-
-    def add_changing(self, x, out):
-        """Add to `out` the product of x with the entries that change."""
-        n: cython.int = self.n
-        i: cython.int
-        j: cython.int
-        k: cython.int
-        if self.all_change:
-            self.add_product(OF_Y, x, out)
-            return
-        for j in range(n):
-            for k in range(self.change_start[j], self.change_start[j + 1]):
-                i = self.change_row[k]
-                out[i] += self.fy[j * n + i] * x[j]
+                product[i] += moving[j * n + i] * factor
+                slopes[i] += fyp[j * n + i] * factor
+        for i in range(n):
+            remainder[i] -= share * slopes[i]
 
     def changing_in_row(self, i, x):
         """Return row i of F_y times x, over the entries that change."""
         n: cython.int = self.n
         j: cython.int
         total: cython.double = 0.0
+        moving: cython.p_double = self.fy if self.all_change else self.moving
         for j in range(n):
-            if self.changing[j * n + i]:
-                total += self.fy[j * n + i] * x[j]
+            total += moving[j * n + i] * x[j]
         return total
 
     def size_of_row(self, i, y, yp, missing):

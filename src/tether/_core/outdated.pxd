@@ -1,4 +1,4 @@
-from tether._core.codes cimport OF_Y, OF_YP
+from tether._core.codes cimport OF_Y
 from tether._core.linear cimport solve_scaled
 from tether._core.norms cimport measure
 from tether._core.state cimport State
@@ -15,7 +15,7 @@ cdef void find_effects(State s, int i, int j) noexcept nogil
 cdef double set_response(State s, int i) noexcept nogil
 cdef double next_increment(State s) noexcept nogil
 cdef bint set_remainders(State s) noexcept nogil
-cdef bint find_suspects(State s, double* change) noexcept nogil
+cdef bint find_suspects(State s, double cj_change) noexcept nogil
 cdef void note_changes(State s) noexcept nogil
 cdef bint step_shows_outdated(State s) noexcept nogil
 cdef bint keep_uncancelled(State s) noexcept nogil

@@ -9,7 +9,7 @@ import cython
 from cython.cimports.libc.math import fabs, pow, sqrt
 
 if not cython.compiled:
-    from tether._core.codes import OF_Y, OF_YP
+    from tether._core.codes import OF_Y
     from tether._core.linear import solve_scaled
     from tether._core.norms import measure
 
@@ -79,17 +79,10 @@ def is_suspicious(s, damping):
     `s.before` is the residual before the increment in `s.increment`, `s.r` the one after it.
     """
     i: cython.int
-    change: cython.double = s.cj - s.cj_factored
     # the remainder of the equation that the matrix did not predict
     for i in range(s.n):
         s.before[i] = s.r[i] - (1.0 - damping) * s.before[i]
-    if change != 0.0:
-        for i in range(s.n):
-            s.scratch[i] = 0.0
-        s.matrix.add_product(OF_YP, s.increment, s.scratch)
-        for i in range(s.n):
-            s.before[i] -= change * s.scratch[i]
-    return find_suspects(s, s.increment)
+    return find_suspects(s, s.cj - s.cj_factored)
 
 
 def step_shows_outdated(s):
@@ -110,7 +103,7 @@ def step_shows_outdated(s):
     s.matrix.add_linear(s.increment, s.gap, s.before)
     for i in range(s.n):
         s.before[i] = -s.before[i]
-    found = find_suspects(s, s.increment) and keep_uncancelled(s) and error_persists(s)
+    found = find_suspects(s, 0.0) and keep_uncancelled(s) and error_persists(s)
     if found:
         ignore_for_longer(s)
     for i in range(s.n):
@@ -185,19 +178,18 @@ def forget_alarms(s):
             s.alarms[i] = s.ignored_until[i] = s.changed_much[i] = 0.0
 
 
-def find_suspects(s, change):
+def find_suspects(s, cj_change):
     """Find suspects: equations in which a share of what a change of y should do is missing.
 
-    The remainders that were not predicted, in `s.before`, are turned into these shares.
+    The change of y is in `s.increment`. The remainders that were not predicted, in `s.before`, with
+    the part that is due to another cj, are turned into these shares.
     """
     i: cython.int
     k: cython.int
     found: cython.int = 0
     middle: cython.double = -0.5 * (LEAST_SHARE + MOST_SHARE)
     reach: cython.double = 0.5 * (MOST_SHARE - LEAST_SHARE)
-    for i in range(s.n):
-        s.scratch[i] = 0.0
-    s.matrix.add_changing(change, s.scratch)
+    s.matrix.set_changes(s.increment, cj_change, s.before, s.scratch)
     for i in range(s.n):        # without a branch, which could not be predicted
         s.column_rows[found] = i
         found += fabs(s.before[i] - middle * s.scratch[i]) < reach * fabs(s.scratch[i])
