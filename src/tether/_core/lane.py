@@ -122,8 +122,9 @@ class Lane:
             if not name.startswith("eval_"):   # output, written before it is read
                 array = value[0] if type(value) is tuple else value
                 arrays[id(array)] = array
-        pivots = cython.cast(Dense, self.s.matrix).pivots
-        arrays[id(pivots)] = pivots
+        matrix = cython.cast(Dense, self.s.matrix)
+        for array in (matrix.pivots, *matrix.factor_lists):
+            arrays[id(array)] = array
         self.kept = [(array, array.copy()) for array in arrays.values() if array.size]
         self.n_kept = len(self.kept)
         self.where = np.array(

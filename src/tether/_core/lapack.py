@@ -38,6 +38,7 @@ class Lapack(Dense):
 
     def open_factors(self):
         """Allocate nothing: LAPACK's factors are not listed."""
+        self.factor_lists = ()
 
     def factor(self):
         """Factor in place; a zero or non-finite pivot makes the matrix singular."""
