@@ -110,10 +110,8 @@ def next_change(s: State):
 
 def weighted_size(s: State, v):
     """Largest component of a vector in units of the tolerance."""
-    vector: cython.double[::1] = np.ascontiguousarray(v)
-    if cython.compiled:
-        return weighted_norm(s, cython.address(vector[0]), s.weight, MAX_NORM)
-    return weighted_norm(s, vector, s.weight, MAX_NORM)
+    vector = np.ascontiguousarray(v)
+    return weighted_norm(s, address(vector), s.weight, MAX_NORM)
 
 
 def damped_size(s: State, v, h):
