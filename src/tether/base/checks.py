@@ -26,6 +26,8 @@ def as_numbers(name: str, value: Any) -> np.ndarray:
 
 def check_time(name: str, value: Any, finite: bool = True) -> float:
     """Return a real time as a float, or raise with the argument's name."""
+    if type(value) is float and math.isfinite(value):
+        return value                   # the usual case
     if type(value) is not float:
         number = as_numbers(name, value)
         if number.ndim != 0 or number.dtype.kind not in "fiu":
