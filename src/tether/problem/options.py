@@ -336,7 +336,7 @@ def _with_tolerances(given: dict[str, Any]) -> Options:
         return Options(**given, **tolerances)
     for name, value in tolerances.items():
         _check_tolerance(name, value)
-    return make_frozen(Options, **rest.__dict__ | tolerances)
+    return make_frozen(Options, rest.__dict__ | tolerances)
 
 
 @lru_cache(maxsize=32, typed=True)
