@@ -1,4 +1,4 @@
-from tether._core.arrays cimport address
+from tether._core.arrays cimport address, doubles_of
 from tether._core.codes cimport COLUMNS
 from tether._core.interpolate cimport difference_table
 from tether._core.norms cimport set_weights, weighted_norm

@@ -120,7 +120,7 @@ def _begin_at(
         run.beside, run.t_beside = leaks, t
         run.model = _find_model(run, t, y, yp)
     run.state = new_state(run.model, run.options)
-    run.state.given = t, y, np.zeros(len(y)) if yp is None else yp
+    run.state.given = t, y, yp
     run.state.t_end = t_bound
     run.state.direction = math.copysign(1.0, t_bound - t)
     if run.model.is_switched_by_time:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tether._core import store
 from tether._core.constraints import constraints_at
 from tether._core.state import State
 from tether.base.capacity import fits, free_memory, in_words
@@ -136,11 +137,10 @@ class Record:
 
     def _append(self, t: float, y: np.ndarray, yp: np.ndarray, order: int) -> None:
         self.reserve(1)
-        row = self._state.stored
-        if self._state.n_constraints:
-            self.g[row] = constraints_at(self._state, t, y)[1]
-        self.t[row], self.y[row], self.yp[row], self.order[row] = t, y, yp, order
-        self._state.stored = row + 1
+        s = self._state
+        if s.n_constraints:
+            self.g[s.stored] = constraints_at(s, t, y)[1]
+        store.store_point(s, t, y, yp, order)
 
     def join_last_part(self) -> None:
         """Note that the last part continues smoothly from the one before."""
