@@ -88,23 +88,16 @@ class Integration:
     model: Model
     state: State
     method: Method = BDF
-    note = ""                                  # why the function is called, if it is
+    # what only few runs change
     t_old: float | None = None
-    plans = 1                                  # number of structures so far
     tried_at: float | None = None              # where a failure last led to a new analysis ...
     reduced_at: float | None = None            # ... or to another choice of reduction
     stride = math.inf                          # size of the last step before a restart
-    leaks: tuple[Leak, ...] = ()               # terms added for what the equations leave open ...
-    t_leaks = math.nan                         # ... since this time
-    beside: tuple[Leak, ...] = ()              # the same beside ideal diodes that all block
-    t_beside = math.nan
-    floated_at: float | None = None            # where their sides were last chosen after a failure
-    slopes_are_old = False                     # slopes from before a change are only guesses
-    between_breaks = False                     # whether the next stretch ends at a break
+    t_leaks = t_beside = math.nan              # since when there are `leaks` and `beside`
+    floated_at: float | None = None            # where sides were last chosen after a failure
     watched: list[Switch] | None = None        # surfaces of the structure, for `step`
     changed = False                            # whether the residual has changed
     _breaks: Breaks | None = None              # used by `step`
-    _switching: Switching | None = None
 
     def __init__(
         self,
@@ -131,11 +124,17 @@ class Integration:
             equation_names=equation_names, variable_units=variable_units,
         )
         self.problem, self.options, self.units = task.problem, task.options, task.units
-        self.n = task.n
+        self.n, self.note = task.n, ""
         self._any_wanted = dense_output        # whether unknowns are wanted between the steps
+        self.plans = 1                         # number of structures so far
+        self.leaks: tuple[Leak, ...] = ()      # terms added for what the equations leave open
+        self.beside: tuple[Leak, ...] = ()     # the same beside ideal diodes that all block
+        self.slopes_are_old = False            # slopes from before a change are only guesses
+        self.between_breaks = False            # whether the next stretch ends at a break
         # sides on which the solution continued without a jump
         self.ways_without_jump: dict[Way, Sides] = {}
         self.trust = Trust(self)
+        self._switching: Switching | None = None
         self.references = References()
         self.jumps: list[Jumped] = []
         begin(self, task.t0, task.y, task.yp, task.t_bound)
