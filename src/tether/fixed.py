@@ -345,8 +345,10 @@ class _Run:
         moved = y[:, 0] - self.known[:, 0]
         steps = np.arange(self.order, max(self.done, self.order))
         stats = Statistics.of(
-            self.state, seconds=time.perf_counter() - self.began, t=t[steps],
-            h=np.full(len(steps), self.h), order=np.full(len(steps), self.order),
+            self.state, seconds=time.perf_counter() - self.began, history={
+                "t": t[steps], "h": np.full(len(steps), self.h),
+                "order": np.full(len(steps), self.order),
+            },
         )
         start = Start(
             y[:, 0], yp[:, 0], self.done >= self.order, self.reason,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from tether.base.checks import as_numbers, check_time
 from tether.base.frozen import make_frozen
-from tether.base.status import ConsistencyWarning, Status
+from tether.base.status import TRACE_DIFFERS, ConsistencyWarning, Status
 from tether.explain.doubts import doubts, remarks
 from tether.explain.start_words import refuse_off_constraints, start_of_run, start_words
 from tether.problem.given import Given
@@ -25,6 +25,7 @@ from tether.result.solution import DaeResult
 from tether.run.attempts import read_steps
 from tether.run.drive import Driver
 from tether.run.integration import Integration
+from tether.run.jumps import Jumped
 from tether.run.record import Record
 from tether.run.statistics import Statistics
 from tether.run.watch import Event, check_events
@@ -276,7 +277,7 @@ def solve_dae(
     def attempt(settings: Options, watched: list[Event]) -> DaeResult:
         try:
             status = run(settings, watched)
-            while status == Status.TRACE_DIFFERS and drivers[-1].can_be_repeated:
+            while status == TRACE_DIFFERS and drivers[-1].can_be_repeated:
                 status = run(_rerun_settings(settings, drivers), check_events(events, problem.args))
         except (KeyboardInterrupt, Exception) as error:
             found = _result(drivers, Status.INTERRUPTED, dense_output) if drivers else None
@@ -316,12 +317,17 @@ def _rerun_settings(settings: Options, drivers: list[Driver]) -> Options:
 def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeResult:
     """Make the result of the last run."""
     driver = drivers[-1]
-    differences = tuple([text for d in drivers for text in d.integration.trust.warnings])
+    differences: tuple[str, ...] = ()
+    checks = 0
+    for each in drivers:
+        trust = each.integration.trust
+        differences += tuple(trust.warnings)
+        checks += trust.points
     if differences and not driver.integration.note:
         driver.integration.note = differences[-1]
     run, record, events = driver.integration, driver.record, driver.events
     n = run.n - run.problem.n_quadratures
-    history: dict[str, Any] = {}
+    history: dict[str, np.ndarray] | None = None
     interpolant = integrals_between = None
     if record.keep_steps:
         steps = record.steps()
@@ -335,28 +341,35 @@ def _result(drivers: list[Driver], status: Status, dense_output: bool) -> DaeRes
     run.model.count(run.state)
     found: tuple[str, ...] = ()
     remarked: tuple[str, ...] = ()
-    if status == Status.INTERRUPTED:
-        run.status = status
-    elif not status.failed:
+    if not status.failed:
         found, remarked = doubts(driver), remarks(driver)
-    checks = sum([d.integration.trust.points for d in drivers])
-    stats = Statistics.of(run.state, seconds=driver.seconds, checks=checks, **history)
+    elif status == Status.INTERRUPTED:
+        run.status = status
+    stats = Statistics.of(run.state, driver.seconds, checks, history)
     drift = record.drift()
     doubtful = status.failed or bool(found)
     diagnosis = _diagnosis(driver, status, found) if doubtful else None
-    return make_frozen(
-        DaeResult, t=t, y=y.T[:n], yp=yp.T[:n], sol=interpolant,
-        t_events=_gather(events, "t", n) if events else None,
-        y_events=_gather(events, "y", n) if events else None,
-        yp_events=_gather(events, "yp", n) if events else None,
-        status=status, message=_message(driver, status, diagnosis),
-        start=start_of_run(run, driver.start).restricted(n),
-        stats=stats, drift=drift, how=run.how, analysis=partial(_report, run, driver, n),
-        verdict=diagnosis or partial(_all_is_well, driver), warnings=found + remarked + differences,
-        jumps=tuple([jump.restricted(n) for jump in run.jumps]), naming=partial(_names, run, n),
-        event_names=tuple([event.name for event in events]),
-        quadratures=y.T[n : run.n] if run.n > n else None, integrals_between=integrals_between,
-    )
+    return make_frozen(DaeResult, {
+        "t": t, "y": y.T[:n], "yp": yp.T[:n], "sol": interpolant,
+        "t_events": _gather(events, "t", n) if events else None,
+        "y_events": _gather(events, "y", n) if events else None,
+        "yp_events": _gather(events, "yp", n) if events else None,
+        "status": status, "message": _message(driver, status, diagnosis),
+        "start": start_of_run(run, driver.start).restricted(n),
+        "stats": stats, "drift": drift, "how": run.how,
+        "analysis": partial(_report, run, driver, n),
+        "verdict": diagnosis or partial(_all_is_well, driver),
+        "warnings": found + remarked + differences,
+        "jumps": _jumps(run, n) if run.jumps else (), "naming": partial(_names, run, n),
+        "event_names": tuple([event.name for event in events]) if events else (),
+        "quadratures": y.T[n : run.n] if run.n > n else None,
+        "integrals_between": integrals_between,
+    })
+
+
+def _jumps(run: Integration, n: int) -> tuple[Jumped, ...]:
+    """Return where the user's n unknowns have jumped."""
+    return tuple([jump.restricted(n) for jump in run.jumps])
 
 
 def _names(run: Integration, n: int) -> Names:

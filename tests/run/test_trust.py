@@ -9,6 +9,7 @@ import pytest
 
 from tether import Bdf, Cause, Problem, Status, gallery, solve_dae
 from tether.plan import choose, constraints, functions, model
+from tether.plan import shelf as shelves
 from tether.plan.ledger import FIRST_RUNS, Ledger
 from tether.plan.shelf import shelf
 from tether.trace import trace
@@ -19,7 +20,7 @@ from tether.trace.verify import Pair
 def misread(monkeypatch):
     """Let the tracer see other functions than those that are called, and no change in them."""
     seen = {}
-    real_trace, real_read = choose.trace, choose.read_function
+    real_trace, real_read = choose.trace, model.read_function
 
     def traced(fun, *args, **options):
         return real_trace(_read_as(fun, seen), *args, **options)
@@ -34,7 +35,7 @@ def misread(monkeypatch):
     shelf.empty()
     for module in (choose, functions):
         monkeypatch.setattr(module, "trace", traced)
-    for module in (choose, constraints, functions, model):
+    for module in (constraints, functions, model, shelves):
         monkeypatch.setattr(module, "read_function", read)
     return seen
 

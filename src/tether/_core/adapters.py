@@ -65,7 +65,7 @@ def is_given(s, t, y, yp):
     for i in range(len(values)):
         if y[i] != values[i]:
             return False
-        if yp is not y and yp[i] != slopes[i]:
+        if yp is not y and yp[i] != (0.0 if slopes is None else slopes[i]):
             return False
     return True
 

@@ -4,6 +4,7 @@ Whoever makes an array must keep it alive. Uncompiled, an array is its own addre
 """
 
 import cython
+import numpy as np
 
 if cython.compiled:
     cnp.import_array()
@@ -28,6 +29,14 @@ def address(array):
         view: cython.double[::1] = array
         return cython.address(view[0])
     return array
+
+
+def doubles_of(array):
+    """Return an array that `address` can take: this one if possible, or a copy."""
+    if cython.compiled:
+        if is_plain_array(array, cnp.NPY_DOUBLE):      # a function of NumPy's takes longer
+            return array
+    return np.ascontiguousarray(array, float)
 
 
 def integer_address(array):

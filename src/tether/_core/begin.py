@@ -5,6 +5,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
+    from tether._core.arrays import address, doubles_of
     from tether._core.codes import COLUMNS
     from tether._core.interpolate import difference_table
     from tether._core.norms import set_weights, weighted_norm
@@ -17,9 +18,8 @@ def begin(s, t, y, yp, first_step):
     The history is taken from the tangent, as if earlier points were on it at distances of h. A
     Jacobian from the search for consistent values is kept.
     """
-    if cython.compiled:
-        return begin_at(s, t, cython.address(y[0]), cython.address(yp[0]), first_step)
-    return begin_at(s, t, y, yp, first_step)
+    y, yp = doubles_of(y), doubles_of(yp)
+    return begin_at(s, t, address(y), address(yp), first_step)
 
 
 def begin_at(s, t, y, yp, first_step):

@@ -1,5 +1,5 @@
 from tether._core.adapters cimport evaluate
-from tether._core.arrays cimport address, integer_address
+from tether._core.arrays cimport address, doubles_of, integer_address
 from tether._core.codes cimport (
     AS_GIVEN, ITERATION, MAX_NORM, NO_CONVERGENCE, NON_FINITE, OF_Y, OF_YP, OK, SINGULAR,
     USER_EXCEPTION,

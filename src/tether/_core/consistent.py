@@ -18,7 +18,7 @@ from tether.base.blocks import zeros
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.arrays import address, integer_address
+    from tether._core.arrays import address, doubles_of, integer_address
     from tether._core.codes import (
         AS_GIVEN,
         ITERATION,
@@ -71,9 +71,7 @@ class ConsistentSearch:
         n: cython.int = s.n
         self.s, self.n, self.t, self.scale = s, n, t, scale
         numbers, marks = zeros(11 * n), np.zeros(n, np.intc)
-        numbers[:n], numbers[n : 2 * n] = y, yp
         self.arrays = [numbers, marks]
-        self.with_basis = self.fresh = self.moved = False
         if cython.compiled:
             memory: cython.p_double = address(numbers)
             self.y, self.yp, self.ypp, self.r = memory, memory + n, memory + 2 * n, memory + 3 * n
@@ -84,6 +82,8 @@ class ConsistentSearch:
             (self.y, self.yp, self.ypp, self.r, self.dy, self.dyp, self.x, self.y_tried,
              self.yp_tried, self.rows, self.columns) = np.split(numbers, 11)
         self.algebraic = integer_address(marks)
+        y, yp = doubles_of(y), doubles_of(yp)
+        begin_search(self, address(y), address(yp))
 
     def split_by(self, basis, dual, algebraic):
         """Take R and N from the columns of `basis`, not unit vectors; `algebraic` marks those of N.
@@ -149,7 +149,12 @@ class ConsistentSearch:
         """Components of y that were kept; empty if only combinations were."""
         if self.with_basis:
             return ()
-        return tuple(np.flatnonzero(self.arrays[1] == 0).tolist())
+        j: cython.int
+        kept = []
+        for j in range(self.n):                # a function of NumPy's takes ten times as long
+            if not self.algebraic[j]:
+                kept.append(j)
+        return tuple(kept)
 
 
 def columns_of(matrix):

@@ -10,7 +10,7 @@ import numpy as np
 
 if not cython.compiled:
     from tether._core.adapters import evaluate
-    from tether._core.arrays import address
+    from tether._core.arrays import address, doubles_of
     from tether._core.codes import MAX_NORM, NO_CONVERGENCE, OF_Y, OF_YP, OK
     from tether._core.linear import assemble_and_factor, solve_scaled
     from tether._core.norms import set_weights, weighted_norm
@@ -110,10 +110,8 @@ def next_change(s: State):
 
 def weighted_size(s: State, v):
     """Largest component of a vector in units of the tolerance."""
-    vector: cython.double[::1] = np.ascontiguousarray(v)
-    if cython.compiled:
-        return weighted_norm(s, cython.address(vector[0]), s.weight, MAX_NORM)
-    return weighted_norm(s, vector, s.weight, MAX_NORM)
+    vector = doubles_of(v)
+    return weighted_norm(s, address(vector), s.weight, MAX_NORM)
 
 
 def damped_size(s: State, v, h):

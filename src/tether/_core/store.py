@@ -3,6 +3,7 @@
 import cython
 
 if not cython.compiled:
+    from tether._core.arrays import address, doubles_of
     from tether._core.codes import OK
     from tether._core.interpolate import interpolate
     from tether._core.project import move_onto
@@ -53,6 +54,24 @@ def store_row(s, k):
         s.store_yp[base + i] = s.yp[i]
     for i in range(s.n_constraints):
         s.store_g[s.stored * s.n_constraints + i] = s.g[i]
+    s.stored += 1
+
+
+def store_point(s, t, y, yp, k):
+    """Append any point to the stored steps; `k` is the order of the step it belongs to.
+
+    The values of its constraints are left to the caller.
+    """
+    i: cython.int
+    base: cython.longlong = s.stored * s.n
+    y, yp = doubles_of(y), doubles_of(yp)
+    values: cython.p_double = address(y)
+    slopes: cython.p_double = address(yp)
+    s.store_t[s.stored] = t
+    s.store_k[s.stored] = k
+    for i in range(s.n):
+        s.store_y[base + i] = values[i]
+        s.store_yp[base + i] = slopes[i]
     s.stored += 1
 
 

@@ -26,6 +26,8 @@ def as_numbers(name: str, value: Any) -> np.ndarray:
 
 def check_time(name: str, value: Any, finite: bool = True) -> float:
     """Return a real time as a float, or raise with the argument's name."""
+    if type(value) is float and math.isfinite(value):
+        return value                   # the usual case
     if type(value) is not float:
         number = as_numbers(name, value)
         if number.ndim != 0 or number.dtype.kind not in "fiu":
@@ -45,9 +47,10 @@ def _all_finite(array: np.ndarray) -> bool:
 def check_vector(name: str, value: Any, n: int | None = None) -> np.ndarray:
     """Return a vector of finite floats, or raise with the argument's name."""
     array = as_numbers(name, value)
-    if array.dtype.kind == "c":
+    kind = array.dtype.kind
+    if kind == "c":
         raise TypeError(f"{name} must be real, got complex values; split them into two parts")
-    if array.dtype.kind not in "fiub":
+    if kind not in "fiub":
         raise TypeError(f"{name} must be a vector of numbers, got {value!r}")
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")

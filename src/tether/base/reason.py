@@ -15,6 +15,8 @@ __all__ = ["Kind", "Reason", "Row"]
 class Kind(Enum):
     """What was done to starting values, or what is wrong with them."""
 
+    __hash__ = object.__hash__         # Enum's own is a function in Python
+
     NOTHING = auto()                   # nothing to report
     # what was done
     AS_GIVEN = auto()

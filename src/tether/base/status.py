@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["ConsistencyWarning", "Status"]
+__all__ = ["REACHED_END", "RUNNING", "TRACE_DIFFERS", "ConsistencyWarning", "Status"]
 
 
 class ConsistencyWarning(UserWarning):
@@ -79,6 +79,11 @@ class Status(IntEnum):
         """Whether the run ended before reaching its goal."""
         return self < 0
 
+
+# Up to Python 3.11, asking an `Enum` for a member takes longer than calling a function, and every
+# run asks for these many times.
+RUNNING, REACHED_END = Status.RUNNING, Status.REACHED_END
+TRACE_DIFFERS = Status.TRACE_DIFFERS
 
 TEXTS = {
     Status.REACHED_END: "The end of the interval was reached.",

@@ -107,7 +107,7 @@ def _search(
         units = Units.of_options(options, y0, abs(task.t_end - t0))
         model, _ = find_model(problem, t0, y0, yp0, options.form, options.backend, units)
     state = new_state(model, options)
-    state.given = t0, y0, np.zeros(n) if yp0 is None else yp0
+    state.given = t0, y0, yp0
     state.t_end, state.direction = task.t_end, math.copysign(1.0, task.t_end - t0)
     model.constraints.attach(state, t0, y0, problem.args, options)
     start = StartFinder(model, state, options, References()).find(t0, y0, yp0, "quiet")

@@ -58,7 +58,7 @@ def doubts(driver: Driver) -> tuple[str, ...]:
         found.append(_iterations(driver))
     if run.references.jumps or run.jumps:
         found += [*run.references.jumps, *_jumps(driver)]
-    return tuple([text for text in found if text])
+    return tuple(filter(None, found))
 
 
 def remarks(driver: Driver) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tether.base.frozen import make_frozen
+from tether.base.frozen import with_changed
 from tether.base.reason import Kind, Reason, Row
 from tether.problem.names import NO_NAMES, Names, counted, listed
 from tether.structure.start import Start
@@ -49,7 +49,7 @@ def start_words(reason: Reason, names: Names = NO_NAMES) -> str:
 
 def with_words(start: Start, names: Names = NO_NAMES) -> Start:
     """Return a start with its message."""
-    return make_frozen(Start, **{**vars(start), "message": start_words(start.reason, names)})
+    return with_changed(start, message=start_words(start.reason, names))
 
 
 def start_of_run(run: Integration, start: Start) -> Start:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from tether.structure.sliding import sliding
 from tether.trace.array_tracer import trace_arrays
 from tether.trace.backend import Backend, prepare, prepare_rows
 from tether.trace.emit import NoProgram, check_runs_alone, emit
-from tether.trace.reading import Reading, read_function, value_key
+from tether.trace.reading import Reading, value_key
 from tether.trace.tracer import Trace, TraceFailure, trace, why_not_compared
 from tether.trace.verify import verify, verify_arrays
 
@@ -64,28 +63,26 @@ def find_model(
         return AsWritten(problem, n, (t, y, yp)), "it is a C function"
     if problem.var_index is not None:
         form = "given"
-    make = _once(partial(_make_plan, problem, n, t, y, yp, form, units))
-    plan, reading = shelf.find_for(
-        partial(read_function, problem.fun, n, problem.args, problem.fills), form, make
-    )
+    make = _once(_make_plan, problem, n, t, y, yp, form, units)
+    plan, reading = shelf.find_for(form, make, problem.fun, n, problem.args, problem.fills)
     if plan is None or reading is None:
         return AsWritten(problem, n, (t, y, yp)), why_not_compared(problem.fun, problem.args)
     if beside and plan.traced is not None:
-        make = _once(partial(_make_plan_beside, plan, beside, problem, t, y, yp, form, units))
-        plan = shelf.find((reading.key, form, "beside", beside), partial(make, reading))
+        make = _once(_make_plan_beside, plan, beside, problem, t, y, yp, form, units)
+        plan = shelf.find((reading.key, form, "beside", beside), make, reading)
     if plan.modes is not None:
         if sides is None:
             slopes = np.zeros(n) if yp is None else yp
             sides = plan.modes.sides(t, y, slopes, plan.args(problem.args, reading.hidden))
-        make = _once(partial(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units))
-        plan = shelf.find((reading.key, form, sides, beside), partial(make, reading))
+        make = _once(_make_plan_of_mode, plan, sides, problem, t, y, yp, form, units)
+        plan = shelf.find((reading.key, form, sides, beside), make, reading)
     if leaks and plan.traced is not None:
-        make = _once(partial(_make_plan_with_leaks, plan, leaks, problem, t, y, yp, form, units))
+        make = _once(_make_plan_with_leaks, plan, leaks, problem, t, y, yp, form, units)
         key = reading.key, form, sides, "leaks", leaks, beside
-        plan = shelf.find(key, partial(make, reading))
+        plan = shelf.find(key, make, reading)
     if slides and plan.frozen is not None:
-        make = _once(partial(_make_plan_of_sliding, plan, slides, problem, t, y, yp, form, units))
-        plan = shelf.find((reading.key, form, sides, slides, leaks, beside), partial(make, reading))
+        make = _once(_make_plan_of_sliding, plan, slides, problem, t, y, yp, form, units)
+        plan = shelf.find((reading.key, form, sides, slides, leaks, beside), make, reading)
     if plan.depends_on_inputs and not (plan.only_here or ranks_here or slides):
         values = plan.with_shifts(plan.args(problem.args, reading.hidden))
         ranks_here = not plan.serves(values, t, y, np.zeros(n) if yp is None else yp)
@@ -96,7 +93,7 @@ def find_model(
         )
         try:
             made_here = reading.key, form, sides, slides, leaks, beside, here
-            plan = shelf.find(made_here, partial(make, reading))
+            plan = shelf.find(made_here, make, reading)
         except InputsRefused as failure:       # where the function raises an exception
             return AsWritten(problem, n, (t, y, yp)), str(failure)
     if plan.arrays is not None:
@@ -111,13 +108,13 @@ def find_model(
     return ReducedModel(problem, n, plan, reading, backend, units), ""
 
 
-def _once(make: Callable[[Reading], Plan]) -> Callable[[Reading], Plan]:
-    """Make a plan at the first call only, and return it at later ones."""
+def _once(make: Callable[..., Plan], *given: Any) -> Callable[[Reading], Plan]:
+    """Make a plan, of what is given, at the first call only, and return it at later ones."""
     made: list[Plan] = []
 
     def plan(reading: Reading) -> Plan:
         if not made:
-            made.append(make(reading))
+            made.append(make(*given, reading))
         return made[0]
 
     return plan

@@ -46,6 +46,9 @@ class Constraints:
         found: _Found | None = None,
     ) -> None:
         self.constraints, self.invariants, self.found = constraints, invariants, found
+        self.all = constraints + invariants
+        # how many were found in the equations
+        self.n_found = 0 if found is None or found.program is None else found.program.n_values
         self.called = False          # whether any is a Python function that is called
         # those that are traced, with their names
         self.traced: list[tuple[str, Callable[..., Any], TracedValues]] = []
@@ -61,11 +64,6 @@ class Constraints:
             for runner in self.found.runners:
                 runner.set_args(args)
 
-    @property
-    def all(self) -> list[Constraint]:
-        """Constraints first, then invariants."""
-        return self.constraints + self.invariants
-
     def attach(
         self, state: State, t: float, y: np.ndarray, args: tuple, options: Options
     ) -> None:
@@ -73,7 +71,12 @@ class Constraints:
         self.traced = []
         if self.found is None and not self.all:
             state.n_constraints = state.n_pieces = 0
-            return
+        else:
+            self._attach_pieces(state, t, y, args, options)
+
+    def _attach_pieces(
+        self, state: State, t: float, y: np.ndarray, args: tuple, options: Options
+    ) -> None:
         found = [] if self.found is None else self.found.pieces()
         given = [
             _piece(name, item, t, y, args, options.trace != "never", state.n)
@@ -123,11 +126,11 @@ class Constraints:
 
     def read(self, n: int, args: tuple) -> tuple[Reading | None, ...]:
         """Read all that the user's functions depend on."""
-        if not self.all:
-            return ()
-        return tuple(
-            read_function(item.fun, n, args) for item in self.all if item.low_level is None
-        )
+        found = []
+        for item in self.all:
+            if item.low_level is None:
+                found.append(read_function(item.fun, n, args))
+        return tuple(found)
 
     def set_references(
         self, state: State, t: float, y: np.ndarray, kept: np.ndarray | None = None
@@ -195,12 +198,6 @@ class Constraints:
             return f"constraint {row} of the equations"
         name = list(self._named())[piece - self._n_found][0]
         return f"{name}, value {row - state.piece_starts[piece]}"
-
-    @property
-    def n_found(self) -> int:
-        """Number of constraints that were found in the equations."""
-        program = None if self.found is None else self.found.program
-        return 0 if program is None else program.n_values
 
     @property
     def _n_found(self) -> int:

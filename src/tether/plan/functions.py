@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,7 +76,7 @@ def traced_values(
         traced, program = made
         return Plan(traced, constraints=with_rows(program, traced.f_y))
 
-    plan, reading = shelf.find_for(partial(read_function, fun, n, args), size, make)
+    plan, reading = shelf.find_for(size, make, fun, n, args)
     if plan is None or reading is None:
         return None
     traced = plan.traced
@@ -200,7 +199,7 @@ def traced_events(
         return Plan(traced, make_system=values, system=values("machine"))
 
     kind = "events by numbers" if by_numbers else "events"
-    plan, reading = shelf.find_for(partial(read_function, together, len(y), args), kind, make)
+    plan, reading = shelf.find_for(kind, make, together, len(y), args)
     if plan is None or reading is None or plan.system is None or plan.only_here:
         return None
     return TracedEvents(plan, reading, plan.args(args, reading.hidden), functions, together)

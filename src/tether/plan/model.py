@@ -66,8 +66,8 @@ class Model:
     ----------
     problem : Problem
         What the user wrote.
-    n : int
-        Number of the user's unknowns.
+    n, size : int
+        Number of the user's unknowns, and of those that are integrated.
     constraints : Constraints
         Those of the user, and those found in the equations.
     plan : Plan or None
@@ -78,14 +78,21 @@ class Model:
         The equations of lower index that are integrated in place of the user's.
     row_reduction : RowReduction or None
         The same for a function of whole arrays.
+    is_reduced : bool
+        Whether there is either of them.
+    rows_were_chosen : bool
+        Whether the equations are rows of a derivative array, which may wear out.
     modes, sides : Modes or None, tuple of bool
         Conditions on which the structure depends, and their answers in this model.
+    freezes : bool
+        Whether it has conditions on unknowns that are frozen while a step is taken.
     """
 
     plan: Plan | None = None
     reading: Reading | None = None
     reduced: Reduced | None = None
     row_reduction: RowReduction | None = None
+    is_reduced = rows_were_chosen = freezes = False
     modes: Modes | None = None
     sides: Sides = ()
     frozen: Frozen | None = None               # conditions that can be frozen, if there are any
@@ -98,7 +105,7 @@ class Model:
     units: Units | None = None                 # those with which a reduced system was made
 
     def __init__(self, problem: Problem, n: int) -> None:
-        self.problem, self.n = problem, n
+        self.problem, self.n, self.size = problem, n, n
         self.constraints = Constraints(problem.constraints, problem.invariants)
 
     @property
@@ -130,11 +137,6 @@ class Model:
         """For every unknown, how much less accurate it may be than its owner."""
         return np.ones(self.size)
 
-    @property
-    def size(self) -> int:
-        """Number of unknowns that are integrated."""
-        return self.n + self.shares
-
     def extended(
         self, y: np.ndarray, yp: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -153,11 +155,6 @@ class Model:
     def calls_back(self) -> bool:
         """Whether steps call a function of the user's, which may have side effects."""
         return True
-
-    @property
-    def is_reduced(self) -> bool:
-        """Whether equations of a lower index are integrated in place of the user's."""
-        return self.reduced is not None or self.row_reduction is not None
 
     @property
     def multipliers(self) -> np.ndarray | None:
@@ -208,17 +205,12 @@ class Model:
     @property
     def is_switched_by_time(self) -> bool:
         """Whether the equations have conditions on time."""
-        return self.plan is not None and self.plan.original.is_switched_by_time
+        return self.plan is not None and self.plan.is_switched_by_time
 
     @property
     def switch_times(self) -> SwitchTimes | None:
         """When conditions on time alone change; None if no such conditions are known."""
         return None if self.plan is None else self.plan.switch_times
-
-    @property
-    def rows_were_chosen(self) -> bool:
-        """Whether the equations are rows of a derivative array, which may wear out."""
-        return self.reduced is not None and bool(self.reduced.enters)
 
     @property
     def is_current(self) -> bool:
@@ -278,11 +270,6 @@ class Model:
     def is_switched(self) -> bool:
         """Whether it has conditions on unknowns that a run has to watch."""
         return self.modes is not None or self.freezes
-
-    @property
-    def freezes(self) -> bool:
-        """Whether it has conditions on unknowns that are frozen while a step is taken."""
-        return self.frozen is not None or self.frozen_rows is not None
 
     def freeze(self, sides: np.ndarray, state: State) -> None:
         """Freeze the conditions in the program that a state runs; here there are none."""
@@ -400,6 +387,7 @@ class TracedModel(Model):
         super().__init__(problem, n)
         self.plan, self.reading, self.wanted, self.ledger = plan, reading, backend, plan.ledger
         self.frozen, self.slides, self.shares = plan.frozen, plan.slides, len(plan.slides)
+        self.freezes, self.size = plan.frozen is not None, n + self.shares
         self.inputs = plan.args(problem.args, reading.hidden)
         self.values = plan.with_shifts(self.inputs)
         self.backend: Backend | None = None    # set when it is attached
@@ -507,13 +495,15 @@ class ReducedModel(TracedModel):
     """
 
     reduced: Reduced
+    is_reduced = True
 
     def __init__(
         self, problem: Problem, n: int, plan: Plan, reading: Reading, backend: str, units: Units
     ) -> None:
         super().__init__(problem, n, plan, reading, backend)
         assert plan.reduced is not None
-        self.reduced = plan.reduced
+        self.reduced, self.size = plan.reduced, plan.reduced.n
+        self.rows_were_chosen = bool(plan.reduced.enters)
         self.best = 0.0              # largest regularity of the leading matrix so far, at most 1
         self.units = units.with_more(self.shares) if self.shares else units
         self.constraints = self.constraints.with_found(plan.constraints, self.values)
@@ -536,11 +526,6 @@ class ReducedModel(TracedModel):
             f"traced; index {index} reduced to {self.reduced.form}, kept on {kept} of the "
             f"equations{self._compiled}{self._without}"
         )
-
-    @property
-    def size(self) -> int:
-        """Number of unknowns that are integrated."""
-        return self.reduced.n
 
     @property
     def owner(self) -> np.ndarray:

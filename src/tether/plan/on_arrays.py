@@ -42,6 +42,7 @@ class OnArrays(AsWritten):
         self._plan, self.reading, self.ledger = plan, reading, plan.ledger
         self.inputs = plan.args(problem.args, reading.hidden)
         self.values, self.frozen_rows = plan.with_shifts(self.inputs), plan.frozen_rows
+        self.freezes = plan.frozen_rows is not None
 
     @cached_property
     def sparsity(self) -> Sparsity | None:
@@ -126,6 +127,7 @@ class ReducedOnArrays(OnArrays):
     """A function of whole arrays of index 2 or 3, integrated at index 1 on its constraints."""
 
     row_reduction: RowReduction
+    is_reduced = True
 
     def __init__(
         self, problem: Problem, n: int, plan: Plan, reading: Reading, point: Given

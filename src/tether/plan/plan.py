@@ -109,6 +109,11 @@ class Plan:
             return None
 
     @cached_property
+    def is_switched_by_time(self) -> bool:
+        """Whether the function has conditions on time."""
+        return self.original.is_switched_by_time
+
+    @cached_property
     def switch_times(self) -> SwitchTimes | None:
         """When conditions on time in the function change; None if there are none."""
         if self.arrays is not None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 from tether.base.collector import collection_paused
 from tether.plan.plan import Plan
-from tether.trace.reading import Reading
+from tether.trace.reading import Reading, read_function
 from tether.trace.tracer import TraceFailure
 
 __all__ = ["InputsRefused", "Shelf", "shelf"]
@@ -55,25 +55,28 @@ class Shelf:
 
     def find_for(
         self,
-        read: Callable[[], Reading | None],
         kind: Hashable,
         make: Callable[[Reading], Plan],
+        fun: Callable[..., Any],
+        n: int,
+        args: Sequence[Any],
+        fills: bool = False,
     ) -> tuple[Plan | None, Reading | None]:
         """Return the plan for what a function reads now; None if that cannot be compared.
 
         If no plan can be made with the inputs that have changed so far, they become constants.
         """
-        while (reading := read()) is not None:
+        while (reading := read_function(fun, n, args, fills)) is not None:
             try:
-                return self.find((reading.key, kind), partial(make, reading)), reading
+                return self.find((reading.key, kind), make, reading), reading
             except InputsRefused:
                 reading.keep_constant()
         return None, None
 
-    def find(self, key: tuple, make: Callable[[], Plan]) -> Plan:
+    def find(self, key: tuple, make: Callable[..., Plan], *given: Any) -> Plan:
         """Return the plan of this key, whose first entry is the key of the function.
 
-        It is made when it is first asked for.
+        When it is first asked for it is made, by `make` of what is `given`.
         """
         with self._lock:
             if self._refused and key[0] in self._refused:
@@ -83,7 +86,7 @@ class Shelf:
                 self._plans.move_to_end(key)
                 return plan
         with collection_paused():
-            plan = make()
+            plan = make(*given)
         with self._lock:
             self._plans[key] = plan
             self._make_room()

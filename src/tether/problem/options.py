@@ -296,7 +296,7 @@ def merge(options: Options | Mapping[str, Any] | None, **arguments: Any) -> Opti
         return options
     if options is None:
         try:
-            return _merged(**arguments)
+            return _merged(tuple(arguments), *arguments.values())
         except TypeError:              # not hashable: a vector, or a wrong type, reported below
             given: dict[str, Any] = {}
     elif isinstance(options, Options):
@@ -322,9 +322,9 @@ def _passed(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=32, typed=True)
-def _merged(**arguments: Any) -> Options:
+def _merged(names: tuple[str, ...], *values: Any) -> Options:
     """Make `Options` of hashable arguments; equal arguments get the same object."""
-    return _with_tolerances(_passed(arguments))
+    return _with_tolerances(_passed(dict(zip(names, values, strict=True))))
 
 
 def _with_tolerances(given: dict[str, Any]) -> Options:
@@ -336,7 +336,7 @@ def _with_tolerances(given: dict[str, Any]) -> Options:
         return Options(**given, **tolerances)
     for name, value in tolerances.items():
         _check_tolerance(name, value)
-    return make_frozen(Options, **rest.__dict__ | tolerances)
+    return make_frozen(Options, rest.__dict__ | tolerances)
 
 
 @lru_cache(maxsize=32, typed=True)

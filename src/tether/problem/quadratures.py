@@ -304,7 +304,7 @@ def _with_tolerances(options: Options, n: int, m: int) -> Options:
     wider = {
         "rtol": np.append(rtol, np.full(m, own_rtol)), "atol": np.append(atol, np.full(m, own_atol))
     }
-    return make_frozen(Options, **options.__dict__ | wider)
+    return make_frozen(Options, options.__dict__ | wider)
 
 
 def _first_values(

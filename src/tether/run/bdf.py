@@ -23,9 +23,7 @@ class Bdf:
         The parabola is needed at index 3 as written. If y'' is known it also makes better restarts,
         of which a run that switches has many.
         """
-        code = begin.begin(
-            state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
-        )
+        code = begin.begin(state, t, start.y, start.yp, first_step)
         if not start.success:
             return code
         ypp = start.ypp

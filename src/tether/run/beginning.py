@@ -30,6 +30,7 @@ __all__ = ["begin"]
 # Equations that switch with time are evaluated at least so many times: whatever lasts for a
 # fiftieth of the interval is not stepped over.
 LEAST_STEPS = 100
+CHANGED_ALGEBRAIC = Kind.CHANGED_ALGEBRAIC     # asking an `Enum` for a member takes long
 
 
 def begin(
@@ -84,7 +85,7 @@ def _begin_near(
         determine_floating(run, t, y, replan.replan, most=0.5 * jump)
     if run.beside and run.start.success and not holds_sides(run):
         determine_floating(run, t, y, replan.replan)
-    if run.start.reason.kind is Kind.CHANGED_ALGEBRAIC and run.options.repairs_start:
+    if run.start.reason.kind is CHANGED_ALGEBRAIC and run.options.repairs_start:
         from tether.start.rescue import with_same_signs  # late, to save time
 
         guess = with_same_signs(run.model, run.state, t, y, run.start.y, run.units)
@@ -104,7 +105,7 @@ def _begin_from(
     replan.choose_by_slopes(run, t, guess)
     found = run.start
     moved = {j: float(v - y[j]) for j, v in enumerate(found.y[: run.n]) if v != y[j]}
-    reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))
+    reason = Reason(CHANGED_ALGEBRAIC, values=(len(moved),))
     residual = residual_before, found.residual[1]
     run.start = replace(found, moved=moved, reason=reason, residual=residual)
     return True
@@ -119,7 +120,7 @@ def _begin_at(
         run.beside, run.t_beside = leaks, t
         run.model = _find_model(run, t, y, yp)
     run.state = new_state(run.model, run.options)
-    run.state.given = t, y, np.zeros(len(y)) if yp is None else yp
+    run.state.given = t, y, yp
     run.state.t_end = t_bound
     run.state.direction = math.copysign(1.0, t_bound - t)
     if run.model.is_switched_by_time:
@@ -154,7 +155,7 @@ def _attach_constraints(run: Integration, t: float, y: np.ndarray) -> None:
     """Let the state hold the constraints: as programs where these agree with the functions."""
     constraints, args = run.model.constraints, run.problem.args
     constraints.attach(run.state, t, y, args, run.options)
-    while run.trust.refuses_constraints(t, y):
+    while constraints.traced and run.trust.refuses_constraints(t, y):
         constraints.attach(run.state, t, y, args, run.options)
 
 

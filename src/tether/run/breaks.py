@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tether.base.reason import Kind
-from tether.base.status import Status
+from tether.base.status import REACHED_END, RUNNING, Status
 from tether.run.part import Part
 from tether.run.replan import keep_history, restart_at
 from tether.structure.switch_times import SwitchTimes, Timetable
@@ -51,13 +51,14 @@ class Breaks(Part):
         Gives the times of events that depend on time alone.
     """
 
+    events: EventFunctions | None = None
+    _next: float | None = None
+
     def __init__(self, run: Integration, given: Sequence[float] = ()) -> None:
         super().__init__(run)
         self._given = list(given)
-        self.t_start, self.t_final = run.t, run.state.t_end
-        self._next: float | None = None
+        self.t_start, self.t_final = run.state.t, run.state.t_end
         self._equations, self._events = _Lookahead(), _Lookahead()
-        self.events: EventFunctions | None = None
 
     def beside(self, t: float) -> float:
         """Return a time difference that is round-off relative to the times of the run."""
@@ -71,13 +72,12 @@ class Breaks(Part):
     @property
     def reached(self) -> bool:
         """Whether the run has reached a break, not its end."""
-        run = self.run
-        return run.status == Status.REACHED_END and run.state.t_end != self.t_final
+        return _has_reached_break(self.run, self.t_final)
 
     def aim(self) -> None:
         """Let the core stop just before the next break, where a forcing may already have jumped."""
         run = self.run
-        if self.reached:
+        if _has_reached_break(run, self.t_final):
             return                             # that break is crossed first
         if self._given or self.events is not None or run.model.switch_times is not None:
             self._aim_from(run.t)
@@ -139,11 +139,14 @@ class Breaks(Part):
 
     def pass_at_once(self) -> None:
         """If something switches at the start, restart right after it."""
-        s = self.run.state
+        run = self.run
+        if run.model.switch_times is None:
+            return
+        s = run.state
         switch = self._switch_after(s.t)
         if switch is not None and self.same(s.t, switch):
             behind = switch + s.direction * self.beside(switch)
-            restart_at(self.run, behind, self.run.y, self.run.yp)
+            restart_at(run, behind, run.y, run.yp)
 
     @property
     def time(self) -> float | None:
@@ -157,7 +160,7 @@ class Breaks(Part):
         run, last = self.run, self._next
         s = run.state
         if last is None:  # not a break, but the time up to which the run looked ahead
-            run.status = Status.RUNNING
+            run.status = RUNNING
             self.aim()
             return run.t, True
         first, is_given = last, False
@@ -186,6 +189,11 @@ class Breaks(Part):
         if goes_on:                            # as if there had been no break
             s.h, s.steps_at_order = pace
         return behind, goes_on
+
+
+def _has_reached_break(run: Integration, t_final: float) -> bool:
+    """Tell whether a run has reached a break, not its end."""
+    return run.state.t_end != t_final and run.status == REACHED_END
 
 
 class _Lookahead:

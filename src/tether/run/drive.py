@@ -15,7 +15,7 @@ from tether._core import codes, store
 from tether._core import events as core_events
 from tether.base.checks import check_vector
 from tether.base.reason import Kind
-from tether.base.status import Status
+from tether.base.status import REACHED_END, RUNNING, TRACE_DIFFERS, Status
 from tether.run.aftermath import (
     Aftermath,
     Change,
@@ -56,6 +56,10 @@ FIRST_BATCH = 1280
 class Driver:
     """One run of `Integration` with its record, events, callback, limits and progress bar."""
 
+    segment_step = 0                           # where the current segment began, at `segment_t`
+    cut_at: tuple[float, np.ndarray, np.ndarray] | None = None
+    had_effects = False                        # of the user's code
+
     def __init__(
         self,
         integration: Integration,
@@ -67,26 +71,26 @@ class Driver:
     ) -> None:
         self.integration, self.record, self.events = integration, record, events
         self.callback, self.progress = callback, progress
-        self.state = integration.state
+        self.state = state = integration.state
         self.functions = EventFunctions(integration, events) if events else None
         self.args = integration.problem.args
-        self.t_start = self.t_reached = self.segment_t = integration.t
-        self.segment_step = 0                  # where the current segment began, at `segment_t`
-        self.cut_at: tuple[float, np.ndarray, np.ndarray] | None = None
-        self.start = integration.start
+        self.t_start = self.t_reached = self.segment_t = state.t
         self.began = integration.began
-        self.t_final, self.breaks = self.state.t_end, Breaks(integration, breaks)
+        self.t_final, self.breaks = state.t_end, Breaks(integration, breaks)
         self.far_side: dict[int, float] = {}               # sides of events that have just acted
         self.at_rest: dict[int, float] = {}        # events left at zero, and what counts as zero
         self.held: dict[int, Hold] = {}            # ... and may be held there
-        self.pace = Pace(self.t_start, self.t_final)
-        self.had_effects = False                           # of the user's code
         self.n_found = integration.model.constraints.n_found
         self.watched: list[Event] = events                 # with surfaces on which the plan depends
         self.breaks.events = self.functions
         self.breaks.pass_at_once()
         self._follow_plan()
         self.start = integration.start             # a condition may change right at the start
+
+    @cached_property
+    def pace(self) -> Pace:
+        """The detector of steps that do not advance."""
+        return Pace(self.t_start, self.t_final)
 
     @cached_property
     def storm(self) -> Storm:
@@ -120,7 +124,7 @@ class Driver:
     def _run(self) -> None:
         python = self.state.python_residual or self.callback is not None
         count = 1 if python else max(1, FIRST_BATCH // self.state.n)
-        while self.integration.status == Status.RUNNING:
+        while self.integration.status == RUNNING:
             self.record.reserve(1)     # this also deals with STORE_FULL
             before, since = self.state.steps, time.perf_counter()
             allowed = self._allowed(count)
@@ -128,7 +132,7 @@ class Driver:
                 code = self.integration.advance(allowed)
             finally:
                 self.t_reached = self.integration.t
-            if self.integration.status == Status.TRACE_DIFFERS:
+            if self.integration.status == TRACE_DIFFERS:
                 return
             if code == codes.NO_EVENT_VALUE:
                 assert self.functions is not None
@@ -153,7 +157,7 @@ class Driver:
                 elif code == codes.PAUSED:     # the whole batch; an early return tells nothing
                     count *= 2
 
-        if self.events and self.integration.status == Status.REACHED_END:
+        if self.events and self.integration.status == REACHED_END:
             self._serve_end()
 
     # --- limits, callback, progress -------------------------------------------------------
@@ -164,7 +168,7 @@ class Driver:
         return count if limit is None else min(count, limit - self.state.steps)
 
     def _check_limits(self) -> None:
-        if self.integration.status != Status.RUNNING:
+        if self.integration.status != RUNNING:
             return
         options = self.integration.options
         if not self.record.has_room:
@@ -268,9 +272,9 @@ class Driver:
         assert self.callback is not None
         self.had_effects = True
         point = self.cut_at or (self.integration.t, self.integration.y, self.integration.yp)
-        if self.callback(*point) and self.integration.status == Status.RUNNING:
+        if self.callback(*point) and self.integration.status == RUNNING:
             self.integration.status = Status.STOPPED
-        running = self.integration.status == Status.RUNNING
+        running = self.integration.status == RUNNING
         changed = running and self.integration.refresh()
         if self.integration.state is not self.state:
             self._note_restart()
@@ -342,7 +346,7 @@ class Driver:
                 core_events.keep_event_values(self.state)
             g_old[[number for number in reported if g_new[number] == 0.0]] = np.nan
             if self.state.t == self.state.t_end:
-                self.integration.status = Status.REACHED_END
+                self.integration.status = REACHED_END
         else:
             self._cut(cut, acting, reported, whole)
 
@@ -360,7 +364,7 @@ class Driver:
                  if self.state.event_rest[number] < 0.0]       # except functions that rest at zero
         y, yp = self.state.y_now.copy(), self.state.yp_now.copy()
         if acting := self._report_all(found, t, y, yp):
-            run.status = Status.RUNNING
+            run.status = RUNNING
             self._act(t, acting, y, yp, t, reported=found)
 
     def _has_crossed(self, number: int, event: Event, polynomial: Polynomial) -> bool:
@@ -433,7 +437,7 @@ class Driver:
         self._act(t, acting, y, yp, t, turned, passing, reported)
         run = self.integration
         changed = turned or passing
-        if changed and run.status == Status.RUNNING and keep_history(
+        if changed and run.status == RUNNING and keep_history(
             run, polynomial, t, only_without_kink=bool(passing)
         ):
             self.record.join_last_part()
@@ -471,8 +475,8 @@ class Driver:
                 break
         if changes:
             self._note_change(t, gap)
-        if run.status == Status.RUNNING and t == self.state.t_end:
-            run.status = Status.REACHED_END
+        if run.status == RUNNING and t == self.state.t_end:
+            run.status = REACHED_END
 
     def _change(
         self, t: float, acting: list[int], y: np.ndarray, yp: np.ndarray, resume: float,
@@ -567,7 +571,7 @@ class Driver:
     def _note_change(self, t: float, gap: float) -> None:
         """Continue carefully after a change of the state; notice when such changes accumulate."""
         s = self.state
-        if self.integration.status != Status.RUNNING:
+        if self.integration.status != RUNNING:
             return
         if abs(s.h) > gap > 16 * EPS * abs(t):
             self.integration.shorten_first_step(gap)
@@ -579,5 +583,5 @@ class Driver:
         g = self.state.event_values
         missed = any(g[number] * side > 0.0 for number, side in self.far_side.items())
         self.far_side = {}
-        if missed and self.integration.status == Status.RUNNING and self.storm.converges():
+        if missed and self.integration.status == RUNNING and self.storm.converges():
             self.integration.status = Status.EVENT_STORM

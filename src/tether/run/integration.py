@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from tether._core import codes, probe
 from tether._core import project as project_core
 from tether._core.adapters import DOMAIN_ERRORS, raise_user_error, take_refusal
 from tether._core.sparse import Sparse
-from tether.base.status import Status
+from tether.base.status import REACHED_END, RUNNING, TRACE_DIFFERS, Status
 from tether.run import recover, replan
 from tether.run.bdf import BDF
 from tether.run.beginning import begin
@@ -87,6 +88,16 @@ class Integration:
     model: Model
     state: State
     method: Method = BDF
+    # what only few runs change
+    t_old: float | None = None
+    tried_at: float | None = None              # where a failure last led to a new analysis ...
+    reduced_at: float | None = None            # ... or to another choice of reduction
+    stride = math.inf                          # size of the last step before a restart
+    t_leaks = t_beside = math.nan              # since when there are `leaks` and `beside`
+    floated_at: float | None = None            # where sides were last chosen after a failure
+    watched: list[Switch] | None = None        # surfaces of the structure, for `step`
+    changed = False                            # whether the residual has changed
+    _breaks: Breaks | None = None              # used by `step`
 
     def __init__(
         self,
@@ -114,26 +125,14 @@ class Integration:
         )
         self.problem, self.options, self.units = task.problem, task.options, task.units
         self.n, self.note = task.n, ""
-        # unknowns that are wanted between the steps
-        self.wanted = np.ones(self.n, bool) if dense_output else np.zeros(self.n, bool)
-        self._any_wanted = dense_output        # whether any is
-        self.t_old: float | None = None
+        self._any_wanted = dense_output        # whether unknowns are wanted between the steps
         self.plans = 1                         # number of structures so far
-        self.tried_at: float | None = None     # where a failure last led to a new analysis ...
-        self.reduced_at: float | None = None   # ... or to another choice of reduction
-        self.stride = math.inf                 # size of the last step before a restart
-        self.leaks: tuple[Leak, ...] = ()      # terms added for what the equations leave open ...
-        self.t_leaks = math.nan                # ... since this time
+        self.leaks: tuple[Leak, ...] = ()      # terms added for what the equations leave open
         self.beside: tuple[Leak, ...] = ()     # the same beside ideal diodes that all block
-        self.t_beside = math.nan
-        self.floated_at: float | None = None   # where their sides were last chosen after a failure
         self.slopes_are_old = False            # slopes from before a change are only guesses
         self.between_breaks = False            # whether the next stretch ends at a break
         # sides on which the solution continued without a jump
         self.ways_without_jump: dict[Way, Sides] = {}
-        self._breaks: Breaks | None = None     # used by `step`
-        self.watched: list[Switch] | None = None    # surfaces of the structure, for `step`
-        self.changed = False                   # whether the residual has changed
         self.trust = Trust(self)
         self._switching: Switching | None = None
         self.references = References()
@@ -143,6 +142,11 @@ class Integration:
             from tether.run.history import check_history  # late, to save time
 
             self.method.add_past(self.state, *check_history(history, self.state))
+
+    @cached_property
+    def wanted(self) -> np.ndarray:
+        """Which unknowns are wanted between the steps."""
+        return np.full(self.n, self._any_wanted, bool)
 
     def kept(self) -> Kept:
         """Return what is needed to come back to this point by `go_back_to`."""
@@ -179,13 +183,15 @@ class Integration:
     @property
     def how(self) -> str:
         """How the equations are evaluated, in words."""
-        times = "once" if self.plans == 2 else f"{self.plans - 1} times"
         words = self.model.how
         if self.model.plan is None and self.note:
             words += f": {self.note}"
         if isinstance(self.state.matrix, Sparse) or self.state.matrix.has_no_entries:
             words += f"; {self.state.matrix.words}"
-        return words + (f"; the structure changed {times}" if self.plans > 1 else "")
+        if self.plans > 1:
+            times = "once" if self.plans == 2 else f"{self.plans - 1} times"
+            words += f"; the structure changed {times}"
+        return words
 
     def restart(
         self,
@@ -213,7 +219,7 @@ class Integration:
         if not self.start.success:
             self.status = self.start.status
         else:
-            self.status = Status.RUNNING if code == codes.OK else Status(code)
+            self.status = RUNNING if code == codes.OK else Status(code)
 
     def _find_start(self, mode: str) -> None:
         """Find consistent values, with conditions frozen on the sides where the values lie."""
@@ -300,7 +306,7 @@ class Integration:
 
     def check_limits(self, seconds: float) -> None:
         """Set the status of a run that has taken more steps or time than the options allow."""
-        if self.status != Status.RUNNING:
+        if self.status != RUNNING:
             return
         options = self.options
         if options.max_steps is not None and self.state.steps >= options.max_steps:
@@ -337,7 +343,7 @@ class Integration:
         """Take one step and return the status; a finished or failed run does not move."""
         self.refresh()
         before = self.t
-        while self.status == Status.RUNNING and self.t == before:
+        while self.status == RUNNING and self.t == before:
             self._step()
         return self.status
 
@@ -345,14 +351,14 @@ class Integration:
         """Try to take one step; nothing is left of one that surfaces turn back where it began."""
         taken = self.state.steps
         self._serve_breaks()
-        while self.status == Status.RUNNING and self.state.steps == taken:
+        while self.status == RUNNING and self.state.steps == taken:
             if self.model.modes is not None and self.watched is None:
                 self.watched = replan.switches(self, timed=False)
             self.advance(1)
         if self.model.is_switched and self.state.steps > taken:
             replan.pass_surfaces(self)
         if self._breaks is not None and self._breaks.reached:
-            self.status = Status.RUNNING       # the next step restarts
+            self.status = RUNNING       # the next step restarts
 
     @property
     def t_bound(self) -> float:
@@ -364,8 +370,8 @@ class Integration:
         s = self.state
         if not s.direction * (t_bound - s.t) > 0.0:
             raise ValueError(f"t_bound must lie ahead of t = {s.t}, got {t_bound}")
-        if self.status == Status.REACHED_END:
-            self.status = Status.RUNNING
+        if self.status == REACHED_END:
+            self.status = RUNNING
         if self._breaks is None:
             s.t_end = t_bound
             return
@@ -376,7 +382,7 @@ class Integration:
 
     def _serve_breaks(self) -> None:
         """Before a step: restart where the equations switch, or let the step end there."""
-        if self.status != Status.RUNNING:
+        if self.status != RUNNING:
             return
         if self._breaks is None:
             self._breaks = Breaks(self)
@@ -393,8 +399,8 @@ class Integration:
         code = self.method.advance(s, self._before_next_check(count))
         raise_user_error(s)
         self.exception = take_refusal(s)
-        if self.trust.finds_difference(code, time.perf_counter() - began):
-            self.status = Status.TRACE_DIFFERS
+        if self.trust.finds_difference(s, code, time.perf_counter() - began):
+            self.status = TRACE_DIFFERS
             return codes.PAUSED
         if code in GOING_ON and self._is_worn() and replan.reduce_again(self):
             return codes.PAUSED
@@ -409,7 +415,7 @@ class Integration:
                     raise error                # as if the function had been called
                 self.exception = error
         elif code == codes.REACHED_END:
-            self.status = Status.REACHED_END
+            self.status = REACHED_END
         return code
 
     def _before_next_check(self, count: int) -> int:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tether._core import store
 from tether._core.constraints import constraints_at
 from tether._core.state import State
 from tether.base.capacity import fits, free_memory, in_words
@@ -17,6 +18,7 @@ from tether.run.steps import Steps, joined
 from tether.start.references import References
 
 FIRST_CAPACITY = 256
+NO_CONSTRAINTS = np.zeros((0, 0))
 Outputs: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]     # t, y, y', one row per time
 
 
@@ -47,7 +49,8 @@ class Record:
         if self.keep_steps:
             self.t, self.order = np.empty(FIRST_CAPACITY), np.empty(FIRST_CAPACITY, np.intc)
             self.y, self.yp = np.empty((FIRST_CAPACITY, n)), np.empty((FIRST_CAPACITY, n))
-            self.g = np.zeros((FIRST_CAPACITY if state.n_constraints else 0, state.n_constraints))
+            m = state.n_constraints
+            self.g = np.zeros((FIRST_CAPACITY, m)) if m else NO_CONSTRAINTS
             self._hand_over()
         if t_eval is not None:
             _require_outputs(len(t_eval), n)
@@ -134,11 +137,10 @@ class Record:
 
     def _append(self, t: float, y: np.ndarray, yp: np.ndarray, order: int) -> None:
         self.reserve(1)
-        row = self._state.stored
-        if self._state.n_constraints:
-            self.g[row] = constraints_at(self._state, t, y)[1]
-        self.t[row], self.y[row], self.yp[row], self.order[row] = t, y, yp, order
-        self._state.stored = row + 1
+        s = self._state
+        if s.n_constraints:
+            self.g[s.stored] = constraints_at(s, t, y)[1]
+        store.store_point(s, t, y, yp, order)
 
     def join_last_part(self) -> None:
         """Note that the last part continues smoothly from the one before."""
@@ -185,10 +187,10 @@ class Record:
 
     def _steps(self) -> Steps:
         used = self._state.stored
-        return make_frozen(
-            Steps, t=self.t[:used], y=self.y[:used], yp=self.yp[:used], order=self.order[:used],
-            begins=self._begins, smooth=self._smooth,
-        )
+        return make_frozen(Steps, {
+            "t": self.t[:used], "y": self.y[:used], "yp": self.yp[:used],
+            "order": self.order[:used], "begins": self._begins, "smooth": self._smooth,
+        })
 
     def _outputs(self) -> Outputs:
         done = self._state.next_eval

@@ -49,6 +49,8 @@ PLAN_MAY_DIFFER = (
 
 def goes_on(run: Integration, code: int) -> bool:
     """Try what may help after the core has returned with a code; tell whether the run goes on."""
+    if code >= 0 and code != codes.STRUCTURE_IN_DOUBT:
+        return False                           # nothing has failed
     s = run.state
     if code == codes.STRUCTURE_IN_DOUBT and s.rank_changed:
         replan.judge_rank(run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
 
@@ -67,14 +66,18 @@ class Statistics:
     order: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, state: State, **more: Any) -> Statistics:
-        """Read the counters of the core."""
-        return make_frozen(
-            cls, steps=state.steps, nfev=state.nfev, njev=state.njev, nlu=state.nlu,
-            iterations=state.iterations, error_test_failures=state.error_test_failures,
-            convergence_failures=state.convergence_failures, projections=state.projections,
-            worst_drift=state.worst_drift, **more,
-        )
+    def of(
+        cls, state: State, seconds: float = 0.0, checks: int = 0,
+        history: dict[str, np.ndarray] | None = None,
+    ) -> Statistics:
+        """Read the counters of the core; `history` has the last three fields."""
+        return make_frozen(cls, {
+            "steps": state.steps, "nfev": state.nfev, "njev": state.njev, "nlu": state.nlu,
+            "iterations": state.iterations, "error_test_failures": state.error_test_failures,
+            "convergence_failures": state.convergence_failures,
+            "projections": state.projections, "worst_drift": state.worst_drift,
+            "seconds": seconds, "checks": checks, **(history or {}),
+        })
 
     def _repr_html_(self) -> str:
         """List the counts for a notebook."""

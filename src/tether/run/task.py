@@ -63,7 +63,9 @@ class Task:
         self.y: np.ndarray = check_vector("y0", y0)
         self.n = len(self.y)
         self.yp = None if yp0 is None else check_vector("yp0", yp0, self.n)
-        self.problem = prepared(as_problem(problem), self.t0, self.y)
+        if not isinstance(problem, Problem):
+            problem = as_problem(problem)
+        self.problem = prepared(problem, self.t0, self.y)
         self._names_given = (
             check_names("names", names, self.n),
             check_names("equation_names", equation_names, self.n),

@@ -180,10 +180,11 @@ class Trust(Part):
         return ""
 
     def refuses_constraints(self, t: float, y: np.ndarray) -> bool:
-        """Compare constraints and invariants at the start; tell whether one must be called."""
+        """Compare the traced constraints and invariants at the start, if there are any.
+
+        Tell whether one must be called.
+        """
         traced = self.run.model.constraints.traced
-        if not traced:
-            return False
         if self._ledger is None:
             self._use(traced[0][2].plan.ledger)
         programs = [_constraint(*item) for item in traced if self._is_old(item[2].plan)]
@@ -220,12 +221,11 @@ class Trust(Part):
 
     # --- along the run ------------------------------------------------------------------------
 
-    def finds_difference(self, code: int, seconds: float) -> bool:
+    def finds_difference(self, s: State, code: int, seconds: float) -> bool:
         """Compare after steps that took so long, if it is time; tell if there is a difference."""
         ledger = self._ledger
         if ledger is None:
             return False
-        s = self.run.state
         ledger.run_seconds += seconds
         ledger.steps = s.steps
         if code < 0:

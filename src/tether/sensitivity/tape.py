@@ -234,9 +234,7 @@ class TapedBdf(Bdf):
 
     def begin(self, state: State, t: float, start: Start, first_step: float) -> int:
         """Start at order 1: a past on a parabola would need derivatives of y''."""
-        code = begin.begin(
-            state, t, np.ascontiguousarray(start.y), np.ascontiguousarray(start.yp), first_step
-        )
+        code = begin.begin(state, t, start.y, start.yp, first_step)
         state.keeps_order = True
         self._hold_steps(state)
         self._tape.begun(state, start)

@@ -95,8 +95,10 @@ def make_consistent(
     residual = before, search.after
     ypp = None if math.isnan(curvature[0]) else curvature
     if code == codes.AS_GIVEN:
-        return make_frozen(Start, y=y, yp=yp, success=True, reason=AS_GIVEN, moved={},
-                    residual=residual, ypp=ypp, fixed=search.differential())
+        return make_frozen(Start, {
+            "y": y, "yp": yp, "success": True, "reason": AS_GIVEN, "moved": {},
+            "residual": residual, "ypp": ypp, "fixed": search.differential(),
+        })
     moved = changed_values(found, y, state.tolerances)
     if code == codes.NO_CONVERGENCE:
         worst = worst_equation(r, search.rows_scale())
@@ -107,8 +109,10 @@ def make_consistent(
         return Start(y, yp, False, worst, residual=(before, before))
     if moved:
         reason = Reason(Kind.CHANGED_ALGEBRAIC, values=(len(moved),))
-    return make_frozen(Start, y=found, yp=slopes, success=True, reason=reason, moved=moved,
-                residual=residual, ypp=ypp, fixed=search.differential())
+    return make_frozen(Start, {
+        "y": found, "yp": slopes, "success": True, "reason": reason, "moved": moved,
+        "residual": residual, "ypp": ypp, "fixed": search.differential(),
+    })
 
 
 def _is_exact(search: ConsistentSearch, state: State) -> bool:

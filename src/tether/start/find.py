@@ -86,8 +86,9 @@ class StartFinder:
     def _complete(self, t: float, y: np.ndarray, yp: np.ndarray | None) -> Start:
         """Find the values that the equations determine, whatever their index."""
         found = make_consistent(self.state, t, y, yp, self.guessed)
-        reduced = self.model.is_index_1
-        if found is None or not (found.success or reduced or self._is_index_1(t, y, yp)):
+        if found is None or not (
+            found.success or self.model.is_index_1 or self._is_index_1(t, y, yp)
+        ):
             from tether.start.high_index import start_above_index_1  # late, to save time
 
             trusted = self.model.problem.var_index is not None

@@ -69,8 +69,7 @@ class Units:
         """Derive units from options, quickly if all unknowns have the same tolerances."""
         rtol, atol = options.rtol, options.atol
         if isinstance(rtol, float) and isinstance(atol, float) and rtol > 0.0 and atol > 0.0:
-            unit = atol / ATOL * (RTOL / min(rtol, 1.0))
-            return _equal(len(y), unit, span if math.isfinite(span) else 1.0)
+            return _equal(len(y), rtol, atol, span)
         return cls.of(*options.tolerances(len(y)), y, span)
 
     @classmethod
@@ -92,11 +91,11 @@ class Units:
 
 
 @lru_cache(maxsize=64)
-def _equal(n: int, unit: float, time: float) -> Units:
+def _equal(n: int, rtol: float, atol: float, span: float) -> Units:
     """Equal units of n unknowns; kept, since most runs have the tolerances of the one before."""
-    units = np.full(n, unit)
+    units = np.full(n, atol / ATOL * (RTOL / min(rtol, 1.0)))
     units.flags.writeable = False
-    return Units(units, time)
+    return Units(units, span if math.isfinite(span) else 1.0)
 
 
 def balanced(matrix: np.ndarray, sweeps: int = 8) -> tuple[np.ndarray, np.ndarray]:

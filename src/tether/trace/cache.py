@@ -163,7 +163,7 @@ class Reader:
         """Token of a function and its arguments, in which floats count by their place only."""
         for value in args:
             self._note_argument(value)
-        own = self.read(fun), tuple([self.read_argument(x) for x in args])
+        own = self.read(fun), tuple(map(self.read_argument, args))
         return own, self.read_by_name()
 
     def _note_argument(self, value: Any) -> None:
@@ -322,10 +322,10 @@ class Reader:
         self.names.update(facts.names)
         self.asks = self.asks or facts.asks
         self._makes = self._makes or facts.makes
-        used = [
-            self._variable(variables, k, variables[k]) for k in facts.globals_read
-            if k in variables
-        ]
+        used = []
+        for name in facts.globals_read:
+            if name in variables:
+                used.append(self._variable(variables, name, variables[name]))
         if facts.handles:          # decides which exceptions may be handled
             used.append(numpy_raises())
         if facts.imports:
