@@ -100,8 +100,9 @@ class Toy(Matrix):
         changed &= np.abs(self.get(OF_Y) - self.whole) * size > noise[:, None]
         self.changing = changed if first else self.changing | changed
 
-    def add_changing(self, x, out):
-        out += np.where(self.changing, self.get(OF_Y), 0.0) @ x
+    def set_changes(self, x, share, remainder, product):
+        product[:] = np.where(self.changing, self.get(OF_Y), 0.0) @ x
+        remainder -= share * (self.get(OF_YP) @ x)
 
     def changing_in_row(self, i, x):
         return np.where(self.changing[i], self.get(OF_Y)[i], 0.0) @ x

@@ -103,7 +103,7 @@ def test_what_a_callback_changes_counts_from_then_on():
         expected = np.exp(-changed[0] * np.linspace(0.5, 1.0, N))
         np.testing.assert_allclose(sol.y[:, -1], expected, rtol=1e-6)
         ends.append(sol.y[:, -1])
-    np.testing.assert_allclose(*ends, rtol=1e-8)
+    np.testing.assert_allclose(*ends, rtol=5e-8)     # tolerances of the runs
 
 
 def test_state_that_no_trace_sees_is_noticed():

@@ -1,6 +1,6 @@
 from libc.math cimport fabs
 
-from tether._core.codes cimport OF_YP, SINGULAR
+from tether._core.codes cimport SINGULAR
 
 cdef class Matrix:
     cdef public int n
@@ -29,7 +29,6 @@ cdef class Matrix:
     cdef void forget_changes(self) noexcept nogil
     cdef void keep_jacobian(self) noexcept nogil
     cdef void note_changes(self, bint first, double* size, double* noise) noexcept nogil
-    cdef void add_changing(self, double* x, double* out) noexcept nogil
     cdef void set_changes(self, double* x, double share, double* remainder,
                           double* product) noexcept nogil
     cdef double changing_in_row(self, int i, double* x) noexcept nogil

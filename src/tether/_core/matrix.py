@@ -29,7 +29,7 @@ import cython
 from cython.cimports.libc.math import fabs
 
 if not cython.compiled:
-    from tether._core.codes import OF_YP, SINGULAR
+    from tether._core.codes import SINGULAR
 
 
 # An entry has changed if it differs by this share of itself; differences are not exact enough for
@@ -144,25 +144,11 @@ class Matrix:
         `size` is that of the unknowns; a change of a term counts if it is above `noise`.
         """
 
-    def add_changing(self, x, out):
-        """Add to `out` the product of x with the entries that change."""
-
     def set_changes(self, x, share, remainder, product):
         """Set `product` to that of x with the entries that change.
 
-        Subtract `share` F_y' x from `remainder`. Where no entry of a row changes that may be left
-        out.
+        Subtract `share` F_y' x from `remainder`; rows without entries that change may be left out.
         """
-        i: cython.int
-        if share != 0.0:
-            for i in range(self.n):
-                product[i] = 0.0
-            self.add_product(OF_YP, x, product)
-            for i in range(self.n):
-                remainder[i] -= share * product[i]
-        for i in range(self.n):
-            product[i] = 0.0
-        self.add_changing(x, product)
 
     def changing_in_row(self, i, x):
         """Return row i of F_y times x, over the entries that change."""

@@ -279,16 +279,25 @@ class Sparse(Matrix):
         self.changes = count > 0
         self.all_change = False
 
-    def add_changing(self, x, out):
-        """Add to `out` the product of x with the entries that change."""
+    def set_changes(self, x, share, remainder, product):
+        """Set `product`, and subtract `share` F_y' x from `remainder`."""
+        i: cython.int
         k: cython.int
         p: cython.int
+        if share != 0.0:
+            for i in range(self.n):
+                product[i] = 0.0
+            self.add_product(OF_YP, x, product)
+            for i in range(self.n):
+                remainder[i] -= share * product[i]
+        for i in range(self.n):
+            product[i] = 0.0
         if self.all_change:
-            self.add_product(OF_Y, x, out)
+            self.add_product(OF_Y, x, product)
             return
         for k in range(self.change_count):
             p = self.change_place[k]
-            out[self.row[p]] += self.fy[p] * x[self.change_column[k]]
+            product[self.row[p]] += self.fy[p] * x[self.change_column[k]]
 
     def changing_in_row(self, i, x):
         """Return row i of F_y times x, over the entries that change."""
