@@ -19,7 +19,6 @@ cdef class Dense(Matrix):
     cdef void open_factors(self)
     cdef void list_factors(self) noexcept nogil
     cdef double* moving               # entries of F_y that change, and zeros
-    cdef double* slopes
     cdef signed char* in_pattern
 
 cdef int list_entries(Dense d, int k, int first, int last, int count) noexcept nogil

@@ -36,10 +36,9 @@ class Dense(Matrix):
     """The n-by-n arrays of a state: F_y, F_y', and the iteration matrix, which LU overwrites."""
 
     def __init__(self, n):
-        count: cython.int = n
         size: cython.longlong = n * n
         self.n, self.room = n, size
-        self.memory = np.zeros(4 * size + 2 * n)
+        self.memory = np.zeros(4 * size + n)
         self.pivots = np.zeros(n, np.intc)
         self.pivot = integer_address(self.pivots)
         self.changing_owner, self.changes = np.empty(size, np.int8), True
@@ -53,11 +52,10 @@ class Dense(Matrix):
             block: cython.p_double = address(self.memory)
             self.fy, self.fyp, self.lu = block, block + size, block + 2 * size
             self.moving = block + 3 * size
-            self.slopes = self.moving + size
-            self.pivot_inverse = self.slopes + count
+            self.pivot_inverse = self.moving + size
         else:
-            self.fy, self.fyp, self.lu, self.moving, self.slopes, self.pivot_inverse = np.split(
-                self.memory, (size, 2 * size, 3 * size, 4 * size, 4 * size + n)
+            self.fy, self.fyp, self.lu, self.moving, self.pivot_inverse = np.split(
+                self.memory, (size, 2 * size, 3 * size, 4 * size)
             )
         self.made = self.lu                # factored in place
         self.open_factors()
@@ -234,23 +232,24 @@ class Dense(Matrix):
             self.moving[p] = self.fy[p] if self.changing[p] else 0.0
 
     def set_changes(self, x, share, remainder, product):
-        """Set `product`, and subtract `share` F_y' x from `remainder`, in one pass."""
+        """Set `product`, and subtract `share` F_y' x from `remainder`, row by row.
+
+        With few unknowns sums in registers are faster than sums in memory, column by column.
+        """
         n: cython.int = self.n
         i: cython.int
         j: cython.int
-        factor: cython.double
+        total: cython.double
+        slope: cython.double
         moving: cython.p_double = self.fy if self.all_change else self.moving
         fyp: cython.p_double = self.fyp
-        slopes: cython.p_double = self.slopes
         for i in range(n):
-            product[i] = slopes[i] = 0.0
-        for j in range(n):
-            factor = x[j]
-            for i in range(n):
-                product[i] += moving[j * n + i] * factor
-                slopes[i] += fyp[j * n + i] * factor
-        for i in range(n):
-            remainder[i] -= share * slopes[i]
+            total = slope = 0.0
+            for j in range(n):
+                total += moving[j * n + i] * x[j]
+                slope += fyp[j * n + i] * x[j]
+            product[i] = total
+            remainder[i] -= share * slope
 
     def changing_in_row(self, i, x):
         """Return row i of F_y times x, over the entries that change."""

@@ -5,6 +5,7 @@ tether.
 """
 
 import cython
+import numpy as np
 from cython.cimports.libc.math import fabs
 
 from tether.base.lapack import capsules
@@ -13,6 +14,7 @@ if not cython.compiled:
     from scipy.linalg.lapack import dgetrf as scipy_dgetrf
     from scipy.linalg.lapack import dgetrs as scipy_dgetrs
 
+    from tether._core.arrays import address
     from tether._core.codes import OK, SINGULAR
     from tether._core.dense import Dense
 
@@ -37,8 +39,35 @@ class Lapack(Dense):
     """Dense matrices with factors by LAPACK."""
 
     def open_factors(self):
-        """Allocate nothing: LAPACK's factors are not listed."""
-        self.factor_lists = ()
+        """Allocate no lists of factors, but memory for `set_changes`."""
+        self.factor_lists, self.sums = (), np.zeros(self.n)
+        self.slopes = address(self.sums)
+
+    def set_changes(self, x, share, remainder, product):
+        """Set `product`, and subtract `share` F_y' x from `remainder`, in pairs of columns."""
+        n: cython.int = self.n
+        i: cython.int
+        j: cython.int
+        p: cython.longlong
+        last: cython.longlong = self.room - n
+        factor: cython.double
+        following: cython.double
+        moving: cython.p_double = self.fy if self.all_change else self.moving
+        fyp: cython.p_double = self.fyp
+        slopes: cython.p_double = self.slopes
+        factor = x[n - 1] if n % 2 == 1 else 0.0
+        for i in range(n):
+            product[i] = moving[last + i] * factor
+            slopes[i] = fyp[last + i] * factor
+        for j in range(0, n - 1, 2):   # two at once: sums are read and written half as often
+            factor = x[j]
+            following = x[j + 1]
+            for i in range(n):
+                p = j * n + i
+                product[i] += moving[p] * factor + moving[p + n] * following
+                slopes[i] += fyp[p] * factor + fyp[p + n] * following
+        for i in range(n):
+            remainder[i] -= share * slopes[i]
 
     def factor(self):
         """Factor in place; a zero or non-finite pivot makes the matrix singular."""
