@@ -11,11 +11,11 @@ cdef class Dense(Matrix):
     cdef int* pivot
     cdef object factor_lists
     cdef int* order                   # of the rows, in the factors
-    cdef int* above_end               # where lists of a column end: entries above the diagonal,
-    cdef int* below_end               # and below it
-    cdef int* entry_row
+    cdef int* lower_end               # where lists of a row end: entries left of the diagonal,
+    cdef int* upper_end               # and right of it
+    cdef int* entry_column
     cdef double* entry
-    cdef double* permuted             # right-hand side in that order
+    cdef double* permuted             # right-hand side in that order, solved with the lower factor
     cdef void open_factors(self)
     cdef void list_factors(self) noexcept nogil
     cdef double* moving               # entries of F_y that change, and zeros

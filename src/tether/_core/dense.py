@@ -23,11 +23,11 @@ def storage(d, which):
 
 
 def list_entries(d, k, first, last, count):
-    """List the entries of column k in the rows `first` to `last` after `count` others."""
-    i: cython.int
-    for i in range(first, last):
-        d.entry_row[count] = i
-        d.entry[count] = d.lu[k * d.n + i]
+    """List the entries of row k in the columns `first` to `last` after `count` others."""
+    j: cython.int
+    for j in range(first, last):
+        d.entry_column[count] = j
+        d.entry[count] = d.lu[j * d.n + k]
         count += d.entry[count] != 0.0
     return count
 
@@ -67,11 +67,11 @@ class Dense(Matrix):
         self.factor_lists = places, values
         if cython.compiled:
             self.order, self.entry = integer_address(places), address(values)
-            self.above_end, self.below_end = self.order + n, self.order + 2 * n
-            self.entry_row = self.order + 3 * n
+            self.upper_end, self.lower_end = self.order + n, self.order + 2 * n
+            self.entry_column = self.order + 3 * n
             self.permuted = self.entry + self.room
         else:
-            self.order, self.above_end, self.below_end, self.entry_row = np.split(
+            self.order, self.upper_end, self.lower_end, self.entry_column = np.split(
                 places, (n, 2 * n, 3 * n)
             )
             self.entry, self.permuted = np.split(values, [self.room])
@@ -456,38 +456,36 @@ class Dense(Matrix):
             row = self.order[self.pivot[k]]
             self.order[self.pivot[k]] = self.order[k]
             self.order[k] = row
-            count = list_entries(self, k, k + 1, n, count)
-            self.below_end[k] = count
-        for k in range(n - 1, -1, -1):
             count = list_entries(self, k, 0, k, count)
-            self.above_end[k] = count
+            self.lower_end[k] = count
+        for k in range(n - 1, -1, -1):
+            count = list_entries(self, k, k + 1, n, count)
+            self.upper_end[k] = count
 
     def solve(self, b):
-        """Solve in place with the factors."""
+        """Solve in place with the factors, row by row: sums stay in a register."""
         n: cython.int = self.n
         k: cython.int
         p: cython.int = 0
         last: cython.int
         x: cython.double
-        order: cython.p_int = self.order
-        row: cython.p_int = self.entry_row
+        column: cython.p_int = self.entry_column
         entry: cython.p_double = self.entry
         permuted: cython.p_double = self.permuted
         for k in range(n):
-            permuted[k] = b[order[k]]
-        for k in range(n):
-            x = permuted[k]
-            last = self.below_end[k]
+            x = b[self.order[k]]
+            last = self.lower_end[k]
             while p < last:
-                permuted[row[p]] -= x * entry[p]
+                x -= entry[p] * permuted[column[p]]
                 p += 1
+            permuted[k] = x
         for k in range(n - 1, -1, -1):
-            x = permuted[k] * self.pivot_inverse[k]
-            b[k] = x
-            last = self.above_end[k]
+            x = permuted[k]
+            last = self.upper_end[k]
             while p < last:
-                permuted[row[p]] -= x * entry[p]
+                x -= entry[p] * b[column[p]]
                 p += 1
+            b[k] = x * self.pivot_inverse[k]
 
     def pivot_ratio(self):
         """Ratio of the largest to the smallest pivot; pivots are on the diagonal."""
