@@ -28,6 +28,7 @@ cdef enum:
 cdef enum:
     MAX_ORDER = 6
     COLUMNS = MAX_ORDER + 3     # order k needs differences 0..k, and k+1, k+2 to judge order k+1
+    MOST_EFFECTS = 20           # effects of equations on each other are kept up to so many
 
 cdef enum:
     MAX_NORM = 0

@@ -1,4 +1,4 @@
-from tether._core.codes cimport OF_Y
+from tether._core.codes cimport MOST_EFFECTS, OF_Y
 from tether._core.linear cimport solve_scaled
 from tether._core.norms cimport measure
 from tether._core.state cimport State
@@ -11,7 +11,9 @@ cdef bint error_persists(State s) noexcept nogil
 cdef bint keep_most_lost(State s, double size) noexcept nogil
 cdef bint persists_in_two(State s) noexcept nogil
 cdef bint matters(State s, double size, double kept) noexcept nogil
-cdef void find_effects(State s, int i, int j) noexcept nogil
+cdef bint share_is_small(State s) noexcept nogil
+cdef void find_effects(State s, int j) noexcept nogil
+cdef void find_pair(State s, int i, int j) noexcept nogil
 cdef double set_response(State s, int i) noexcept nogil
 cdef double next_increment(State s) noexcept nogil
 cdef bint set_remainders(State s) noexcept nogil

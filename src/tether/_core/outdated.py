@@ -9,7 +9,7 @@ import cython
 from cython.cimports.libc.math import fabs, pow, sqrt
 
 if not cython.compiled:
-    from tether._core.codes import OF_Y
+    from tether._core.codes import MOST_EFFECTS, OF_Y
     from tether._core.linear import solve_scaled
     from tether._core.norms import measure
 
@@ -24,6 +24,10 @@ STUCK_RATE = cython.declare(cython.double, 0.5)
 NEAR_ONE = cython.declare(cython.double, 0.9)
 # Number of increments that are predicted: large ones may hide the remainder at first.
 INCREMENTS_AHEAD = cython.declare(cython.int, 8)
+# Attempts to bound what increments keep of those before, and the smallest entry of the vectors that
+# are tried, as a share of the largest.
+BOUNDS = cython.declare(cython.int, 4)
+SMALLEST_ENTRY = cython.declare(cython.double, 1e-3)
 # The effect of a step on the changing terms of an equation counts if it is this share of their
 # sizes.
 VISIBLE_EFFECT = cython.declare(cython.double, 0.1)
@@ -239,7 +243,7 @@ def error_persists(s):
     kept: cython.double = 0.0
     if s.suspects <= 2:
         return persists_in_two(s)
-    if not set_remainders(s):
+    if (s.n <= MOST_EFFECTS and share_is_small(s)) or not set_remainders(s):
         return False
     size = next_increment(s)
     for k in range(INCREMENTS_AHEAD):
@@ -299,7 +303,7 @@ def persists_in_two(s):
     if not (fabs(left) > s.scratch[i] or fabs(other) > s.scratch[j]):
         return False                   # nothing is left but round-off
     if not (s.pair_first == i and s.pair_last == j and s.pair_nlu == s.nlu):
-        find_effects(s, i, j)
+        find_pair(s, i, j)
     ii = s.before[i] * s.pair_effects[0]
     ij = s.before[i] * s.pair_effects[1]
     ji = s.before[j] * s.pair_effects[2]
@@ -320,7 +324,7 @@ def persists_in_two(s):
     return matters(s, size, kept)
 
 
-def find_effects(s, i, j):
+def find_pair(s, i, j):
     """Find V M^-1 in the rows and columns of two equations; it is kept as long as the factors are.
 
     With i = j it is a single number.
@@ -334,6 +338,54 @@ def find_effects(s, i, j):
         set_response(s, j)
         s.pair_effects[1] = s.matrix.changing_in_row(i, s.r)
         s.pair_effects[3] = s.matrix.changing_in_row(j, s.r)
+
+
+def share_is_small(s):
+    """Tell whether increments cannot keep much of those before, from effects found with the factors.
+
+    No eigenvalue of Q V M^-1, math (7d), in the rows of the suspects is larger than the largest
+    quotient of |Q V M^-1| x and x, for any x > 0. The increment in `s.r` is left unchanged.
+    """
+    i: cython.int
+    k: cython.int
+    p: cython.int
+    share: cython.double
+    largest: cython.double
+    for i in range(s.n):
+        s.increment[i] = s.r[i]
+    for k in range(s.suspects):
+        if s.effects_nlu[s.column_rows[k]] != s.nlu:
+            find_effects(s, s.column_rows[k])
+        s.shares[k] = 1.0
+    for i in range(s.n):
+        s.r[i] = s.increment[i]
+    for _ in range(BOUNDS):
+        share = largest = 0.0
+        for k in range(s.suspects):
+            i = s.column_rows[k]
+            s.increment[k] = 0.0
+            for p in range(s.suspects):
+                s.increment[k] += fabs(s.effects[s.column_rows[p] * s.n + i]) * s.shares[p]
+            s.increment[k] *= fabs(s.before[i])
+            share = max(share, s.increment[k] / s.shares[k])
+            largest = max(largest, s.increment[k])
+        if share <= STUCK_RATE:
+            return True
+        for k in range(s.suspects):
+            s.shares[k] = max(s.increment[k], SMALLEST_ENTRY * largest)
+    return False
+
+
+def find_effects(s, j):
+    """Find what a residual of one in equation j does to the terms that change: column j of V M^-1.
+
+    It is kept as long as the factors are.
+    """
+    i: cython.int
+    s.effects_nlu[j] = s.nlu
+    set_response(s, j)
+    for i in range(s.n):
+        s.effects[j * s.n + i] = s.matrix.changing_in_row(i, s.r)
 
 
 def set_response(s, i):

@@ -1,5 +1,5 @@
 from tether._core.arrays cimport address, integer_address
-from tether._core.codes cimport COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
+from tether._core.codes cimport COLUMNS, MOST_EFFECTS, OF_YP, RING_COLUMNS, RING_ROWS
 from tether._core.matrix cimport Matrix
 
 # The functions that differ from problem to problem.
@@ -108,6 +108,9 @@ cdef class State:
     cdef int pair_last
     cdef double[4] pair_effects
     cdef long long pair_nlu           # with the factors made then
+    cdef double* effects              # of equations on each other, if they are few
+    cdef double* effects_nlu          # with which factors they were found
+    cdef double* shares               # what follows from them
     cdef public bint fyp_known        # F_y' is given and constant
     cdef public bint fyp_exists
     cdef public bint fyp_constant     # F_y' has not changed from one difference to the next

@@ -7,7 +7,7 @@ from tether.base.blocks import zeros
 
 if not cython.compiled:
     from tether._core.arrays import address, integer_address
-    from tether._core.codes import COLUMNS, OF_YP, RING_COLUMNS, RING_ROWS
+    from tether._core.codes import COLUMNS, MOST_EFFECTS, OF_YP, RING_COLUMNS, RING_ROWS
 
 VECTORS = cython.declare(cython.int, 17)   # of length n in the block
 # Attempts that are kept, each with its y': fewer above so many unknowns.
@@ -109,7 +109,9 @@ class State:
                 break
         ring: cython.longlong = self.ring_size
         ring *= RING_COLUMNS + n
-        open_block(self, (COLUMNS + VECTORS) * cython.cast(cython.longlong, n) + ring)
+        effects: cython.longlong = n if n <= MOST_EFFECTS else 0
+        effects *= n + 2
+        open_block(self, (COLUMNS + VECTORS) * cython.cast(cython.longlong, n) + effects + ring)
         if not cython.compiled:
             for name in ("psi", "psi_new", "alpha", "beta", "gamma"):
                 setattr(self, name, np.zeros(COLUMNS + 1))
@@ -136,6 +138,10 @@ class State:
         self.increment = take(self, "increment", n)
         self.noise = take(self, "noise", n)
         self.before = take(self, "before", n)
+        if n <= MOST_EFFECTS:
+            self.effects = take(self, "effects", n * n)
+            self.effects_nlu = take(self, "effects_nlu", n)
+            self.shares = take(self, "shares", n)
         marks = np.zeros(3 * n, np.intc)
         self.arrays["kind"] = marks, 0, n
         self.arrays["wanted"] = marks, n, 2 * n
