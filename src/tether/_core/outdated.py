@@ -341,7 +341,7 @@ def find_pair(s, i, j):
 
 
 def share_is_small(s):
-    """Tell whether increments cannot keep much of those before, from effects found with the factors.
+    """Tell whether increments cannot keep much of those before, by effects found with the factors.
 
     No eigenvalue of Q V M^-1, math (7d), in the rows of the suspects is larger than the largest
     quotient of |Q V M^-1| x and x, for any x > 0. The increment in `s.r` is left unchanged.
