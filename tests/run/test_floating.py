@@ -3,28 +3,16 @@
 While all of them block, nothing determines the potential of the source.
 """
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
-from scipy.optimize import brentq
+from support.rectifiers import LOAD, OMEGA, PEAK, TIMES, C, phase, source, voltage
 
 from tether import Bdf, Status, solve_dae
 
 pytestmark = pytest.mark.filterwarnings("ignore::tether.ConsistencyWarning")
 
-OMEGA, PEAK, LOAD, C = 2 * np.pi * 50, 10.0, 1e3, 1e-4
-TIMES = np.linspace(0.0, 0.045, 46)[1:]
 RUN = {"rtol": 1e-8, "atol": 1e-9}
-
-
-def source(t):
-    return PEAK * np.sin(OMEGA * t)
-
-
-def phase(t, k):
-    return PEAK * np.sin(OMEGA * t - 2 * np.pi * k / 3)
 
 
 def bridge(t, y, yp):
@@ -61,36 +49,6 @@ def behind_four(t):
 def behind_six(t):
     phases = [phase(t, k) for k in range(3)]
     return max(phases) - min(phases)
-
-
-def voltage(open_circuit, start):
-    """The capacitor follows what the diodes can give, or discharges through the load."""
-    def falls(t):                              # the current of the diodes when it follows
-        return C * (open_circuit(t + 1e-8) - open_circuit(t - 1e-8)) / 2e-8 + open_circuit(t) / LOAD
-
-    grid = np.linspace(0.0, TIMES[-1], 2001)
-    t0, v0 = 0.0, max(start, open_circuit(0.0))
-    conducts = open_circuit(0.0) >= v0 and falls(1e-7) > 0.0
-    pieces = [(0.0, conducts, v0)]
-    for a, b in pairwise(grid):
-        if conducts and falls(b) < 0.0:
-            t0 = brentq(falls, a, b, xtol=1e-15) if falls(a) > 0.0 else a
-            v0, conducts = open_circuit(t0), False
-            pieces.append((t0, conducts, v0))
-
-        def beyond(t, t0=t0, v0=v0):
-            return open_circuit(t) - v0 * np.exp(-(t - t0) / (LOAD * C))
-
-        begins = max(a, t0 + 1e-9)
-        if not conducts and b > begins and beyond(b) > 0.0:
-            at = brentq(beyond, begins, b, xtol=1e-15) if beyond(begins) < 0.0 else begins
-            conducts = True
-            pieces.append((at, conducts, 0.0))
-    found = []
-    for t in TIMES:
-        begin, on, v = [piece for piece in pieces if piece[0] <= t][-1]
-        found.append(open_circuit(t) if on else v * np.exp(-(t - begin) / (LOAD * C)))
-    return np.array(found)
 
 
 CASES = {

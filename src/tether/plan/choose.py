@@ -15,7 +15,7 @@ from tether.plan.shelf import InputsRefused, shelf
 from tether.plan.whole_arrays import works_on_arrays
 from tether.problem.problem import Problem
 from tether.structure.analysis import analyze_trace
-from tether.structure.blocking import with_leaks_beside
+from tether.structure.blocking import find_pairs, with_leaks_beside
 from tether.structure.frozen import freeze
 from tether.structure.hidden import Reduced
 from tether.structure.leaks import Leak, with_leaks
@@ -246,7 +246,7 @@ def _make_plan_beside(
         plan = Plan(with_leaks_beside(whole.original, beside), source=whole.original)
         assert plan.traced is not None
         if form != "given":
-            rows = [equation for equation, _, _ in beside]
+            rows = [pair.equation for pair in find_pairs(whole.original)]
             plan.modes = find_modes(plan.traced, 1 if form == "auto" else form, rows)
         if plan.modes is not None:
             return plan

@@ -18,7 +18,7 @@ from tether.run import replan
 from tether.run.floating import (
     determine_floating,
     holds_sides,
-    jump_of_evolving,
+    jumps_of_evolving,
     leaks_of_many,
 )
 
@@ -79,9 +79,9 @@ def _begin_near(
         return
     if yp is None:
         replan.choose_by_slopes(run, t, y)
-    jump = jump_of_evolving(run, y)
+    jump = float(jumps_of_evolving(run, y).sum())
     if jump > 1.0:                             # backwards through a diode, perhaps
-        determine_floating(run, t, y, replan.replan, most=0.5 * jump)
+        determine_floating(run, t, y, replan.replan, most=jump - 1.0)
     if run.beside and run.start.success and not holds_sides(run):
         determine_floating(run, t, y, replan.replan)
     if run.start.reason.kind is Kind.CHANGED_ALGEBRAIC and run.options.repairs_start:

@@ -23,7 +23,7 @@ from tether.plan.choose import find_model
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten, Given, Model, Point, Tolerance
 from tether.run.attempts import COMPONENT
-from tether.run.floating import determine_floating, jump_of_evolving
+from tether.run.floating import determine_floating, jumps_of_evolving
 from tether.run.method import Polynomial
 from tether.run.watch import Switch, locate
 from tether.structure.modes import Sides
@@ -559,7 +559,7 @@ def _goes_on(run: Integration, point: Point) -> bool:
 
 def _jumps(run: Integration, y: np.ndarray) -> bool:
     """Tell whether the start has changed an unknown whose derivative occurs in the equations."""
-    return jump_of_evolving(run, y) > SMOOTH
+    return bool(np.max(jumps_of_evolving(run, y)) > SMOOTH)
 
 
 def keep_history(
