@@ -79,6 +79,43 @@ def test_rectifiers_from_any_start_in_any_order(case, seed):
     assert any("has a leak" in text for text in sol.warnings)
 
 
+def with_leak_from_the_star(t, y, yp):
+    left = six_diodes(t, y, yp)
+    left[1] += 1e-9 * y[1]
+    return left
+
+
+def with_leaks_beside_the_diodes(t, y, yp):
+    left, v = six_diodes(t, y, yp), y[2:5]
+    left[0] += sum(1e-9 * (y[0] - v[k]) for k in range(3))
+    for k in range(3):
+        left[5 + k] += 1e-9 * (y[0] - v[k]) - 1e-9 * v[k]
+    return left
+
+
+@pytest.mark.parametrize(("fun", "seed"), [
+    (with_leak_from_the_star, 0), (with_leak_from_the_star, 10), (with_leak_from_the_star, 11),
+    (with_leaks_beside_the_diodes, 0), (with_leaks_beside_the_diodes, 11),
+    (with_leaks_beside_the_diodes, 15),
+])
+def test_six_diodes_with_a_leak_of_the_users(fun, seed):
+    """Nothing floats, but on some sides the capacitor is held by the sources."""
+    rng = np.random.default_rng(seed)
+    start = 3.0 * rng.standard_normal(14) * (seed > 0)
+    start[0] = abs(start[0])
+    order, rows = rng.permutation(14), rng.permutation(14)
+    back = np.argsort(order)
+
+    def equations(t, y, yp):
+        left = fun(t, [y[k] for k in back], [yp[k] for k in back])
+        return [left[k] for k in rows]
+
+    sol = solve_dae(equations, (0, TIMES[-1]), start[order], t_eval=TIMES, **RUN)
+    assert sol.success, sol.message
+    assert not any("has a leak" in text for text in sol.warnings)
+    np.testing.assert_allclose(sol.y[back][0], voltage(behind_six, start[0]), atol=2e-6)
+
+
 @pytest.mark.parametrize(("volt", "ampere"), [(1e3, 1.0), (1e-3, 1e3), (1.0, 1e6), (1e3, 1e-3)])
 def test_units(volt, ampere):
     """The same in other units: y is a number of them, and tolerances are the same share of it."""

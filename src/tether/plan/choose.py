@@ -51,13 +51,15 @@ def find_model(
     slides: tuple[int, ...] = (),
     leaks: tuple[Leak, ...] = (),
     beside: tuple[Leak, ...] = (),
+    by_pairs: bool = False,
 ) -> tuple[Model, str]:
     """Return the model to integrate for a problem and, if it is not a program, the reason.
 
     `units` are those of the unknowns. `sides` says on which sides of the surfaces between modes
     the solution is, where the point itself does not decide; with `ranks_here` ranks are determined
     at this point. `slides` are surfaces of the plan on which the solution slides, `leaks` are
-    terms added to the equations, `beside` are those beside ideal diodes.
+    terms added to the equations, `beside` are those beside ideal diodes. With `by_pairs` all of
+    these diodes are surfaces between modes.
     """
     n = len(y)
     if problem.capsule is not None:
@@ -70,7 +72,7 @@ def find_model(
     )
     if plan is None or reading is None:
         return AsWritten(problem, n, (t, y, yp)), why_not_compared(problem.fun, problem.args)
-    if beside and plan.traced is not None:
+    if by_pairs and plan.traced is not None:
         make = _once(partial(_make_plan_beside, plan, beside, problem, t, y, yp, form, units))
         plan = shelf.find((reading.key, form, "beside", beside), partial(make, reading))
     if plan.modes is not None:

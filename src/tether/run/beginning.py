@@ -82,7 +82,7 @@ def _begin_near(
     jump = float(jumps_of_evolving(run, y).sum())
     if jump > 1.0:                             # backwards through a diode, perhaps
         determine_floating(run, t, y, replan.replan, most=jump - 1.0)
-    if run.beside and run.start.success and not holds_sides(run):
+    if run.by_pairs and run.start.success and not holds_sides(run):
         determine_floating(run, t, y, replan.replan)
     if run.start.reason.kind is Kind.CHANGED_ALGEBRAIC and run.options.repairs_start:
         from tether.start.rescue import with_same_signs  # late, to save time
@@ -116,7 +116,7 @@ def _begin_at(
     """Choose a model at a point, and find a start near it."""
     run.model = _find_model(run, t, y, yp)
     if leaks := leaks_of_many(run, t, y, t_bound):
-        run.beside, run.t_beside = leaks, t
+        run.beside, run.t_beside, run.by_pairs = leaks, t, True
         run.model = _find_model(run, t, y, yp)
     run.state = new_state(run.model, run.options)
     run.state.given = t, y, np.zeros(len(y)) if yp is None else yp
@@ -139,7 +139,7 @@ def _find_model(
         return AsWritten(run.problem, run.n, (t, y, yp))
     model, note = find_model(
         run.problem, t, y, yp, options.form, options.backend, run.units,
-        beside=run.beside,
+        beside=run.beside, by_pairs=run.by_pairs,
     )
     if difference := run.trust.refuses(model, t, y, yp):
         model, note = AsWritten(run.problem, run.n, (t, y, yp)), difference

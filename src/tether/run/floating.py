@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tether.structure.blocking import find_floating, find_pairs
+from tether.structure.blocking import Floating, find_floating, find_pairs
 from tether.structure.modes import MOST_TOGETHER
 from tether.structure.start import changed_values
 
@@ -22,6 +22,8 @@ __all__ = ["determine_floating", "holds_sides", "jumps_of_evolving", "leaks_of_m
 
 # Larger systems are not examined: their matrices are treated as dense.
 MOST_UNKNOWNS = 200
+# Relative to the time: how far ahead is looked at least, though the end is closer.
+LEAST_AHEAD = 1e-6
 # Number of times sides are chosen anew after a jump.
 MOST_JUMPS = 3
 
@@ -55,22 +57,21 @@ def determine_floating(
     """Let leaks determine what floats, and restart on the sides of pairs that then hold.
 
     Tell whether the run goes on. If nothing floats, other sides are tried if this is to be done
-    `always`. All that evolves may not jump by more than `most` tolerances together.
+    `always`, or if there are so many pairs that what they do to the structure is not known yet: on
+    which sides a capacitor is held by its source, for instance. All that evolves may not jump by
+    more than `most` tolerances together.
     """
     model, s = run.model, run.state
     if model.plan is None or model.plan.arrays is not None or model.shares or run.n > MOST_UNKNOWNS:
         return False
     if run.options.form not in ("auto", 1) or not math.isfinite(s.t_end - t):
         return False
-    inputs = model.inputs
-    found = find_floating(
-        model.plan.original, inputs, t, y, s.t_end, run.units.y, s.tolerances[: run.n].copy(),
-        run.beside,
-    )
-    if found is None or not (found.leaks or always):
+    found = _find_floating(run, t, y)
+    unseen = not run.by_pairs and len(find_pairs(model.plan.original)) > MOST_TOGETHER
+    if found is None or not (found.leaks or always or unseen):
         return False
-    kept, beside = run.kept(), run.beside
-    run.beside += found.leaks
+    kept, beside, by_pairs = run.kept(), run.beside, run.by_pairs
+    run.beside, run.by_pairs = run.beside + found.leaks, True
     for way in found.ways:
         replan(run, (t, found.y, None))
         # in a new state, by which the driver notices that there are other surfaces
@@ -86,11 +87,21 @@ def determine_floating(
             moved = changed_values(run.start.y[: run.n], y, run.state.tolerances[: run.n])
             run.start = replace(run.start, moved=moved)
             return True
-    run.beside = beside
+    run.beside, run.by_pairs = beside, by_pairs
     run.go_back_to(kept)
     replan(run, (t, y, None), model.sides or None)
     run.go_back_to(kept)
     return False
+
+
+def _find_floating(run: Integration, t: float, y: np.ndarray) -> Floating | None:
+    plan, s = run.model.plan, run.state
+    assert plan is not None
+    ahead = s.direction * max(abs(s.t_end - t), LEAST_AHEAD * abs(t))
+    return find_floating(
+        plan.original, run.model.inputs, t, y, t + ahead, run.units.y,
+        s.tolerances[: run.n].copy(), run.beside,
+    )
 
 
 def _choose_again(run: Integration, replan: Callable[..., Any]) -> None:
@@ -98,12 +109,8 @@ def _choose_again(run: Integration, replan: Callable[..., Any]) -> None:
 
     A diode through which a capacitor is charged at once blocks if the source then falls.
     """
-    t, y, earlier, plan = run.t, run.start.y[: run.n].copy(), run.start, run.model.plan
-    assert plan is not None
-    found = find_floating(
-        plan.original, run.model.inputs, t, y, run.state.t_end, run.units.y,
-        run.state.tolerances[: run.n].copy(), run.beside,
-    )
+    t, y, earlier = run.t, run.start.y[: run.n].copy(), run.start
+    found = _find_floating(run, t, y)
     if found is None:
         return
     run.beside += found.leaks

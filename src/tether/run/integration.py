@@ -126,6 +126,7 @@ class Integration:
         self.t_leaks = math.nan                # ... since this time
         self.beside: tuple[Leak, ...] = ()     # the same beside ideal diodes that all block
         self.t_beside = math.nan
+        self.by_pairs = False                  # whether all ideal diodes are between modes
         self.floated_at: float | None = None   # where their sides were last chosen after a failure
         self.slopes_are_old = False            # slopes from before a change are only guesses
         self.between_breaks = False            # whether the next stretch ends at a break

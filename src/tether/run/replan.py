@@ -96,7 +96,7 @@ def restart_at(
     _restart_at(run, t, y, yp, turned, current)
     follow_surfaces(run)
     if not run.start.success:
-        determine_floating(run, t, y, replan, always=bool(run.beside))
+        determine_floating(run, t, y, replan, always=run.by_pairs)
     run.slopes_are_old = False
     changed = before is not None and not np.array_equal(before, y)
     run.record_jumps(y if before is None else before, changed)
@@ -227,7 +227,7 @@ def _find_another(
         return AsWritten(run.problem, run.n, point)
     model, note = find_model(
         run.problem, *point, options.form, options.backend, run.units, sides, anew,
-        run.switching.slides, run.leaks, run.beside,
+        run.switching.slides, run.leaks, run.beside, run.by_pairs,
     )
     if note and options.trace == "always":
         return None
