@@ -191,6 +191,8 @@ def is_lost_in_round_off(s):
     total: cython.double = 0.0      # of the sizes of the weights of the points in h y'
     if s.k == 1 or s.highest_kind < 2 or s.exact_at_steps:
         return False
+    if fabs(s.t_new - s.t_began) > 2.0 * fabs(s.h):         # not only steps that have doubled
+        return False
     for j in range(1, order + 1):
         weight = s.alpha[j]
         for i in range(1, order + 1):
