@@ -420,12 +420,15 @@ def _message(driver: Driver, status: Status, diagnosis: Diagnosis | None) -> str
         if diagnosis.cause != Cause.START or reason not in diagnosis.evidence:
             return f"{diagnosis.summary}{advice}"
         return f"{diagnosis.summary} {capitalised(reason)}.{advice}"
+    where = f"(t = {driver.t_reached:.10g}, step size {run.state.h:.3g})"
+    found = diagnosis.summary.removeprefix(diagnosis.untraced).lstrip()
+    if diagnosis.cause == Cause.LINEAR_SOLVER:     # what the status says only follows from it
+        return f"{diagnosis.untraced} {found} {where}{advice}".lstrip()
     # where no cause was found, the status has all the advice there is
     text = status.text if diagnosis.cause == Cause.UNKNOWN else f"{status.happened}."
-    text = f"{text} (t = {driver.t_reached:.10g}, step size {run.state.h:.3g})"
+    text = f"{text} {where}"
     if diagnosis.cause == Cause.STOPPED:
         return text
-    found = diagnosis.summary.removeprefix(diagnosis.untraced).lstrip()
     return f"{diagnosis.untraced} {text} {found}{advice}".lstrip()
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from support.high_index import GivenOptions, solve, solve_dae
 
 from tether import Bdf, Problem, Status
@@ -79,6 +80,40 @@ def test_local_estimate_is_that_of_the_theory():
     error = bdf.y - [math.cos(0.5 + h), math.sin(0.5 + h)]
     assert error[0] == pytest.approx(estimate[0], rel=0.01)
     assert abs(estimate[1]) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("ratio", "k", "feed"), [(0.87, 2.1, 0.73), (15, 14.8, 0.47), (6.6, 1.1, 0.71)]
+)
+def test_round_off_in_the_first_steps_of_a_multiplier(ratio, k, feed):
+    """A <-> B at once, B + C -> D: the last unknown is what the equilibrium turns over.
+
+    It was off by 11,000 tolerances, since steps that double multiplied the round-off.
+    """
+    share, rtol = ratio / (1 + ratio), 1e-9
+
+    def fun(t, y, yp):
+        a, b, c, r, x = y
+        return [yp[0] - feed + x, yp[1] - x + r, yp[2] + r, r - k * b * c, b - ratio * a]
+
+    def rate(s, c):
+        return k * share * s * c
+
+    def turned_over(s, c):
+        return share * feed + (1 - share) * rate(s, c)
+
+    s0, c0 = 2.0, 1.0
+    y0 = [s0 - share * s0, share * s0, c0, rate(s0, c0), turned_over(s0, c0)]
+    sol = solve_dae(fun, (0, 3), y0, rtol=rtol, atol=1e-3 * rtol, trace="never")
+    assert sol.success
+    assert sol.stats.steps < 1200
+    first = sol.t[sol.t < 1e-4]
+    exact = solve_ivp(
+        lambda t, z: [feed - rate(*z), -rate(*z)], (0, 1e-4), [s0, c0], "DOP853", t_eval=first,
+        rtol=1e-13, atol=1e-15,
+    ).y
+    expected = turned_over(*exact)
+    assert np.abs(sol.y[4, : len(first)] / expected - 1).max() < 50 * rtol
 
 
 def test_wanted_between_the_steps_multipliers_are_followed_there():

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import coo_array, csc_array, diags_array, eye_array, kron, random_array
 from scipy.sparse.linalg import spilu
 
-from tether import Cause, solve_dae
+from tether import Cause, Status, solve_dae
 from tether._core.krylov import Krylov
 from tether._core.sparse import Sparse
 from tether.base.pattern import Pattern
@@ -244,7 +244,30 @@ def test_systems_that_iterations_do_not_solve_are_reported():
     sol = solve_dae(equations, (0, 1), np.ones(n + 1), start="quiet", options=options)
     exact = np.exp(-1) * np.append(1.0, np.linalg.solve(tangle, np.ones(n)))
     assert not sol.success
+    assert np.isfinite(sol.y).all()
     assert sol.diagnosis.cause == Cause.LINEAR_SOLVER
+    assert sol.message.startswith("The linear systems of Newton's iteration could not be solved")
     assert "'linear_solver': 'sparse'" in sol.message
     sol = solve_dae(equations, (0, 1), np.ones(n + 1), start="quiet")
     np.testing.assert_allclose(sol.y[:, -1], exact, atol=1e-3 * np.abs(exact).max())
+
+
+def test_a_run_that_ends_for_want_of_linear_solutions_says_so_first():
+    """The matrix departs from its incomplete factors only on the way; the residual is finite."""
+    n = 300
+    draw = np.random.default_rng(8)
+    tangle = random_array((n, n), density=0.05, rng=draw).toarray() + 0.5 * np.eye(n)[::-1]
+
+    def equations(t, y, yp):
+        share = np.clip(10 * (t - 0.2), 0, 1)
+        return np.concatenate([
+            yp[:1] + y[:1], (1 - share) * y[1:] + share * (tangle @ y[1:]) - y[0]
+        ])
+
+    sol = solve_dae(equations, (0, 1), np.ones(n + 1), trace="never", start="quiet",
+                    options={"linear_solver": "krylov"})
+    assert sol.t[-1] > 0.2
+    assert sol.status in (Status.NO_CONVERGENCE, Status.SMALLER_IS_WORSE)
+    assert sol.message.startswith("The linear systems of Newton's iteration could not be solved")
+    assert "step size" in sol.message
+    assert "residual is infinite" not in sol.message

@@ -3,28 +3,16 @@
 While all of them block, nothing determines the potential of the source.
 """
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
-from scipy.optimize import brentq
+from support.rectifiers import LOAD, OMEGA, PEAK, TIMES, C, phase, source, voltage
 
 from tether import Bdf, Status, solve_dae
 
 pytestmark = pytest.mark.filterwarnings("ignore::tether.ConsistencyWarning")
 
-OMEGA, PEAK, LOAD, C = 2 * np.pi * 50, 10.0, 1e3, 1e-4
-TIMES = np.linspace(0.0, 0.045, 46)[1:]
 RUN = {"rtol": 1e-8, "atol": 1e-9}
-
-
-def source(t):
-    return PEAK * np.sin(OMEGA * t)
-
-
-def phase(t, k):
-    return PEAK * np.sin(OMEGA * t - 2 * np.pi * k / 3)
 
 
 def bridge(t, y, yp):
@@ -63,36 +51,6 @@ def behind_six(t):
     return max(phases) - min(phases)
 
 
-def voltage(open_circuit, start):
-    """The capacitor follows what the diodes can give, or discharges through the load."""
-    def falls(t):                              # the current of the diodes when it follows
-        return C * (open_circuit(t + 1e-8) - open_circuit(t - 1e-8)) / 2e-8 + open_circuit(t) / LOAD
-
-    grid = np.linspace(0.0, TIMES[-1], 2001)
-    t0, v0 = 0.0, max(start, open_circuit(0.0))
-    conducts = open_circuit(0.0) >= v0 and falls(1e-7) > 0.0
-    pieces = [(0.0, conducts, v0)]
-    for a, b in pairwise(grid):
-        if conducts and falls(b) < 0.0:
-            t0 = brentq(falls, a, b, xtol=1e-15) if falls(a) > 0.0 else a
-            v0, conducts = open_circuit(t0), False
-            pieces.append((t0, conducts, v0))
-
-        def beyond(t, t0=t0, v0=v0):
-            return open_circuit(t) - v0 * np.exp(-(t - t0) / (LOAD * C))
-
-        begins = max(a, t0 + 1e-9)
-        if not conducts and b > begins and beyond(b) > 0.0:
-            at = brentq(beyond, begins, b, xtol=1e-15) if beyond(begins) < 0.0 else begins
-            conducts = True
-            pieces.append((at, conducts, 0.0))
-    found = []
-    for t in TIMES:
-        begin, on, v = [piece for piece in pieces if piece[0] <= t][-1]
-        found.append(open_circuit(t) if on else v * np.exp(-(t - begin) / (LOAD * C)))
-    return np.array(found)
-
-
 CASES = {
     "four": (bridge, 8, behind_four),
     "four, no current of the source": (bridge_without_current_of_source, 7, behind_four),
@@ -119,6 +77,43 @@ def test_rectifiers_from_any_start_in_any_order(case, seed):
     assert sol.success, sol.message
     np.testing.assert_allclose(sol.y[back][0], voltage(open_circuit, start[0]), atol=1e-6)
     assert any("has a leak" in text for text in sol.warnings)
+
+
+def with_leak_from_the_star(t, y, yp):
+    left = six_diodes(t, y, yp)
+    left[1] += 1e-9 * y[1]
+    return left
+
+
+def with_leaks_beside_the_diodes(t, y, yp):
+    left, v = six_diodes(t, y, yp), y[2:5]
+    left[0] += sum(1e-9 * (y[0] - v[k]) for k in range(3))
+    for k in range(3):
+        left[5 + k] += 1e-9 * (y[0] - v[k]) - 1e-9 * v[k]
+    return left
+
+
+@pytest.mark.parametrize(("fun", "seed"), [
+    (with_leak_from_the_star, 0), (with_leak_from_the_star, 10), (with_leak_from_the_star, 11),
+    (with_leaks_beside_the_diodes, 0), (with_leaks_beside_the_diodes, 11),
+    (with_leaks_beside_the_diodes, 15),
+])
+def test_six_diodes_with_a_leak_of_the_users(fun, seed):
+    """Nothing floats, but on some sides the capacitor is held by the sources."""
+    rng = np.random.default_rng(seed)
+    start = 3.0 * rng.standard_normal(14) * (seed > 0)
+    start[0] = abs(start[0])
+    order, rows = rng.permutation(14), rng.permutation(14)
+    back = np.argsort(order)
+
+    def equations(t, y, yp):
+        left = fun(t, [y[k] for k in back], [yp[k] for k in back])
+        return [left[k] for k in rows]
+
+    sol = solve_dae(equations, (0, TIMES[-1]), start[order], t_eval=TIMES, **RUN)
+    assert sol.success, sol.message
+    assert not any("has a leak" in text for text in sol.warnings)
+    np.testing.assert_allclose(sol.y[back][0], voltage(behind_six, start[0]), atol=2e-6)
 
 
 @pytest.mark.parametrize(("volt", "ampere"), [(1e3, 1.0), (1e-3, 1e3), (1.0, 1e6), (1e3, 1e-3)])

@@ -11,6 +11,7 @@ cdef void replace_error(State s) noexcept nogil
 cdef void set_test_weights(State s) noexcept nogil
 cdef bint is_untestable(State s) noexcept nogil
 cdef bint round_off_dominates(State s) noexcept nogil
+cdef bint is_lost_in_round_off(State s) noexcept nogil
 cdef void note_reactions(State s) noexcept nogil
 cdef void note_untested(State s) noexcept nogil
 cdef void set_weights_of_determined(State s, double iteration) noexcept nogil

@@ -178,6 +178,30 @@ def round_off_dominates(s):
     return False
 
 
+def is_lost_in_round_off(s):
+    """Tell whether slopes would lose more by round-off at the next order than gain, math (11a).
+
+    Behind steps that double, a slope at order 6 multiplies the round-off of its points by 80,000,
+    and with it that of unknowns which follow from slopes.
+    """
+    i: cython.int
+    j: cython.int
+    order: cython.int = s.k + 1
+    weight: cython.double
+    total: cython.double = 0.0      # of the sizes of the weights of the points in h y'
+    if s.k == 1 or s.highest_kind < 2 or s.exact_at_steps:
+        return False
+    if fabs(s.t_new - s.t_began) > 2.0 * fabs(s.h):         # not only steps that have doubled
+        return False
+    for j in range(1, order + 1):
+        weight = s.alpha[j]
+        for i in range(1, order + 1):
+            if i != j:
+                weight *= s.psi_new[i] / (s.psi_new[i] - s.psi_new[j])
+        total += s.alpha[j] + fabs(weight)
+    return s.alpha[order] * s.difference_norm[s.k] < EPS * s.y_norm * total
+
+
 def note_reactions(s):
     """Note how large reactions of index 3 get, and their largest error in an accepted step.
 

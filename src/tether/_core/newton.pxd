@@ -39,5 +39,6 @@ cdef double find_increment(State s, double damping) noexcept nogil
 cdef void take_increment(State s, double length) noexcept nogil
 cdef void move_some(State s, double length, int first, int last) noexcept nogil
 cdef bint stagnated(State s, double size) noexcept nogil
+cdef int failure_of_solution(State s) noexcept nogil
 cdef int correct_damped(State s) noexcept nogil
 cdef double damped_length(State s, double size) noexcept nogil

@@ -65,6 +65,7 @@ MOST_PAUSES = cython.declare(cython.int, 7)
 MAX_DAMPED = cython.declare(cython.int, 20)
 SHORTEST_DAMPED = cython.declare(cython.double, 1e-3)
 DAMPED_ENOUGH = cython.declare(cython.double, 0.1)
+NAN = cython.declare(cython.double, float("nan"))
 
 
 def correct(s):
@@ -249,7 +250,7 @@ def iterate(s):
             keep_residual(s)
         size = find_increment(s, damping)
         if not size < 1e300:
-            return NON_FINITE if s.linear_error == 0.0 else NO_CONVERGENCE
+            return failure_of_solution(s)
         take_increment(s, 1.0)
         if m == 1 and suspicious:
             outdated = (s.guesses or keep_most_lost(s, size)) and error_persists(s)
@@ -380,7 +381,10 @@ def changes_sign(s):
 
 
 def find_increment(s, damping):
-    """Turn the residual in `s.r` into Newton's increment; return its size."""
+    """Turn the residual in `s.r` into Newton's increment; return its size, NaN if there is none.
+
+    Iterations that find no solution leave NaN everywhere, which norms do not see.
+    """
     i: cython.int
     for i in range(s.n):
         s.r[i] = -s.r[i] * damping
@@ -388,7 +392,7 @@ def find_increment(s, damping):
         s.matrix.solve(s.r)
     else:
         solve_scaled(s, s.r)
-    return measure(s, s.r)
+    return measure(s, s.r) if s.r[0] == s.r[0] else NAN
 
 
 def take_increment(s, length):
@@ -421,6 +425,11 @@ def stagnated(s, size):
     return s.highest_kind > 1 and s.jacobian_current and STAGNATED * size <= s.newton_tolerance
 
 
+def failure_of_solution(s):
+    """Code for an increment that is not finite, although the residual is: GMRES may give none."""
+    return NON_FINITE if s.linear_error == 0.0 else NO_CONVERGENCE
+
+
 def correct_damped(s):
     """Newton with a new Jacobian in every iteration and steps that reduce the error.
 
@@ -441,7 +450,7 @@ def correct_damped(s):
         s.iterations += 1
         size = find_increment(s, 1.0)
         if not size < 1e300:
-            return NON_FINITE
+            return failure_of_solution(s)
         if m == 0:
             s.first_increment = size
         if size <= DAMPED_ENOUGH * s.newton_tolerance:

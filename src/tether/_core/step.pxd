@@ -6,7 +6,8 @@ from tether._core.codes cimport (BLOCK, EVENT_FOUND, OK, PAUSED, REACHED_END, ST
 from tether._core.coefficients cimport set_coefficients
 from tether._core.controller cimport fit_to_end, next_step, recover
 from tether._core.error cimport test_error
-from tether._core.estimates cimport is_untestable, note_reactions, note_untested, set_test_weights
+from tether._core.estimates cimport (is_lost_in_round_off, is_untestable, note_reactions,
+                                     note_untested, set_test_weights)
 from tether._core.events cimport one_happened, try_events
 from tether._core.newton cimport correct
 from tether._core.norms cimport set_weights

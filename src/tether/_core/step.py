@@ -26,6 +26,7 @@ if not cython.compiled:
     from tether._core.controller import fit_to_end, next_step, recover
     from tether._core.error import test_error
     from tether._core.estimates import (
+        is_lost_in_round_off,
         is_untestable,
         note_reactions,
         note_untested,
@@ -129,7 +130,7 @@ def complete(s):
         else:
             note_reactions(s)
     s.steps_at_order += 1
-    if k == s.max_order or lower_order(s) < k:
+    if k == s.max_order or lower_order(s) < k or (s.starting and is_lost_in_round_off(s)):
         s.starting = False
     if s.starting:
         s.new_order = k + 1

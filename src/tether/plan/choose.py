@@ -14,7 +14,7 @@ from tether.plan.shelf import InputsRefused, shelf
 from tether.plan.whole_arrays import works_on_arrays
 from tether.problem.problem import Problem
 from tether.structure.analysis import analyze_trace
-from tether.structure.blocking import with_leaks_beside
+from tether.structure.blocking import find_pairs, with_leaks_beside
 from tether.structure.frozen import freeze
 from tether.structure.hidden import Reduced
 from tether.structure.leaks import Leak, with_leaks
@@ -50,13 +50,15 @@ def find_model(
     slides: tuple[int, ...] = (),
     leaks: tuple[Leak, ...] = (),
     beside: tuple[Leak, ...] = (),
+    by_pairs: bool = False,
 ) -> tuple[Model, str]:
     """Return the model to integrate for a problem and, if it is not a program, the reason.
 
     `units` are those of the unknowns. `sides` says on which sides of the surfaces between modes
     the solution is, where the point itself does not decide; with `ranks_here` ranks are determined
     at this point. `slides` are surfaces of the plan on which the solution slides, `leaks` are
-    terms added to the equations, `beside` are those beside ideal diodes.
+    terms added to the equations, `beside` are those beside ideal diodes. With `by_pairs` all of
+    these diodes are surfaces between modes.
     """
     n = len(y)
     if problem.capsule is not None:
@@ -67,7 +69,7 @@ def find_model(
     plan, reading = shelf.find_for(form, make, problem.fun, n, problem.args, problem.fills)
     if plan is None or reading is None:
         return AsWritten(problem, n, (t, y, yp)), why_not_compared(problem.fun, problem.args)
-    if beside and plan.traced is not None:
+    if by_pairs and plan.traced is not None:
         make = _once(_make_plan_beside, plan, beside, problem, t, y, yp, form, units)
         plan = shelf.find((reading.key, form, "beside", beside), make, reading)
     if plan.modes is not None:
@@ -243,7 +245,7 @@ def _make_plan_beside(
         plan = Plan(with_leaks_beside(whole.original, beside), source=whole.original)
         assert plan.traced is not None
         if form != "given":
-            rows = [equation for equation, _, _ in beside]
+            rows = [pair.equation for pair in find_pairs(whole.original)]
             plan.modes = find_modes(plan.traced, 1 if form == "auto" else form, rows)
         if plan.modes is not None:
             return plan

@@ -18,7 +18,7 @@ from tether.run import replan
 from tether.run.floating import (
     determine_floating,
     holds_sides,
-    jump_of_evolving,
+    jumps_of_evolving,
     leaks_of_many,
 )
 
@@ -80,10 +80,10 @@ def _begin_near(
         return
     if yp is None:
         replan.choose_by_slopes(run, t, y)
-    jump = jump_of_evolving(run, y)
+    jump = float(jumps_of_evolving(run, y).sum())
     if jump > 1.0:                             # backwards through a diode, perhaps
-        determine_floating(run, t, y, replan.replan, most=0.5 * jump)
-    if run.beside and run.start.success and not holds_sides(run):
+        determine_floating(run, t, y, replan.replan, most=jump - 1.0)
+    if run.by_pairs and run.start.success and not holds_sides(run):
         determine_floating(run, t, y, replan.replan)
     if run.start.reason.kind is CHANGED_ALGEBRAIC and run.options.repairs_start:
         from tether.start.rescue import with_same_signs  # late, to save time
@@ -117,7 +117,7 @@ def _begin_at(
     """Choose a model at a point, and find a start near it."""
     run.model = _find_model(run, t, y, yp)
     if leaks := leaks_of_many(run, t, y, t_bound):
-        run.beside, run.t_beside = leaks, t
+        run.beside, run.t_beside, run.by_pairs = leaks, t, True
         run.model = _find_model(run, t, y, yp)
     run.state = new_state(run.model, run.options)
     run.state.given = t, y, yp
@@ -140,7 +140,7 @@ def _find_model(
         return AsWritten(run.problem, run.n, (t, y, yp))
     model, note = find_model(
         run.problem, t, y, yp, options.form, options.backend, run.units,
-        beside=run.beside,
+        beside=run.beside, by_pairs=run.by_pairs,
     )
     if difference := run.trust.refuses(model, t, y, yp):
         model, note = AsWritten(run.problem, run.n, (t, y, yp)), difference

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tether.structure.blocking import find_floating, find_pairs
+from tether.structure.blocking import Floating, find_floating, find_pairs
 from tether.structure.modes import MOST_TOGETHER
 from tether.structure.start import changed_values
 
@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from tether.structure.leaks import Leak
     from tether.structure.modes import Sides
 
-__all__ = ["determine_floating", "holds_sides", "jump_of_evolving", "leaks_of_many"]
+__all__ = ["determine_floating", "holds_sides", "jumps_of_evolving", "leaks_of_many"]
 
 # Larger systems are not examined: their matrices are treated as dense.
 MOST_UNKNOWNS = 200
+# Relative to the time: how far ahead is looked at least, though the end is closer.
+LEAST_AHEAD = 1e-6
+# Number of times sides are chosen anew after a jump.
+MOST_JUMPS = 3
 
 
 def leaks_of_many(
@@ -53,38 +57,67 @@ def determine_floating(
     """Let leaks determine what floats, and restart on the sides of pairs that then hold.
 
     Tell whether the run goes on. If nothing floats, other sides are tried if this is to be done
-    `always`. What evolves may not jump by more than `most` tolerances.
+    `always`, or if there are so many pairs that what they do to the structure is not known yet: on
+    which sides a capacitor is held by its source, for instance. All that evolves may not jump by
+    more than `most` tolerances together.
     """
     model, s = run.model, run.state
     if model.plan is None or model.plan.arrays is not None or model.shares or run.n > MOST_UNKNOWNS:
         return False
     if run.options.form not in ("auto", 1) or not math.isfinite(s.t_end - t):
         return False
-    inputs = model.inputs
-    found = find_floating(
-        model.plan.original, inputs, t, y, s.t_end, run.units.y, s.tolerances[: run.n].copy(),
-        run.beside,
-    )
-    if found is None or not (found.leaks or always):
+    found = _find_floating(run, t, y)
+    unseen = not run.by_pairs and len(find_pairs(model.plan.original)) > MOST_TOGETHER
+    if found is None or not (found.leaks or always or unseen):
         return False
-    kept, beside = run.kept(), run.beside
-    run.beside += found.leaks
+    kept, beside, by_pairs = run.kept(), run.beside, run.by_pairs
+    run.beside, run.by_pairs = run.beside + found.leaks, True
     for way in found.ways:
         replan(run, (t, found.y, None))
         # in a new state, by which the driver notices that there are other surfaces
         replan(run, (t, found.y, None), _sides(run, way), anew=True)
         run.restart(t, found.y, None)
-        if run.start.success and holds_sides(run) and jump_of_evolving(run, y) <= most:
+        for _ in range(MOST_JUMPS):
+            if not run.start.success or holds_sides(run):
+                break
+            _choose_again(run, replan)
+        if run.start.success and holds_sides(run) and jumps_of_evolving(run, y).sum() <= most:
             if run.beside and math.isnan(run.t_beside):
                 run.t_beside = t
             moved = changed_values(run.start.y[: run.n], y, run.state.tolerances[: run.n])
             run.start = replace(run.start, moved=moved)
             return True
-    run.beside = beside
+    run.beside, run.by_pairs = beside, by_pairs
     run.go_back_to(kept)
     replan(run, (t, y, None), model.sides or None)
     run.go_back_to(kept)
     return False
+
+
+def _find_floating(run: Integration, t: float, y: np.ndarray) -> Floating | None:
+    plan, s = run.model.plan, run.state
+    assert plan is not None
+    ahead = s.direction * max(abs(s.t_end - t), LEAST_AHEAD * abs(t))
+    return find_floating(
+        plan.original, run.model.inputs, t, y, t + ahead, run.units.y,
+        s.tolerances[: run.n].copy(), run.beside,
+    )
+
+
+def _choose_again(run: Integration, replan: Callable[..., Any]) -> None:
+    """Restart on the sides that hold after a jump, which may be others than those of the jump.
+
+    A diode through which a capacitor is charged at once blocks if the source then falls.
+    """
+    t, y, earlier = run.t, run.start.y[: run.n].copy(), run.start
+    found = _find_floating(run, t, y)
+    if found is None:
+        return
+    run.beside += found.leaks
+    replan(run, (t, y, None))
+    replan(run, (t, y, None), _sides(run, found.ways[0]), anew=True)
+    run.restart(t, y, None)
+    run.start = run.start.after(earlier)
 
 
 def holds_sides(run: Integration) -> bool:
@@ -101,13 +134,13 @@ def holds_sides(run: Integration) -> bool:
     )
 
 
-def jump_of_evolving(run: Integration, y: np.ndarray) -> float:
-    """Largest jump, in tolerances, of unknowns with derivatives at the last start."""
+def jumps_of_evolving(run: Integration, y: np.ndarray) -> np.ndarray:
+    """Jumps of unknowns with derivatives at the last start, in tolerances."""
     modes, start = run.model.modes, run.start
     if modes is None or not start.success:
-        return 0.0
+        return np.zeros(1)
     change = np.abs(start.y[: run.n] - y) * run.state.weights[: run.n]
-    return float(np.max(change[list(modes.evolving)], initial=0.0))
+    return np.append(change[list(modes.evolving)], 0.0)
 
 
 def _sides(run: Integration, way: dict[tuple[int, int], bool]) -> Sides:

@@ -94,7 +94,8 @@ class Integration:
     reduced_at: float | None = None            # ... or to another choice of reduction
     stride = math.inf                          # size of the last step before a restart
     t_leaks = t_beside = math.nan              # since when there are `leaks` and `beside`
-    floated_at: float | None = None            # where sides were last chosen after a failure
+    by_pairs = False                           # whether all ideal diodes are between modes
+    floated_at: float | None = None            # where their sides were last chosen after a failure
     watched: list[Switch] | None = None        # surfaces of the structure, for `step`
     changed = False                            # whether the residual has changed
     _breaks: Breaks | None = None              # used by `step`

@@ -78,9 +78,9 @@ def _add_leaks_beside(run: Integration) -> bool:
 
 
 def _choose_sides(run: Integration) -> bool:
-    """Choose the sides of ideal diodes anew if there are leaks beside them."""
+    """Choose the sides of ideal diodes anew if they are surfaces between modes."""
     t, y = run.t, run.y
-    if not run.beside or t == run.floated_at:
+    if not run.by_pairs or t == run.floated_at:
         return False
     run.floated_at = t
     if not determine_floating(run, t, y, replan.replan):

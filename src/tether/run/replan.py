@@ -23,7 +23,7 @@ from tether.plan.choose import find_model
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten, Given, Model, Point, Tolerance
 from tether.run.attempts import COMPONENT
-from tether.run.floating import determine_floating, jump_of_evolving
+from tether.run.floating import determine_floating, jumps_of_evolving
 from tether.run.method import Polynomial
 from tether.run.watch import Switch, locate
 from tether.structure.modes import Sides
@@ -96,7 +96,7 @@ def restart_at(
     _restart_at(run, t, y, yp, turned, current)
     follow_surfaces(run)
     if not run.start.success:
-        determine_floating(run, t, y, replan, always=bool(run.beside))
+        determine_floating(run, t, y, replan, always=run.by_pairs)
     run.slopes_are_old = False
     changed = before is not None and not np.array_equal(before, y)
     run.record_jumps(y if before is None else before, changed)
@@ -227,7 +227,7 @@ def _find_another(
         return AsWritten(run.problem, run.n, point)
     model, note = find_model(
         run.problem, *point, options.form, options.backend, run.units, sides, anew,
-        run.switching.slides, run.leaks, run.beside,
+        run.switching.slides, run.leaks, run.beside, run.by_pairs,
     )
     if note and options.trace == "always":
         return None
@@ -559,7 +559,7 @@ def _goes_on(run: Integration, point: Point) -> bool:
 
 def _jumps(run: Integration, y: np.ndarray) -> bool:
     """Tell whether the start has changed an unknown whose derivative occurs in the equations."""
-    return jump_of_evolving(run, y) > SMOOTH
+    return bool(np.max(jumps_of_evolving(run, y)) > SMOOTH)
 
 
 def keep_history(

@@ -12,9 +12,9 @@ the least index; both get a share of each other there, so that no choice of side
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations
 
 import numpy as np
 
@@ -45,11 +45,14 @@ HOLDS = 1e-6
 # Largest number of choices of sides.
 MOST_CHOICES = 300
 # All sides of up to this many pairs are examined.
-MOST_TURNING = 6
+MOST_TURNING = 8
 # Size of the step, as a share of the interval.
 STEP = 1e-7
 # Number of times at which the sizes of what floats are looked at.
 TIMES = 24
+
+# For two nodes in ascending order, whether the first is smaller.
+Way = dict[tuple[int, int], bool]
 
 
 @dataclass(frozen=True)
@@ -87,12 +90,12 @@ class Floating:
         A guess of the unknowns; those with derivatives are unchanged.
     ways : tuple of dict
         Which of two nodes is smaller, for pairs of nodes in ascending order: as it should be a
-        short time later, and where most is open.
+        short time later, when whatever jumps has jumped, and where most is open.
     """
 
     leaks: tuple[Leak, ...]
     y: np.ndarray
-    ways: tuple[dict[tuple[int, int], bool], ...]
+    ways: tuple[Way, ...]
 
 
 def with_leaks_beside(traced: Trace, leaks: Sequence[Leak]) -> Trace:
@@ -188,8 +191,13 @@ def _floating_in(
     if first is None:
         return None
     guess = np.where(np.any(system.slopes != 0.0, axis=0), y, system.y)
-    chosen = _below(pairs, first)
+    ways = [_below(pairs, first)]
+    later = system.choose_sides(unit)
+    if later is not None:
+        first = later
+        ways.append(_below(pairs, later))
     first, found = _most_open(system, first, t_end, unit)
+    ways.append(_below(pairs, first))
     known = {leak[:2] for leak in leaks}
     places = _floating_pairs(system, first, unit, found)
     added: list[Leak] = []
@@ -212,8 +220,8 @@ def _floating_in(
     if found.right.shape[1] and not _hold(system, [*leaks, *added], found.left, found.right):
         return None
     if leaks and not added:
-        return Floating((), guess, (chosen,))
-    return Floating(tuple(added), guess, (chosen, _below(pairs, first)))
+        ways.pop()
+    return Floating(tuple(added), guess, tuple(_without_repetition(ways)))
 
 
 def _hold(
@@ -238,28 +246,51 @@ def _below(pairs: Sequence[Pair], first: np.ndarray) -> dict[tuple[int, int], bo
     return found
 
 
+def _without_repetition(ways: Iterable[Way]) -> list[Way]:
+    found: list[Way] = []
+    for way in ways:
+        if way not in found:
+            found.append(way)
+    return found
+
+
 def _most_open(
     system: _Step, first: np.ndarray, t_end: float, unit: np.ndarray
 ) -> tuple[np.ndarray, Ranges]:
     """Sides that leave most open and hold at all times.
 
-    All sides are examined if there are few pairs, otherwise those of pairs of which both are zero.
+    Groups of pairs that do not see each other are examined one after another: all sides of a group
+    if it has few pairs; otherwise those of pairs of which both are zero, and then of any two.
     """
-    turning = np.arange(len(first))
-    if len(first) > MOST_TURNING:
-        turning = np.flatnonzero(system.weak)[:MOST_TURNING]
-    best: tuple[np.ndarray, Ranges] | None = None
-    for turned in product((False, True), repeat=len(turning)):
-        sides = first.copy()
-        sides[turning] ^= np.array(turned, bool)
-        found = ranges(system.rows(sides), unit, SINGULAR)
-        if best is None or (
-            found.right.shape[1] > best[1].right.shape[1]
-            and system.agrees(sides, found.left, t_end)
-        ):
-            best = sides, found
-    assert best is not None
+    best = first, ranges(system.rows(first), unit, SINGULAR)
+
+    def turn(ways: Iterable[Sequence[int]]) -> bool:
+        """Look for sides that leave more open, with some pairs turned; tell whether there are."""
+        nonlocal best
+        before, most = best[0], best[1].right.shape[1]
+        for turned in ways:
+            sides = before.copy()
+            sides[list(turned)] ^= True
+            found = ranges(system.rows(sides), unit, SINGULAR)
+            if found.right.shape[1] > best[1].right.shape[1] and system.agrees(
+                sides, found.left, t_end
+            ):
+                best = sides, found
+        return best[1].right.shape[1] > most
+
+    for group in system.groups():
+        if len(group) <= MOST_TURNING:
+            turn(_subsets(group))
+            continue
+        turn(_subsets([k for k in group if system.weak[k]][:MOST_TURNING]))
+        while turn(combinations(group, 2)):
+            pass
     return best
+
+
+def _subsets(numbers: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    for count in range(1, len(numbers) + 1):
+        yield from combinations(numbers, count)
 
 
 def _floating_pairs(
@@ -318,6 +349,24 @@ class _Step:
     def gradient(self, node: int) -> np.ndarray:
         return self.gradients[self.nodes.index(node)]
 
+    def groups(self) -> list[list[int]]:
+        """Pairs that are connected by equations and unknowns without derivatives."""
+        m, with_slopes = len(self.pairs), self.slopes != 0.0
+        connected = self.matrix[: self.n] != 0.0
+        for k, pair in enumerate(self.pairs):
+            both = self.matrix[[self.n + k, self.n + m + k]]
+            connected[pair.equation] = np.any(both != 0.0, axis=0)
+        connected[np.any(with_slopes[: self.n], axis=1)] = False
+        connected[:, np.any(with_slopes, axis=0)] = False
+        found: dict[bytes, list[int]] = {}
+        for k, pair in enumerate(self.pairs):
+            rows, size = np.arange(self.n) == pair.equation, 0
+            while np.count_nonzero(rows) > size:
+                size = int(np.count_nonzero(rows))
+                rows = rows | np.any(connected[:, np.any(connected[rows], axis=0)], axis=1)
+            found.setdefault(rows.tobytes(), []).append(k)
+        return list(found.values())
+
     def rows(self, first: np.ndarray, whole: np.ndarray | None = None) -> np.ndarray:
         """Take the expression that is zero for each pair, of the matrix or of values."""
         whole = self.matrix if whole is None else whole
@@ -334,7 +383,8 @@ class _Step:
         chosen = [*kept, *range(n, n + 2 * m)]
         row, column = balanced(self.matrix[chosen] * unit)
         column = column * unit
-        matrix, values = row[:, None] * self.matrix[chosen] * column, row * self.values[chosen]
+        matrix = row[:, None] * self.matrix[chosen] * column
+        values = row * self._at(self.t + self.h)[chosen]
         sign = np.array([pair.sign for pair in self.pairs])
         self.weights = row[len(kept) :]
         a, b = matrix[len(kept) : len(kept) + m], matrix[len(kept) + m :]

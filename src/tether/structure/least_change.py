@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tether.structure.scaling import Units, balanced, balanced_sparse, independent, nonzero
+from tether.structure.scaling import Units, balanced, balanced_sparse, evened, independent, nonzero
 
 __all__ = ["Failure", "jet_scale", "least_change", "movable", "shortest", "shortest_solution"]
 
@@ -206,11 +206,13 @@ def _steps(
                 yield x.copy()
             return
         A = A.toarray()
-    row, column = balanced(A)
-    if determined and _well_conditioned(row[:, None] * A * column):
-        x[free] = column * np.linalg.solve(row[:, None] * A * column, row * b)
-        yield x
-        return
+    for balance in (balanced, evened) if determined else ():
+        row, column = balance(A)
+        if _well_conditioned(row[:, None] * A * column):
+            x[free] = column * np.linalg.solve(row[:, None] * A * column, row * b)
+            yield x
+            return
+    _, column = balanced(A)
     if (short := _above_gap(A * scale, b)) is not None:
         x[free] = scale * short
         yield x.copy()

@@ -17,7 +17,9 @@ import numpy as np
 if TYPE_CHECKING:
     from tether.problem.options import Options
 
-__all__ = ["Ranges", "Units", "balanced", "balanced_sparse", "independent", "nonzero", "ranges"]
+__all__ = [
+    "Ranges", "Units", "balanced", "balanced_sparse", "evened", "independent", "nonzero", "ranges",
+]
 
 # With these tolerances all units are 1.
 RTOL, ATOL = 1e-6, 1e-9
@@ -118,6 +120,27 @@ def balanced(matrix: np.ndarray, sweeps: int = 8) -> tuple[np.ndarray, np.ndarra
         row = row / np.sqrt(nonzero(scaled.max(axis=-1, initial=0.0)))
         column = column / np.sqrt(nonzero(scaled.max(axis=-2, initial=0.0)))
     return row, column
+
+
+def evened(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Factors of rows and columns that bring all entries towards 1, by least squares of logarithms.
+
+    What only tiny entries determine gets a large factor, though its column has a large entry too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tether.structure.scaling import evened
+    >>> row, column = evened(np.array([[1.0, -1.0], [1e-12, 0.0]]))
+    >>> abs(row[:, None] * [[1.0, -1.0], [1e-12, 0.0]] * column).round(6).tolist()
+    [[1.0, 1.0], [1.0, 0.0]]
+    """
+    i, j = np.nonzero(np.abs(matrix) > SMALLEST_DIVISOR)
+    m, n = matrix.shape
+    terms = np.zeros((len(i), m + n))
+    terms[np.arange(len(i)), i] = terms[np.arange(len(i)), m + j] = 1.0
+    logarithms = np.linalg.lstsq(terms, -np.log(np.abs(matrix[i, j])), rcond=None)[0]
+    return np.exp(logarithms[:m]), np.exp(logarithms[m:])
 
 
 def balanced_sparse(matrix: Any, sweeps: int = 8) -> tuple[np.ndarray, np.ndarray]:
