@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from tether.structure.modes import Sides, find_modes
 from tether.structure.row_structure import has_regular_structure
 from tether.structure.scaling import Units
 from tether.structure.signs import with_signs
-from tether.structure.sliding import sliding
+from tether.structure.sliding import Pins, sliding
 from tether.trace.array_tracer import trace_arrays
 from tether.trace.backend import Backend, prepare, prepare_rows
 from tether.trace.emit import NoProgram, check_runs_alone, emit
@@ -51,13 +51,15 @@ def find_model(
     slides: tuple[int, ...] = (),
     leaks: tuple[Leak, ...] = (),
     beside: tuple[Leak, ...] = (),
+    pins: Pins = (),
 ) -> tuple[Model, str]:
     """Return the model to integrate for a problem and, if it is not a program, the reason.
 
     `units` are those of the unknowns. `sides` says on which sides of the surfaces between modes
     the solution is, where the point itself does not decide; with `ranks_here` ranks are determined
-    at this point. `slides` are surfaces of the plan on which the solution slides, `leaks` are
-    terms added to the equations, `beside` are those beside ideal diodes.
+    at this point. `slides` are surfaces of the plan on which the solution slides, `pins` are others
+    on which it stays; `leaks` are terms added to the equations, `beside` are those beside ideal
+    diodes.
     """
     n = len(y)
     if problem.capsule is not None:
@@ -84,8 +86,11 @@ def find_model(
         key = reading.key, form, sides, "leaks", leaks, beside
         plan = shelf.find(key, partial(make, reading))
     if slides and plan.frozen is not None:
-        make = _once(partial(_make_plan_of_sliding, plan, slides, problem, t, y, yp, form, units))
-        plan = shelf.find((reading.key, form, sides, slides, leaks, beside), partial(make, reading))
+        make = _once(partial(
+            _make_plan_of_sliding, plan, slides, pins, problem, t, y, yp, form, units
+        ))
+        held = reading.key, form, sides, slides, pins, leaks, beside
+        plan = shelf.find(held, partial(make, reading))
     if plan.depends_on_inputs and not (plan.only_here or ranks_here or slides):
         values = plan.with_shifts(plan.args(problem.args, reading.hidden))
         ranks_here = not plan.serves(values, t, y, np.zeros(n) if yp is None else yp)
@@ -95,7 +100,7 @@ def find_model(
             reading.hidden.tobytes(), units.y.tobytes(), units.t,
         )
         try:
-            made_here = reading.key, form, sides, slides, leaks, beside, here
+            made_here = reading.key, form, sides, slides, pins, leaks, beside, here
             plan = shelf.find(made_here, partial(make, reading))
         except InputsRefused as failure:       # where the function raises an exception
             return AsWritten(problem, n, (t, y, yp)), str(failure)
@@ -220,22 +225,26 @@ def _make_plan_of_mode(
 
 
 def _make_plan_of_sliding(
-    whole: Plan, slides: tuple[int, ...], problem: Problem, t: float, y: np.ndarray,
+    whole: Plan, slides: tuple[int, ...], pins: Pins, problem: Problem, t: float, y: np.ndarray,
     yp: np.ndarray | None, form: Any, units: Units, reading: Reading,
 ) -> Plan:
     assert whole.frozen is not None
     assert whole.traced is not None
+    surfaces = whole.frozen.surfaces
     lock = nullcontext() if whole.modes is None else whole.modes.lock
     with lock:
-        traced = sliding(whole.traced, [whole.frozen.surfaces[k] for k in slides])
-        plan = Plan(
-            traced, modes=whole.modes, sides=whole.sides, slides=slides, source=whole.original
+        traced = sliding(
+            whole.traced, [surfaces[k] for k in slides], [(surfaces[k], x) for k, x in pins]
         )
-        count = len(slides)
+        plan = Plan(
+            traced, modes=whole.modes, sides=whole.sides, slides=slides, pins=pins,
+            source=whole.original,
+        )
+        count, pinned = len(slides), [surfaces[k].function for k, _ in pins]
         y = np.append(y, np.full(count, EVEN_SHARE))
         yp = None if yp is None else np.append(yp, np.zeros(count))
         units = units.with_more(count)
-        return _prepare(plan, problem, t, y, yp, form, units, reading)
+        return _prepare(plan, problem, t, y, yp, form, units, reading, pinned)
 
 
 def _make_plan_beside(
@@ -267,7 +276,7 @@ def _make_plan_with_leaks(
 
 def _prepare(
     plan: Plan, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
-    units: Units, reading: Reading,
+    units: Units, reading: Reading, pinned: Sequence[int] = (),
 ) -> Plan:
     """Analyse traced equations and make the programs that will be run."""
     assert plan.traced is not None
@@ -275,7 +284,7 @@ def _prepare(
         plain = with_signs(plan.traced)
         if plain is not plan.traced:
             plan.source, plan.traced = plan.original, plain
-        plan.frozen = freeze(plan.traced, len(plan.slides))
+        plan.frozen = freeze(plan.traced, len(plan.slides), pinned)
     traced = plan.traced if plan.frozen is None else plan.frozen.traced
     try:
         if form != "given":

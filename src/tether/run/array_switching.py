@@ -63,7 +63,7 @@ class ArraySwitching(Switching):
 
     # --- where the solution goes ----------------------------------------------------------------
 
-    def turn(self, t: float, passing: Sequence[int]) -> None:
+    def turn(self, t: float, passing: Sequence[int], y: np.ndarray) -> None:
         """Move to the other sides of the surfaces that the solution has reached.
 
         One to which it returns at the same time holds it; its condition is left free.
