@@ -161,7 +161,11 @@ def _plan_on_arrays(
     With too many numbers that takes too long. Tell also whether the index is high.
     """
     # late, to save time
-    from tether.structure.frozen_rows import freeze_rows, is_smooth_on_all_sides
+    from tether.structure.frozen_rows import (
+        freeze_rows,
+        is_smooth_on_all_sides,
+        keeps_structure,
+    )
     from tether.structure.row_reduction import reduce_rows
 
     fun, args, fills = problem.fun, problem.args, problem.fills
@@ -171,6 +175,8 @@ def _plan_on_arrays(
         is_high = form == "auto" and not has_regular_structure(found.table)
         inputs = found.args.flatten(args, reading.hidden)
         frozen = freeze_rows(found) if found.turns and not is_high else None
+        if frozen and not keeps_structure(found, frozen, t, y, slopes, inputs):
+            frozen = freeze_rows(found, slides=False)
         if found.turns and n < NUMPY_FASTER_FROM and not (
             frozen and is_smooth_on_all_sides(found, frozen, t, y, slopes, inputs)
         ):

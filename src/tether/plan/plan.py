@@ -150,7 +150,7 @@ class Plan:
     def with_shifts(self, inputs: np.ndarray) -> np.ndarray:
         """Append the inputs that freeze conditions, set so that all conditions are free."""
         if self.frozen_rows is not None:
-            return np.append(inputs, np.zeros(len(self.frozen_rows.groups)))
+            return np.append(inputs, np.zeros(self.frozen_rows.n_inputs))
         if self.frozen is None:
             return inputs
         return np.append(inputs, np.zeros(len(self.frozen.surfaces)))
