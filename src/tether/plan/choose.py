@@ -24,6 +24,7 @@ from tether.structure.row_structure import has_regular_structure
 from tether.structure.scaling import Units
 from tether.structure.signs import with_signs
 from tether.structure.sliding import Pins, sliding
+from tether.trace import opcodes as op
 from tether.trace.array_tracer import trace_arrays
 from tether.trace.backend import Backend, prepare, prepare_rows
 from tether.trace.emit import NoProgram, check_runs_alone, emit
@@ -36,6 +37,8 @@ __all__ = ["find_model"]
 # From so many unknowns on, a function that works on whole arrays is faster than a program of
 # single numbers; with more operations than this, tracing would take minutes.
 NUMPY_FASTER_FROM, MAX_NODES = 20_000, 2_000_000
+# With so many unknowns and jumps, a function is tried on arrays for the sake of those that slide.
+SLIDING_ARRAYS_FROM, MANY_JUMPS = 60, 60
 
 
 def find_model(
@@ -52,6 +55,7 @@ def find_model(
     leaks: tuple[Leak, ...] = (),
     beside: tuple[Leak, ...] = (),
     pins: Pins = (),
+    taped: bool = False,
 ) -> tuple[Model, str]:
     """Return the model to integrate for a problem and, if it is not a program, the reason.
 
@@ -59,16 +63,18 @@ def find_model(
     the solution is, where the point itself does not decide; with `ranks_here` ranks are determined
     at this point. `slides` are surfaces of the plan on which the solution slides, `pins` are others
     on which it stays; `leaks` are terms added to the equations, `beside` are those beside ideal
-    diodes.
+    diodes. A run that is `taped` is differentiated, which is not possible where arrays slide.
     """
     n = len(y)
     if problem.capsule is not None:
         return AsWritten(problem, n, (t, y, yp)), "it is a C function"
     if problem.var_index is not None:
         form = "given"
-    make = _once(partial(_make_plan, problem, n, t, y, yp, form, units))
+    taped = taped and n >= SLIDING_ARRAYS_FROM
+    make = _once(partial(_make_plan, problem, n, t, y, yp, form, units, taped))
     plan, reading = shelf.find_for(
-        partial(read_function, problem.fun, n, problem.args, problem.fills), form, make
+        partial(read_function, problem.fun, n, problem.args, problem.fills),
+        (form, "taped") if taped else form, make,
     )
     if plan is None or reading is None:
         return AsWritten(problem, n, (t, y, yp)), why_not_compared(problem.fun, problem.args)
@@ -130,11 +136,12 @@ def _once(make: Callable[[Reading], Plan]) -> Callable[[Reading], Plan]:
 
 def _make_plan(
     problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
-    units: Units, reading: Reading,
+    units: Units, taped: bool, reading: Reading,
 ) -> Plan:
-    is_high = False
-    if form in ("auto", "given") and problem.jac is None and n >= ARRAYS_FROM:
-        plan, is_high = _plan_on_arrays(problem, n, t, y, yp, form, units, reading)
+    is_high, may_be_arrays = False, form in ("auto", "given") and problem.jac is None
+    on_arrays = partial(_plan_on_arrays, problem, n, t, y, yp, form, units, taped, reading)
+    if may_be_arrays and n >= ARRAYS_FROM:
+        plan, is_high = on_arrays()
         if plan is not None:
             return plan
     try:
@@ -143,6 +150,10 @@ def _make_plan(
         if len(reading.hidden):
             raise InputsRefused(str(failure)) from failure
         return Plan(note=str(failure))
+    if may_be_arrays and SLIDING_ARRAYS_FROM <= n < ARRAYS_FROM and _jumps_often(traced):
+        plan, _ = on_arrays()
+        if plan is not None and plan.frozen_rows is not None:
+            return plan
     plan = Plan(traced)
     if form != "given":
         plan.modes = find_modes(traced, 1 if form == "auto" else form)
@@ -153,11 +164,11 @@ def _make_plan(
 
 def _plan_on_arrays(
     problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
-    units: Units, reading: Reading,
+    units: Units, taped: bool, reading: Reading,
 ) -> tuple[Plan | None, bool]:
     """Make a plan of a function of whole arrays; None if it is better traced number by number.
 
-    A trace of single numbers can do more: solutions slide on surfaces, and any index is reduced.
+    A trace of single numbers can do more: solutions slide on any surfaces, any index is reduced.
     With too many numbers that takes too long. Tell also whether the index is high.
     """
     # late, to save time
@@ -174,7 +185,7 @@ def _plan_on_arrays(
         found = trace_arrays(fun, n, args, fills, reading.places())
         is_high = form == "auto" and not has_regular_structure(found.table)
         inputs = found.args.flatten(args, reading.hidden)
-        frozen = freeze_rows(found) if found.turns and not is_high else None
+        frozen = freeze_rows(found, not taped) if found.turns and not is_high else None
         if frozen and not keeps_structure(found, frozen, t, y, slopes, inputs):
             frozen = freeze_rows(found, slides=False)
         if found.turns and n < NUMPY_FASTER_FROM and not (
@@ -197,6 +208,12 @@ def _plan_on_arrays(
         plan.system = prepare_rows(reduction.system)
         plan.constraints = prepare_rows(reduction.constraints)
     return plan, is_high
+
+
+def _jumps_often(traced: Trace) -> bool:
+    """Tell whether so many conditions may hold a solution that a plan for each takes too long."""
+    codes = [traced.graph.nodes[node][0] for node in traced.switches]
+    return sum(code in (*op.COMPARISONS, op.SIGN) for code in codes) >= MANY_JUMPS
 
 
 def _trace(

@@ -15,6 +15,7 @@ proportional to the tolerance, a few times larger than with located kinks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +68,9 @@ class ArraySwitching(Switching):
         self._free = np.zeros(0, bool)         # conditions that are left free
         self._when = np.zeros(0)               # when surfaces were last passed
         self._leaving = np.zeros(0)            # sides to which held elements go, or 0
+        self._just_left = np.zeros(0, bool)    # elements that are still near what held them ...
+        self._uncertain = np.zeros(0)          # ... how near that is ...
+        self._offset = np.zeros(0)             # ... and how near they were held
         self._turns_at_once = np.zeros(0, int)  # how often elements have turned at one time
         self._kinks = np.zeros(0)              # number passed, for each operation ...
         self._first_step = np.zeros(0)         # ... since this step
@@ -91,11 +95,13 @@ class ArraySwitching(Switching):
         self._wanted = np.where(self._leaving != 0.0, self._leaving, self._wanted)
         self._certain = turning & ~self._free
         self._when[turning] = t
+        self._just_left |= self._leaving != 0.0
+        self._offset = 2.0 * np.abs(self._heights.values(t, y, np.zeros(len(y))))
 
     def leave_surfaces(self) -> None:
         """Reconsider all conditions: the state or the functions have changed."""
         self._wanted = None
-        self._free[:] = False
+        self._free[:] = self._just_left[:] = False
 
     # --- starts ---------------------------------------------------------------------------------
 
@@ -135,6 +141,9 @@ class ArraySwitching(Switching):
             self._wanted = sides
             return True
         self._wanted = None
+        if np.any(held & self._certain):
+            # a history from before would let the height move within the tolerance
+            self.run.start = replace(start, ypp=None)
         self._put(sides)
         return False
 
@@ -214,6 +223,8 @@ class ArraySwitching(Switching):
             self._sides, self._bands, self._near = np.zeros((3, count))
             self._free, self._passing = np.zeros(count, bool), np.zeros(count, bool)
             self._leaving, self._turns_at_once = np.zeros(count), np.zeros(count, int)
+            self._just_left = np.zeros(count, bool)
+            self._uncertain, self._offset = np.zeros((2, count))
             self._when = np.full(count, np.inf)
             self._kinks, self._first_step = np.zeros(operations), np.zeros(operations)
             self._wanted = None
@@ -234,7 +245,7 @@ class ArraySwitching(Switching):
         self._heights.entries_into(t, y, yp, *entries)
         allowed = NEAR_SURFACE * np.abs(entries[0, : len(rows)]) * self.run.state.atols[columns]
         self._near = np.fmax(self._bands, np.bincount(rows, allowed, len(self._bands)))
-        may_slide = self._rows.may_slide
+        may_slide, self._uncertain = self._rows.may_slide, self._near.copy()
         self._near[may_slide] = self._bands[may_slide]     # what is that near is held there
         return self._beside(above - below)
 
@@ -270,6 +281,10 @@ class ArraySwitching(Switching):
             return []
         heights, held = self._heights.values(s.t, s.y_now, s.yp_now), self._sides == ON_SURFACE
         left = ~held & (heights * self._sides < -self._bands)
+        # the side of what comes off slowly is known better than its height
+        uncertain = np.fmax(self._uncertain, self._offset)
+        self._just_left &= ~held & (heights * self._sides <= uncertain)
+        left &= ~(self._just_left & (np.abs(heights) <= uncertain))
         beyond = left & (np.abs(heights) > self._near)
         t_left = self._first_left(polynomial) if held.any() else None
         if not beyond.any():

@@ -139,7 +139,7 @@ def _find_model(
         return AsWritten(run.problem, run.n, (t, y, yp))
     model, note = find_model(
         run.problem, t, y, yp, options.form, options.backend, run.units,
-        beside=run.beside,
+        beside=run.beside, taped=run.tape is not None,
     )
     if difference := run.trust.refuses(model, t, y, yp):
         model, note = AsWritten(run.problem, run.n, (t, y, yp)), difference

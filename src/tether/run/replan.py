@@ -181,6 +181,7 @@ def _find_another(
     model, note = find_model(
         run.problem, *point, options.form, options.backend, run.units, sides, anew,
         run.switching.slides, run.leaks, run.beside, run.switching.pins,
+        run.tape is not None,
     )
     if note and options.trace == "always":
         return None
