@@ -381,7 +381,9 @@ class ArraySwitching(Switching):
             dense = (passed > MOST_KINKS) | often
         else:
             dense = passed > MOST_JUMPS
-        self._free |= dense[groups] & ~self._rows.may_slide
+        # jumps that may hold elements stay frozen, however many there are
+        is_kink_here = is_kink & np.isin(groups, now)
+        self._free |= dense[groups] & (is_kink_here | ~self._rows.may_slide)
 
     def _change(self, t: float, y: np.ndarray, yp: np.ndarray) -> float:
         """Return how far the equations differ beyond the surfaces that are passed."""
