@@ -60,6 +60,10 @@ class Spiral:
                 return tuple(sorted(f for f in set(recent) if recent.count(f) > 1))
         return ()
 
+    def passes(self, function: int) -> bool:
+        """Tell whether a surface has been passed again and again."""
+        return sum(function in some[1] for some in self._passes) >= LAST_PASSES
+
     def first_step(self, t: float) -> float:
         """Longest step from a surface that was passed at t; infinite outside of spirals."""
         times = [some[0] for some in self._passes if self._passes[-1][1] & some[1]][-4:]

@@ -465,7 +465,9 @@ class Switching(Corners):
         close = 4.0 * EPS * max(abs(a), abs(b), 1e-300)
         t = find_zero(height, a, b, ga, gb, close)
         behind = t + np.copysign(close, b - a)
-        if height(t) * self._sides[k] > 0.0 and (b - behind) * (b - a) > 0.0:
+        is_before = height(t) * self._sides[k] > 0.0
+        matters = self._of.has_roots or self._spiral.passes(self._of.surfaces[k].function)
+        if is_before and matters and (b - behind) * (b - a) > 0.0:
             t = behind         # on the new side, where derivatives of roots have their right signs
         if not abs(height(t)) <= max(abs(ga), abs(gb)):
             self._at_poles.add(self._of.surfaces[k].function)

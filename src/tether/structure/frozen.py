@@ -50,12 +50,15 @@ class Frozen:
         solution is pinned. The last ones, two for each share, are where the share is 0 and 1.
     shares, pins : int
         Number of shares, and of surfaces on which the solution is pinned.
+    has_roots : bool
+        Whether derivatives may be infinite on a surface.
     """
 
     traced: Trace
     surfaces: tuple[Surface, ...]
     shares: int = 0
     pins: int = 0
+    has_roots: bool = False
 
     @cached_property
     def equations(self) -> Program:
@@ -144,7 +147,7 @@ def freeze(traced: Trace, shares: int = 0, pinned: Sequence[int] = ()) -> Frozen
     if not conditions and not shares:
         return None
     guards, divisors = _risky(graph, cone)
-    beside_roots = _beside_roots(graph, cone, guards)
+    beside_roots = _beside_roots(graph, traced.outputs, cone)
     pairs: dict[tuple[int, int], dict[int, bool]] = {}
     for node, uses in conditions.items():
         if _may_be_frozen(graph, uses, guards, divisors, beside_roots):
@@ -168,7 +171,11 @@ def freeze(traced: Trace, shares: int = 0, pinned: Sequence[int] = ()) -> Frozen
     for number in range(traced.n - shares, traced.n):
         share = graph.y(number)
         surfaces += (Surface(share, ()), Surface(graph.sub(graph.one, share), ()))
-    return Frozen(traced.with_shifts(outputs, len(surfaces)), surfaces, shares, len(pinned))
+    chosen = {use for uses in conditions.values() for use in uses}
+    return Frozen(
+        traced.with_shifts(outputs, len(surfaces)), surfaces, shares, len(pinned),
+        not guards.isdisjoint(chosen),
+    )
 
 
 def _conditions(graph: Graph, cone: Sequence[int]) -> dict[int, list[int]]:
@@ -198,32 +205,38 @@ def _may_be_frozen(
     jumps at all.
     """
     free = [use for use in uses if use in guards or use in divisors]
+    codes = {graph.nodes[use][0] for use in uses}
+    if any(use in guards for use in uses) and codes != {op.ABS, op.SIGN}:
+        return False
     if not all(graph.nodes[use][0] in CONTINUOUS for use in free):
         return False
     return any(use not in free and use not in beside_roots for use in uses)
 
 
-def _beside_roots(graph: Graph, cone: Sequence[int], guards: set[int]) -> set[int]:
+def _beside_roots(graph: Graph, outputs: Sequence[int], cone: Sequence[int]) -> set[int]:
     """Find signs that are only factors of roots and powers that are zero where the sign changes."""
-    zero_at: dict[int, int] = {}               # what a root is zero with
-    factors: dict[int, list[bool]] = {}        # for every sign, whether each use is such a factor
+    zero_with: dict[int, int] = {}             # nodes that are zero where another one is
+    sign_of: dict[int, int] = {}               # products with a sign, and the sign
+    alone: set[int] = set()                    # signs that jump somewhere
     for node in cone:
         code, operands = graph.nodes[node][0], graph.operands(node)
-        if code == op.ABS and node in guards:
-            zero_at[node] = operands[0]
-        elif code in ROOTS and operands[0] in zero_at:
-            zero_at[node] = zero_at[operands[0]]
-        elif code == op.MUL and any(x in zero_at for x in operands):
-            root, other = operands if operands[0] in zero_at else operands[::-1]
-            zero_at[node] = zero_at[root]
-            if graph.nodes[other][0] == op.SIGN:
-                is_factor = graph.operands(other)[0] == zero_at[root]
-                factors.setdefault(other, []).append(is_factor)
-                continue
-        for x in operands:
-            if graph.nodes[x][0] == op.SIGN:
-                factors.setdefault(x, []).append(False)
-    return {sign for sign, found in factors.items() if all(found)}
+        zeros = {zero_with[x] for x in operands[:1] if x in zero_with}
+        if code == op.MUL:
+            zeros = {zero_with[x] for x in operands if x in zero_with}
+        signs = [sign_of[x] for x in operands if x in sign_of]
+        if code == op.ABS:
+            zero_with[node] = operands[0]
+        elif code in (op.MUL, op.DIV, op.NEG, *ROOTS) and zeros:
+            zero_with[node] = zeros.pop()
+        if code == op.SIGN:
+            sign_of[node] = node
+        is_product = code in (op.MUL, op.NEG) or (code == op.DIV and operands[1] not in sign_of)
+        if signs and not (is_product and len(signs) == 1):
+            alone.update(signs)
+        elif signs and zero_with.get(node) != graph.operands(signs[0])[0]:
+            sign_of[node] = signs[0]
+    alone.update(sign_of[node] for node in outputs if node in sign_of)
+    return {node for node in cone if graph.nodes[node][0] == op.SIGN and node not in alone}
 
 
 def _condition(graph: Graph, node: int) -> int:
