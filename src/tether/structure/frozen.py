@@ -171,10 +171,10 @@ def freeze(traced: Trace, shares: int = 0, pinned: Sequence[int] = ()) -> Frozen
     for number in range(traced.n - shares, traced.n):
         share = graph.y(number)
         surfaces += (Surface(share, ()), Surface(graph.sub(graph.one, share), ()))
-    chosen = {use for uses in conditions.values() for use in uses}
+    frozen_uses = {use for node in shifted for use in conditions[node]}
     return Frozen(
         traced.with_shifts(outputs, len(surfaces)), surfaces, shares, len(pinned),
-        not guards.isdisjoint(chosen),
+        not guards.isdisjoint(frozen_uses),
     )
 
 
