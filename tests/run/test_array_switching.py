@@ -81,7 +81,7 @@ def test_what_is_located_costs_fewer_steps_and_digits(many, monkeypatch):
 
     cases = ((springs, exact_springs, 4.0), (bang_bang, exact_bang_bang, 6.0))
     located = [run(*case) for case in cases]
-    monkeypatch.setattr("tether.structure.frozen_rows.freeze_rows", lambda found: None)
+    monkeypatch.setattr("tether.structure.frozen_rows.freeze_rows", lambda *_: None)
     shelf.empty()
     free = [run(*case) for case in cases]
     for (steps, error), (steps_free, error_free) in zip(located, free, strict=True):
@@ -143,14 +143,14 @@ def test_algebraic_elements_jump(many):
 
 
 def test_what_both_sides_hold_is_not_carried_away(many):
-    """y' = -sign(y - s(t)): it is held on the moving surface, where the run creeps."""
+    """y' = -sign(y - s(t)): it is held on the moving surface."""
     def relay(t, y, yp):
         return yp + np.sign(y - 0.2 * np.sin(t))
 
     start = np.resize(np.linspace(0.1, 0.5, 5), N)
-    sol = solve_dae(relay, (0, 1.5), start, rtol=1e-3, atol=1e-3, options={"max_steps": 3000})
-    assert sol.status == Status.MAX_STEPS
-    assert sol.t[-1] > 0.08                    # where the first of them arrives
+    sol = solve_dae(relay, (0, 1.5), start, rtol=1e-3, atol=1e-3)
+    assert sol.success, sol.message
+    assert sol.stats.steps < 200
     expected = np.maximum(start - sol.t[-1], 0.2 * np.sin(sol.t[-1]))
     np.testing.assert_allclose(sol.y[:, -1], expected, atol=5e-3)
 

@@ -57,7 +57,7 @@ def full(table, runner, t, y, yp):
 def test_free_it_is_the_function(idiom, seed):
     traced = trace_arrays(idiom, N)
     frozen, (t, y, yp) = freeze_rows(traced), point(seed)
-    runner, plain = Rows(frozen.table, np.zeros(len(frozen.groups))), Rows(traced.table)
+    runner, plain = Rows(frozen.table, np.zeros(frozen.n_inputs)), Rows(traced.table)
     np.testing.assert_allclose(runner.values(t, y, yp), idiom(t, y, yp), rtol=1e-14, atol=1e-14)
     for mine, theirs in zip(full(frozen.table, runner, t, y, yp),
                             full(traced.table, plain, t, y, yp), strict=True):
@@ -67,7 +67,7 @@ def test_free_it_is_the_function(idiom, seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_frozen_where_the_point_lies_it_is_the_function(idiom, seed):
     frozen, (t, y, yp) = freeze_rows(trace_arrays(idiom, N)), point(seed)
-    free = np.zeros(len(frozen.groups))
+    free = np.zeros(frozen.n_inputs)
     sides = np.sign(frozen.heights.new(free).values(t, y, yp))
     assert sides.all()
     runner = Rows(frozen.table, frozen.shifts(sides))
@@ -118,8 +118,10 @@ def test_only_elements_of_unknowns_have_shifts():
 @pytest.mark.parametrize(("fun", "expected"), [
     (lambda t, y, yp: yp + np.abs(y), True),
     (lambda t, y, yp: yp + np.clip(y, 0.1, W), True),
-    (lambda t, y, yp: yp + np.where(y > 0.5, y, 0.5), False),          # it might jump
-    (lambda t, y, yp: yp + np.sign(y), False),
+    (lambda t, y, yp: yp + np.where(y > 0.5, y, 0.5), True),
+    (lambda t, y, yp: yp + np.sign(y), True),
+    (lambda t, y, yp: yp + np.sign(y[::-1]) + np.sign(y), False),      # each in two equations
+    (lambda t, y, yp: yp + np.sign(yp - y), False),
     (lambda t, y, yp: np.maximum(yp, 0.5) + y, False),                 # a slope on one side
     (lambda t, y, yp: np.concatenate([yp[:20] - y[20:], np.minimum(y[:20], y[20:])]), False),
     (lambda t, y, yp: np.concatenate([yp[:20] - y[20:], y[20:] + np.abs(y[:20])]), True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -22,7 +22,8 @@ from tether.structure.modes import Sides, find_modes
 from tether.structure.row_structure import has_regular_structure
 from tether.structure.scaling import Units
 from tether.structure.signs import with_signs
-from tether.structure.sliding import sliding
+from tether.structure.sliding import Pins, sliding
+from tether.trace import opcodes as op
 from tether.trace.array_tracer import trace_arrays
 from tether.trace.backend import Backend, prepare, prepare_rows
 from tether.trace.emit import NoProgram, check_runs_alone, emit
@@ -35,6 +36,8 @@ __all__ = ["find_model"]
 # From so many unknowns on, a function that works on whole arrays is faster than a program of
 # single numbers; with more operations than this, tracing would take minutes.
 NUMPY_FASTER_FROM, MAX_NODES = 20_000, 2_000_000
+# With so many unknowns and jumps, a function is tried on arrays for the sake of those that slide.
+SLIDING_ARRAYS_FROM, MANY_JUMPS = 60, 60
 
 
 def find_model(
@@ -51,22 +54,28 @@ def find_model(
     leaks: tuple[Leak, ...] = (),
     beside: tuple[Leak, ...] = (),
     by_pairs: bool = False,
+    pins: Pins = (),
+    taped: bool = False,
 ) -> tuple[Model, str]:
     """Return the model to integrate for a problem and, if it is not a program, the reason.
 
     `units` are those of the unknowns. `sides` says on which sides of the surfaces between modes
     the solution is, where the point itself does not decide; with `ranks_here` ranks are determined
-    at this point. `slides` are surfaces of the plan on which the solution slides, `leaks` are
-    terms added to the equations, `beside` are those beside ideal diodes. With `by_pairs` all of
-    these diodes are surfaces between modes.
+    at this point. `slides` are surfaces of the plan on which the solution slides, `pins` are others
+    on which it stays; `leaks` are terms added to the equations, `beside` are those beside ideal
+    diodes. With `by_pairs` all of these diodes are surfaces between modes. A run that is `taped` is
+    differentiated, which is not possible where arrays slide.
     """
     n = len(y)
     if problem.capsule is not None:
         return AsWritten(problem, n, (t, y, yp)), "it is a C function"
     if problem.var_index is not None:
         form = "given"
-    make = _once(_make_plan, problem, n, t, y, yp, form, units)
-    plan, reading = shelf.find_for(form, make, problem.fun, n, problem.args, problem.fills)
+    taped = taped and n >= SLIDING_ARRAYS_FROM
+    make = _once(_make_plan, problem, n, t, y, yp, form, units, taped)
+    plan, reading = shelf.find_for(
+        (form, "taped") if taped else form, make, problem.fun, n, problem.args, problem.fills
+    )
     if plan is None or reading is None:
         return AsWritten(problem, n, (t, y, yp)), why_not_compared(problem.fun, problem.args)
     if by_pairs and plan.traced is not None:
@@ -83,8 +92,9 @@ def find_model(
         key = reading.key, form, sides, "leaks", leaks, beside
         plan = shelf.find(key, make, reading)
     if slides and plan.frozen is not None:
-        make = _once(_make_plan_of_sliding, plan, slides, problem, t, y, yp, form, units)
-        plan = shelf.find((reading.key, form, sides, slides, leaks, beside), make, reading)
+        make = _once(_make_plan_of_sliding, plan, slides, pins, problem, t, y, yp, form, units)
+        held = reading.key, form, sides, slides, pins, leaks, beside
+        plan = shelf.find(held, make, reading)
     if plan.depends_on_inputs and not (plan.only_here or ranks_here or slides):
         values = plan.with_shifts(plan.args(problem.args, reading.hidden))
         ranks_here = not plan.serves(values, t, y, np.zeros(n) if yp is None else yp)
@@ -94,7 +104,7 @@ def find_model(
             reading.hidden.tobytes(), units.y.tobytes(), units.t,
         )
         try:
-            made_here = reading.key, form, sides, slides, leaks, beside, here
+            made_here = reading.key, form, sides, slides, pins, leaks, beside, here
             plan = shelf.find(made_here, make, reading)
         except InputsRefused as failure:       # where the function raises an exception
             return AsWritten(problem, n, (t, y, yp)), str(failure)
@@ -124,11 +134,12 @@ def _once(make: Callable[..., Plan], *given: Any) -> Callable[[Reading], Plan]:
 
 def _make_plan(
     problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
-    units: Units, reading: Reading,
+    units: Units, taped: bool, reading: Reading,
 ) -> Plan:
-    is_high = False
-    if form in ("auto", "given") and problem.jac is None and n >= ARRAYS_FROM:
-        plan, is_high = _plan_on_arrays(problem, n, t, y, yp, form, units, reading)
+    is_high, may_be_arrays = False, form in ("auto", "given") and problem.jac is None
+    on_arrays = problem, n, t, y, yp, form, units, taped, reading
+    if may_be_arrays and n >= ARRAYS_FROM:
+        plan, is_high = _plan_on_arrays(*on_arrays)
         if plan is not None:
             return plan
     try:
@@ -137,6 +148,10 @@ def _make_plan(
         if len(reading.hidden):
             raise InputsRefused(str(failure)) from failure
         return Plan(note=str(failure))
+    if may_be_arrays and SLIDING_ARRAYS_FROM <= n < ARRAYS_FROM and _jumps_often(traced):
+        plan, _ = _plan_on_arrays(*on_arrays)
+        if plan is not None and plan.frozen_rows is not None:
+            return plan
     plan = Plan(traced)
     if form != "given":
         plan.modes = find_modes(traced, 1 if form == "auto" else form)
@@ -147,15 +162,19 @@ def _make_plan(
 
 def _plan_on_arrays(
     problem: Problem, n: int, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
-    units: Units, reading: Reading,
+    units: Units, taped: bool, reading: Reading,
 ) -> tuple[Plan | None, bool]:
     """Make a plan of a function of whole arrays; None if it is better traced number by number.
 
-    A trace of single numbers can do more: solutions slide on surfaces, and any index is reduced.
+    A trace of single numbers can do more: solutions slide on any surfaces, any index is reduced.
     With too many numbers that takes too long. Tell also whether the index is high.
     """
     # late, to save time
-    from tether.structure.frozen_rows import freeze_rows, is_smooth_on_all_sides
+    from tether.structure.frozen_rows import (
+        freeze_rows,
+        is_smooth_on_all_sides,
+        keeps_structure,
+    )
     from tether.structure.row_reduction import reduce_rows
 
     fun, args, fills = problem.fun, problem.args, problem.fills
@@ -164,7 +183,9 @@ def _plan_on_arrays(
         found = trace_arrays(fun, n, args, fills, reading.places())
         is_high = form == "auto" and not has_regular_structure(found.table)
         inputs = found.args.flatten(args, reading.hidden)
-        frozen = freeze_rows(found) if found.turns and not is_high else None
+        frozen = freeze_rows(found, not taped) if found.turns and not is_high else None
+        if frozen and not keeps_structure(found, frozen, t, y, slopes, inputs):
+            frozen = freeze_rows(found, slides=False)
         if found.turns and n < NUMPY_FASTER_FROM and not (
             frozen and is_smooth_on_all_sides(found, frozen, t, y, slopes, inputs)
         ):
@@ -185,6 +206,12 @@ def _plan_on_arrays(
         plan.system = prepare_rows(reduction.system)
         plan.constraints = prepare_rows(reduction.constraints)
     return plan, is_high
+
+
+def _jumps_often(traced: Trace) -> bool:
+    """Tell whether so many conditions may hold a solution that a plan for each takes too long."""
+    codes = [traced.graph.nodes[node][0] for node in traced.switches]
+    return sum(code in (*op.COMPARISONS, op.SIGN) for code in codes) >= MANY_JUMPS
 
 
 def _trace(
@@ -219,22 +246,26 @@ def _make_plan_of_mode(
 
 
 def _make_plan_of_sliding(
-    whole: Plan, slides: tuple[int, ...], problem: Problem, t: float, y: np.ndarray,
+    whole: Plan, slides: tuple[int, ...], pins: Pins, problem: Problem, t: float, y: np.ndarray,
     yp: np.ndarray | None, form: Any, units: Units, reading: Reading,
 ) -> Plan:
     assert whole.frozen is not None
     assert whole.traced is not None
+    surfaces = whole.frozen.surfaces
     lock = nullcontext() if whole.modes is None else whole.modes.lock
     with lock:
-        traced = sliding(whole.traced, [whole.frozen.surfaces[k] for k in slides])
-        plan = Plan(
-            traced, modes=whole.modes, sides=whole.sides, slides=slides, source=whole.original
+        traced = sliding(
+            whole.traced, [surfaces[k] for k in slides], [(surfaces[k], x) for k, x in pins]
         )
-        count = len(slides)
+        plan = Plan(
+            traced, modes=whole.modes, sides=whole.sides, slides=slides, pins=pins,
+            source=whole.original,
+        )
+        count, pinned = len(slides), [surfaces[k].function for k, _ in pins]
         y = np.append(y, np.full(count, EVEN_SHARE))
         yp = None if yp is None else np.append(yp, np.zeros(count))
         units = units.with_more(count)
-        return _prepare(plan, problem, t, y, yp, form, units, reading)
+        return _prepare(plan, problem, t, y, yp, form, units, reading, pinned)
 
 
 def _make_plan_beside(
@@ -266,7 +297,7 @@ def _make_plan_with_leaks(
 
 def _prepare(
     plan: Plan, problem: Problem, t: float, y: np.ndarray, yp: np.ndarray | None, form: Any,
-    units: Units, reading: Reading,
+    units: Units, reading: Reading, pinned: Sequence[int] = (),
 ) -> Plan:
     """Analyse traced equations and make the programs that will be run."""
     assert plan.traced is not None
@@ -274,7 +305,7 @@ def _prepare(
         plain = with_signs(plan.traced)
         if plain is not plan.traced:
             plan.source, plan.traced = plan.original, plain
-        plan.frozen = freeze(plan.traced, len(plan.slides))
+        plan.frozen = freeze(plan.traced, len(plan.slides), pinned)
     traced = plan.traced if plan.frozen is None else plan.frozen.traced
     try:
         if form != "given":

@@ -29,6 +29,7 @@ from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
 from tether.structure.reduced_start import Search
 from tether.structure.scaling import Units
+from tether.structure.sliding import Pins
 from tether.structure.switch_times import SwitchTimes
 from tether.trace.backend import Backend
 from tether.trace.reading import Reading, read_function
@@ -98,6 +99,7 @@ class Model:
     frozen: Frozen | None = None               # conditions that can be frozen, if there are any
     frozen_rows: FrozenRows | None = None      # the same for a function of whole arrays
     slides: tuple[int, ...] = ()               # numbers of the surfaces on which it slides
+    pins: Pins = ()                            # others on which it stays, with given shares
     shares = 0                                 # how many; each is an unknown after the user's
     ledger: Ledger | None = None               # what comparisons with the function may cost
     inputs: np.ndarray = np.zeros(0)           # inputs of the user's function
@@ -388,6 +390,7 @@ class TracedModel(Model):
         self.plan, self.reading, self.wanted, self.ledger = plan, reading, backend, plan.ledger
         self.frozen, self.slides, self.shares = plan.frozen, plan.slides, len(plan.slides)
         self.freezes, self.size = plan.frozen is not None, n + self.shares
+        self.pins = plan.pins
         self.inputs = plan.args(problem.args, reading.hidden)
         self.values = plan.with_shifts(self.inputs)
         self.backend: Backend | None = None    # set when it is attached

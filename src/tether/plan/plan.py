@@ -16,6 +16,7 @@ from tether.structure.analysis import Analysis
 from tether.structure.frozen import Frozen
 from tether.structure.hidden import Reduced
 from tether.structure.modes import Modes, Sides
+from tether.structure.sliding import Pins
 from tether.structure.switch_times import SwitchTimes
 from tether.trace import opcodes as op
 from tether.trace.array_tracer import ArrayTrace
@@ -53,6 +54,7 @@ class Plan:
     sides: Sides | None = None       # ... and the sides it was made for; None: yet to be chosen
     frozen: Frozen | None = None     # other conditions on unknowns, if there are any
     slides: tuple[int, ...] = ()     # surfaces (of the plan without them) on which it slides
+    pins: Pins = ()                  # others on which it stays, with the share of the side below
     source: Trace | None = None      # the function's trace, if `traced` has other equations
     arrays: ArrayTrace | None = None  # of a function of whole arrays, in place of `traced` ...
     row_reduction: RowReduction | None = None  # ... the reduced equations to integrate instead ...
@@ -153,7 +155,7 @@ class Plan:
     def with_shifts(self, inputs: np.ndarray) -> np.ndarray:
         """Append the inputs that freeze conditions, set so that all conditions are free."""
         if self.frozen_rows is not None:
-            return np.append(inputs, np.zeros(len(self.frozen_rows.groups)))
+            return np.append(inputs, np.zeros(self.frozen_rows.n_inputs))
         if self.frozen is None:
             return inputs
         return np.append(inputs, np.zeros(len(self.frozen.surfaces)))

@@ -4,25 +4,29 @@ The same as `Switching`, for tables of conditions instead of single ones
 (`tether.structure.frozen_rows`). A step that has passed a surface is cut there, and the run
 restarts on the other side.
 
-Two things are different where there may be as many surfaces as unknowns. A solution that both sides
-hold on a surface is not kept there: its condition is left free. And if so many elements pass their
-kinks that a run would restart all the time, as with a front that moves over a grid, the conditions
-of that operation are left free too. During a step they then follow the unknowns, and the error test
-sees the kinks: the error is proportional to the tolerance, a few times larger than with located
-kinks.
+A solution that both sides hold on a surface stays there if one equation does it
+(`tether.structure.row_sliding`), until the share of one side is used up: the two sides of that
+equation then have the same sign. Otherwise the condition is left free. So it is if so many elements
+pass their kinks that a run would restart all the time, as with a front that moves over a grid.
+During a step free conditions follow the unknowns, and the error test sees the kinks: the error is
+proportional to the tolerance, a few times larger than with located kinks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tether._core import surfaces
+from tether.run.corners import SHARE_SLACK
 from tether.run.method import Polynomial
-from tether.run.switching import ROUND_OFF, Switching
+from tether.run.sides import AT_REST, ROUND_OFF
+from tether.run.switching import LOOKS_BACK, MOST_TURNS, Switching
 from tether.run.watch import EPS, find_zero
+from tether.structure.frozen_rows import ON_SURFACE
 
 if TYPE_CHECKING:
     from tether.run.integration import Integration
@@ -45,6 +49,11 @@ MOST_KINKS, MOST_JUMPS = 8, 100
 FIRST_KINKS, STEPS_FOR_KINK = 20, 4
 
 
+# An element that returns to its surface so often at one time stays there, though its share is
+# outside of its bounds: it will not be for long.
+RETURNS_TO_STAY = 3
+
+
 class ArraySwitching(Switching):
     """The frozen conditions of one run of templates."""
 
@@ -58,26 +67,41 @@ class ArraySwitching(Switching):
         self._passing = np.zeros(0, bool)      # ... and conditions that change there
         self._free = np.zeros(0, bool)         # conditions that are left free
         self._when = np.zeros(0)               # when surfaces were last passed
+        self._leaving = np.zeros(0)            # sides to which held elements go, or 0
+        self._just_left = np.zeros(0, bool)    # elements that are still near what held them ...
+        self._uncertain = np.zeros(0)          # ... how near that is ...
+        self._offset = np.zeros(0)             # ... and how near they were held
+        self._turns_at_once = np.zeros(0, int)  # how often elements have turned at one time
         self._kinks = np.zeros(0)              # number passed, for each operation ...
         self._first_step = np.zeros(0)         # ... since this step
 
     # --- where the solution goes ----------------------------------------------------------------
 
-    def turn(self, t: float, passing: Sequence[int]) -> None:
+    def turn(self, t: float, passing: Sequence[int], y: np.ndarray) -> None:
         """Move to the other sides of the surfaces that the solution has reached.
 
-        One to which it returns at the same time holds it; its condition is left free.
+        One to which it returns at the same time holds it. If no equation can do that, its condition
+        is left free.
         """
-        back = self._passing & (np.abs(t - self._when) <= ROUND_OFF * EPS * abs(t))
-        self._free |= back
+        assert self._rows is not None
+        turning = self._passing | (self._leaving != 0.0)
+        at_once = np.abs(t - self._when) <= ROUND_OFF * EPS * abs(t)
+        self._turns_at_once = np.where(turning & at_once, self._turns_at_once + 1, 0)
+        back = self._passing & at_once
+        stays = back & self._rows.may_slide & (self._turns_at_once <= MOST_TURNS)
+        self._free |= back & ~stays
         self._wanted = np.where(self._passing, -self._sides, self._sides)
-        self._certain = self._passing & ~self._free
-        self._when[self._passing] = t
+        self._wanted[stays] = ON_SURFACE
+        self._wanted = np.where(self._leaving != 0.0, self._leaving, self._wanted)
+        self._certain = turning & ~self._free
+        self._when[turning] = t
+        self._just_left |= self._leaving != 0.0
+        self._offset = 2.0 * np.abs(self._heights.values(t, y, np.zeros(len(y))))
 
     def leave_surfaces(self) -> None:
         """Reconsider all conditions: the state or the functions have changed."""
         self._wanted = None
-        self._free[:] = False
+        self._free[:] = self._just_left[:] = False
 
     # --- starts ---------------------------------------------------------------------------------
 
@@ -98,18 +122,94 @@ class ArraySwitching(Switching):
         if self._rows is None or not start.success:
             return False
         sides, wanted = self._sides_on(self.run.given[0], start.y, start.yp), self._wanted
-        if wanted is not None:
-            kept = ~self._free & (self._certain | (sides == 0.0))
-            sides = np.where(kept, wanted, sides)
-            if np.any(~self._free & (wanted != 0.0) & (sides != wanted)):
-                self._wanted = sides
-                return True
+        if wanted is None:
+            wanted = self._decided(sides)
+            if wanted is None:
+                self._put(sides)
+                return False
+            self._certain = wanted != sides
+        kept = ~self._free & (self._certain | (sides == 0.0) | (wanted == ON_SURFACE))
+        sides = np.where(kept, wanted, sides)
+        held = sides == ON_SURFACE
+        if held.any():
+            share = self._shares(self.run.given[0], start.y, start.yp)
+            gone = held & ~((share >= -SHARE_SLACK) & (share <= 1.0 + SHARE_SLACK))
+            gone &= self._turns_at_once < RETURNS_TO_STAY
+            sides = np.where(gone, np.where(share > 0.5, -1.0, 1.0), sides)
+            self._certain |= gone
+        if np.any(~self._free & (wanted != 0.0) & (sides != wanted)) or self._wanted is None:
+            self._wanted = sides
+            return True
         self._wanted = None
+        if np.any(held & self._certain):
+            # a history from before would let the height move within the tolerance
+            self.run.start = replace(start, ypp=None)
         self._put(sides)
         return False
 
     def search_sides(self, mode: str) -> None:
-        """Leave a start that was not found: there are too many sides to try."""
+        """If there is no start on surfaces, leave their conditions free.
+
+        There are too many sides to try.
+        """
+        held = self._sides == ON_SURFACE
+        if self._rows is None or self.run.start.success or not held.any():
+            return
+        self._free |= held
+        self._wanted = None
+        self.prepare_start()
+        self.run.start = self.run.find_start(mode)
+        self.settle_start()
+
+    def _decided(self, sides: np.ndarray) -> np.ndarray | None:
+        """Sides to which elements on their surfaces go; None if there are none of them.
+
+        Where the heights of both sides return to zero the solution stays.
+        """
+        assert self._rows is not None
+        run, rows = self.run, self._rows
+        on = (sides == 0.0) & rows.may_slide & ~self._free
+        if not on.any():
+            return None
+        assert rows.rates is not None
+        found, start = [], run.start
+        for side in (1.0, -1.0):
+            self._put(np.where(on, side, sides))
+            trial = run.find_start()
+            if not trial.success:
+                break
+            runner = rows.rates.new(run.model.values)
+            rate = np.zeros(len(sides))
+            rate[rows.may_slide] = runner.values(run.given[0], trial.y, trial.yp)
+            found.append(rate)
+        run.start = start
+        if len(found) < 2:
+            return None
+        above, below = found
+        small = AT_REST * np.maximum(np.abs(above), np.abs(below))
+        decided = sides.copy()
+        decided[on & (above > small) & (below >= -small)] = 1.0
+        decided[on & (below < -small) & (above <= small)] = -1.0
+        decided[on & (above <= small) & (below >= -small)] = ON_SURFACE
+        return decided
+
+    def _shares(self, t: float, y: np.ndarray, yp: np.ndarray) -> np.ndarray:
+        """Return the shares that the equations below surfaces have where elements stay on them."""
+        assert self._rows is not None
+        model, rows = self.run.model, self._rows
+        runner = self.run.state.residual_adapter.twin(model.values)
+        shares, held = np.full(len(self._sides), 0.5), self._sides == ON_SURFACE
+        for layer in np.unique(rows.layers[held]):
+            mine, values = held & (rows.layers == layer), []
+            for side in (1.0, -1.0):
+                # other conditions of the same equation are on their surfaces only by chance
+                sides = np.where(held, side, self._sides)
+                runner.set_args(np.append(model.inputs, rows.shifts(sides)))
+                values.append(runner.values(t, y, yp)[rows.rows[mine]])
+            above, below = values
+            with np.errstate(all="ignore"):
+                shares[mine] = above / (above - below)
+        return shares
 
     def _follow_rows(self) -> FrozenRows | None:
         """Take over the conditions of the current model; return them, None if it has none."""
@@ -122,12 +222,15 @@ class ArraySwitching(Switching):
             count, operations = len(rows.groups), int(rows.groups[-1]) + 1
             self._sides, self._bands, self._near = np.zeros((3, count))
             self._free, self._passing = np.zeros(count, bool), np.zeros(count, bool)
+            self._leaving, self._turns_at_once = np.zeros(count), np.zeros(count, int)
+            self._just_left = np.zeros(count, bool)
+            self._uncertain, self._offset = np.zeros((2, count))
             self._when = np.full(count, np.inf)
             self._kinks, self._first_step = np.zeros(operations), np.zeros(operations)
             self._wanted = None
             run.want_between(rows.unknowns)
         if rows is not self._rows or run.model is not self._model:
-            free = np.append(run.model.inputs, np.zeros(len(rows.groups)))
+            free = np.append(run.model.inputs, np.zeros(rows.n_inputs))
             self._heights, self._operands = rows.heights.new(free), rows.operands.new(free)
         self._rows = rows
         return rows
@@ -142,6 +245,8 @@ class ArraySwitching(Switching):
         self._heights.entries_into(t, y, yp, *entries)
         allowed = NEAR_SURFACE * np.abs(entries[0, : len(rows)]) * self.run.state.atols[columns]
         self._near = np.fmax(self._bands, np.bincount(rows, allowed, len(self._bands)))
+        may_slide, self._uncertain = self._rows.may_slide, self._near.copy()
+        self._near[may_slide] = self._bands[may_slide]     # what is that near is held there
         return self._beside(above - below)
 
     def _beside(self, heights: np.ndarray) -> np.ndarray:
@@ -159,9 +264,10 @@ class ArraySwitching(Switching):
                 run.state.jacobian_exists = False
                 run.state.cj_factored = 0.0
         self._sides, self._state, self._model = sides, run.state, run.model
-        bands = np.where(sides == 0.0, self._near, self._bands)
+        bands, held = np.where(sides == 0.0, self._near, self._bands), sides == ON_SURFACE
         bands[self._free] = np.inf
-        surfaces.watch_surfaces(run.state, self._heights, sides, bands)
+        bands[held] = -1.0                     # shares are looked at after every step
+        surfaces.watch_surfaces(run.state, self._heights, np.where(held, 0.0, sides), bands)
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -173,14 +279,27 @@ class ArraySwitching(Switching):
         run, s = self.run, self.run.state
         if self._rows is None or run.model.frozen_rows is not self._rows:
             return []
-        heights = self._heights.values(s.t, s.y_now, s.yp_now)
-        left = heights * self._sides < -self._bands
+        heights, held = self._heights.values(s.t, s.y_now, s.yp_now), self._sides == ON_SURFACE
+        left = ~held & (heights * self._sides < -self._bands)
+        # the side of what comes off slowly is known better than its height
+        uncertain = np.fmax(self._uncertain, self._offset)
+        self._just_left &= ~held & (heights * self._sides <= uncertain)
+        left &= ~(self._just_left & (np.abs(heights) <= uncertain))
         beyond = left & (np.abs(heights) > self._near)
+        t_left = self._first_left(polynomial) if held.any() else None
         if not beyond.any():
+            if t_left is not None:
+                self._passing = np.zeros(len(held), bool)
+                return [(t_left, 0)]
             unfrozen = left | (self._sides == 0.0)
-            self._put(np.where(unfrozen, self._beside(heights), self._sides), follows=True)
+            if unfrozen.any():
+                self._put(np.where(unfrozen, self._beside(heights), self._sides), follows=True)
             return []
         t, here = self._first_of(beyond, heights, polynomial)
+        if t_left is not None and abs(t_left - polynomial.t_old) < abs(t - polynomial.t_old):
+            self._passing = np.zeros(len(held), bool)
+            return [(t_left, 0)]
+        self._leaving = np.zeros(len(held))
         begun = self._heights.values(polynomial.t_old, *polynomial(polynomial.t_old))
         left_over = here * self._sides
         soon = np.fmax(PASSED_TOGETHER * np.abs(heights - begun), np.min(left_over[beyond]))
@@ -189,6 +308,32 @@ class ArraySwitching(Switching):
         share = begun[later] / (begun[later] - heights[later])
         self._leave_free_where_dense(later, share, t, polynomial)
         return [(t, 0)]
+
+    def _first_left(self, polynomial: Polynomial) -> float | None:
+        """Return when the first elements leave their surfaces in the last step, and note which.
+
+        None if all of them stay.
+        """
+        def inside(t: float) -> np.ndarray:
+            share = self._shares(t, *polynomial(t))
+            return np.where(self._sides == ON_SURFACE, np.minimum(share, 1.0 - share), 1.0)
+
+        def least(t: float) -> float:
+            return float(np.min(inside(t)[gone]))
+
+        a, b, self._leaving = polynomial.t_old, polynomial.t, np.zeros(len(self._sides))
+        begin, end = inside(a), inside(b)
+        gone = (end < 0.0) & (end < begin)     # others are on their way back
+        if not gone.any():
+            return None
+        t = a
+        if np.min(begin[gone]) > 0.0:
+            close = 4.0 * EPS * max(abs(a), abs(b))
+            t = find_zero(least, a, b, least(a), least(b), close)
+        gone &= inside(t) <= SHARE_SLACK
+        share = self._shares(t, *polynomial(t))
+        self._leaving[gone] = np.where(share[gone] > 0.5, -1.0, 1.0)
+        return t
 
     def _first_of(
         self, beyond: np.ndarray, last: np.ndarray, polynomial: Polynomial
@@ -202,8 +347,13 @@ class ArraySwitching(Switching):
 
         heights, a, b = last.copy(), polynomial.t_old, polynomial.t
         first = lowest(a)
-        if first <= 0.0:
-            return a, heights
+        looks = a + (b - a) * 0.5 ** np.arange(1, LOOKS_BACK)
+        if first <= 0.0:       # some were passed just before, or leave their surfaces and return
+            away = next((t for t in looks if lowest(t) > 0.0), None)
+            if away is None:
+                lowest(a)
+                return a, heights
+            a, first = away, lowest(away)
         close = 4.0 * EPS * max(abs(a), abs(b), 1e-300)
         t = find_zero(lowest, a, b, first, float(np.min(last[beyond] * sides)), close)
         lowest(t)
@@ -231,7 +381,9 @@ class ArraySwitching(Switching):
             dense = (passed > MOST_KINKS) | often
         else:
             dense = passed > MOST_JUMPS
-        self._free |= dense[groups]
+        # jumps that may hold elements stay frozen, however many there are
+        is_kink_here = is_kink & np.isin(groups, now)
+        self._free |= dense[groups] & (is_kink_here | ~self._rows.may_slide)
 
     def _change(self, t: float, y: np.ndarray, yp: np.ndarray) -> float:
         """Return how far the equations differ beyond the surfaces that are passed."""

@@ -140,7 +140,7 @@ def _find_model(
         return AsWritten(run.problem, run.n, (t, y, yp))
     model, note = find_model(
         run.problem, t, y, yp, options.form, options.backend, run.units,
-        beside=run.beside, by_pairs=run.by_pairs,
+        beside=run.beside, by_pairs=run.by_pairs, taped=run.tape is not None,
     )
     if difference := run.trust.refuses(model, t, y, yp):
         model, note = AsWritten(run.problem, run.n, (t, y, yp)), difference

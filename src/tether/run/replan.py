@@ -10,7 +10,8 @@ constraints gets its own state; the counters of the run are carried over.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, product
+from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ from tether.run.attempts import COMPONENT
 from tether.run.floating import determine_floating, jumps_of_evolving
 from tether.run.method import Polynomial
 from tether.run.watch import Switch, locate
+from tether.run.ways import find_way
 from tether.structure.modes import Sides
 
 if TYPE_CHECKING:
@@ -55,10 +57,6 @@ PROGRESS = 1e-6
 MOST_MODES = 4
 # Number of modes to try if the current one would make the solution jump.
 MOST_OTHERS = 12
-# With up to this many surfaces at once, all ways to continue are tried ...
-MOST_MET = 4
-# ... and otherwise this many.
-MOST_TRIALS = 30
 # A solution passes smoothly from plan to plan if it changes by less than this many tolerances.
 SMOOTH = 1.0
 # ... and if h^2 times its second derivative changes by less than this.
@@ -91,7 +89,7 @@ def restart_at(
     if before is not None or turned or not current:
         run.switching.leave_surfaces()
     elif passing:
-        run.switching.turn(t, passing)
+        run.switching.turn(t, passing, y)
     run.slopes_are_old = True
     _restart_at(run, t, y, yp, turned, current)
     follow_surfaces(run)
@@ -118,7 +116,7 @@ def _restart_at(
         replan(run, (t, y, yp), sides)
         if run.status == Status.EQUATIONS_CHANGED:
             return
-    elif run.switching.slides != model.slides:
+    elif not run.switching.fits(model):
         replan(run, (t, y, yp), model.sides or None)
     smooth = run.model is not model and _holds(run, t, y, yp)
     run.restart(t, y, yp, mode="assume" if smooth else "auto")
@@ -137,63 +135,18 @@ def _restart_at(
 
 def follow_surfaces(run: Integration) -> None:
     """Stay on surfaces that both sides point at, and leave those that no longer hold the start."""
-    if run.model.frozen is None:
-        return
-    cannot_stay = not run.start.success and bool(run.model.shares)
-    if cannot_stay:        # as where a belt turns back, or on a surface that does not matter yet
-        run.switching.stop_sliding()
-        _restart_on_surfaces(run)
-    met = run.switching.met
-    if len(met) > (0 if cannot_stay else 1) and run.start.success and _choose_ways(run, met):
-        return
-    for _ in range(2 * MOST_MODES + len(met)):
-        switching = run.switching
-        if not run.start.success:
-            if not run.model.shares:
-                return
-            switching.give_up_sliding()
-        elif not (switching.leave_without_mixture() or switching.decide_on_surfaces()):
-            return
-        _restart_on_surfaces(run)
-
-
-def _choose_ways(run: Integration, met: list[int]) -> bool:
-    """Find out how the solution continues from a point where it meets several surfaces.
-
-    It goes to one side of each or stays on some of them. If it passes all of them, there is nothing
-    to do. Otherwise it is first assumed to stay on all; surfaces that cannot hold it are left, and
-    those to which it returns are stayed on. Tell whether a way was found; if not, the start lies on
-    all of them, and they can be examined one after another.
-    """
-    switching = run.switching
-    if switching.passes(met):
-        return True
-    ways: dict[int, float] | None = dict.fromkeys(met, 0.0)
-    tried = []
-    while ways is not None and ways not in tried:      # back and forth until nothing contradicts
-        tried.append(ways)
-        switching.assume(ways)
-        _restart_on_surfaces(run)
-        better = switching.better_ways(ways)
-        if better == ways:
-            return True
-        ways = better if len(tried) < MOST_TRIALS else None
-    all_ways = sorted(product((1.0, -1.0, 0.0), repeat=len(met)), key=lambda way: way.count(0.0))
-    for way in all_ways if len(met) <= MOST_MET else ():
-        ways = dict(zip(met, way, strict=True))
-        switching.assume(ways)
-        _restart_on_surfaces(run)
-        if switching.better_ways(ways) == ways:
-            return True
-    switching.stand_on(met)
-    _restart_on_surfaces(run)
-    return False
+    if run.model.frozen is not None:
+        before, plans = run.model, run.plans
+        find_way(run, partial(_restart_on_surfaces, run))
+        same = run.model.has_structure_of(before) and run.switching.fits(before)
+        run.plans = min(run.plans, plans if same else plans + 1)
+        run.switching.shorten_step()
 
 
 def _restart_on_surfaces(run: Integration) -> None:
     """Restart on the surfaces on which the solution is to stay."""
     point = run.given
-    if run.switching.slides != run.model.slides:
+    if not run.switching.fits(run.model):
         replan(run, point, run.model.sides or None)
     run.restart(*point, run.options.first_step if run.state.steps == 0 else None)
 
@@ -227,7 +180,8 @@ def _find_another(
         return AsWritten(run.problem, run.n, point)
     model, note = find_model(
         run.problem, *point, options.form, options.backend, run.units, sides, anew,
-        run.switching.slides, run.leaks, run.beside, run.by_pairs,
+        run.switching.slides, run.leaks, run.beside, run.by_pairs, run.switching.pins,
+        run.tape is not None,
     )
     if note and options.trace == "always":
         return None

@@ -22,22 +22,17 @@ import numpy as np
 
 from tether._core import surfaces
 from tether._core.plain import Plain
+from tether.run.corners import SHARE_SLACK, Corners
 from tether.run.method import Polynomial
-from tether.run.part import Part
+from tether.run.sides import AT_REST, ROUND_OFF
 from tether.run.watch import EPS, find_zero
 
 if TYPE_CHECKING:
-    from tether._core.state import State
-    from tether.plan.model import Model
     from tether.run.integration import Integration
     from tether.structure.frozen import Frozen
 
 __all__ = ["Switching"]
 
-# A height counts as zero within this many units of round-off.
-ROUND_OFF = 64.0
-# A solution stays on a surface if its rate is below this share of the larger one.
-AT_REST = 1e-9
 # Limit on how many times a solution may turn at one time.
 MOST_TURNS = 12
 # Starts to find until it has the sides for which it was found.
@@ -49,17 +44,15 @@ MOST_SETS = 100
 KINK = 1e5
 # With up to this many surfaces at once, all combinations of sides are examined.
 MOST_TOGETHER = 4
-# A share is inside its bounds up to this much.
-SHARE_SLACK = 1e-6
+# A step may leave a surface and return to it: where it is between, 2, 4, 8 ... times sooner.
+LOOKS_BACK = 24
 
 
-class Switching(Part):
+class Switching(Corners):
     """The frozen conditions of one run.
 
     Attributes
     ----------
-    slides : tuple of int
-        Surfaces on which the solution stays, by their numbers in the plan without sliding.
     used_up : set of int
         Functions of surfaces that the solution left, since the share of one side was used up, and
         to which it returned at once while it stayed on others: it must leave more than one.
@@ -67,48 +60,51 @@ class Switching(Part):
 
     def __init__(self, run: Integration) -> None:
         super().__init__(run)
-        self.slides: tuple[int, ...] = ()
         self.used_up: set[int] = set()
-        self._of: Frozen | None = None         # the conditions to which the following belongs
-        self._sides = np.zeros(0)              # 1 above a surface, -1 below, 0 where it is free
-        self._bands = np.zeros(0)
-        self._heights: Any = None              # runs the program of the heights
-        self._state: State | None = None
-        self._model: Model | None = None       # the model that gave the programs their inputs
-        self._functions: tuple[int, ...] = ()  # of the surfaces that allow sliding, in order
-        # by functions of the surfaces:
-        self._expected: dict[int, float] = {}  # sides for the next start
-        self._forced: set[int] = set()         # which of these are certain
-        self._turned: dict[int, float] = {}    # when they were last passed
-        self._left: set[int] = set()           # those that the solution has just left
         self._given_up: set[int] = set()       # conditions that are left free
         self._at_poles: set[int] = set()       # those passed at a pole of their height
         self._t_turn, self._turns = np.nan, 0  # and the number of turns at that time
 
     # --- where the solution goes ----------------------------------------------------------------
 
-    def turn(self, t: float, passing: Sequence[int]) -> None:
-        """Decide how the solution continues from surfaces that it has reached."""
+    def turn(self, t: float, passing: Sequence[int], y: np.ndarray) -> None:
+        """Decide how the solution continues from surfaces that it has reached at (t, y)."""
         assert self._of is not None
         found = self._of.surfaces
         self._expect_sides(self._sides)
         self._count_turns(t, passing)
+        passed = [found[k].function for k in passing if found[k].conditions]
+        self.ended = self._spiral.note(t, passed, y, self.run.state.tolerances[: len(y)])
+        if not self.ended:
+            self.ended = tuple(found[k].function for k in passing if self._is_lost(k, t, y))
+        if self.ended:
+            self._spiral.forget()
         just_left, self._left, self.used_up = self._left, set(), set()
+        self._sides_ahead = {}
         left = list(self.slides)
         for k in passing:
             leaving = self._of.exit_of(k)
             if leaving is not None:
                 share, side = leaving
                 number = self.slides[share]
+                if any(self._functions[number] in corner for corner in self._corners):
+                    self._freed[self._functions[number]] = side
+                    continue
                 left.remove(number)
                 self._go_to(self._functions[number], side, t)
                 self._left.add(self._functions[number])
+            elif k in self._of.pinned:
+                self._freed[found[k].function] = 0.0
             elif found[k].function in self._at_poles:
                 self._go_to(found[k].function, -self._sides[k], t)
+            elif self._is_back(found[k].function, t) and self._leaves(k):
+                self._astray = True
+                self._go_to(found[k].function, self._sides[k], t)
             elif self._is_back(found[k].function, t):
                 if left and found[k].function in just_left:
                     self.used_up.add(found[k].function)
                 self._stay_on(found[k].function, left)
+                self._sides_ahead[found[k].function] = float(np.sign(self._rates()[k]))
             else:
                 self._go_to(found[k].function, -self._sides[k], t)
         self.slides = tuple(sorted(left))
@@ -122,15 +118,6 @@ class Switching(Part):
             self._given_up.update(self._of.surfaces[k].function for k in passing)
             self._given_up.update(self._functions[k] for k in self.slides)
 
-    def _go_to(self, function: int, side: float, t: float) -> None:
-        self._expected[function] = side
-        self._forced.add(function)
-        self._turned[function] = t
-
-    def _is_back(self, function: int, t: float) -> bool:
-        """Tell whether the solution returns to a surface right where it passed it."""
-        return bool(abs(t - self._turned.get(function, np.inf)) <= ROUND_OFF * EPS * abs(t))
-
     def _stay_on(self, function: int, slides: list[int]) -> None:
         self._expected[function] = 0.0
         if function in self._functions and function not in self._given_up:
@@ -140,9 +127,9 @@ class Switching(Part):
 
     def leave_surfaces(self) -> None:
         """Stop sliding: the state or the functions have changed."""
-        self.slides, self.used_up = (), set()
-        self._expected, self._forced, self._given_up = {}, set(), set()
-        self._at_poles = set()
+        self.used_up, self._given_up, self._at_poles = set(), set(), set()
+        self._spiral.forget()
+        self.stop_sliding()
 
     def give_up_sliding(self) -> None:
         """Leave conditions free if the solution cannot be kept on their surfaces."""
@@ -151,7 +138,8 @@ class Switching(Part):
 
     def stop_sliding(self) -> None:
         """Look anew which of the surfaces on which the solution is hold it."""
-        self.slides = ()
+        self.slides, self.pins, self.ended = (), (), ()
+        self._corners, self._freed = [], {}
         self._expected, self._forced = {}, set()
 
     # --- starts ---------------------------------------------------------------------------------
@@ -198,7 +186,7 @@ class Switching(Part):
         if frozen is not self._of or run.model is not self._model:
             self._heights = frozen.heights.new(run.model.values)
         self._of = frozen
-        if not frozen.shares:
+        if not (frozen.shares or frozen.pins):
             self._functions = tuple(surface.function for surface in frozen.surfaces)
         return frozen
 
@@ -211,7 +199,9 @@ class Switching(Part):
         heights = self._heights.values(t, y, yp)
         sides = np.where(np.abs(heights) > self._bands, np.sign(heights), 0.0)
         for k, surface in enumerate(frozen.surfaces):
-            if not surface.conditions:
+            if k in frozen.pinned:
+                sides[k], self._bands[k] = 0.0, self._allowed(frozen, k, t, y, yp)
+            elif not surface.conditions:
                 sides[k] = 1.0
             elif surface.function in self._at_poles:
                 self._bands[k] = 0.0           # the terms there say nothing about other points
@@ -286,7 +276,7 @@ class Switching(Part):
         if self._of is None:
             return []
         t, on = self.run.given[0], {self._functions[k] for k in self.slides}
-        off = self._given_up | self._left | self._at_poles
+        off = self._given_up | self._left | self._at_poles | {f for c in self._corners for f in c}
         reached = []
         for k, surface in enumerate(self._of.surfaces):
             function = surface.function
@@ -347,8 +337,8 @@ class Switching(Part):
         self._expect_sides(self._sides)
         for function, side in ways.items():
             self._go_to(function, side, self.run.given[0])
-        slid = [k for k, function in enumerate(self._functions) if ways.get(function) == 0.0]
-        self.slides = tuple(slid)
+        self._release(ways)
+        self._slide_on([function for function, side in ways.items() if side == 0.0])
 
     def better_ways(self, ways: dict[int, float]) -> dict[int, float] | None:
         """Correct ways that contradict the start found for them; None if there is no start.
@@ -361,15 +351,12 @@ class Switching(Part):
             return None
         if any(ways.get(function) == 0.0 for function in self.used_up):
             return None
-        n = frozen.traced.n
         better, shares = dict(ways), run.start.y[run.n : run.n + run.model.shares]
         for k, share in zip(self.slides, shares, strict=True):
             if not -SHARE_SLACK <= share <= 1.0 + SHARE_SLACK:
                 better[self._functions[k]] = -1.0 if share > 0.5 else 1.0
-        rates, known = frozen.rates
-        runner = rates.new(run.model.values)
-        values = runner.values(run.given[0], run.start.y[:n], run.start.yp[:n])
-        for surface, rate, is_known in zip(frozen.surfaces, values, known, strict=True):
+        rates = self._rates()
+        for surface, rate, is_known in zip(frozen.surfaces, rates, frozen.rates[1], strict=True):
             side = ways.get(surface.function, 0.0)
             if side and is_known and not rate * side > 0.0:
                 better[surface.function] = 0.0
@@ -379,7 +366,7 @@ class Switching(Part):
         """Leave conditions free at the next start if it lies on their surfaces."""
         self._expect_sides(self._sides)
         self._expected.update(dict.fromkeys(functions, 0.0))
-        self.slides = ()
+        self._slide_on(())
 
     def decide_on_surfaces(self) -> bool:
         """Examine surfaces on which the start lies; tell whether it must be found again.
@@ -394,7 +381,8 @@ class Switching(Part):
         n = frozen.traced.n
         for k in np.flatnonzero((self._sides == 0.0) & (self._bands < np.inf)).tolist():
             function = frozen.surfaces[k].function
-            if not known[k] or function not in self._functions or function in self._given_up:
+            is_open = known[k] and k not in frozen.pinned and function not in self._given_up
+            if not is_open or function not in self._functions:
                 continue
             found, before = [], self._sides.copy()
             for side in (1.0, -1.0):
@@ -428,19 +416,6 @@ class Switching(Part):
         self._expect_sides(self._sides)
         return True
 
-    def _expect_sides(self, sides: np.ndarray) -> None:
-        """Expect the next start on these sides of the surfaces, unless it lies on others.
-
-        A solution that has just left a surface is never exactly on it: its side is certain.
-        """
-        assert self._of is not None
-        t = self.run.given[0]
-        self._expected = {
-            surface.function: side
-            for surface, side in zip(self._of.surfaces, sides, strict=True) if surface.conditions
-        }
-        self._forced = {f for f in self._left & self._expected.keys() if self._is_back(f, t)}
-
     def _put(self, sides: np.ndarray | Sequence[float]) -> None:
         run, sides = self.run, np.array(sides, float)
         is_attached = self._state is run.state and self._model is run.model
@@ -462,6 +437,8 @@ class Switching(Part):
         heights = self._heights.values(s.t, s.y_now[:n], s.yp_now[:n])
         off = (self._sides == 0.0) & (np.abs(heights) > self._bands)
         beyond = heights * self._sides < -self._bands
+        pinned = list(frozen.pinned)
+        beyond[pinned], off[pinned] = off[pinned], False
         if off.any():
             self._put(np.where(off, np.sign(heights), self._sides))
         on_user = polynomial.restricted(n)
@@ -477,11 +454,21 @@ class Switching(Part):
 
         a, b = polynomial.t_old, polynomial.t
         ga, gb = height(a), height(b)
-        if ga * self._sides[k] <= 0.0:
-            return a
+        if ga * self._sides[k] <= 0.0:         # it was passed just before, up to round-off
+            tried = [(t, height(t)) for t in a + (b - a) * 0.5 ** np.arange(1, LOOKS_BACK)]
+            off = [(t, g) for t, g in tried if g * self._sides[k] > self._bands[k]]
+            if not off:
+                return a
+            a, ga = off[0]
         if gb * self._sides[k] >= 0.0:
             return b
-        t = find_zero(height, a, b, ga, gb, 4.0 * EPS * max(abs(a), abs(b), 1e-300))
+        close = 4.0 * EPS * max(abs(a), abs(b), 1e-300)
+        t = find_zero(height, a, b, ga, gb, close)
+        behind = t + np.copysign(close, b - a)
+        is_before = height(t) * self._sides[k] > 0.0
+        matters = self._of.has_roots or self._spiral.passes(self._of.surfaces[k].function)
+        if is_before and matters and (b - behind) * (b - a) > 0.0:
+            t = behind         # on the new side, where derivatives of roots have their right signs
         if not abs(height(t)) <= max(abs(ga), abs(gb)):
             self._at_poles.add(self._of.surfaces[k].function)
         return t

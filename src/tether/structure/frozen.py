@@ -32,6 +32,7 @@ __all__ = ["Frozen", "freeze"]
 COMPARISONS = (op.LT, op.LE)
 CHOOSING = (op.MIN, op.MAX, op.ABS, op.SIGN)
 CONTINUOUS = (op.MIN, op.MAX, op.ABS)
+ROOTS = (op.SQRT, op.POW)
 # Operations that are finite except where they overflow.
 OVERFLOWING = (op.EXP, op.EXPM1, op.SINH, op.COSH)
 
@@ -45,15 +46,19 @@ class Frozen:
     traced : Trace
         The equations; the last of their inputs are the shifts.
     surfaces : tuple of Surface
-        Where the conditions change their answers. The last ones, two for each share of a sliding
-        solution, are where the share is 0 and 1.
-    shares : int
-        Number of shares.
+        Where the conditions change their answers. Then come the surfaces on which a sliding
+        solution is pinned. The last ones, two for each share, are where the share is 0 and 1.
+    shares, pins : int
+        Number of shares, and of surfaces on which the solution is pinned.
+    has_roots : bool
+        Whether derivatives may be infinite on a surface.
     """
 
     traced: Trace
     surfaces: tuple[Surface, ...]
     shares: int = 0
+    pins: int = 0
+    has_roots: bool = False
 
     @cached_property
     def equations(self) -> Program:
@@ -99,6 +104,12 @@ class Frozen:
         )]
         return prepare(self.traced.program(chosen)), known
 
+    @property
+    def pinned(self) -> range:
+        """Numbers of the surfaces on which the solution is pinned."""
+        end = len(self.surfaces) - 2 * self.shares
+        return range(end - self.pins, end)
+
     def exit_of(self, number: int) -> tuple[int, float] | None:
         """Share that leaves its bounds at a surface, and on which side; None for other surfaces."""
         first = len(self.surfaces) - 2 * self.shares
@@ -112,10 +123,11 @@ class Frozen:
         return np.where(sides == 0.0, 0.0, -np.inf * np.where(sides == 0.0, 1.0, sides))
 
 
-def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
+def freeze(traced: Trace, shares: int = 0, pinned: Sequence[int] = ()) -> Frozen | None:
     """Give every condition on unknowns an input that freezes it; None if there is no condition.
 
-    The last unknowns are the shares of sliding solutions, as many as `shares` says.
+    The last unknowns are the shares of sliding solutions, as many as `shares` says. `pinned` are
+    functions of further surfaces on which the solution stays.
 
     Examples
     --------
@@ -135,9 +147,10 @@ def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
     if not conditions and not shares:
         return None
     guards, divisors = _risky(graph, cone)
+    beside_roots = _beside_roots(graph, traced.outputs, cone)
     pairs: dict[tuple[int, int], dict[int, bool]] = {}
     for node, uses in conditions.items():
-        if _may_be_frozen(graph, uses, guards, divisors):
+        if _may_be_frozen(graph, uses, guards, divisors, beside_roots):
             _, a, b, _ = graph.nodes[node]
             pairs.setdefault((min(a, b), max(a, b)), {})[node] = a < b
     if not pairs and not shares:
@@ -153,11 +166,16 @@ def freeze(traced: Trace, shares: int = 0) -> Frozen | None:
             code, a, b, _ = graph.nodes[node]
             moved = graph.add(b, shift) if is_true_below else graph.sub(b, shift)
             shifted[node] = graph.binary(code, a, moved)
-    outputs = _with_shifts(graph, traced.outputs, shifted, divisors)
+    outputs = _with_shifts(graph, traced.outputs, shifted, guards | divisors)
+    surfaces += tuple(Surface(function, ()) for function in pinned)
     for number in range(traced.n - shares, traced.n):
         share = graph.y(number)
         surfaces += (Surface(share, ()), Surface(graph.sub(graph.one, share), ()))
-    return Frozen(traced.with_shifts(outputs, len(surfaces)), surfaces, shares)
+    frozen_uses = {use for node in shifted for use in conditions[node]}
+    return Frozen(
+        traced.with_shifts(outputs, len(surfaces)), surfaces, shares, len(pinned),
+        not guards.isdisjoint(frozen_uses),
+    )
 
 
 def _conditions(graph: Graph, cone: Sequence[int]) -> dict[int, list[int]]:
@@ -176,19 +194,49 @@ def _conditions(graph: Graph, cone: Sequence[int]) -> dict[int, list[int]]:
 
 
 def _may_be_frozen(
-    graph: Graph, uses: Sequence[int], guards: set[int], divisors: set[int]
+    graph: Graph, uses: Sequence[int], guards: set[int], divisors: set[int],
+    beside_roots: set[int],
 ) -> bool:
-    """Whether a condition can be frozen in its uses, or in those that are not in a divisor.
+    """Whether a condition can be frozen in its uses, or in some of them.
 
-    Uses in a divisor are left free if nothing jumps there: of friction that falls with speed,
-    ``sign(v) / (1 + abs(v))``, the sign has to be frozen and the divisor must not be.
+    Uses in a divisor and those that keep an operand in its domain are left free if nothing jumps
+    there: of ``sign(v) / (1 + abs(v))`` and ``sqrt(abs(x)) * sign(x)`` the sign has to be frozen
+    and the absolute value must not be. Where such a product is the only use of the sign, nothing
+    jumps at all.
     """
-    free = [use for use in uses if use in divisors]
-    return (
-        len(free) < len(uses)
-        and not any(use in guards for use in uses)
-        and all(graph.nodes[use][0] in CONTINUOUS for use in free)
-    )
+    free = [use for use in uses if use in guards or use in divisors]
+    codes = {graph.nodes[use][0] for use in uses}
+    if any(use in guards for use in uses) and codes != {op.ABS, op.SIGN}:
+        return False
+    if not all(graph.nodes[use][0] in CONTINUOUS for use in free):
+        return False
+    return any(use not in free and use not in beside_roots for use in uses)
+
+
+def _beside_roots(graph: Graph, outputs: Sequence[int], cone: Sequence[int]) -> set[int]:
+    """Find signs that are only factors of roots and powers that are zero where the sign changes."""
+    zero_with: dict[int, int] = {}             # nodes that are zero where another one is
+    sign_of: dict[int, int] = {}               # products with a sign, and the sign
+    alone: set[int] = set()                    # signs that jump somewhere
+    for node in cone:
+        code, operands = graph.nodes[node][0], graph.operands(node)
+        zeros = {zero_with[x] for x in operands[:1] if x in zero_with}
+        if code == op.MUL:
+            zeros = {zero_with[x] for x in operands if x in zero_with}
+        signs = [sign_of[x] for x in operands if x in sign_of]
+        if code == op.ABS:
+            zero_with[node] = operands[0]
+        elif code in (op.MUL, op.DIV, op.NEG, *ROOTS) and zeros:
+            zero_with[node] = zeros.pop()
+        if code == op.SIGN:
+            sign_of[node] = node
+        is_product = code in (op.MUL, op.NEG) or (code == op.DIV and operands[1] not in sign_of)
+        if signs and not (is_product and len(signs) == 1):
+            alone.update(signs)
+        elif signs and zero_with.get(node) != graph.operands(signs[0])[0]:
+            sign_of[node] = signs[0]
+    alone.update(sign_of[node] for node in outputs if node in sign_of)
+    return {node for node in cone if graph.nodes[node][0] == op.SIGN and node not in alone}
 
 
 def _condition(graph: Graph, node: int) -> int:
