@@ -103,6 +103,31 @@ def test_two_bridges_from_any_start_in_any_order(case, seed):
         np.testing.assert_allclose(y[k], voltage(open_circuit, start[k]), atol=1e-6)
 
 
+def with_a_capacitor_each(t, y, yp):
+    """Two bridges in series: the lower one has to carry the current of the load on its own."""
+    one, other, lower, upper = y[0], y[1], y[2:9], y[9:16]
+    load = (one + other) / LOAD
+    return [C * yp[0] - (lower[2] + lower[3] - load), C * yp[1] - (upper[2] + upper[3] - load),
+            *bridge_between(one, 0.0, source(t), lower),
+            *bridge_between(one + other, one, source(t, SHIFT), upper)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_capacitor_is_discharged_through_a_bridge(seed):
+    """One bridge charges its capacitor at the start; the other capacitor keeps its voltage."""
+    start = 3.0 * np.random.default_rng(seed).standard_normal(16)
+    start[:2] = np.abs(start[:2])
+    count = 450
+    y = solve_in_any_order(with_a_capacitor_each, start, seed, np.append(0.0, TIMES))[:2]
+    v = np.maximum(start[:2], [first(0.0), second(0.0)])
+    np.testing.assert_allclose(y[:, 0], v, atol=1e-7)
+    for k in range(1, len(TIMES) + 1):         # Euler's method of first order
+        for t in TIMES[k - 1] + (np.arange(1, count + 1) / count - 1.0) * TIMES[0]:
+            fallen = v - TIMES[0] / count * sum(v) / (LOAD * C)
+            v = np.maximum(fallen, [first(t), second(t)])
+        np.testing.assert_allclose(y[:, k], v, atol=2e-4)
+
+
 PERIOD, DUTY, L, BEHIND, RESISTANCE = 1e-3, 0.4, 20e-3, 2e-5, 30.0
 
 

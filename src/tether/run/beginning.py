@@ -18,7 +18,7 @@ from tether.run import replan
 from tether.run.floating import (
     determine_floating,
     holds_sides,
-    jumps_of_evolving,
+    jump_less,
     leaks_of_many,
 )
 
@@ -73,16 +73,16 @@ def _begin_near(
         guess = better_guess(run.model, run.state, t, y, slopes, run.units)
         if guess is None or not _begin_from(run, guess, t, y, t_bound):
             replan.try_another_plan(run, t, y, yp)
-        if not run.start.success:
+        if run.start.success:
+            jump_less(run, t, y, replan.replan)
+        else:
             determine_floating(run, t, y, replan.replan)
         if not run.start.success and yp is None:
             _blame_slopes(run, t, y)
         return
     if yp is None:
         replan.choose_by_slopes(run, t, y)
-    jump = float(jumps_of_evolving(run, y).sum())
-    if jump > 1.0:                             # backwards through a diode, perhaps
-        determine_floating(run, t, y, replan.replan, most=jump - 1.0)
+    jump_less(run, t, y, replan.replan)
     if run.by_pairs and run.start.success and not holds_sides(run):
         determine_floating(run, t, y, replan.replan)
     if run.start.reason.kind is CHANGED_ALGEBRAIC and run.options.repairs_start:

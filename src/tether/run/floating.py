@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from tether.structure.leaks import Leak
     from tether.structure.modes import Sides
 
-__all__ = ["determine_floating", "holds_sides", "jumps_of_evolving", "leaks_of_many"]
+__all__ = [
+    "determine_floating", "holds_sides", "jump_less", "jumps_of_evolving", "leaks_of_many",
+]
 
 # Larger systems are not examined: their matrices are treated as dense.
 MOST_UNKNOWNS = 200
@@ -92,6 +94,16 @@ def determine_floating(
     replan(run, (t, y, None), model.sides or None)
     run.go_back_to(kept)
     return False
+
+
+def jump_less(run: Integration, t: float, y: np.ndarray, replan: Callable[..., Any]) -> None:
+    """If what evolves has jumped at the last start, take another one where it jumps less.
+
+    It may have gone backwards through a diode.
+    """
+    jump = float(jumps_of_evolving(run, y).sum())
+    if jump > 1.0:
+        determine_floating(run, t, y, replan, most=jump - 1.0)
 
 
 def _find_floating(run: Integration, t: float, y: np.ndarray) -> Floating | None:

@@ -24,7 +24,7 @@ from tether.plan.choose import find_model
 from tether.plan.memory import new_state
 from tether.plan.model import AsWritten, Given, Model, Point, Tolerance
 from tether.run.attempts import COMPONENT
-from tether.run.floating import determine_floating, jumps_of_evolving
+from tether.run.floating import determine_floating, jump_less, jumps_of_evolving
 from tether.run.method import Polynomial
 from tether.run.watch import Switch, locate
 from tether.run.ways import find_way
@@ -125,6 +125,8 @@ def _restart_at(
         _follow_start(run)
         if _avoid_jump(run, (t, y, yp), turned, entered):
             run.ways_without_jump[way] = run.model.sides
+        elif run.by_pairs:
+            jump_less(run, t, y, replan)
     elif determine_floating(run, t, y, replan, always=False):
         return
     elif _take_mode_with_start(run, (t, y, yp), turned):
