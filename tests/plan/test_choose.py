@@ -35,7 +35,8 @@ MORE_STEPS = {"andrews-i1": 0.15, "akzo": 0.1}
 # Digits at a loose tolerance: those of the transistor amplifier differ by more than one. The
 # stiffness of Prothero and Robinson's equation damps all errors to a thousandth of the tolerance.
 # Called, the pendulum's scatter by 0.5 from one tolerance to the next, however often it factors.
-SCATTER = {"transamp": 1.0, "prothero-robinson": 2.2, "pend-i1": 0.7}
+# At the end of Robertson's problem digits scatter by one, and traced runs have 0.6 more.
+SCATTER = {"transamp": 1.0, "prothero-robinson": 2.2, "pend-i1": 0.7, "robertson": 1.0}
 
 
 @pytest.mark.parametrize("name", LOW_INDEX)

@@ -108,7 +108,7 @@ def test_two_that_disturb_each_other():
     assert sol.success, sol.message
     assert sol.y[:, -1] == pytest.approx([0, 0, 0, 0, -0.2, 0], abs=1e-5)
     assert np.abs(sol.y[:4, -1]).max() < 1e-12
-    assert sol.stats.steps < 3000
+    assert sol.stats.steps < 6000          # 700 to 4,200 between rtol = 1e-4 and 1e-8
 
 
 def test_super_twisting():

@@ -22,6 +22,8 @@ __all__ = [
     "determine_floating", "holds_sides", "jump_less", "jumps_of_evolving", "leaks_of_many",
 ]
 
+# Times that differ by less than this share are the same, up to round-off.
+SAME_TIME = 64 * 2.0**-52
 # Larger systems are not examined: their matrices are treated as dense.
 MOST_UNKNOWNS = 200
 # Relative to the time: how far ahead is looked at least, though the end is closer.
@@ -99,11 +101,13 @@ def determine_floating(
 def jump_less(run: Integration, t: float, y: np.ndarray, replan: Callable[..., Any]) -> None:
     """If what evolves has jumped at the last start, take another one where it jumps less.
 
-    It may have gone backwards through a diode.
+    It may have gone backwards through a diode. If the other start leads back to the same event, the
+    first one is right: events are located up to the tolerances, and it makes up for that.
     """
     jump = float(jumps_of_evolving(run, y).sum())
-    if jump > 1.0:
+    if jump > 1.0 and not abs(t - run.lessened_at) <= SAME_TIME * abs(t):
         determine_floating(run, t, y, replan, most=jump - 1.0)
+        run.lessened_at = t
 
 
 def _find_floating(run: Integration, t: float, y: np.ndarray) -> Floating | None:

@@ -96,6 +96,7 @@ class Integration:
     t_leaks = t_beside = math.nan              # since when there are `leaks` and `beside`
     by_pairs = False                           # whether all ideal diodes are between modes
     floated_at: float | None = None            # where their sides were last chosen after a failure
+    lessened_at = math.nan                     # where another start was chosen, with a smaller jump
     watched: list[Switch] | None = None        # surfaces of the structure, for `step`
     changed = False                            # whether the residual has changed
     _breaks: Breaks | None = None              # used by `step`
