@@ -96,7 +96,7 @@ def with_leaks_beside_the_diodes(t, y, yp):
 @pytest.mark.parametrize(("fun", "seed"), [
     (with_leak_from_the_star, 0), (with_leak_from_the_star, 10), (with_leak_from_the_star, 11),
     (with_leaks_beside_the_diodes, 0), (with_leaks_beside_the_diodes, 11),
-    (with_leaks_beside_the_diodes, 15),
+    (with_leaks_beside_the_diodes, 16),
 ])
 def test_six_diodes_with_a_leak_of_the_users(fun, seed):
     """Nothing floats, but on some sides the capacitor is held by the sources."""
