@@ -303,7 +303,8 @@ class Reader:
         if is_array:
             return float, value.shape
         if kind is dict:
-            return dict, tuple([(self.read(k), self.read_argument(v)) for k, v in value.items()])
+            held = list(value.items())         # reading may compute what an object then keeps
+            return dict, tuple([(self.read(k), self.read_argument(v)) for k, v in held])
         token = kind if kind is list or kind is tuple else self._class_of_objects(kind)
         return token, tuple(map(self.read_argument, value))
 
@@ -386,7 +387,7 @@ class Reader:
         self.groups.append(len(self.floats))
         return type(value), tuple(
             [(self.read(k), self.part(value, 2 * i + 1, v))
-             for i, (k, v) in enumerate(value.items())]
+             for i, (k, v) in enumerate(list(value.items()))]
         )
 
     def _holder(self, value: Any) -> Hashable:
@@ -503,7 +504,8 @@ class Reader:
     def _attributes(self, holder: Any, values: dict[str, Any]) -> Hashable:
         self.groups.append(len(self.floats))
         part = self.part
-        return tuple([(name, part(holder, name, value)) for name, value in values.items()])
+        held = list(values.items())            # reading may compute what an object then keeps
+        return tuple([(name, part(holder, name, value)) for name, value in held])
 
     def _of_library(self, value: Any) -> Hashable:
         kind = type(value)
@@ -533,7 +535,7 @@ class Reader:
         return _Unknown(value)
 
     def _by_attributes(self, value: Any) -> Hashable:
-        held = dictionary(value)
+        held = dict(dictionary(value))
         return type(value), tuple(zip(held, self._values(held.values()), strict=True))
 
 
