@@ -96,6 +96,8 @@ def with_leaks_beside_the_diodes(t, y, yp):
 @pytest.mark.parametrize(("fun", "seed"), [
     (with_leak_from_the_star, 0), (with_leak_from_the_star, 10), (with_leak_from_the_star, 11),
     (with_leaks_beside_the_diodes, 0), (with_leaks_beside_the_diodes, 11),
+    pytest.param(with_leaks_beside_the_diodes, 15, marks=pytest.mark.xfail(
+        reason="one start of forty ends with SMALLER_IS_WORSE; which one depends on round-off")),
     (with_leaks_beside_the_diodes, 16),
 ])
 def test_six_diodes_with_a_leak_of_the_users(fun, seed):
