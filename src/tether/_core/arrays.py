@@ -31,8 +31,10 @@ def address(array):
     return array
 
 
-def doubles_of(array):
-    """Return an array that `address` can take: this one if possible, or a copy."""
+def doubles_of(array, n):
+    """Return n numbers in an array that `address` can take: this one if possible, or a copy."""
+    if len(array) < n:                                 # else what is behind it would be read
+        raise ValueError(f"{n} numbers are needed, got {len(array)}")
     if cython.compiled:
         if is_plain_array(array, cnp.NPY_DOUBLE):      # a function of NumPy's takes longer
             return array

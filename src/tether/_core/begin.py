@@ -18,7 +18,7 @@ def begin(s, t, y, yp, first_step):
     The history is taken from the tangent, as if earlier points were on it at distances of h. A
     Jacobian from the search for consistent values is kept.
     """
-    y, yp = doubles_of(y), doubles_of(yp)
+    y, yp = doubles_of(y, s.n), doubles_of(yp, s.n)
     return begin_at(s, t, address(y), address(yp), first_step)
 
 

@@ -82,7 +82,7 @@ class ConsistentSearch:
             (self.y, self.yp, self.ypp, self.r, self.dy, self.dyp, self.x, self.y_tried,
              self.yp_tried, self.rows, self.columns) = np.split(numbers, 11)
         self.algebraic = integer_address(marks)
-        y, yp = doubles_of(y), doubles_of(yp)
+        y, yp = doubles_of(y, n), doubles_of(yp, n)
         begin_search(self, address(y), address(yp))
 
     def split_by(self, basis, dual, algebraic):

@@ -110,7 +110,7 @@ def next_change(s: State):
 
 def weighted_size(s: State, v):
     """Largest component of a vector in units of the tolerance."""
-    vector = doubles_of(v)
+    vector = doubles_of(v, s.n)
     return weighted_norm(s, address(vector), s.weight, MAX_NORM)
 
 

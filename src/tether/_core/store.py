@@ -64,7 +64,7 @@ def store_point(s, t, y, yp, k):
     """
     i: cython.int
     base: cython.longlong = s.stored * s.n
-    y, yp = doubles_of(y), doubles_of(yp)
+    y, yp = doubles_of(y, s.n), doubles_of(yp, s.n)
     values: cython.p_double = address(y)
     slopes: cython.p_double = address(yp)
     s.store_t[s.stored] = t
