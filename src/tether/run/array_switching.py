@@ -47,8 +47,6 @@ KINK = 0.01
 MOST_KINKS, MOST_JUMPS = 8, 100
 # Kinks of one operation that are always located, and then one in so many steps.
 FIRST_KINKS, STEPS_FOR_KINK = 20, 4
-
-
 # An element that returns to its surface so often at one time stays there, though its share is
 # outside of its bounds: it will not be for long.
 RETURNS_TO_STAY = 3

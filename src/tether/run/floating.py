@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tether.run.sides import ROUND_OFF
+from tether.run.watch import EPS
 from tether.structure.blocking import Floating, find_floating, find_pairs
 from tether.structure.modes import MOST_TOGETHER
 from tether.structure.start import changed_values
@@ -22,8 +24,8 @@ __all__ = [
     "determine_floating", "holds_sides", "jump_less", "jumps_of_evolving", "leaks_of_many",
 ]
 
-# Times that differ by less than this share are the same, up to round-off.
-SAME_TIME = 64 * 2.0**-52
+# In tolerances: what jumps by more than this does not make up for an error.
+LARGEST_ERROR = 100.0
 # Larger systems are not examined: their matrices are treated as dense.
 MOST_UNKNOWNS = 200
 # Relative to the time: how far ahead is looked at least, though the end is closer.
@@ -101,12 +103,14 @@ def determine_floating(
 def jump_less(run: Integration, t: float, y: np.ndarray, replan: Callable[..., Any]) -> None:
     """If what evolves has jumped at the last start, take another one where it jumps less.
 
-    It may have gone backwards through a diode. If the other start leads back to the same event, the
-    first one is right: events are located up to the tolerances, and it makes up for that.
+    It may have gone backwards through a diode. If the other start leads back to the same event, and
+    the jump is small, the first one is right: it makes up for the error of locating the event.
     """
     jump = float(jumps_of_evolving(run, y).sum())
-    if jump > 1.0 and not abs(t - run.lessened_at) <= SAME_TIME * abs(t):
-        determine_floating(run, t, y, replan, most=jump - 1.0)
+    is_back = abs(t - run.lessened_at) <= ROUND_OFF * EPS * abs(t)
+    if jump > (LARGEST_ERROR if is_back else 1.0) and determine_floating(
+        run, t, y, replan, most=jump - 1.0
+    ):
         run.lessened_at = t
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from tether.run.watch import EPS
+
 __all__ = ["Spiral"]
 
-EPS = float(np.finfo(float).eps)
 # So many times a surface was passed before a spiral is noticed, each time sooner than the time
 # before last: the two directions may take different times.
 FEWEST_PASSES = 8
